@@ -1,0 +1,265 @@
+"""What every private mechanism is: public settings, a plan made from public facts, a draw.
+
+A mechanism is a frozen dataclass of public settings with two methods:
+
+    plan(constants) -> Plan              public inputs only: noise scale, guarantee, grid
+    draw(plan, loss, noise) -> Draw      the only method that touches the data, through `loss`
+
+The split is a privacy argument: whatever the plan contains was computed before a record was
+read, so a plan may be printed, charged to a budget and refused without telling anything about
+anybody. `Draw` holds released numbers only, each a multiple of a public power of two.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.errors import SettingsError
+
+if TYPE_CHECKING:
+    from discreet.design import Design
+    from discreet.likelihood.objective import Evaluation
+    from discreet.link import Link
+    from discreet.privacy.guarantee import Guarantee
+    from discreet.privacy.noise import NoiseSource
+
+Json = None | bool | int | float | str | list[Any] | dict[str, Any]
+
+NOT_GIVEN = math.nan
+"""Default of a required setting: construction without it is a `SettingsError`, not a guess."""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The public facts that a plan is made from; nothing here was learned from records.
+
+    `persons` is n, public under the replace-one relation. `time_varying` and `late_entry` say
+    what the schema allows (a person column, an entry column), not what the records contain.
+    """
+
+    persons: int
+    design: "Design"
+    link: "Link"
+    time_varying: bool = False
+    late_entry: bool = False
+
+    def __post_init__(self) -> None:
+        """Reject a count that cannot be a number of persons."""
+        if isinstance(self.persons, bool) or not isinstance(self.persons, int) or self.persons < 1:
+            raise SettingsError("the number of persons must be a positive integer")
+
+    @property
+    def dimension(self) -> int:
+        """Number of coefficients d = e + p."""
+        return int(self.design.dimension)
+
+    @property
+    def intervals(self) -> int:
+        """Number of time intervals q."""
+        return int(self.design.intervals)
+
+    @property
+    def covariates(self) -> int:
+        """Number of covariate coefficients p."""
+        return self.dimension - int(self.design.basis.shape[1])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything public about a release that is about to be made.
+
+    `noise_scale` is the scale of the noise added to the released point, in internal coordinates.
+    `details` are the further public numbers (ridge, sensitivities, the split of the budget): the
+    release prints them, and the draw reads them through `number`.
+    `publishable` is False for what exists for comparison only; `reason` then says why.
+    """
+
+    mechanism: str
+    settings: Mapping[str, Json]
+    guarantee: "Guarantee"
+    persons: int
+    dimension: int
+    noise_scale: float
+    grid_exponent: int
+    details: Mapping[str, Json] = field(default_factory=dict)
+    publishable: bool = True
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Freeze the mappings: a plan that was charged must be the plan that is drawn."""
+        object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
+        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+
+    @property
+    def relation(self) -> str:
+        """The neighbouring relation of the guarantee."""
+        return self.guarantee.relation
+
+    @property
+    def grid(self) -> float:
+        """Spacing 2^k of the released numbers in internal coordinates."""
+        return math.ldexp(1.0, self.grid_exponent)
+
+    def number(self, name: str) -> float:
+        """One of the plan's public numbers."""
+        value = self.details[name]
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise SettingsError(f"the plan's {name} is not a number")
+        return float(value)
+
+    def public(self) -> dict[str, Json]:
+        """The plan as it is printed in a release (the guarantee is printed beside it)."""
+        return {
+            "mechanism": self.mechanism,
+            "settings": dict(self.settings),
+            "noise_scale": self.noise_scale,
+            "grid_exponent": self.grid_exponent,
+            "details": dict(self.details),
+            "publishable": self.publishable,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Released numbers: a point in internal coordinates and what else the mechanism publishes.
+
+    Every coordinate of `point` is an integer times 2^`grid_exponent`: construction fails
+    otherwise, so no float with data in its low bits can pass. `extras` are further released
+    arrays (a covariance, a life table), on grids of their own. `private` is False when the noise
+    came from a seeded source; such a draw is never published.
+    """
+
+    point: NDArray[np.float64]
+    grid_exponent: int
+    private: bool
+    extras: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the grid and make the arrays read-only."""
+        point = np.array(self.point, dtype=np.float64, copy=True)
+        steps = np.ldexp(point, -self.grid_exponent)
+        if point.ndim != 1 or not np.all(np.isfinite(steps)) or np.any(steps != np.rint(steps)):
+            raise SettingsError("a released point must lie on the declared grid")
+        point.flags.writeable = False
+        object.__setattr__(self, "point", point)
+        object.__setattr__(self, "extras", MappingProxyType(dict(self.extras)))
+
+    @classmethod
+    def from_integers(
+        cls,
+        integers: ArrayLike,
+        grid_exponent: int,
+        *,
+        private: bool,
+        extras: Mapping[str, NDArray[np.float64]] | None = None,
+    ) -> Self:
+        """The point integers * 2^k (integers beyond 2^53 keep their leading 53 bits)."""
+        values = np.array([float(int(i)) for i in np.asarray(integers, dtype=object).ravel()])
+        return cls(np.ldexp(values, grid_exponent), grid_exponent, private, extras or {})
+
+
+class Loss(Protocol):
+    """The total loss of all persons, or a plug-in with the same call.
+
+    `discreet.likelihood.objective.TotalLoss` is the one that fits use; tests plug in linear and
+    quadratic losses whose release density is known in closed form.
+    """
+
+    def __call__(self, point: NDArray[np.float64]) -> "Evaluation":
+        """Value, gradient and Hessian of the total loss at `point`."""
+        ...
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """A frozen dataclass of public settings that can plan and draw."""
+
+    name: ClassVar[str]
+
+    def plan(self, constants: Constants) -> Plan:
+        """Noise scale, guarantee and grid, from public facts alone."""
+        ...
+
+    def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+        """One draw of the mechanism the plan describes."""
+        ...
+
+
+MechanismClass = TypeVar("MechanismClass", bound=type[Mechanism])
+
+_REGISTRY: dict[str, type[Mechanism]] = {}
+
+
+def register(mechanism: MechanismClass) -> MechanismClass:
+    """Class decorator: make the mechanism known by its `name`, and to the contract suite."""
+    if mechanism.name in _REGISTRY:
+        raise SettingsError(f"a mechanism named {mechanism.name} is registered already")
+    _REGISTRY[mechanism.name] = mechanism
+    return mechanism
+
+
+def registered() -> Mapping[str, type[Mechanism]]:
+    """All registered mechanisms by name."""
+    return MappingProxyType(_REGISTRY)
+
+
+def get_mechanism(name: str) -> type[Mechanism]:
+    """The mechanism class of that name."""
+    if name not in _REGISTRY:
+        known = ", ".join(sorted(_REGISTRY))
+        raise SettingsError(f"there is no mechanism of that name; known mechanisms: {known}")
+    return _REGISTRY[name]
+
+
+def settings_of(mechanism: Mechanism) -> dict[str, Json]:
+    """The settings as a JSON mapping, `name` included; tuples become lists."""
+    values = asdict(mechanism)  # type: ignore[call-overload]  # every mechanism is a dataclass
+    plain = {key: _plain(value) for key, value in values.items()}
+    return {"name": mechanism.name, **plain}
+
+
+def mechanism_from_settings(mapping: Mapping[str, Json]) -> Mechanism:
+    """The mechanism that `settings_of` described; unknown or missing keys are errors."""
+    name = mapping.get("name")
+    if not isinstance(name, str):
+        raise SettingsError("mechanism settings need a name")
+    mechanism = get_mechanism(name)
+    known = {item.name for item in fields(mechanism)}  # type: ignore[arg-type]
+    given = set(mapping) - {"name"}
+    if given != known:
+        raise SettingsError(f"settings of the mechanism {name} must be exactly those it declares")
+    build: Callable[..., Mechanism] = mechanism
+    return build(**{key: _frozen(value) for key, value in mapping.items() if key != "name"})
+
+
+def require_positive(name: str, value: float) -> None:
+    """`SettingsError` unless the setting is a finite number above zero."""
+    if not is_number(value) or not value > 0:
+        raise SettingsError(f"{name} must be given as a finite number greater than 0")
+
+
+def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """`SettingsError` unless the setting is one of the choices."""
+    if value not in choices:
+        raise SettingsError(f"{name} must be one of {', '.join(choices)}")
+
+
+def is_number(value: object) -> bool:
+    """Whether the value is a finite real number (booleans are not)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value)
+
+
+def _plain(value: Json) -> Json:
+    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+def _frozen(value: Json) -> Any:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
