@@ -10,7 +10,7 @@ from typing import Any
 _HOMES: dict[str, str] = {}
 
 __version__ = "0.1.0.dev0"
-__all__ = ["__version__", *sorted(_HOMES)]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,51 @@
+# Needs Python 3.11 or newer, with venv and pip, and nothing else. `make` alone lists the commands.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help test lint demo evidence bench lock clean
+
+help:  ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+# The environment, exactly as locked; made again when the lock or the metadata changes.
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "make: discreet needs Python 3.11 or newer; say which with PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
+		|| { echo "make: cannot make a virtual environment; is the venv module installed?" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+test: lint  ## everything that must hold: lint, types, layers, tests
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not evidence"
+
+lint: $(READY)  ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+demo: $(READY)  ## simulate a registry, fit it, show and draw the model
+	$(BIN)/python examples/demo.py
+
+evidence: $(READY)  ## the long statistical tests, at full size
+	DISCREET_HYPOTHESIS=evidence $(BIN)/python -m pytest -n $(WORKERS) --timeout 3600
+
+bench: $(READY)  ## benchmarks against peers; FRESH=1 measures everything anew
+	$(BIN)/python benchmarks/core.py $(if $(FRESH),--fresh)
+
+lock:  ## pin every dependency again, with hashes (the one command that needs uv)
+	@command -v uv >/dev/null || test -x $(BIN)/uv || { echo "make lock: needs uv" >&2; exit 1; }
+	PATH="$(PATH):$(CURDIR)/$(BIN)" uv pip compile pyproject.toml --all-extras --universal --generate-hashes \
+		--python-version 3.11 --no-emit-index-url --no-emit-find-links \
+		--custom-compile-command "make lock" --quiet --upgrade --output-file requirements.txt
+
+clean:  ## remove what was built, keep the environment
+	rm -rf build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
