@@ -1,0 +1,59 @@
+"""People as the likelihood sees them: stretches of intervals at risk with constant covariates."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Rows of covariates in internal coordinates with the intervals in which they are at risk.
+
+    A row is at risk in the 1-based intervals entry + 1, ..., exit, where
+    0 <= entry < exit <= intervals; ``event`` says whether an event happened in interval ``exit``.
+    Rows ``offsets[i]:offsets[i + 1]`` are person i; they are disjoint in time and in time order,
+    and only the last of them may carry an event, so that a person is at risk at most once in each
+    interval and has at most one event.  Without ``offsets`` every row is a person of its own and
+    the rows are sorted by exit.  ``persons`` counts also those who are never at risk.
+    """
+
+    covariates: NDArray[np.float64]
+    entry: NDArray[np.int32]
+    exit: NDArray[np.int32]
+    event: NDArray[np.bool_]
+    offsets: NDArray[np.int64] | None
+    persons: int
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.exit)
+
+    @property
+    def dimension(self) -> int:
+        """Number of covariate columns."""
+        return int(self.covariates.shape[1])
+
+    def slice(self, start: int, stop: int) -> "Episodes":
+        """The rows start:stop (views, no copies), cut between people.
+
+        With ``offsets`` the arguments count people, otherwise rows; people without a row are
+        counted only where ``offsets`` knows them.
+        """
+        if self.offsets is None:
+            return self._rows(start, stop, None, stop - start)
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        return self._rows(first, last, self.offsets[start : stop + 1] - first, stop - start)
+
+    def _rows(
+        self, start: int, stop: int, offsets: NDArray[np.int64] | None, persons: int
+    ) -> "Episodes":
+        return Episodes(
+            covariates=self.covariates[start:stop],
+            entry=self.entry[start:stop],
+            exit=self.exit[start:stop],
+            event=self.event[start:stop],
+            offsets=offsets,
+            persons=persons,
+        )

@@ -1,0 +1,50 @@
+"""The errors a user can meet.
+
+Texts name columns, keys and settings, never a value read from the data: an exception that reached
+a log would otherwise release what the mechanism protects.  ``exit_status`` is what the command
+line returns.
+"""
+
+
+class DiscreetError(Exception):
+    """Base class of every error this package raises on purpose."""
+
+    exit_status = 1
+
+
+class InputError(DiscreetError, ValueError):
+    """Something the user can mend: a schema, the form of a file, a setting, an artefact."""
+
+    exit_status = 2
+
+
+class SchemaError(InputError):
+    """The public schema is incomplete or contradicts itself."""
+
+
+class DataFormError(InputError):
+    """The form of the data (columns, types, file format) does not match the schema."""
+
+
+class SettingsError(InputError):
+    """A setting of the model or of a command is not one of those offered."""
+
+
+class ArtefactError(InputError):
+    """A stored model or release is not what it claims to be."""
+
+
+class BudgetError(DiscreetError):
+    """The privacy budget does not allow the release."""
+
+    exit_status = 3
+
+
+class LedgerError(DiscreetError):
+    """The ledger of the privacy budget cannot be trusted or written."""
+
+    exit_status = 4
+
+
+class EntropyError(DiscreetError):
+    """The operating system gave no entropy, so no noise can be drawn."""
