@@ -1,0 +1,143 @@
+"""docs/benchmarks.md, from the results file and nothing else."""
+
+from dataclasses import dataclass
+from statistics import median
+
+from results_file import Results
+
+HEAD = """\
+# Benchmarks
+
+Written by `make bench` from `benchmarks/results/core.csv`; do not edit. All contenders ran in one
+run, taking turns; times are medians, ratios are medians of the ratios within a round. The cohorts
+are simulated, about 30% have the event. One fit is Newton to a gradient norm of 1e-10 on the logit
+model with a natural spline of three knots, with standard errors.
+
+*fit(frame)* starts from the user's table in memory and does everything: reading, clipping, encoding,
+fitting. *fit alone* starts from encoded people. Peers on the expansion must expand first, so that is
+in their time; their tables are in memory before.
+"""
+
+PAIRS = ("discreet fit(frame)", "discreet fit alone")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A peer, and how many times faster the fit alone is to be."""
+
+    peer: str
+    factor: float | None
+
+
+SMALL = (
+    Target("glum", 100),
+    Target("scikit-learn newton-cholesky", 200),
+    Target("statsmodels GLM", 800),
+    Target("lifelines Cox", 5),
+    Target("scikit-survival Cox", None),
+)
+LARGE = (Target("lifelines Cox", 8), Target("scikit-survival Cox", 40))
+
+# probe -> what it must stay below, and the unit in which it is shown
+LIMITS = {
+    "import discreet": (0.5, " s beyond numpy"),
+    "import SurvivalRegression": (None, " s beyond numpy"),
+    "first run, n = 53,558": (1.5, " s"),
+    "first run, n = 1,000,000": (None, " s"),
+    "second run, n = 1,000,000": (None, " s"),
+    "memory growth over input bytes": (3.0, " times the input"),
+}
+
+
+def page(results: Results) -> str:
+    """The whole page."""
+    parts = [
+        HEAD,
+        _environment(results),
+        "## n = 53,558, p = 3, q = 200\n",
+        _race(results, "small", SMALL),
+        _agreement(results),
+        "## n = 1,000,000, p = 8, q = 200\n",
+        _race(results, "large", LARGE),
+        _whole_over_alone(results),
+        "## Cost against the number of intervals\n",
+        _flatness(results),
+        "## Cold start, imports, memory\n",
+        _probes(results),
+    ]
+    return "\n".join(parts)
+
+
+def _environment(results: Results) -> str:
+    names = ("python", "numpy", "numba", "glum", "scikit-learn", "statsmodels", "lifelines")
+    names += ("scikit-survival",)
+    facts = ", ".join(f"{name} {results.text('environment', name)}" for name in names)
+    return f"Measured on {results.text('environment', 'cores')} cores with {facts}.\n"
+
+
+def _race(results: Results, benchmark: str, targets: tuple[Target, ...]) -> str:
+    ours = [f"| {name} | {_seconds(results, benchmark, name)} | | | |" for name in PAIRS]
+    theirs = [_peer(results, benchmark, target) for target in targets]
+    head = "| | seconds | fit(frame) is faster by | fit alone is faster by | to reach |"
+    return _table(head, [*ours, *theirs])
+
+
+def _peer(results: Results, benchmark: str, target: Target) -> str:
+    whole, alone = (_ratio(results, benchmark, target.peer, name) for name in PAIRS)
+    goal = "" if target.factor is None else f"{target.factor:g}"
+    taken = _seconds(results, benchmark, target.peer)
+    return f"| {target.peer} | {taken} | {whole:.0f} | {alone:.0f} | {goal} |"
+
+
+def _agreement(results: Results) -> str:
+    difference = float(results.text("agreement", "discreet - glum"))
+    return f"Largest difference between our coefficients and glum's: {difference:.1e}.\n"
+
+
+def _whole_over_alone(results: Results) -> str:
+    ratio = _ratio(results, "large", *PAIRS)
+    return f"fit(frame) takes {ratio:.1f} times the fit alone (at most 3 wanted).\n"
+
+
+def _flatness(results: Results) -> str:
+    head = "| intervals | n = 53,558, p = 3 | n = 1,000,000, p = 8 | at most |"
+    goals = {"q = 200": "", "q = 2000": "1.4 times", "q = 20000": "3 times"}
+    rows = [
+        f"| {grid} | {_growth(results, 'grid small', grid)} "
+        f"| {_growth(results, 'grid large', grid)} | {goal} |"
+        for grid, goal in goals.items()
+    ]
+    return _table(head, rows)
+
+
+def _growth(results: Results, benchmark: str, grid: str) -> str:
+    ratio = _ratio(results, benchmark, grid, "q = 200")
+    return f"{_seconds(results, benchmark, grid)} s ({ratio:.2f} times)"
+
+
+def _probes(results: Results) -> str:
+    head = "| | median | at most |"
+    rows = [
+        f"| {name} | {_seconds(results, 'probe', name)}{unit} | {_limit(limit)} |"
+        for name, (limit, unit) in LIMITS.items()
+    ]
+    return _table(head, rows)
+
+
+def _limit(limit: float | None) -> str:
+    return "" if limit is None else f"{limit:g}"
+
+
+def _ratio(results: Results, benchmark: str, over: str, under: str) -> float:
+    """The median over rounds of one contender's time over another's."""
+    pairs = zip(results.numbers(benchmark, over), results.numbers(benchmark, under), strict=True)
+    return median(first / second for first, second in pairs)
+
+
+def _seconds(results: Results, benchmark: str, name: str) -> str:
+    return f"{median(results.numbers(benchmark, name)):.3g}"
+
+
+def _table(head: str, rows: list[str]) -> str:
+    columns = head.count("|") - 1
+    return "\n".join([head, "|" + "---|" * columns, *rows]) + "\n"

@@ -1,0 +1,110 @@
+"""The house: what is public, what imports what, what the files promise."""
+
+import ast
+import importlib.util
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import discreet
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LOCK = (ROOT / "requirements.txt").read_text()
+LONGEST_FILE = 400
+
+# importer -> what it must never import; each arrow is a privacy argument.
+FORBIDDEN = {
+    "discreet.optim": {"discreet.frame"},
+    "discreet.samplers": {"discreet.frame"},
+    "discreet.mechanisms": {"discreet.privacy.ledger"},
+    "discreet.report": {"discreet.frame", "discreet.regression"},
+    "discreet.schema": {"discreet.frame"},
+}
+
+
+@pytest.mark.parametrize("name", discreet.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(discreet, name) is not None
+    assert name in dir(discreet)
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse(Path(discreet.__file__).read_text())
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    names = {alias.asname for line in guarded.body for alias in line.names}
+    assert names == set(discreet.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = discreet.nothing
+
+
+def test_importing_discreet_imports_nothing_heavy():
+    code = "import sys, discreet; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {Requirement(line).name.replace("scikit-learn", "sklearn") for line in _runtime()}
+    assert not heavy & set(done.stdout.split())
+
+
+def test_types_are_shipped():
+    assert (Path(discreet.__file__).parent / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("importer", FORBIDDEN)
+def test_privacy_arrows_have_a_contract(importer):
+    present = {name for name in FORBIDDEN[importer] if _exists(name)}
+    if not (_exists(importer) and present):
+        pytest.skip(f"{importer} is not written yet")
+    contracts = [
+        contract
+        for contract in METADATA["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "forbidden" and importer in contract["source_modules"]
+    ]
+    assert present <= {name for contract in contracts for name in contract["forbidden_modules"]}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_files_stay_short(path):
+    assert len(path.read_text().splitlines()) <= LONGEST_FILE
+
+
+def test_the_lock_pins_what_the_metadata_allows():
+    pins = dict(_pin(line) for line in LOCK.splitlines() if "==" in line)
+    for line in _runtime():
+        requirement = Requirement(line)
+        assert requirement.specifier.contains(pins[requirement.name.lower()])
+
+
+def test_the_lock_names_no_place():
+    assert "://" not in LOCK
+    assert " @ " not in LOCK
+    assert "--index-url" not in LOCK
+
+
+def test_every_pin_is_checked_by_its_hash():
+    pins = [line for line in LOCK.splitlines() if "==" in line]
+    assert pins
+    assert all(line.endswith("\\") for line in pins)
+
+
+def _runtime() -> list[str]:
+    return METADATA["project"]["dependencies"]
+
+
+def _pin(line: str) -> tuple[str, str]:
+    name, _, rest = line.partition("==")
+    return name, rest.split()[0]
+
+
+def _exists(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
