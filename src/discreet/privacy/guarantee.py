@@ -1,0 +1,186 @@
+"""What a release promises, as frozen data: accountants interpret it, releases print it.
+
+    epsilon-DP               delta = 0, no rho
+    rho-zCDP                 rho given; (epsilon, delta) is one point of its curve
+    (epsilon, delta)-DP      delta > 0, no rho
+
+All three speak of two neighbouring data sets D, D' and every set S of outcomes:
+P(M(D) in S) <= exp(epsilon) P(M(D') in S) + delta.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from typing import Any, Literal, Self, get_args
+
+from discreet.errors import ArtefactError, SettingsError
+from discreet.privacy.scales import exact
+
+Relation = Literal["replace-one", "add-remove"]
+Unit = Literal["person"]
+Status = Literal["proved", "ideal-draw-only"]
+
+WEAK_EPSILON = 8.0
+"""From here on the factor exceeds 2,900 and the sentence says that the protection is weak."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A differential privacy guarantee for one release (or for several, composed).
+
+    The numbers are the decimals they show: epsilon = 0.1 promises one tenth.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    rho: float | None = None
+    relation: Relation = "replace-one"
+    unit: Unit = "person"
+    status: Status = "proved"
+
+    def __post_init__(self) -> None:
+        """Refuse anything that is no guarantee; whole numbers become floats."""
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", checked_delta(self.delta))
+        if self.rho is not None:
+            object.__setattr__(self, "rho", _positive("rho", self.rho))
+            if self.delta == 0:
+                raise SettingsError("a guarantee with rho needs a delta greater than 0")
+        _one_of("relation", self.relation, get_args(Relation))
+        _one_of("unit", self.unit, get_args(Unit))
+        _one_of("status", self.status, get_args(Status))
+
+    @property
+    def kind(self) -> Literal["pure", "zcdp", "approximate"]:
+        """The law that an accountant composes the guarantee by."""
+        if self.rho is not None:
+            return "zcdp"
+        return "approximate" if self.delta > 0 else "pure"
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """Epsilon as the decimal number it shows."""
+        return exact(self.epsilon)
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """Delta as the decimal number it shows."""
+        return exact(self.delta)
+
+    @property
+    def exact_rho(self) -> Fraction:
+        """Rho as the decimal number it shows; zero where the guarantee has none."""
+        return exact(self.rho or 0)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The guarantee as a JSON object."""
+        return asdict(self)
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
+        """The guarantee that `to_mapping` wrote; anything else is an `ArtefactError`."""
+        if set(mapping) != {field.name for field in fields(cls)}:
+            raise ArtefactError("a guarantee has exactly the keys that this version writes")
+        try:
+            return cls(**mapping)
+        except SettingsError as error:
+            raise ArtefactError(f"the guarantee is not valid: {error}") from None
+
+    def sentence(self) -> str:
+        """What is promised, for a reader who is no expert."""
+        return " ".join(part for part in _sentence_parts(self) if part)
+
+
+def checked_epsilon(epsilon: float) -> float:
+    """Epsilon as a float, or a `SettingsError`."""
+    return _positive("epsilon", epsilon)
+
+
+def checked_delta(delta: float) -> float:
+    """Delta as a float in [0, 1), or a `SettingsError`."""
+    if not _is_finite(delta) or not 0 <= delta < 1:
+        raise SettingsError("delta must be a number of at least 0 and less than 1")
+    return float(delta)
+
+
+def _positive(name: str, value: float) -> float:
+    if not _is_finite(value) or not value > 0:
+        raise SettingsError(f"{name} must be a finite number greater than 0")
+    return float(value)
+
+
+def _is_finite(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(value)  # type: ignore[arg-type]  # a number by the line above
+
+
+def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise SettingsError(f"{name} must be one of {', '.join(choices)}")
+
+
+_CHANGES = {
+    "replace-one": "the records of any one person were replaced by those of somebody else"
+    " (the number of persons is public)",
+    "add-remove": "any one person were left out of the data or added to it",
+}
+
+
+def _sentence_parts(guarantee: Guarantee) -> tuple[str, ...]:
+    """The promise, its reading as a bet, its reach, its status."""
+    return (
+        _promise(guarantee),
+        _bet(guarantee.epsilon),
+        _REACH,
+        _status(guarantee.status),
+    )
+
+
+_REACH = (
+    "This holds whatever the reader already knows, also about everybody else in the data, and it"
+    " cannot be undone by any later computation."
+)
+
+
+def _promise(guarantee: Guarantee) -> str:
+    return (
+        f"If {_CHANGES[guarantee.relation]}, then {_factor(guarantee.epsilon)}"
+        f" (epsilon = {guarantee.epsilon:g}){_exception(guarantee.delta)}."
+    )
+
+
+def _factor(epsilon: float) -> str:
+    if epsilon > WEAK_EPSILON:
+        return (
+            "what can be concluded from this release may become thousands of times as probable or"
+            " more: the protection is weak"
+        )
+    return (
+        "whatever can be concluded from this release would be concluded with nearly the same"
+        f" probability: at most {math.exp(epsilon):.3g} times and at least"
+        f" {math.exp(-epsilon):.3g} times as high"
+    )
+
+
+def _exception(delta: float) -> str:
+    return f", apart from an exception of probability at most {delta:g} (delta)" if delta else ""
+
+
+def _bet(epsilon: float) -> str:
+    if epsilon > WEAK_EPSILON:
+        return ""
+    chance = 100 * math.exp(epsilon) / (1 + math.exp(epsilon))
+    return (
+        "Somebody for whom a fact about one person was an even bet can become at most"
+        f" {chance:.0f}% sure of it because this person took part."
+    )
+
+
+def _status(status: Status) -> str:
+    if status == "proved":
+        return ""
+    return (
+        "The promise is proved for a perfect draw only; this release was made by a sampler that"
+        " approximates one, so how far it holds is not proved."
+    )

@@ -1,0 +1,170 @@
+"""Where noise comes from: exact laws on integers, with entropy of the operating system.
+
+    discrete_gaussian   v + N, mass exp(-|k|^2 / (2 sigma^2))    zCDP, rho = Delta^2 / (2 sigma^2)
+    l1_laplace          v + L, mass exp(-|k|_1 / s)              pure, epsilon = Delta_1 / s
+    lattice_laplace     K, mass exp(-|k| / s) on Z^d             pure, epsilon = Delta / s
+    continuous_laplace  b, density exp(-|b| / s) on R^d          tilts an objective, never released
+    noisy_best          the index of the best score              pure, epsilon = 2 Delta_inf / s
+
+Definitions and proofs: docs/proofs/noise.md and docs/proofs/selection.md.
+"""
+
+import math
+import os
+import secrets
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from numbers import Integral
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_gaussian, make_laplace, make_noisy_max
+from opendp.measures import max_divergence
+from opendp.metrics import l1_distance, l2_distance, linf_distance
+from opendp.mod import Measurement, OpenDPException, enable_features
+
+from discreet.errors import DataFormError, EntropyError, SettingsError
+from discreet.privacy.continuous import ContinuousDraw, sample_continuous_laplace
+from discreet.privacy.grid import Grid, IntegerVector, integer_vector
+from discreet.privacy.lattice import sample_lattice_laplace
+from discreet.privacy.scales import float_above
+
+__all__ = ["ContinuousDraw", "Grid", "IntegerVector", "NoiseSource", "SystemNoise"]
+
+LARGEST_VALUE = 2**62
+"""OpenDP's integers have 64 bits; a sum beyond them is cut to their ends after the addition."""
+
+LARGEST_SCALE = 2.0**60
+
+# OpenDP asks for this word before it hands out any of its measurements.
+enable_features("contrib")
+
+
+class NoiseSource(ABC):
+    """A source of noise; `private` says whether what it makes may be published as private.
+
+    Scales of type float are read as the binary fractions they are.
+    """
+
+    private: ClassVar[bool]
+
+    @abstractmethod
+    def uniform_bits(self, count: int) -> int:
+        """An integer made of `count` fresh uniform bits."""
+
+    @abstractmethod
+    def discrete_gaussian(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
+        """The integers plus independent discrete Gaussian noise."""
+
+    @abstractmethod
+    def l1_laplace(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
+        """The integers plus independent discrete Laplace noise."""
+
+    @abstractmethod
+    def noisy_best(self, scores: ArrayLike, scale: float | Fraction) -> int:
+        """The index of the largest integer score after one-sided exponential noise on each."""
+
+    def lattice_laplace(self, dimension: int, scale: float | Fraction) -> IntegerVector:
+        """Noise K in Z^d with mass proportional to exp(-|k| / scale)."""
+        draw = sample_lattice_laplace(dimension, _rational(scale), self.uniform_bits)
+        return integer_vector(draw)
+
+    def continuous_laplace(self, dimension: int, scale: float | Fraction) -> ContinuousDraw:
+        """A real vector of density proportional to exp(-|b| / scale), with an error bound."""
+        return sample_continuous_laplace(dimension, _rational(scale), self.uniform_bits)
+
+
+class SystemNoise(NoiseSource):
+    """The noise of every public fit: entropy of the operating system, no seed, no copies.
+
+    The object holds nothing but the process it was made in; it refuses to be pickled, copied or
+    used in a forked child, so that a design in which two processes share a source fails at once.
+    """
+
+    private: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+
+    def uniform_bits(self, count: int) -> int:
+        """Bits of the operating system."""
+        self._check_process()
+        try:
+            return secrets.randbits(count)
+        except (OSError, NotImplementedError):
+            raise EntropyError("the operating system gave no entropy") from None
+
+    def discrete_gaussian(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
+        """OpenDP's exact discrete Gaussian."""
+        integers = checked_integers(values)
+        space = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
+        return self._added(make_gaussian(*space, scale=checked_scale(scale)), integers)
+
+    def l1_laplace(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
+        """OpenDP's exact discrete Laplace."""
+        integers = checked_integers(values)
+        space = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
+        return self._added(make_laplace(*space, scale=checked_scale(scale)), integers)
+
+    def noisy_best(self, scores: ArrayLike, scale: float | Fraction) -> int:
+        """OpenDP's exact report-noisy-max."""
+        integers = checked_integers(scores)
+        space = vector_domain(atom_domain(T="i64")), linf_distance(T="i64")
+        measurement = make_noisy_max(*space, max_divergence(), scale=checked_scale(scale))
+        return int(self._invoke(measurement, integers))
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse pickling and copying."""
+        raise EntropyError("a noise source cannot be pickled or copied: make one where it is used")
+
+    def _added(self, measurement: Measurement, integers: list[int]) -> IntegerVector:
+        noisy = self._invoke(measurement, integers)
+        if len(noisy) != len(integers):
+            raise EntropyError("the noise sampler returned a vector of another length")
+        return integer_vector([int(value) for value in noisy])
+
+    def _invoke(self, measurement: Measurement, integers: list[int]) -> Any:
+        self._check_process()
+        try:
+            return measurement(integers)
+        except OpenDPException:
+            raise EntropyError("the noise sampler failed, so nothing was drawn") from None
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise EntropyError("a noise source cannot be used in a forked process")
+
+
+def checked_integers(values: ArrayLike) -> list[int]:
+    """Python integers, once the membership that OpenDP does not check is established."""
+    array = np.asarray(values)
+    if array.ndim != 1 or array.size == 0:
+        raise DataFormError("noise is added to a vector with at least one entry")
+    if not all(_is_integer(value) for value in array.tolist()):
+        raise DataFormError("noise is added to integers: put the values on a grid first")
+    integers = [int(value) for value in array.tolist()]
+    if max(map(abs, integers)) > LARGEST_VALUE:
+        raise DataFormError("noise is added to integers of at most 2^62: bound the values first")
+    return integers
+
+
+def checked_scale(scale: float | Fraction) -> float:
+    """The scale as a float, rounded up, within the range that OpenDP's integers serve."""
+    number = float_above(_rational(scale))
+    if number > LARGEST_SCALE:
+        raise SettingsError("the scale of the noise is too large: use a coarser grid")
+    return number
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _rational(scale: float | Fraction) -> Fraction:
+    if isinstance(scale, float) and not math.isfinite(scale):
+        raise SettingsError("the scale of the noise must be finite")
+    if isinstance(scale, bool) or not scale > 0:
+        raise SettingsError("the scale of the noise must be greater than 0")
+    return Fraction(scale)

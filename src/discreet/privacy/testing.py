@@ -1,0 +1,57 @@
+"""Noise that can be repeated, for tests and simulations: nothing made with it is private.
+
+A seed makes a release reproducible, and therefore removable.  Results carry `private = False`,
+and releasing and spending refuse them.
+"""
+
+import random
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.privacy.grid import IntegerVector, integer_vector
+from discreet.privacy.noise import NoiseSource, checked_integers, checked_scale
+
+
+class SeededNoise(NoiseSource):
+    """The laws of `SystemNoise` from a seed.
+
+    The lattice and continuous laws run through the same code as in production.  The laws that
+    OpenDP draws there are rounded from numpy's floats here, which is as good as exact for a
+    simulation and worthless as protection.
+    """
+
+    private: ClassVar[bool] = False
+
+    def __init__(self, seed: int) -> None:
+        self._bits = random.Random(seed)  # noqa: S311  # a seeded generator is the point
+        self._generator = np.random.default_rng(seed)
+
+    def uniform_bits(self, count: int) -> int:
+        """Bits that the seed determines."""
+        return self._bits.getrandbits(count)
+
+    def discrete_gaussian(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
+        """The integers plus rounded normal noise."""
+        integers = checked_integers(values)
+        noise = np.rint(self._generator.normal(0.0, checked_scale(scale), len(integers)))
+        return _sums(integers, [int(step) for step in noise])
+
+    def l1_laplace(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
+        """The integers plus a difference of geometric numbers, which is discrete Laplace."""
+        integers = checked_integers(values)
+        success = -np.expm1(-1.0 / checked_scale(scale))
+        pairs = self._generator.geometric(success, (2, len(integers)))
+        return _sums(integers, (pairs[0] - pairs[1]).tolist())
+
+    def noisy_best(self, scores: ArrayLike, scale: float | Fraction) -> int:
+        """The index of the largest score after exponential noise."""
+        integers = np.array(checked_integers(scores), dtype=np.float64)
+        noise = self._generator.exponential(checked_scale(scale), integers.size)
+        return int(np.argmax(integers + noise))
+
+
+def _sums(values: list[int], noise: list[int]) -> IntegerVector:
+    return integer_vector([value + step for value, step in zip(values, noise, strict=True)])
