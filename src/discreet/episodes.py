@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # identity: arrays do not compare, and rows are memoised by it
 class Episodes:
     """Rows of covariates in internal coordinates with the intervals in which they are at risk.
 

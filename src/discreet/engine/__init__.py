@@ -1,0 +1,1 @@
+"""Where the people are: one process now, others behind the same seam."""

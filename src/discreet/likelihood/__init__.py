@@ -1,0 +1,1 @@
+"""Sums over people and intervals, and the objectives made of them."""

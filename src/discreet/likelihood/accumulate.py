@@ -1,0 +1,119 @@
+"""Moments of people by prefix length and cell: in numpy, or compiled where there are many rows.
+
+For a panel of L prefix lengths: ``moments[t, cell, j] = sum amplitude T_j(u) (1, x)`` over its
+rows, collected at the panel's nodes, and ``sum x x' F''(c)`` with F'' from the prefix table.
+"""
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.likelihood.time_rule import Panel
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int32]
+
+# Below this many rows numpy is fast enough that nobody should wait for a compiler.
+COMPILED_FROM = 150_000
+COMPILED_MODULE = "discreet.likelihood.compiled"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows placed on the lattice."""
+
+    lengths: Integers
+    amplitudes: Array
+    covariates: Array
+    cells: Integers
+    places: Array
+
+    def part(self, chosen: slice) -> "Rows":
+        """A run of rows, as views."""
+        return Rows(
+            self.lengths[chosen],
+            self.amplitudes[chosen],
+            self.covariates[chosen],
+            self.cells[chosen],
+            self.places[chosen],
+        )
+
+
+@dataclass(frozen=True)
+class Accumulated:
+    """What the rows of one panel contribute."""
+
+    collected: Array  # (nodes, cells * terms, 1 + p): moments at risk at the panel's nodes
+    total: Array  # (cells * terms, 1 + p): their sum, at risk in every earlier panel
+    curvature: Array  # (p, p): sum x x' F''(c)
+
+
+def worth_compiling(rows: int) -> bool:
+    """Many rows, or compiled code that is already in memory and so costs nothing."""
+    return rows >= COMPILED_FROM or COMPILED_MODULE in sys.modules
+
+
+def accumulate(rows: Rows, panel: Panel, table: Array, *, compiled: bool) -> Accumulated:
+    """One pass over the rows of a panel; ``table`` is F'', (intervals, cells, terms)."""
+    if compiled:
+        return _accumulate_compiled(rows, panel, table)
+    return _accumulate_numpy(rows, panel, table)
+
+
+def _accumulate_compiled(rows: Rows, panel: Panel, table: Array) -> Accumulated:
+    # imported here: numba takes longer to import than a plain fit to run
+    from discreet.likelihood import compiled  # noqa: PLC0415
+
+    length, cells, terms = table.shape
+    width = rows.covariates.shape[1]
+    moments = np.zeros((length, cells, terms, width + 1))
+    lower = np.zeros((width, width))
+    compiled.accumulate(
+        rows.lengths,
+        rows.amplitudes,
+        rows.covariates,
+        rows.cells,
+        rows.places,
+        panel.first,
+        table,
+        moments,
+        lower,
+    )
+    flat = moments.reshape(length, -1)
+    shape = (cells * terms, width + 1)
+    return Accumulated(
+        panel.collect(flat).reshape(-1, *shape),
+        flat.sum(axis=0).reshape(shape),
+        lower + np.tril(lower, -1).T,
+    )
+
+
+def _accumulate_numpy(rows: Rows, panel: Panel, table: Array) -> Accumulated:
+    """The same with one weighted bincount a term and column."""
+    length, cells, terms = table.shape
+    width = rows.covariates.shape[1]
+    bins = (rows.lengths.astype(np.int64) - (panel.first + 1)) * cells + rows.cells
+    columns = np.ascontiguousarray(rows.covariates.T)
+    entries = np.ascontiguousarray(table.reshape(length * cells, terms).T)
+    moments = np.empty((terms, width + 1, length * cells))
+    weight = np.zeros(len(bins))
+    current, following = rows.amplitudes, rows.amplitudes * rows.places
+    for term in range(terms):
+        weight += current * entries[term][bins]
+        moments[term, 0] = np.bincount(bins, current, length * cells)
+        for column in range(width):
+            moments[term, column + 1] = np.bincount(bins, current * columns[column], length * cells)
+        current, following = following, 2.0 * rows.places * following - current
+    cube = moments.reshape(terms, width + 1, length, cells)
+    return Accumulated(
+        _nodes_first(panel.collect(cube)).reshape(-1, cells * terms, width + 1),
+        _nodes_first(np.ones((1, length)) @ cube).reshape(cells * terms, width + 1),
+        (columns * weight) @ columns.T,
+    )
+
+
+def _nodes_first(cube: Array) -> Array:
+    """From (terms, columns, nodes, cells) to (nodes, cells, terms, columns)."""
+    return cube.transpose(2, 3, 0, 1)

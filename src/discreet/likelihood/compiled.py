@@ -1,0 +1,46 @@
+"""The compiled half of the kernel: one pass over the rows of a panel."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.likelihood.jit import compiled
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int32]
+
+
+@compiled
+def accumulate(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
+    lengths: Integers,
+    amplitudes: Array,
+    covariates: Array,
+    cells: Integers,
+    places: Array,
+    first: int,
+    table: Array,
+    moments: Array,
+    curvature: Array,
+) -> None:
+    """Add the rows of a panel to ``moments`` and ``curvature``.
+
+    moments[t, cell, j] += amplitude T_j(u) (1, x);  curvature += x x' sum_j T_j(u) table[t, cell, j]
+    """
+    terms = table.shape[2]
+    width = covariates.shape[1]
+    for row in range(len(lengths)):
+        step = lengths[row] - first - 1
+        cell = cells[row]
+        twice = 2.0 * places[row]
+        current = amplitudes[row]
+        following = current * places[row]
+        weight = 0.0
+        for term in range(terms):
+            weight += current * table[step, cell, term]
+            moments[step, cell, term, 0] += current
+            for column in range(width):
+                moments[step, cell, term, column + 1] += current * covariates[row, column]
+            current, following = following, twice * following - current
+        for column in range(width):
+            scaled = weight * covariates[row, column]
+            for other in range(column + 1):
+                curvature[column, other] += scaled * covariates[row, other]

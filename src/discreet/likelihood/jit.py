@@ -1,0 +1,65 @@
+"""Compiled functions with a cache that cannot be stale.
+
+numba's file cache looks at the time stamp of the file that holds a function, not at the modules
+which that file imports. Here the cache folder is named by a digest of every source file of this
+folder and of the versions of Python, numpy and numba: another source, another folder.
+"""
+
+import hashlib
+import os
+import platform
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar, cast
+
+import numba
+import numpy as np
+from numba.core import config
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def compiled(function: Function) -> Function:
+    """Compile without the interpreter lock, without fast-math, and cache by content."""
+    before = _get_folder()
+    folder = _cache_folder()
+    _announce(folder)
+    _set_folder(str(folder))
+    try:
+        # The folder is fixed at decoration, so that other packages keep their own setting.
+        return cast("Function", numba.njit(function, cache=True, nogil=True))
+    finally:
+        _set_folder(before)
+
+
+def _get_folder() -> str:
+    return str(getattr(config, "CACHE_DIR", ""))
+
+
+def _set_folder(folder: str) -> None:
+    # numba makes its settings at import, so a type checker does not know them
+    vars(config)["CACHE_DIR"] = folder
+
+
+def _cache_folder() -> Path:
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "discreet" / _digest()
+
+
+@lru_cache(maxsize=1)
+def _announce(folder: Path) -> None:
+    """Tell a person at a terminal, once, why the first large fit takes a few seconds longer."""
+    if not folder.exists() and sys.stderr.isatty():
+        sys.stderr.write("discreet: compiling for this machine, once; it takes a few seconds\n")
+
+
+@lru_cache(maxsize=1)
+def _digest() -> str:
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    versions = (platform.python_version(), np.__version__, numba.__version__)
+    digest.update(repr(versions).encode())
+    return digest.hexdigest()[:32]

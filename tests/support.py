@@ -1,0 +1,37 @@
+"""Random people and designs for tests of everything above the frame."""
+
+import numpy as np
+
+from discreet.design import Design
+from discreet.episodes import Episodes
+from discreet.schema import Schema
+
+
+def make_schema(intervals, covariates):
+    """Numeric covariates x0, x1, ... in [-1, 1]."""
+    return Schema.from_mapping(
+        {
+            "time": {"duration": "time", "event": "event", "horizon": 1.0, "intervals": intervals},
+            "covariate": [{"name": f"x{i}", "low": -1, "high": 1} for i in range(covariates)],
+        }
+    )
+
+
+def make_design(intervals, covariates, baseline, coordinates="orthonormal"):
+    """A design over ``make_schema``."""
+    return Design(make_schema(intervals, covariates), baseline, coordinates)
+
+
+def make_episodes(random, people, intervals, covariates, *, late=0.0, event=0.3):
+    """One row a person; a share of them enters late (then they carry offsets)."""
+    exits = np.sort(random.integers(1, intervals + 1, people)).astype(np.int32)
+    entries = np.where(random.random(people) < late, random.random(people) * exits, 0)
+    x = random.uniform(-1, 1, (people, covariates)) / np.sqrt(max(covariates, 1))
+    return Episodes(
+        covariates=np.ascontiguousarray(x),
+        entry=entries.astype(np.int32),
+        exit=exits,
+        event=random.random(people) < event,
+        offsets=np.arange(people + 1, dtype=np.int64) if late else None,
+        persons=people,
+    )
