@@ -11,11 +11,15 @@ from discreet.mechanisms.contract import (
     registered,
     settings_of,
 )
+from discreet.mechanisms.objective_perturbation import ObjectivePerturbation
+from discreet.mechanisms.output_perturbation import OutputPerturbation
 
 __all__ = [
     "Constants",
     "Draw",
     "Mechanism",
+    "ObjectivePerturbation",
+    "OutputPerturbation",
     "Plan",
     "get_mechanism",
     "mechanism_from_settings",

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import SettingsError
 
 if TYPE_CHECKING:
-    from discreet.design import Design
-    from discreet.likelihood.objective import Evaluation
+    from discreet.design import Coordinates, Design
     from discreet.link import Link
+    from discreet.optim import Evaluation
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.noise import NoiseSource
 
@@ -50,7 +50,7 @@ class Constants:
 
     def __post_init__(self) -> None:
         """Reject a count that cannot be a number of persons."""
-        if isinstance(self.persons, bool) or not isinstance(self.persons, int) or self.persons < 1:
+        if not is_count(self.persons):
             raise SettingsError("the number of persons must be a positive integer")
 
     @property
@@ -178,9 +178,18 @@ class Loss(Protocol):
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """A frozen dataclass of public settings that can plan and draw."""
+    """A frozen dataclass of public settings that can plan and draw.
+
+    `proof` names its page in `docs/proofs/`; `coordinates` are those the design must be made in.
+    """
 
     name: ClassVar[str]
+    proof: ClassVar[str]
+
+    @property
+    def coordinates(self) -> "Coordinates":
+        """Internal coordinates the mechanism works in."""
+        ...
 
     def plan(self, constants: Constants) -> Plan:
         """Noise scale, guarantee and grid, from public facts alone."""
@@ -248,6 +257,11 @@ def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """`SettingsError` unless the setting is one of the choices."""
     if value not in choices:
         raise SettingsError(f"{name} must be one of {', '.join(choices)}")
+
+
+def is_count(value: object) -> bool:
+    """Whether the value is a whole number of at least 1."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def is_number(value: object) -> bool:

@@ -1,0 +1,143 @@
+"""What output and objective perturbation share: settings, candidates, coordinates, the release."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import SettingsError
+from discreet.mechanisms.constants import MARGIN, Basis
+from discreet.mechanisms.contract import (
+    NOT_GIVEN,
+    Constants,
+    Draw,
+    Json,
+    Plan,
+    is_number,
+    require_choice,
+    require_positive,
+)
+from discreet.mechanisms.solve import Coordinates, Tolerance
+from discreet.privacy.grid import Grid
+from discreet.privacy.scales import float_above
+
+if TYPE_CHECKING:
+    from discreet.design import Coordinates as DesignCoordinates
+    from discreet.privacy.noise import NoiseSource
+
+Array = NDArray[np.float64]
+Variant = Literal["corrected", "printed"]
+
+RIDGES = tuple(2.0**exponent for exponent in range(-24, 25))
+"""Candidates for the ridge per person, where none is given: the minimum is flat."""
+
+SHIFTS = tuple(range(-4, 5))
+"""Candidates for log2 omega, the scale of the baseline against the covariates."""
+
+COARSEST_GRID = -20
+"""Released numbers are never coarser than 2^-20, and the centre 2^-10 lies on every grid."""
+
+
+@dataclass(frozen=True)
+class PerturbationSettings:
+    """Public settings of both mechanisms.
+
+    epsilon: the guarantee. ridge: Lambda, the ridge per person; None takes the public rule.
+    survival: a public guess of the share of persons who reach the horizon without an event; it
+    centres the ridge and weighs noise against bias, and a wrong one costs accuracy only.
+    variant: "corrected", or "printed" for the paper's algorithm, which is not published.
+    """
+
+    epsilon: float = NOT_GIVEN
+    ridge: float | None = None
+    survival: float = 0.5
+    variant: Variant = "corrected"
+
+    def __post_init__(self) -> None:
+        """Reject settings that promise nothing or mean nothing."""
+        require_positive("epsilon", self.epsilon)
+        if self.ridge is not None:
+            require_positive("ridge", self.ridge)
+        if not is_number(self.survival) or not 0 < self.survival < 1:
+            raise SettingsError("survival must be a number between 0 and 1, both excluded")
+        require_choice("variant", self.variant, ("corrected", "printed"))
+        if self.variant == "printed" and self.ridge is None:
+            raise SettingsError("the printed variant has no rule for the ridge: give one")
+
+    @property
+    def coordinates(self) -> "DesignCoordinates":
+        """The paper's basis for the paper's algorithm, else the orthonormal one."""
+        return "paper" if self.variant == "printed" else "orthonormal"
+
+    def ridges(self, persons: int) -> list[float]:
+        """Candidates for the total ridge k = n Lambda."""
+        return [persons * ridge for ridge in ([self.ridge] if self.ridge else RIDGES)]
+
+
+def basis_of(constants: Constants, shift: int = 0) -> Basis:
+    """The basis of the coordinates w: omega B_s."""
+    rows = constants.design.basis * math.ldexp(1.0, shift)
+    return Basis(rows, constants.covariates > 0)
+
+
+def grid_exponent(step: float) -> int:
+    """The largest exponent whose grid is not coarser than the step, nor than 2^-20."""
+    return min(math.frexp(step)[1] - 1, COARSEST_GRID)
+
+
+def grid_slack(dimension: int, exponent: int) -> float:
+    """sqrt(d) 2^exponent: how far rounding to the grid can move two neighbours apart."""
+    return math.sqrt(dimension) * math.ldexp(MARGIN, exponent)
+
+
+def scale_above(sensitivity: float, epsilon: Fraction) -> float:
+    """The smallest float not below sensitivity / epsilon."""
+    return float_above(Fraction(sensitivity) / epsilon)
+
+
+def solver_details(coordinates: Coordinates, tolerance: Tolerance) -> dict[str, Json]:
+    """What a draw needs to find the minimiser again, as public numbers of the plan."""
+    return {
+        "centre": coordinates.centre.tolist(),
+        "baseline_shift": coordinates.shift,
+        "baseline": coordinates.baseline,
+        "gradient_bound": tolerance.gradient,
+        "record_norm": tolerance.norm,
+        "total_ridge": tolerance.ridge,
+        "tilt_error": tolerance.tilt_error,
+        "reach": tolerance.reach if math.isfinite(tolerance.reach) else None,
+        "solver_tolerance": tolerance.total,
+    }
+
+
+def coordinates_from(details: Mapping[str, Json]) -> Coordinates:
+    """The coordinates a plan was made in."""
+    centre = np.array(details["centre"], dtype=np.float64)
+    return Coordinates(centre, int(str(details["baseline"])), int(str(details["baseline_shift"])))
+
+
+def tolerance_from(plan: Plan) -> Tolerance:
+    """The solver's tolerance a plan was made with."""
+    reach = math.inf if plan.details["reach"] is None else plan.number("reach")
+    return Tolerance(
+        plan.number("gradient_bound"),
+        plan.number("record_norm"),
+        plan.number("total_ridge"),
+        plan.number("tilt_error"),
+        reach,
+    )
+
+
+def release(plan: Plan, point: Array, scale: float, noise: "NoiseSource") -> Draw:
+    """f_0 + S (w on the grid + lattice noise), in exact integers."""
+    exponent = int(plan.number("step_exponent"))
+    coordinates = coordinates_from(plan.details)
+    steps = Grid(exponent).to_integers(point)
+    drawn = noise.lattice_laplace(len(point), Fraction(scale) / Fraction(2) ** exponent)
+    noisy = [int(step) + int(extra) for step, extra in zip(steps, drawn, strict=True)]
+    integers = coordinates.to_integers(noisy, exponent)
+    return Draw.from_integers(integers, plan.grid_exponent, private=noise.private)

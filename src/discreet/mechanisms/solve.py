@@ -1,0 +1,153 @@
+"""The minimiser a release may rest on: certified, projected on a public ball, else the centre.
+
+In coordinates w with f = f_0 + S w, S = diag(omega, ..., omega, 1, ..., 1), omega a power of two,
+
+    J(w) = loss(f_0 + S w) + k/2 |w|^2 + b'w,    |w_hat - w*| <= |grad J(w_hat)| / k,
+
+because J is k-strongly convex. The gradient that is computed differs from the true one by
+rounding; `Tolerance` bounds both by public numbers. Proof:
+`docs/proofs/objective-perturbation.md`, section 5.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import SettingsError
+from discreet.mechanisms.contract import Loss
+from discreet.optim import Evaluation, Solution, minimise
+
+Array = NDArray[np.float64]
+
+RADIUS = 256.0
+"""F: before output noise the released point lies within this distance of the public centre."""
+
+ROUNDING = 2.0**-40
+"""Bound on the relative rounding of a computed gradient, against the sum of its terms' bounds."""
+
+PREDICTOR_ROUNDING = 2.0**-6
+"""Rounding of eta = f'z, d 2^-53 |w| r, shifts slopes by less than ROUNDING times this |w| r."""
+
+ATTEMPTS = ("newton", "bfgs", "newton")
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """f = centre + S w with S = 2^shift on the first `baseline` coordinates, 1 on the others."""
+
+    centre: Array
+    baseline: int
+    shift: int = 0
+
+    @property
+    def scale(self) -> Array:
+        """The diagonal of S."""
+        first = np.arange(len(self.centre)) < self.baseline
+        return np.where(first, math.ldexp(1.0, self.shift), 1.0)
+
+    def grid_exponent(self, exponent: int) -> int:
+        """Exponent of the grid that holds f when w lies on the grid 2^exponent."""
+        return exponent + min(self.shift, 0)
+
+    def to_integers(self, steps: list[int], exponent: int) -> list[int]:
+        """f in units of 2^grid_exponent(exponent), exactly, from w in units of 2^exponent."""
+        unit = self.grid_exponent(exponent)
+        extra = [max(self.shift, 0)] * self.baseline
+        extra += [max(-self.shift, 0)] * (len(self.centre) - self.baseline)
+        centre = [int(math.ldexp(value, -unit)) for value in self.centre]
+        return [base + (w << more) for base, w, more in zip(centre, steps, extra, strict=True)]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Public bound tau' on the gradient of J at the point that is used.
+
+    `gradient` bounds |grad loss| of all persons together where |w| <= `reach`, `norm` is
+    max_s r_s, `ridge` is k; `tilt_error` bounds the distance of the computed b to the real draw.
+    """
+
+    gradient: float
+    norm: float
+    ridge: float
+    tilt_error: float = 0.0
+    reach: float = math.inf
+
+    def rounding(self, distance: float, tilt: float) -> float:
+        """Distance of the computed to the true gradient where |w| = distance and |b| = tilt."""
+        loss = self.gradient * (1.0 + PREDICTOR_ROUNDING * self.norm * distance)
+        return ROUNDING * (loss + self.ridge * distance + tilt)
+
+    @property
+    def total(self) -> float:
+        """tau' = 4 rounding(2F, 2Fk + |grad loss|) + tilt_error: four times the unavoidable."""
+        tilt = 2.0 * RADIUS * self.ridge + self.gradient
+        return 4.0 * self.rounding(2.0 * RADIUS, tilt) + self.tilt_error
+
+    def require_precision(self) -> None:
+        """`SettingsError` unless tau' <= F k, without which the certificate certifies nothing."""
+        if not self.total <= RADIUS * self.ridge:
+            raise SettingsError(
+                "the ridge is too small to be told from rounding: give a larger one"
+            )
+
+    def holds(self, distance: float, gradient_norm: float, tilt: float, tilt_error: float) -> bool:
+        """The certificate: beyond 2F, where only the direction matters, it grows with |w|."""
+        certified = gradient_norm + self.rounding(distance, tilt) + tilt_error
+        allowed = self.total * max(1.0, distance / (2.0 * RADIUS))
+        return distance <= self.reach and certified <= allowed
+
+
+@dataclass(frozen=True)
+class CentredObjective:
+    """J(w), for a solver: it sees a callable, never data."""
+
+    loss: Loss
+    coordinates: Coordinates
+    ridge: float
+    tilt: Array
+
+    def __call__(self, w: Array) -> Evaluation:
+        """Value, gradient and Hessian in w."""
+        scale = self.coordinates.scale
+        inner = self.loss(self.coordinates.centre + scale * w)
+        return Evaluation(
+            inner.value + 0.5 * self.ridge * float(w @ w) + float(self.tilt @ w),
+            scale * inner.gradient + self.ridge * w + self.tilt,
+            scale[:, None] * inner.hessian * scale + self.ridge * np.eye(len(w)),
+        )
+
+
+def certified_minimiser(
+    objective: CentredObjective, tolerance: Tolerance, tilt_error: float = 0.0
+) -> Array:
+    """A point within tau'/k of the projection of the minimiser on the ball of radius F.
+
+    Should no attempt be certified, the public centre stands in: an output of the same shape.
+    """
+    tilt = float(np.linalg.norm(objective.tilt))
+    point = np.zeros_like(objective.tilt)
+    for method in ATTEMPTS:
+        solution = minimise(objective, point, method=method, tolerance=tolerance.total / 4)
+        if _certified(solution, tolerance, tilt, tilt_error):
+            return project(solution.point)
+        point = _usable(solution.point)
+    return np.zeros_like(objective.tilt)
+
+
+def project(w: Array) -> Array:
+    """The nearest point of the ball |w| <= F."""
+    distance = float(np.linalg.norm(w))
+    return w if distance <= RADIUS else w * (RADIUS / distance)
+
+
+def _certified(solution: Solution, tolerance: Tolerance, tilt: float, tilt_error: float) -> bool:
+    distance = float(np.linalg.norm(solution.point))
+    gradient_norm = float(np.linalg.norm(solution.evaluation.gradient))
+    return tolerance.holds(distance, gradient_norm, tilt, tilt_error)
+
+
+def _usable(point: Array) -> Array:
+    """Where the next attempt starts: the last point, or the centre if that was no number."""
+    return point if np.all(np.isfinite(point)) else np.zeros_like(point)
