@@ -43,7 +43,7 @@ def whole_fit(cohort: Cohort, intervals: int) -> Fit:
 def core_fit(cohort: Cohort, intervals: int) -> Fit:
     """The fit alone: from encoded people to the optimum and its information."""
     design = Design(cohort.schema(intervals), BASELINE)
-    episodes = to_episodes(cohort.table(), design.schema, design)
+    episodes = to_episodes(cohort.table(), design.schema)
     return lambda: newton(episodes, design)
 
 
