@@ -1,0 +1,93 @@
+"""CSV and Parquet files as arrow tables, read without guessing a type from the values."""
+
+import csv
+import io
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.errors import DataFormError
+from discreet.frame.values import MISSING_TEXTS
+
+READABLE = (".csv", ".parquet")
+
+
+def read_file(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
+    """The named columns of a file; a DataFormError says what is wrong with its form."""
+    suffix = path.suffix.lower()
+    if suffix not in READABLE:
+        raise DataFormError(f"'{path.name}' is neither .csv nor .parquet; convert the file.")
+    try:
+        return (_read_csv if suffix == ".csv" else _read_parquet)(path, columns, numeric)
+    except OSError as error:
+        reason = error.strerror or "it is not a file of that format"
+        raise DataFormError(f"'{path.name}' cannot be read: {reason}.") from None
+    except pa.ArrowException:
+        # arrow's own text quotes the line it stumbled over
+        raise DataFormError(
+            f"'{path.name}' cannot be read as {suffix[1:]}: it is damaged, or a line has another "
+            "number of fields than the header."
+        ) from None
+
+
+def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
+    """Every wanted column is there, once."""
+    for name in wanted:
+        if name not in present:
+            raise DataFormError(f"the data have no column '{name}', which the schema names.")
+        if list(present).count(name) > 1:
+            raise DataFormError(f"the data have two columns '{name}'; keep one.")
+
+
+def _read_csv(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
+    """Numbers as numbers where every one can be read, otherwise all as text.
+
+    The second attempt also replaces bytes that are not UTF-8; the readers of single values then
+    treat each field by itself, with the results of the first attempt where that could read it.
+    """
+    header = _csv_header(path)
+    check_columns(header, columns)
+    columns = columns or header[:1]  # no column would mean all of them
+    try:
+        return _parse_csv(path, columns, numeric)
+    except pa.ArrowException:
+        content = path.read_bytes().decode(errors="replace").encode()
+        return _parse_csv(io.BytesIO(content), columns, ())
+
+
+def _csv_header(path: Path) -> list[str]:
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        try:
+            header = next(csv.reader(file), [])
+        except csv.Error:
+            header = []
+    if not header:
+        raise DataFormError(f"'{path.name}' is empty; its first line must name the columns.")
+    return header
+
+
+def _parse_csv(source: Any, columns: Sequence[str], numeric: Collection[str]) -> Any:
+    from pyarrow import csv as arrow_csv  # noqa: PLC0415 - only those who read CSV wait for it
+
+    types = {name: pa.float64() if name in numeric else pa.string() for name in columns}
+    return arrow_csv.read_csv(
+        source,
+        parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=list(columns),
+            column_types=types,
+            null_values=list(MISSING_TEXTS),
+            strings_can_be_null=False,  # a level may be called NA
+        ),
+    )
+
+
+def _read_parquet(path: Path, columns: Sequence[str], _numeric: Collection[str]) -> Any:
+    from pyarrow import parquet  # noqa: PLC0415 - only those who read Parquet wait for it
+
+    with parquet.ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        check_columns(names, columns)
+        return file.read(columns=list(columns) or names[:1])
