@@ -119,7 +119,7 @@ TIMES = st.one_of(
 ANY_ROWS = st.builds(Row, st.integers(0, 4), TIMES, TIMES, st.sampled_from([0, 0, 1]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.lists(ANY_ROWS, max_size=12))
 def test_any_rows_of_any_people(rows):
     check_people(rows, make_schema(HORIZON, INTERVALS))
@@ -167,7 +167,7 @@ def test_without_a_person_column_every_row_is_a_person(rows):
     assert sorted(map(key, found)) == sorted(key(owners) for owners in expected if owners)
 
 
-@settings(max_examples=100)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.lists(ANY_ROWS, max_size=8), st.lists(ANY_ROWS, max_size=8), st.randoms())
 def test_nobody_else_and_no_order_of_people_changes_a_person(own, others, random):
     """The contribution of a person is a function of that person's rows."""

@@ -67,6 +67,8 @@ def infer_schema(data: Any, outcome: Any, intervals: int = 200) -> Schema:
     values has no coefficient and is left out.
     """
     table = open_table(data)
+    if not all(isinstance(name, str) for name in table.names):
+        raise DataFormError("column names must be texts; rename the columns of X.")
     event, duration = outcome_fields(outcome)
     times = split_outcome(outcome)[1]
     longest = times[np.isfinite(times)].max(initial=0.0)
@@ -87,10 +89,8 @@ def _unused(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _infer(name: object, column: Column) -> dict[str, Any] | None:
+def _infer(name: str, column: Column) -> dict[str, Any] | None:
     """The keys of one covariate in a schema; None for a category that does not vary."""
-    if not isinstance(name, str):
-        raise DataFormError("column names must be texts; rename the columns of X.")
     if isinstance(column, NumberColumn):
         return {"name": name}
     codes, values = column.coded()

@@ -84,7 +84,7 @@ def open_table(data: Any, columns: Sequence[str] | None = None) -> Table:
         check_columns(names, columns)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.select(list(names if columns is None else columns or names[:1])).collect()
-    return Table(len(frame), names, lambda name: make_column(frame[name]))
+    return Table(len(frame), names, lambda name: make_column(frame.get_column(name)))
 
 
 def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
