@@ -1,0 +1,283 @@
+"""From noise to epsilon, and from several guarantees to one, rounded against the user.
+
+    epsilon(rho, delta) = min_a [a rho + c(a, delta)],
+    c(a, delta) = log(1 - 1/a) + (log(1/delta) - log a) / (a - 1),
+
+the curve of Canonne, Kamath and Steinke (2020), proposition 12, which OpenDP uses too.  Every order
+a > 1 gives a valid bound: the search for the best is ordinary floating point, the value at the
+order found is certified by ball arithmetic.  Proofs: docs/proofs/accounting.md.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Self
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+from discreet.errors import SettingsError
+from discreet.privacy.guarantee import Guarantee, Relation, checked_delta, checked_epsilon
+from discreet.privacy.reals import rational
+from discreet.privacy.scales import Number, exact
+
+Floats = NDArray[np.float64]
+
+NANO = 10**9
+"""Budgets are kept in billionths."""
+
+LEAK_SHARE = Fraction(1, 1024)
+"""The part of delta that is set aside for approximate guarantees (proof page, section 4)."""
+
+PRECISION = 128
+RHO_DIGITS = 12
+ORDERS = 1 + np.logspace(-7, 13, 401)
+"""Where the search for the best order begins."""
+
+LARGEST_CURVED = 64
+"""Above this epsilon the divergence of a pure guarantee is epsilon itself, to many digits."""
+
+
+def to_nano(value: Number) -> int:
+    """The number in billionths, rounded up: what a charge of it costs."""
+    return math.ceil(exact(value) * NANO)
+
+
+def from_nano(units: int) -> float:
+    """The float that shows this many billionths (the next one above, beyond 15 digits)."""
+    return _shown_above(Fraction(units, NANO))
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a sequence of guarantees adds up to, in exact rationals.
+
+    `pure` counts the epsilons of pure and approximate guarantees; `leaks` is the sum of the
+    approximate ones' deltas.  `stated_epsilon` and `stated_delta` add what each guarantee says.
+    """
+
+    relation: Relation | None = None
+    first_kind: str | None = None
+    proved: bool = True
+    pure: Mapping[Fraction, int] = field(default_factory=lambda: MappingProxyType({}))
+    rho: Fraction = Fraction(0)
+    leaks: Fraction = Fraction(0)
+    stated_epsilon: Fraction = Fraction(0)
+    stated_delta: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, guarantees: Iterable[Guarantee]) -> Self:
+        """The totals of the guarantees, in their order."""
+        totals = cls()
+        for guarantee in guarantees:
+            totals = totals.plus(guarantee)
+        return totals
+
+    def plus(self, guarantee: Guarantee) -> Self:
+        """The totals with one more guarantee; relations are never mixed."""
+        if self.relation not in {None, guarantee.relation}:
+            raise SettingsError("guarantees under different neighbouring relations do not compose")
+        approximate = guarantee.kind == "approximate"
+        return replace(
+            self,
+            relation=guarantee.relation,
+            first_kind=self.first_kind or guarantee.kind,
+            proved=self.proved and guarantee.status == "proved",
+            pure=self.pure if guarantee.kind == "zcdp" else self._counted(guarantee),
+            rho=self.rho + guarantee.exact_rho,
+            leaks=self.leaks + (guarantee.exact_delta if approximate else 0),
+            stated_epsilon=self.stated_epsilon + guarantee.exact_epsilon,
+            stated_delta=self.stated_delta + guarantee.exact_delta,
+        )
+
+    def divergence(self, order: Fraction) -> arb:
+        """A ball around a R + sum of g(a, epsilon_i), the Rényi divergence without leaks."""
+        terms = (count * pure_divergence(order, epsilon) for epsilon, count in self.pure.items())
+        return sum(terms, rational(order * self.rho))
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        """The sum of the epsilons of pure and approximate guarantees."""
+        return sum((count * epsilon for epsilon, count in self.pure.items()), Fraction(0))
+
+    def _counted(self, guarantee: Guarantee) -> Mapping[Fraction, int]:
+        epsilon = guarantee.exact_epsilon
+        return MappingProxyType({**self.pure, epsilon: self.pure.get(epsilon, 0) + 1})
+
+
+def epsilon_of(rho: float, delta: float) -> float:
+    """The epsilon, rounded up to 1e-9, such that rho-zCDP is (epsilon, delta)-DP."""
+    return from_nano(_epsilon_nano(Totals(rho=exact(rho)), exact(_positive_delta(delta))))
+
+
+def rho_for(epsilon: float, delta: float) -> float:
+    """The rho, rounded down, of a release that is to be (epsilon, delta)-DP.
+
+    One 1024th of delta stays unused, so that the request fills a budget of the same size exactly.
+    """
+    order = filter_order(epsilon, delta)
+    with ctx.workprec(PRECISION):
+        room = rational(exact(epsilon)) - conversion(order, zcdp_delta(exact(delta)))
+        rho = _fraction((room / rational(order)).lower())
+    if rho <= 0:
+        raise SettingsError("epsilon and delta are too small together for zCDP noise")
+    return _rounded_down(rho)
+
+
+def rho_of_pure(epsilon: float) -> float:
+    """rho = epsilon tanh(epsilon / 2), rounded up: what a pure guarantee is in zCDP."""
+    with ctx.workprec(PRECISION):
+        return _shown_above(_fraction(_zcdp_of_pure(exact(checked_epsilon(epsilon))).upper()))
+
+
+def compose(guarantees: Iterable[Guarantee], delta: float) -> Guarantee:
+    """One guarantee for all of them, at the delta given (0 if all are pure).
+
+    For guarantees that were fixed before the first release; a budget that is spent step by step
+    uses `discreet.privacy.filter`.
+    """
+    totals = Totals.of(guarantees)
+    if totals.relation is None:
+        raise SettingsError("there are no guarantees to compose")
+    epsilon = from_nano(_epsilon_nano(totals, exact(checked_delta(delta))))
+    return Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        rho=_composed_rho(totals) if delta > 0 else None,
+        relation=totals.relation,
+        status="proved" if totals.proved else "ideal-draw-only",
+    )
+
+
+def zcdp_guarantee(rho: float, delta: float, relation: Relation = "replace-one") -> Guarantee:
+    """The guarantee of a rho-zCDP release, stated at `delta`."""
+    return Guarantee(epsilon_of(rho, delta), delta, rho, relation)
+
+
+def conversion(order: Fraction, delta: Fraction) -> arb:
+    """A ball around c(a, delta)."""
+    a = rational(order)
+    return (1 - 1 / a).log() - (rational(delta).log() + a.log()) / (a - 1)
+
+
+def pure_divergence(order: Fraction, epsilon: Fraction) -> arb:
+    """A ball around g(a, epsilon), or epsilon itself where the two hardly differ."""
+    if epsilon > LARGEST_CURVED:
+        return rational(epsilon)
+    a, size = rational(order), rational(epsilon)
+    return (((2 * a - 1) * size / 2).cosh() / (size / 2).cosh()).log() / (a - 1)
+
+
+def zcdp_delta(delta: Fraction) -> Fraction:
+    """The part of delta that is not set aside for leaks."""
+    return delta * (1 - LEAK_SHARE)
+
+
+@lru_cache(maxsize=64)
+def filter_order(epsilon: float, delta: float) -> Fraction:
+    """The order that is best for the zCDP request that uses (epsilon, delta) up."""
+    room = checked_epsilon(epsilon)
+    log_delta = math.log(_positive_delta(delta) * (1 - float(LEAK_SHARE)))
+    return best_order(lambda a: (_float_conversion(a, log_delta) - room) / a)
+
+
+def best_order(objective: Callable[[Floats], Floats]) -> Fraction:
+    """An order near the minimum of the objective, rounded so that machines agree on it."""
+    orders = ORDERS
+    for _ in range(3):
+        middle = int(np.argmin(objective(orders)))
+        low, high = orders[max(middle - 1, 0)], orders[min(middle + 1, orders.size - 1)]
+        orders = 1 + np.geomspace(low - 1, high - 1, 101)
+    excess = float(orders[int(np.argmin(objective(orders)))]) - 1
+    mantissa, exponent = math.frexp(excess)
+    return 1 + Fraction(round(mantissa * 2**12), 2**12) * Fraction(2) ** exponent
+
+
+def _epsilon_nano(totals: Totals, delta: Fraction) -> int:
+    """The smallest epsilon of theorem 1 that the search finds, in billionths, rounded up."""
+    candidates = []
+    if totals.rho == 0 and totals.leaks <= delta:
+        candidates.append(to_nano(totals.pure_epsilon))
+    if totals.leaks < delta:
+        candidates.append(_renyi_nano(totals, delta - totals.leaks))
+    if not candidates:
+        raise SettingsError("delta is too small for the guarantees that are composed")
+    return max(1, min(candidates))
+
+
+def _renyi_nano(totals: Totals, delta: Fraction) -> int:
+    order = best_order(_float_epsilon(totals, delta))
+    with ctx.workprec(PRECISION):
+        epsilon = totals.divergence(order) + conversion(order, delta)
+        return math.ceil(_fraction(epsilon.upper()) * NANO)
+
+
+def _float_epsilon(totals: Totals, delta: Fraction) -> Callable[[Floats], Floats]:
+    """Theorem 1's epsilon as a function of the order, in floats."""
+    rho, log_delta = float(totals.rho), math.log(delta)
+    pure = [(float(epsilon), count) for epsilon, count in totals.pure.items()]
+
+    def epsilon_at(orders: Floats) -> Floats:
+        total = orders * rho + _float_conversion(orders, log_delta)
+        for epsilon, count in pure:
+            total += count * _float_divergence(orders, epsilon)
+        return total
+
+    return epsilon_at
+
+
+def _float_conversion(orders: Floats, log_delta: float) -> Floats:
+    return np.log1p(-1 / orders) - (log_delta + np.log(orders)) / (orders - 1)
+
+
+def _float_divergence(orders: Floats, epsilon: float) -> Floats:
+    return (_log_cosh((orders - 0.5) * epsilon) - _log_cosh(epsilon / 2)) / (orders - 1)
+
+
+def _log_cosh(x: Floats | float) -> Floats:
+    return np.asarray(np.logaddexp(x, np.negative(x)) - math.log(2))
+
+
+def _composed_rho(totals: Totals) -> float | None:
+    """R + sum of epsilon_i tanh(epsilon_i / 2), rounded up; None if a delta may leak."""
+    if totals.leaks > 0:
+        return None
+    with ctx.workprec(PRECISION):
+        terms = (count * _zcdp_of_pure(epsilon) for epsilon, count in totals.pure.items())
+        return _shown_above(_fraction(sum(terms, rational(totals.rho)).upper()))
+
+
+def _zcdp_of_pure(epsilon: Fraction) -> arb:
+    size = rational(epsilon)
+    return size * (size / 2).tanh()
+
+
+def _shown_above(value: Fraction) -> float:
+    """The smallest float that shows a decimal not below the number."""
+    shown = float(value)
+    return shown if exact(shown) >= value else math.nextafter(shown, math.inf)
+
+
+def _rounded_down(value: Fraction) -> float:
+    """The float that shows the leading decimal digits of a positive number."""
+    shift = RHO_DIGITS - 1 - math.floor(math.log10(value))
+    digits = math.floor(value * Fraction(10) ** shift)
+    return float(f"{digits}e{-shift}")
+
+
+def _fraction(exact_ball: arb) -> Fraction:
+    """The number that an exact ball is."""
+    if not exact_ball.is_finite():
+        raise SettingsError("epsilon or delta is out of the range that can be accounted for")
+    mantissa, exponent = exact_ball.man_exp()
+    return int(mantissa) * Fraction(2) ** int(exponent)
+
+
+def _positive_delta(delta: float) -> float:
+    if not checked_delta(delta) > 0:
+        raise SettingsError("zCDP noise needs a delta greater than 0")
+    return delta

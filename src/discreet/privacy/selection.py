@@ -1,0 +1,161 @@
+"""Choosing among settings on the private data, and paying for it.
+
+`RandomStopping` tries randomly chosen candidates a random number of times and keeps the best: the
+whole costs twice the epsilon of one trial, however many candidates there are (Papernot and Steinke
+2022, with the logarithmic law).  `select_released` picks among models that were all released.
+Proofs: docs/proofs/selection.md.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import itemgetter
+from typing import TypeVar
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import ArrayLike
+
+from discreet.errors import SettingsError
+from discreet.privacy.accountant import NANO
+from discreet.privacy.grid import Grid
+from discreet.privacy.guarantee import checked_epsilon
+from discreet.privacy.noise import NoiseSource
+from discreet.privacy.reals import GUARD_BITS, BitSource, LazyUniform, rational
+from discreet.privacy.scales import exact, laplace_scale
+
+Candidate = TypeVar("Candidate")
+Released = TypeVar("Released")
+
+MOST_TRIALS = 1000
+
+TRIAL_FACTOR = 2
+"""The whole costs this many times the epsilon of one trial."""
+
+
+@dataclass(frozen=True)
+class RandomStopping:
+    """A selection that is epsilon-DP in all.
+
+    One trial draws a candidate uniformly, releases a model with `trial_epsilon` and scores it with
+    `score_epsilon`; `mean_trials` trials are made on average.
+    """
+
+    epsilon: float
+    mean_trials: float
+    score_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        """Refuse settings under which nothing could be selected."""
+        checked_epsilon(self.epsilon)
+        if not 1 < self.mean_trials <= MOST_TRIALS:
+            raise SettingsError(f"the mean number of trials must be above 1, at most {MOST_TRIALS}")
+        if not 0 < self.score_share < 1:
+            raise SettingsError("the score's share of the budget must lie between 0 and 1")
+        if self.score_epsilon <= 0 or self.trial_epsilon <= 0:
+            raise SettingsError("epsilon is too small to be divided between trials and scores")
+
+    @property
+    def score_epsilon(self) -> float:
+        """The epsilon of one score, in whole billionths."""
+        share = exact(self.epsilon) * exact(self.score_share) / TRIAL_FACTOR
+        return math.floor(share * NANO) / NANO
+
+    @property
+    def trial_epsilon(self) -> float:
+        """The epsilon of one released model: what is left of a trial, in whole billionths."""
+        rest = exact(self.epsilon) / TRIAL_FACTOR - exact(self.score_epsilon)
+        return math.floor(rest * NANO) / NANO
+
+    @property
+    def stopping(self) -> Fraction:
+        """The parameter g of the logarithmic law, P(K = k) = (1 - g)^k / (k log(1/g))."""
+        low, high = 1e-12, 1.0 - 1e-12
+        for _ in range(100):
+            middle = math.sqrt(low * high)
+            mean = (1 / middle - 1) / -math.log(middle)
+            low, high = (middle, high) if mean > self.mean_trials else (low, middle)
+        return Fraction(high)
+
+    def select(
+        self,
+        candidates: Sequence[Candidate],
+        release: Callable[[Candidate], Released],
+        score: Callable[[Released], int],
+        sensitivity: int,
+        noise: NoiseSource,
+    ) -> Released:
+        """The released model with the best noisy score.
+
+        `release` must be `trial_epsilon`-DP; `score` is an integer that one person changes by at
+        most `sensitivity`, for every released model.
+        """
+        scale = laplace_scale(sensitivity, self.score_epsilon)
+
+        def trial() -> tuple[int, Released]:
+            model = release(candidates[uniform_below(len(candidates), noise.uniform_bits)])
+            return int(noise.l1_laplace([score(model)], scale)[0]), model
+
+        trials = sample_logarithmic(self.stopping, noise.uniform_bits)
+        # `max` keeps the earliest of equals, which the proof relies on
+        return max((trial() for _ in range(trials)), key=itemgetter(0))[1]
+
+
+def select_released(
+    scores: Sequence[int], sensitivity: int, epsilon: float, noise: NoiseSource
+) -> int:
+    """The index of a good score among released models: report-noisy-max, epsilon-DP."""
+    scale = 2 * laplace_scale(sensitivity, checked_epsilon(epsilon))
+    return noise.noisy_best(list(scores), scale)
+
+
+def clipped_score(log_likelihoods: ArrayLike, bound: float, grid: Grid) -> tuple[int, int]:
+    """The sum over persons of the log-likelihood clipped to [-bound, 0], and its sensitivity.
+
+    Both are in units of the grid.  A person adds an integer between minus the sensitivity and 0,
+    so replacing, adding or removing one changes the sum by at most the sensitivity.
+    """
+    sensitivity = int(grid.to_integers(bound))
+    if sensitivity < 1:
+        raise SettingsError("the bound of a score must be at least one step of its grid")
+    values = np.nan_to_num(np.asarray(log_likelihoods, dtype=np.float64), nan=-bound)
+    integers = grid.to_integers(np.clip(values, -bound, 0.0))
+    total = sum(min(0, max(-sensitivity, int(step))) for step in integers.ravel())
+    return total, sensitivity
+
+
+def uniform_below(count: int, bits: BitSource) -> int:
+    """A uniform integer in 0 ... count - 1, by rejection."""
+    if count < 1:
+        raise SettingsError("a selection needs at least one candidate")
+    while True:
+        draw = bits(count.bit_length())
+        if draw < count:
+            return draw
+
+
+def sample_logarithmic(stopping: Fraction, bits: BitSource) -> int:
+    """K >= 1 with P(K = k) = (1 - g)^k / (k log(1/g)), exactly, by inversion."""
+    uniform = LazyUniform(bits)
+    precision = GUARD_BITS
+    while True:
+        count = _invert(stopping, uniform.enclose(precision), precision)
+        if count is not None:
+            return count
+        precision *= 2
+
+
+def _invert(stopping: Fraction, uniform: arb, precision: int) -> int | None:
+    """The smallest k with P(K <= k) >= U, or None while a comparison is not decided."""
+    with ctx.workprec(precision):
+        ratio = rational(1 - stopping)
+        target = -uniform * rational(stopping).log()
+        power, total, count = arb(1), arb(0), 0
+        while not total > target:
+            count += 1
+            power *= ratio
+            total += power / count
+            if total.overlaps(target):
+                return None
+        return count
