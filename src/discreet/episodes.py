@@ -46,6 +46,17 @@ class Episodes:
         first, last = int(self.offsets[start]), int(self.offsets[stop])
         return self._rows(first, last, self.offsets[start : stop + 1] - first, stop - start)
 
+    def every(self, step: int) -> "Episodes":
+        """Each step-th row, where every row is a person."""
+        return Episodes(
+            covariates=np.ascontiguousarray(self.covariates[::step]),
+            entry=self.entry[::step],
+            exit=self.exit[::step],
+            event=self.event[::step],
+            offsets=None,
+            persons=len(self.exit[::step]),
+        )
+
     def _rows(
         self, start: int, stop: int, offsets: NDArray[np.int64] | None, persons: int
     ) -> "Episodes":

@@ -20,6 +20,9 @@ class Engine(Protocol):
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
         """``sum over blocks of function(block, *arguments)``, in a fixed order."""
 
+    def sample(self) -> "Engine":
+        """An engine over a part of the people: enough for a starting value."""
+
 
 def add(left: Arrays, right: Arrays) -> Arrays:
     """Add array by array."""

@@ -1,0 +1,100 @@
+"""Dask: real worker processes, one of them killed, and the same numbers."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+dask = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+from discreet.baseline import NaturalSpline  # noqa: E402
+from discreet.design import Design  # noqa: E402
+from discreet.engine.cluster import ClusterEngine, connect, local_client  # noqa: E402
+from discreet.engine.local import LocalEngine  # noqa: E402
+from discreet.errors import DataFormError, SettingsError  # noqa: E402
+from discreet.frame import to_episodes  # noqa: E402
+from discreet.likelihood.objective import TotalLoss, block_totals  # noqa: E402
+from discreet.link import get_link  # noqa: E402
+from tests.engine.test_stream import _schema, _table  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings are not ours to mend
+
+
+@pytest.fixture(scope="module")
+def client():
+    client = local_client(workers=2)
+    yield client
+    client.close()
+    client.cluster.close()
+
+
+def _frame(people=200, partitions=4):
+    """Partitioned by person."""
+    frame = _table(people).to_pandas()
+    return frame, dask.from_pandas(frame.set_index("id", drop=False), npartitions=partitions)
+
+
+def test_sums_equal_those_in_memory(client):
+    frame, spread = _frame()
+    schema = _schema(True)
+    cluster = ClusterEngine.from_frame(spread, schema, client)
+    memory = LocalEngine(to_episodes(frame, schema))
+    assert cluster.persons == memory.persons
+    assert np.array_equal(cluster.reduce(block_totals)[0], memory.reduce(block_totals)[0])
+    design = Design(schema, NaturalSpline(3))
+    f = np.random.default_rng(1).normal(size=design.dimension)
+    ours, theirs = (TotalLoss(engine, design, get_link("logit"))(f) for engine in (cluster, memory))
+    np.testing.assert_allclose(ours.gradient, theirs.gradient, rtol=1e-11)
+    assert cluster.sample().persons < cluster.persons
+
+
+def test_a_person_in_two_partitions_is_an_error_of_form(client):
+    frame, _ = _frame()
+    torn = dask.from_pandas(frame.sample(frac=1.0, random_state=0), npartitions=4, sort=False)
+    with pytest.raises(DataFormError, match="partition the data by 'id'"):
+        ClusterEngine.from_frame(torn, _schema(True), client)
+
+
+def _kill_once(block, marker):
+    """Kill this worker the first time, then count."""
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block_totals(block)
+
+
+def test_a_killed_worker_changes_nothing(client, tmp_path):
+    frame, spread = _frame()
+    schema = _schema(True)
+    cluster = ClusterEngine.from_frame(spread, schema, client)
+    marker = tmp_path / "killed"
+    found = cluster.reduce(_kill_once, marker)[0]
+    assert marker.exists()
+    expected = LocalEngine(to_episodes(frame, schema)).reduce(block_totals)[0]
+    assert np.array_equal(found, expected)
+
+
+def test_workers_hold_people_in_memory_only(client):
+    deadline = time.monotonic() + 30
+    while not client.scheduler_info()["workers"] and time.monotonic() < deadline:
+        time.sleep(0.1)
+    with connect(client.scheduler.address) as again:
+        assert again.scheduler_info()["workers"]
+
+
+def test_a_cluster_that_may_spill_is_refused():
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        pytest.raises(SettingsError, match="spill records to disk"),
+    ):
+        connect(cluster.scheduler_address)
+
+
+def test_no_scheduler_is_one_clear_sentence():
+    with pytest.raises(SettingsError, match="no Dask scheduler answers"):
+        connect("tcp://127.0.0.1:1")

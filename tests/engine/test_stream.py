@@ -1,0 +1,110 @@
+"""Streamed files: the same people, the same integers, whatever the blocks."""
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from discreet.baseline import NaturalSpline
+from discreet.design import Design
+from discreet.engine.local import LocalEngine
+from discreet.engine.stream import StreamEngine, find_files, is_pattern
+from discreet.errors import DataFormError
+from discreet.frame import to_episodes
+from discreet.likelihood.objective import TotalLoss, block_totals
+from discreet.link import get_link
+from discreet.schema import Schema
+
+
+def _schema(person):
+    return Schema.from_mapping(
+        {
+            **({"person": "id"} if person else {}),
+            "time": {
+                "duration": "stop",
+                "event": "event",
+                "entry": "start",
+                "horizon": 10.0,
+                "intervals": 40,
+            },
+            "covariate": [
+                {"name": "age", "low": 20, "high": 90},
+                {"name": "sex", "levels": ["F", "M"]},
+            ],
+        }
+    )
+
+
+def _table(people, *, text_ids=False):
+    """People with one to three episodes each, adjacent."""
+    random = np.random.default_rng(4)
+    ids = np.repeat(np.arange(people), random.integers(1, 4, people))
+    start = random.uniform(0, 8, len(ids))
+    return pa.table(
+        {
+            "id": [f"p{i}" for i in ids] if text_ids else ids,
+            "start": start,
+            "stop": start + random.uniform(0, 3, len(ids)),
+            "event": random.integers(0, 2, len(ids)),
+            "age": random.uniform(10, 100, len(ids)),
+            "sex": random.choice(["F", "M", "?"], len(ids)),
+        }
+    )
+
+
+def _write(table, folder, parts):
+    edges = np.linspace(0, table.num_rows, parts + 1).astype(int)
+    for part, (low, high) in enumerate(pairwise(edges)):
+        parquet.write_table(table.slice(low, high - low), folder / f"{part:02}.parquet")
+    return str(folder / "*.parquet")
+
+
+@pytest.mark.parametrize("person", [False, True])
+@pytest.mark.parametrize("text_ids", [False, True])
+@pytest.mark.parametrize("rows", [7, 64, 10_000])
+def test_streamed_sums_equal_those_in_memory(tmp_path, person, text_ids, rows):
+    schema, table = _schema(person), _table(300, text_ids=text_ids)
+    stream = StreamEngine(find_files(_write(table, tmp_path, 3)), schema, rows_a_block=rows)
+    memory = LocalEngine(to_episodes(table, schema))
+    assert stream.persons == memory.persons
+    np.testing.assert_array_equal(stream.reduce(block_totals)[0], memory.reduce(block_totals)[0])
+    design = Design(schema, NaturalSpline(3))
+    f = np.random.default_rng(1).normal(size=design.dimension)
+    ours, theirs = (TotalLoss(engine, design, get_link("logit"))(f) for engine in (stream, memory))
+    np.testing.assert_allclose(ours.gradient, theirs.gradient, rtol=1e-11)
+    np.testing.assert_allclose(ours.hessian, theirs.hessian, rtol=1e-11, atol=1e-11)
+
+
+def test_a_person_in_two_places_is_an_error_of_form(tmp_path):
+    table = _table(50)
+    scattered = pa.concat_tables([table, table.slice(0, 1)])
+    stream = StreamEngine(find_files(_write(scattered, tmp_path, 2)), _schema(True), 16)
+    with pytest.raises(DataFormError, match="sort the files by 'id'"):
+        stream.reduce(block_totals)
+
+
+def test_missing_ids_are_people_of_their_own(tmp_path):
+    table = _table(4, text_ids=True)
+    blank = pa.array([None] * table.num_rows, pa.string())
+    unknown = table.set_column(0, "id", blank)
+    stream = StreamEngine(find_files(_write(unknown, tmp_path, 2)), _schema(True), 3)
+    assert stream.persons == table.num_rows
+
+
+def test_patterns_and_their_errors(tmp_path):
+    assert is_pattern("people/*.parquet")
+    assert is_pattern(tmp_path)
+    assert not is_pattern("people.parquet")
+    with pytest.raises(DataFormError, match="no file matches"):
+        find_files(tmp_path / "*.parquet")
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    with pytest.raises(DataFormError, match="only Parquet files are streamed"):
+        find_files(tmp_path / "*.csv")
+    (tmp_path / "a.parquet").write_text("this is not Parquet")
+    with pytest.raises(DataFormError, match="cannot be read as Parquet"):
+        _ = StreamEngine(find_files(tmp_path), _schema(False)).persons
+    parquet.write_table(_table(3).drop_columns("age"), tmp_path / "a.parquet")
+    with pytest.raises(DataFormError, match="no column 'age'"):
+        _ = StreamEngine(find_files(tmp_path), _schema(False)).persons
