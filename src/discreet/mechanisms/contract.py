@@ -171,7 +171,7 @@ class Loss(Protocol):
     quadratic losses whose release density is known in closed form.
     """
 
-    def __call__(self, point: NDArray[np.float64]) -> "Evaluation":
+    def __call__(self, point: NDArray[np.float64], /) -> "Evaluation":
         """Value, gradient and Hessian of the total loss at `point`."""
         ...
 

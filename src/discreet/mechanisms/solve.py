@@ -129,7 +129,9 @@ def certified_minimiser(
     tilt = float(np.linalg.norm(objective.tilt))
     point = np.zeros_like(objective.tilt)
     for method in ATTEMPTS:
-        solution = minimise(objective, point, method=method, tolerance=tolerance.total / 4)
+        solution = _attempt(objective, point, method, tolerance.total / 4)
+        if solution is None:
+            continue
         if _certified(solution, tolerance, tilt, tilt_error):
             return project(solution.point)
         point = _usable(solution.point)
@@ -140,6 +142,20 @@ def project(w: Array) -> Array:
     """The nearest point of the ball |w| <= F."""
     distance = float(np.linalg.norm(w))
     return w if distance <= RADIUS else w * (RADIUS / distance)
+
+
+def _attempt(
+    objective: CentredObjective, start: Array, method: str, tolerance: float
+) -> Solution | None:
+    """A solver's answer; None where it met something that is no number.
+
+    The loss of a real file is finite everywhere; but an exception here would tell something of
+    the data, so there must be none.
+    """
+    try:
+        return minimise(objective, start, method=method, tolerance=tolerance)
+    except (ArithmeticError, ValueError):
+        return None
 
 
 def _certified(solution: Solution, tolerance: Tolerance, tilt: float, tilt_error: float) -> bool:

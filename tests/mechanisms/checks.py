@@ -1,0 +1,204 @@
+"""What must hold of the perturbation mechanisms, as functions: seeded bugs must make them fail.
+
+Every check goes through `plan` and `draw`, the path that a fit takes.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
+from discreet.mechanisms.constants import jacobian_bound
+from discreet.mechanisms.perturbation import basis_of, coordinates_from
+from discreet.privacy.continuous import continuous_error
+from tests.mechanisms.cases import (
+    FrozenNoise,
+    LinearLoss,
+    QuadraticLoss,
+    corner_people,
+    loss_of,
+    make_constants,
+    random_person,
+)
+
+EXACT = 1e-9
+
+
+def lattice_scale(noise):
+    """The scale of the lattice noise that a draw asked for, in grid steps."""
+    (scale,) = [call[2] for call in noise.calls if call[0] == "lattice"]
+    return scale
+
+
+def steps_of(plan, draw):
+    """The released point in coordinates w, in grid steps."""
+    coordinates = coordinates_from(plan.details)
+    w = (draw.point - coordinates.centre) / coordinates.scale
+    return np.ldexp(w, -int(plan.number("step_exponent")))
+
+
+def output_witness(epsilon=1.0, **facts):
+    """The log probability ratio of two neighbours under a linear loss, at its worst outcome.
+
+    The slopes differ by the claimed sensitivity plus the error tau' that the certificate allows
+    to either gradient; the outcome lies beyond both minimisers on the line through them:
+    log P/P' = |i - i'| / scale, and no loss does more.
+    """
+    constants = make_constants(persons=1, **facts)
+    mechanism = OutputPerturbation(epsilon=epsilon)
+    plan = mechanism.plan(constants)
+    gap = plan.number("gradient_sensitivity") + 2 * expected_tolerance(plan, 0.0)
+    scale = coordinates_from(plan.details).scale
+    axis = np.eye(plan.dimension)[-1] / scale
+    centres, noise = [], FrozenNoise()
+    for sign in (0.5, -0.5):
+        noise = FrozenNoise()
+        draw = mechanism.draw(plan, LinearLoss(sign * gap * axis), noise)
+        centres.append(steps_of(plan, draw))
+    return float(np.linalg.norm(centres[0] - centres[1]) / float(lattice_scale(noise)))
+
+
+def check_output_witness():
+    """The ratio is epsilon: not above (privacy), not below (tightness)."""
+    for epsilon in (0.5, 1.0, 3.0):
+        ratio = output_witness(epsilon)
+        assert ratio <= epsilon
+        assert math.isclose(ratio, epsilon, rel_tol=EXACT)
+
+
+def objective_witness(epsilon=1.0, *, time_varying=False, **facts):
+    """epsilon spent by the exact minimiser at its worst point, in closed form, plus epsilon_o.
+
+    D has loss g'w + w'Ew/2 with E = kappa sum z z', D' has none. At w with -k w = R u, where
+    u is a unit vector and the gradient of D's loss is Delta u: log ratio = Delta / scale + logdet.
+    The tilt's law is read off the draw.
+    """
+    constants = make_constants(persons=1, time_varying=time_varying, **facts)
+    plan = ObjectivePerturbation(epsilon=epsilon).plan(constants)
+    noise = FrozenNoise()
+    bend = worst_bend(constants, plan)
+    scale = coordinates_from(plan.details).scale
+    loss = QuadraticLoss(np.zeros(plan.dimension), bend, coordinates_from(plan.details).centre)
+    ObjectivePerturbation(epsilon=epsilon).draw(plan, loss, noise)
+    (tilt_scale,) = [call[2] for call in noise.calls if call[0] == "continuous"]
+    scaled = scale[:, None] * bend * scale
+    ridge = plan.number("total_ridge")
+    log_determinant = np.linalg.slogdet(np.eye(plan.dimension) + scaled / ridge)[1]
+    output = plan.number("sensitivity") / float(
+        lattice_scale(noise) * Fraction(2) ** int(plan.number("step_exponent"))
+    )
+    return plan.number("gradient_sensitivity") / float(tilt_scale) + log_determinant + output
+
+
+def worst_bend(constants, plan):
+    """A person's Hessian that attains the plan's bound, in coordinates f."""
+    basis = constants.design.basis
+    width = constants.covariates
+    if constants.time_varying:
+        rows = basis_of(constants, int(plan.number("baseline_shift"))).rows
+        blocks = np.zeros((plan.dimension, plan.dimension))
+        blocks[: basis.shape[1], : basis.shape[1]] = 0.25 * rows.T @ rows
+        blocks[basis.shape[1] :, basis.shape[1] :] = 0.25 * len(rows) / width * np.eye(width)
+        scale = coordinates_from(plan.details).scale
+        return blocks / scale[:, None] / scale
+    corner = np.eye(width)[0] if width else np.zeros(0)
+    z = np.column_stack([basis, np.tile(corner, (len(basis), 1))])
+    return 0.25 * z.T @ z
+
+
+def check_objective_witness():
+    """epsilon_b + J + epsilon_o, each as it acts in a draw, is epsilon."""
+    for epsilon in (0.5, 1.0, 4.0):
+        spent = objective_witness(epsilon)
+        assert spent <= epsilon * (1 + 1e-11)
+        assert math.isclose(spent, epsilon, rel_tol=EXACT)
+
+
+def check_objective_witness_time_varying():
+    """The same where covariates may change with time."""
+    spent = objective_witness(2.0, time_varying=True, covariates=4)
+    assert spent <= 2.0 * (1 + 1e-11)
+    assert math.isclose(spent, 2.0, rel_tol=EXACT)
+
+
+def neighbour_movement(mechanism, constants, people, replacement):
+    """How far the release moves, noise frozen, as a multiple of the claimed sensitivity."""
+    plan = mechanism.plan(constants)
+    noise = FrozenNoise()
+    first = mechanism.draw(plan, loss_of(people, constants), noise)
+    second = mechanism.draw(plan, loss_of([*people[1:], replacement], constants), FrozenNoise())
+    gap = np.linalg.norm(steps_of(plan, first) - steps_of(plan, second))
+    claimed = float(lattice_scale(noise)) * mechanism.epsilon
+    return gap / claimed
+
+
+def check_neighbours_move_within_the_noise(link="logit"):
+    """Random and hand-made neighbours: movement <= epsilon times the scale of the drawn noise."""
+    random = np.random.default_rng(8)
+    constants = make_constants(persons=3, intervals=8, covariates=1, link=link, knots=2)
+    corners = corner_people(constants)
+    for ridge in (0.05, 1.0, 30.0):
+        mechanism = OutputPerturbation(epsilon=1.0, ridge=ridge)
+        for trial in range(12):
+            people = [random_person(random, constants, extreme=True) for _ in range(3)]
+            if trial % 2:
+                people = [corners[i] for i in random.integers(0, len(corners), 3)]
+            other = corners[int(random.integers(0, len(corners)))]
+            assert neighbour_movement(mechanism, constants, people, other) <= 1.0
+
+
+def check_confinement(link="logit"):
+    """Every minimiser lies within the public radius the slopes were bounded on."""
+    random = np.random.default_rng(4)
+    constants = make_constants(persons=2, intervals=8, covariates=1, link=link, knots=2)
+    corners = corner_people(constants)
+    for ridge in (0.05, 1.0, 30.0):
+        mechanism = OutputPerturbation(epsilon=1.0, ridge=ridge)
+        plan = mechanism.plan(constants)
+        for _ in range(8):
+            people = [corners[i] for i in random.integers(0, len(corners), 2)]
+            draw = mechanism.draw(plan, loss_of(people, constants), FrozenNoise())
+            w = np.ldexp(steps_of(plan, draw), int(plan.number("step_exponent")))
+            assert np.linalg.norm(w) <= plan.number("confinement")
+
+
+def expected_tolerance(plan, tilt_scale):
+    """tau' from the formula of the proof page."""
+    ridge, gradient = plan.number("total_ridge"), plan.number("gradient_bound")
+    reach = 2 * 256.0
+    rounding = gradient * (1 + 2.0**-6 * plan.number("record_norm") * reach)
+    rounding = 2.0**-40 * (rounding + ridge * reach + (reach * ridge + gradient))
+    error = continuous_error(Fraction(tilt_scale)) if tilt_scale else 0.0
+    return 4 * rounding + error
+
+
+def check_inexact_minimisers_are_paid_for():
+    """The scale of the lattice noise holds 2 tau'/k and sqrt(d) grid besides the movement."""
+    constants = make_constants(persons=500)
+    for mechanism in (OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)):
+        plan, noise = mechanism.plan(constants), FrozenNoise()
+        mechanism.draw(plan, LinearLoss(np.zeros(plan.dimension)), noise)
+        tilted = mechanism.name == "objective"
+        grid = 2.0 ** plan.number("step_exponent")
+        tolerance = expected_tolerance(plan, plan.noise_scale if tilted else 0.0)
+        moved = 0.0 if tilted else plan.number("gradient_sensitivity")
+        needed = (moved + 2 * tolerance) / plan.number("total_ridge") + math.sqrt(5) * grid
+        budget = plan.number("epsilon_output") if tilted else 1.0
+        scale = float(lattice_scale(noise)) * grid
+        assert needed / budget <= scale * (1 + 1e-14)
+        assert scale <= needed / budget * (1 + 1e-9)
+
+
+def check_parts_of_epsilon_add_up():
+    """epsilon_b + J + epsilon_o = epsilon, and J is the bound for what the schema allows."""
+    for time_varying in (False, True):
+        constants = make_constants(persons=500, covariates=3, time_varying=time_varying)
+        plan = ObjectivePerturbation(epsilon=1.0).plan(constants)
+        parts = [plan.number(f"epsilon_{name}") for name in ("tilt", "jacobian", "output")]
+        assert math.isclose(sum(parts), 1.0, rel_tol=1e-12)
+        basis = basis_of(constants, int(plan.number("baseline_shift")))
+        ridge = plan.number("total_ridge")
+        bound = jacobian_bound(basis, 3, 0.25, ridge, time_varying=time_varying)
+        assert parts[1] >= bound * (1 - 1e-12)
+        assert parts[2] > 0
