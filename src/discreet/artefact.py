@@ -1,0 +1,162 @@
+"""Files that leave: strict JSON in, and out by way of a temporary file and a rename.
+
+Reading refuses what a careless parser lets pass: duplicate keys, NaN and infinities, numbers that
+overflow, deep nesting, files that are too large.  Writing never shows half a file, never follows
+a symbolic link, and never replaces a file unless asked to.
+"""
+
+import errno
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any, NoReturn
+
+from discreet.errors import ArtefactError, SettingsError
+
+LARGEST_FILE = 1 << 25
+DEEPEST_NESTING = 12
+_PRIVATE = 0o600
+
+
+def parse_strict(content: bytes) -> dict[str, Any]:
+    """The JSON object in the bytes, or an `ArtefactError`."""
+    if len(content) > LARGEST_FILE:
+        raise ArtefactError(f"the file is larger than {LARGEST_FILE >> 20} MiB.")
+    _check_nesting(content)
+    try:
+        value = json.loads(
+            content.decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_short_integer,
+        )
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        raise ArtefactError("the file is not JSON in UTF-8.") from None
+    if not isinstance(value, dict):
+        raise ArtefactError("the file is not a JSON object.")
+    return value
+
+
+def read_strict(path: str | Path) -> dict[str, Any]:
+    """The JSON object in a file; errors name the file."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise ArtefactError(f"'{path}' cannot be read: {error.strerror}.") from None
+    try:
+        return parse_strict(content)
+    except ArtefactError as error:
+        raise ArtefactError(f"'{path}': {error}") from None
+
+
+def serialise(value: Mapping[str, Any]) -> bytes:
+    """The one spelling of an artefact: two spaces, keys in their order, finite numbers only."""
+    text = json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def require_free(path: Path, *, overwrite: bool) -> None:
+    """Refuse an output path that cannot be written, before anything is computed."""
+    if path.is_symlink():
+        raise SettingsError(f"'{path}' is a symbolic link; name a file of its own.")
+    if path.is_dir():
+        raise SettingsError(f"'{path}' is a folder; name a file.")
+    if path.exists() and not overwrite:
+        raise SettingsError(f"'{path}' exists; choose another name, or say that it be overwritten.")
+    folder = path.parent
+    if not folder.is_dir():
+        raise SettingsError(f"the folder '{folder}' does not exist; make it first.")
+    if not os.access(folder, os.W_OK):
+        raise SettingsError(f"nothing can be written in the folder '{folder}'.")
+
+
+def write_new(path: str | Path, content: bytes, *, overwrite: bool = False) -> None:
+    """Write the whole file or nothing: temporary file (mode 0600), fsync, then its name."""
+    target = Path(path)
+    require_free(target, overwrite=overwrite)
+    temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.part")
+    try:
+        _write_durably(temporary, content)
+        _name(temporary, target, overwrite=overwrite)
+        _sync_folder(target.parent)
+    except FileExistsError:
+        raise SettingsError(f"'{target}' exists now; nothing was overwritten.") from None
+    except OSError as error:
+        raise SettingsError(f"'{target}' cannot be written: {error.strerror}.") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(path, flags, _PRIVATE), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _name(temporary: Path, target: Path, *, overwrite: bool) -> None:
+    """Give the finished file its name; without ``overwrite`` only if the name is still free."""
+    if overwrite:
+        temporary.replace(target)
+        return
+    try:
+        target.hardlink_to(temporary)
+    except OSError as error:
+        if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.ENOSYS}:
+            raise
+        # a file system without hard links: claim the name first, then replace the empty file
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL, _PRIVATE))
+        temporary.replace(target)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name durable, where folders can be synchronised at all."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _check_nesting(content: bytes) -> None:
+    """Refuse deep nesting before a recursive parser meets it."""
+    depth = 0
+    for byte in _TEXT.sub(b"", content).translate(None, _OTHER_BYTES):
+        depth += 1 if byte in b"[{" else -1
+        if depth > DEEPEST_NESTING:
+            raise ArtefactError("the file is nested too deeply.")
+
+
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_OTHER_BYTES = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ArtefactError("the file has a key twice.")
+    return found
+
+
+def _no_constant(_: str) -> NoReturn:
+    raise ArtefactError("the file has a number that is not finite.")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if isfinite(number) else _no_constant(text)
+
+
+def _short_integer(text: str) -> int:
+    if len(text) > 20:
+        raise ArtefactError("the file has a number that is too long.")
+    return int(text)

@@ -1,0 +1,18 @@
+"""Tables as plain text."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+
+def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> str:
+    """Columns of equal width under a ruled heading; those not named are set to the right."""
+    cells = [list(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if index in left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+    rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
+    return "\n".join([lines[0], rule, *lines[1:]])
