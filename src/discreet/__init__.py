@@ -6,9 +6,18 @@ The public names are imported on first use, so that ``import discreet`` stays ch
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from discreet.version import __version__ as __version__
+
 if TYPE_CHECKING:
+    from discreet import metrics as metrics
     from discreet.baseline import NaturalSpline as NaturalSpline
     from discreet.baseline import PiecewiseConstant as PiecewiseConstant
+    from discreet.estimation import SeparationWarning as SeparationWarning
+    from discreet.fitted import FittedModel as FittedModel
+    from discreet.fitted import load as load
+    from discreet.model import Release as Release
+    from discreet.regression import RepairWarning as RepairWarning
+    from discreet.regression import SurvivalRegression as SurvivalRegression
     from discreet.schema import Categorical as Categorical
     from discreet.schema import Numeric as Numeric
     from discreet.schema import Schema as Schema
@@ -18,14 +27,20 @@ if TYPE_CHECKING:
 # A new name is one line here and one above for type checkers (tests/test_house.py compares them).
 _HOMES = {
     "Categorical": "schema",
+    "FittedModel": "fitted",
     "NaturalSpline": "baseline",
     "Numeric": "schema",
     "PiecewiseConstant": "baseline",
+    "Release": "model",
+    "RepairWarning": "regression",
     "Schema": "schema",
+    "SeparationWarning": "estimation",
+    "SurvivalRegression": "regression",
     "TimeAxis": "schema",
+    "load": "fitted",
+    "metrics": "metrics",
 }
 
-__version__ = "0.1.0.dev0"
 __all__ = list(_HOMES)
 
 

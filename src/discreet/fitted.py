@@ -1,0 +1,177 @@
+"""Predictions and summaries of a fitted model, from a fit or from a file."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.inference import CoefficientTable
+from discreet.model import Coefficients, Model, PlainModel, Release, read_model
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+
+class Predictions(ABC):
+    """What a fitted model can do; new data are read by the same per-record rules as in the fit.
+
+    Data: a pandas, polars or pyarrow table, or the path of a CSV or Parquet file, with the
+    covariates' columns (others are ignored).  Each row is a person whose covariates stay as they
+    are.
+    """
+
+    @property
+    @abstractmethod
+    def _model(self) -> Model:
+        """The fitted model; an error if there is none yet."""
+
+    def predict_survival(self, data: Any, times: ArrayLike | None = None) -> Array:
+        """S(u), one row a person, one column a time; without times at the grid points.
+
+        Right-continuous: S(u) multiplies 1 - h over the intervals that have ended by u.
+        """
+        return self._model.curves.survival(self._encoded(data), self._times(times))
+
+    def predict_hazard(self, data: Any, times: ArrayLike | None = None) -> Array:
+        """The probability of the event in the interval of each time, given survival before it."""
+        return self._model.curves.hazard(self._encoded(data), self._times(times))
+
+    def predict_cumulative_hazard(self, data: Any, times: ArrayLike | None = None) -> Array:
+        """H(u) = -log S(u)."""
+        return self._model.curves.cumulative_hazard(self._encoded(data), self._times(times))
+
+    def predict_quantile(self, data: Any, probability: ArrayLike = 0.5) -> Array:
+        """The first grid point by which the event has happened with the given probability.
+
+        Infinite where that is not before the horizon.  One column a probability; a single number
+        (the median, unless told otherwise) gives one value a row.
+        """
+        found = self._model.curves.quantile(self._encoded(data), probability)
+        return found[:, 0] if np.ndim(probability) == 0 else found
+
+    def predict_risk(self, data: Any) -> Array:
+        """beta'x on the user's own scale: higher means earlier events."""
+        design = self._model.design
+        beta = np.array(list(self._model.coefficients.covariates.values()))
+        internal = self._encoded(data) @ self._model.curves.slopes
+        return np.asarray(internal + float(design.covariates.centre @ beta))
+
+    def predict(self, data: Any) -> Array:
+        """The risk, under the name that scikit-learn's tools call."""
+        return self.predict_risk(data)
+
+    def score(self, data: Any, outcome: Any = None) -> float:
+        """Harrell's concordance between predicted risk and observed times."""
+        from discreet import metrics  # noqa: PLC0415 - reads frames
+
+        return metrics.concordance(self._model, data, outcome)
+
+    def summary(self, confidence: float = 0.95) -> CoefficientTable:
+        """Coefficients on the user's own scale, with standard errors where they are known."""
+        return summarise(self._model, confidence)
+
+    def plot(self, data: Any = None) -> "Figure":
+        """Baseline hazard, coefficients and survival curves, as a matplotlib figure.
+
+        The curves are those of the rows of ``data`` (at most ten), or of typical persons.
+        """
+        from discreet import plots  # noqa: PLC0415 - matplotlib is slow to load
+
+        return plots.overview(self._model, None if data is None else self._encoded(data))
+
+    def _encoded(self, data: Any) -> Array:
+        from discreet.frame import encode_covariates  # noqa: PLC0415 - loads pyarrow
+
+        return encode_covariates(data, self._model.public_schema)
+
+    def _times(self, times: ArrayLike | None) -> ArrayLike:
+        return self._model.curves.grid.edges if times is None else times
+
+
+class FittedModel(Predictions):
+    """A model or release from a file."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    @cached_property
+    def coefficients(self) -> Coefficients:
+        """Coefficients on the user's own scale."""
+        return self.model.coefficients
+
+    @property
+    def private(self) -> bool:
+        """Whether the numbers are protected by differential privacy."""
+        return self.model.private
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model's file."""
+        self.model.save(path, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        return str(self.summary())
+
+    @property
+    def _model(self) -> Model:
+        return self.model
+
+
+def load(path: str | Path) -> FittedModel:
+    """The model or release in a file."""
+    return FittedModel(read_model(path))
+
+
+def summarise(model: Model, confidence: float = 0.95) -> CoefficientTable:
+    """The coefficient table of a model."""
+    errors = None
+    if isinstance(model, PlainModel):
+        errors = model.uncertainty.standard_errors.vector
+    size = len(model.coefficients.baseline)
+    names = (*(f"baseline[{k}]" for k in range(1, size + 1)), *model.coefficients.covariates)
+    vector = model.coefficients.vector
+    return CoefficientTable(names, vector, errors, confidence, size, _heading(model))
+
+
+def _heading(model: Model) -> tuple[str, ...]:
+    """What the numbers are, in a few lines."""
+    time = model.public_schema.time
+    first = (
+        f"Discrete-time survival regression: {model.link} link, {model.baseline} baseline, "
+        f"{time.intervals} intervals up to {time.horizon:g}."
+    )
+    if isinstance(model, PlainModel):
+        return first, *_plain_heading(model)
+    if isinstance(model, Release):
+        return first, *_release_heading(model)
+    return (first,)
+
+
+def _plain_heading(model: PlainModel) -> tuple[str, ...]:
+    fit = model.fit
+    counts = (
+        f"{fit.persons:,} persons, {fit.events:,} events, {fit.intervals_at_risk:,} intervals at "
+        f"risk; log-likelihood {fit.log_likelihood:,.2f}."
+    )
+    return (
+        counts,
+        "Not private: do not publish without checking who could recognise whom.",
+        *(f"Note: {note}" for note in fit.notes),
+    )
+
+
+def _release_heading(model: Release) -> tuple[str, ...]:
+    guarantee = model.guarantee
+    name = model.mechanism.get("name", "")
+    kind = "Private release" if model.private else "Simulated release, not private,"
+    numbers = f"epsilon = {guarantee.epsilon:g}, delta = {guarantee.delta:g}"
+    first = (
+        f"{kind} {model.release_id} (mechanism: {name}): {numbers}, "
+        f"{guarantee.relation}, unit: {guarantee.unit}, {guarantee.status}; "
+        f"{model.persons:,} persons; ledger: {model.ledger}."
+    )
+    return first, model.promise, *model.warnings

@@ -1,0 +1,232 @@
+"""How good predictions are: concordance, Brier score, log-likelihood, calibration.
+
+The functions of a model and data read the data by the same rules as a fit.  They look at the
+records, so their results are not private.
+
+References: Harrell, Lee and Mark (1996); Graf, Schmoor, Sauerbrei and Schumacher (1999).
+"""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.engine.local import LocalEngine
+from discreet.errors import SettingsError
+from discreet.frame import to_episodes
+from discreet.frame.identity import number_persons
+from discreet.frame.repair import encode, repair_spells
+from discreet.frame.tables import read_table
+from discreet.likelihood.objective import TotalLoss
+from discreet.model import Model
+from discreet.ranking import concordance_index
+from discreet.schema import Schema
+from discreet.text import aligned
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+__all__ = [
+    "Calibration",
+    "brier_score",
+    "calibration",
+    "concordance",
+    "concordance_index",
+    "integrated_brier_score",
+    "log_likelihood",
+]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """People with one row each: times, events, entries and covariates, repaired."""
+
+    time: Array
+    event: Flags
+    entry: Array | None
+    encoded: Array
+
+
+def concordance(model: Any, data: Any, outcome: Any = None) -> float:
+    """Harrell's C: how often, of two people, the one at higher risk has the event first.
+
+    With one row a person exact times are compared; with several rows a person (time-varying
+    covariates), the people at risk in the interval of each event, by their covariates then.
+    """
+    fitted = _pure(model)
+    observed = _observed(data, fitted.public_schema, outcome)
+    if observed is None:
+        episodes = to_episodes(data, fitted.public_schema, outcome)
+        risk = episodes.covariates @ fitted.curves.slopes
+        times, entries = episodes.exit.astype(float), episodes.entry.astype(float)
+        return concordance_index(episodes.event, times, risk, entries)
+    risk = observed.encoded @ fitted.curves.slopes
+    return concordance_index(observed.event, observed.time, risk, observed.entry)
+
+
+def log_likelihood(model: Any, data: Any, outcome: Any = None) -> float:
+    """The log-likelihood of the data, on the model's time grid."""
+    from discreet.link import get_link  # noqa: PLC0415 - one use
+
+    fitted = _pure(model)
+    episodes = to_episodes(data, fitted.public_schema, outcome)
+    total = TotalLoss(LocalEngine(episodes), fitted.design, get_link(fitted.link))
+    return -total(fitted.internal.vector).value
+
+
+def brier_score(
+    model: Any, data: Any, times: ArrayLike, outcome: Any = None, *, reference: Any = None
+) -> Array:
+    """The mean squared error of S(u) at each time, weighted for censoring.
+
+        BS(u) = mean of S(u)^2 [event by u] / G(t) + (1 - S(u))^2 [alive after u] / G(u)
+
+    G is the Kaplan-Meier estimate of not being censored, from ``reference`` (the training data)
+    or the data themselves.  One row a person, no late entry.
+    """
+    fitted = _pure(model)
+    observed = _single(data, fitted.public_schema, outcome)
+    source = observed if reference is None else _single(reference, fitted.public_schema, None)
+    wanted = fitted.curves.checked_times(times)
+    survival = fitted.curves.survival(observed.encoded, wanted)
+    censoring = KaplanMeier.of(source.time, ~source.event)
+    by_then = (observed.time[:, None] <= wanted) & observed.event[:, None]
+    after = observed.time[:, None] > wanted
+    dead = survival**2 * by_then / _positive(censoring(observed.time))[:, None]
+    alive = (1.0 - survival) ** 2 * after / _positive(censoring(wanted))
+    return np.asarray((dead + alive).mean(axis=0))
+
+
+def integrated_brier_score(
+    model: Any,
+    data: Any,
+    times: ArrayLike | None = None,
+    outcome: Any = None,
+    *,
+    reference: Any = None,
+) -> float:
+    """The Brier score averaged over time (trapezoids); smaller is better.
+
+    Without times: 100 points from the 5th to the 95th percentile of the observed times.
+    """
+    if times is None:
+        observed = _single(data, _pure(model).public_schema, outcome)
+        first, last = np.quantile(observed.time, (0.05, 0.95))
+        times = np.linspace(float(first), float(last), 100)
+    wanted = np.asarray(times, dtype=np.float64)
+    if wanted.ndim != 1 or len(wanted) < 2 or np.any(np.diff(wanted) <= 0):
+        raise SettingsError("integrating needs at least two times in ascending order.")
+    scores = brier_score(model, data, wanted, outcome, reference=reference)
+    return float(np.trapezoid(scores, wanted) / (wanted[-1] - wanted[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Groups of people by predicted survival at one time: predicted against Kaplan-Meier."""
+
+    time: float
+    persons: NDArray[np.int64]
+    predicted: Array
+    observed: Array
+    standard_error: Array
+
+    def __str__(self) -> str:
+        heading = ("group", "persons", "predicted", "observed", "standard error")
+        columns = (self.persons, self.predicted, self.observed, self.standard_error)
+        rows = [
+            (str(group), f"{count:,}", *(f"{value:.4f}" for value in values))
+            for group, (count, *values) in enumerate(zip(*columns, strict=True), 1)
+        ]
+        return f"Survival at {self.time:g}\n\n{aligned([heading, *rows])}"
+
+    __repr__ = __str__
+
+
+def calibration(
+    model: Any, data: Any, time: float, outcome: Any = None, *, groups: int = 10
+) -> Calibration:
+    """Compare predicted and observed survival at a time, in groups of equal size."""
+    fitted = _pure(model)
+    observed = _single(data, fitted.public_schema, outcome)
+    if groups < 1:
+        raise SettingsError("groups must be a whole number of at least 1.")
+    survival = fitted.curves.survival(observed.encoded, [time])[:, 0]
+    parts = [
+        part for part in np.array_split(np.argsort(survival, kind="stable"), groups) if len(part)
+    ]
+    curves = [KaplanMeier.of(observed.time[part], observed.event[part]) for part in parts]
+    point = np.array([time], dtype=np.float64)
+    return Calibration(
+        time=float(time),
+        persons=np.array([len(part) for part in parts]),
+        predicted=np.array([survival[part].mean() for part in parts]),
+        observed=np.array([curve(point)[0] for curve in curves]),
+        standard_error=np.array([curve.standard_error(point)[0] for curve in curves]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class KaplanMeier:
+    """The product-limit estimate, right-continuous."""
+
+    times: Array
+    values: Array
+    variances: Array
+
+    @classmethod
+    def of(cls, time: Array, event: Flags) -> "KaplanMeier":
+        """S(t) = prod over event times of 1 - d/r; Greenwood's variance sum d / (r (r - d))."""
+        times, place = np.unique(time, return_inverse=True)
+        died = np.bincount(place, event, len(times))
+        at_risk = len(time) - np.concatenate([[0], np.cumsum(np.bincount(place))[:-1]])
+        left = at_risk - died
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(left > 0, died / (at_risk * left), 0.0)
+        return cls(times, np.cumprod(left / at_risk), np.cumsum(terms))
+
+    def __call__(self, points: Array) -> Array:
+        """S at each point."""
+        return np.append(1.0, self.values)[self._index(points)]
+
+    def standard_error(self, points: Array) -> Array:
+        """Greenwood's standard error at each point."""
+        spread = np.sqrt(np.append(0.0, self.variances)[self._index(points)])
+        return np.asarray(self(points) * spread)
+
+    def _index(self, points: Array) -> NDArray[np.int64]:
+        return np.searchsorted(self.times, points, side="right")
+
+
+def _pure(model: Any) -> Model:
+    """The model behind an estimator, a loaded file or itself."""
+    if isinstance(model, Model):
+        return model
+    return cast("Model", model._model)  # noqa: SLF001 - the estimator's own model
+
+
+def _observed(data: Any, schema: Schema, outcome: Any) -> Observed | None:
+    """People with one row each; None where somebody has several."""
+    table = read_table(data, schema, outcome)
+    if schema.person is not None and number_persons(table.column(schema.person))[1] < table.rows:
+        return None
+    spells = repair_spells(table, schema)
+    rows = np.flatnonzero(spells.timed)
+    return Observed(
+        np.minimum(spells.stop[rows], schema.time.horizon),
+        spells.event[rows],
+        None if spells.start is None else spells.start[rows],
+        encode(table, schema, rows),
+    )
+
+
+def _single(data: Any, schema: Schema, outcome: Any) -> Observed:
+    observed = _observed(data, schema, outcome)
+    if observed is None or (observed.entry is not None and np.any(observed.entry > 0)):
+        raise SettingsError("this score needs one row a person and no late entries.")
+    return observed
+
+
+def _positive(weights: Array) -> Array:
+    """Where nobody could have been seen so late, no weight helps: the smallest positive one."""
+    return np.asarray(np.maximum(weights, weights[weights > 0].min(initial=1.0)))

@@ -1,0 +1,236 @@
+"""Pictures of a fitted model: baseline hazard, coefficients, survival curves.
+
+Every function draws on given axes and returns them, so that pictures can be combined.  Bands and
+bars are pointwise confidence intervals, drawn where the model knows its standard errors.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+from scipy import special
+
+from discreet.link import get_link
+from discreet.model import Model
+from discreet.schema import Categorical, Numeric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+# Okabe and Ito's palette: told apart by every kind of eyes.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+INK = "#333333"
+MOST_CURVES = 10
+MOST_COEFFICIENTS = 30
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A person to draw: a label and covariates on the user's scale (indicators for levels)."""
+
+    label: str
+    raw: Array
+
+
+def overview(model: Model, encoded: Array | None = None, confidence: float = 0.95) -> Figure:
+    """All three pictures side by side, as tall as the coefficients need."""
+    names = len(model.coefficients.covariates)
+    panels = [baseline_hazard, survival_curves] if names == 0 else None
+    height = max(3.6, 1.2 + 0.3 * min(names, MOST_COEFFICIENTS))
+    figure = Figure(figsize=(9.0 if panels else 13.0, height), layout="constrained")
+    axes = figure.subplots(1, 2 if panels else 3)
+    baseline_hazard(model, axes[0], confidence)
+    if names:
+        coefficients(model, axes[1], confidence)
+    survival_curves(model, axes[-1], encoded)
+    return figure
+
+
+def baseline_hazard(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes":
+    """The hazard of the reference person in each interval, with a band."""
+    person = reference(model)
+    low, middle, high = _hazard_band(model, person.raw, confidence)
+    edges = model.curves.grid.edges
+    axes.stairs(middle, edges, color=COLOURS[0], linewidth=1.8, baseline=None)
+    if low is not None and high is not None:
+        axes.stairs(high, edges, baseline=low, color=COLOURS[0], alpha=0.2, fill=True, linewidth=0)
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlim(edges[0], edges[-1])
+    _dress(axes, "Baseline hazard", "time", "probability of the event in an interval")
+    if person.label:
+        _caption(axes, person.label)
+    return axes
+
+
+def coefficients(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes":
+    """One line a covariate: the coefficient per step, and its interval."""
+    steps = _steps(model)
+    names = list(model.coefficients.covariates)[:MOST_COEFFICIENTS]
+    values = np.array([model.coefficients.covariates[name] * steps[name] for name in names])
+    rows = np.arange(len(names))[::-1]
+    errors = _standard_errors(model)
+    if errors is not None:
+        margin = special.ndtri(0.5 + confidence / 2) * np.array(
+            [errors[name] * steps[name] for name in names]
+        )
+        axes.errorbar(values, rows, xerr=margin, fmt="none", color=INK, linewidth=1.4, capsize=2.5)
+    axes.plot(values, rows, "o", color=COLOURS[0], markersize=5.5)
+    axes.axvline(0.0, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.set_yticks(rows, [_step_label(name, steps[name]) for name in names])
+    axes.set_ylim(-0.7, len(names) - 0.3)
+    _dress(axes, "Coefficients", _SCALES.get(model.link, "effect"), "")
+    axes.tick_params(axis="y", length=0)
+    if len(model.coefficients.covariates) > len(names):
+        _caption(axes, f"the first {len(names)} of {len(model.coefficients.covariates)}")
+    return axes
+
+
+def survival_curves(model: Model, axes: "Axes", encoded: Array | None = None) -> "Axes":
+    """S(u) of the given people, or of typical persons who differ in the strongest covariate."""
+    if encoded is None:
+        people = typical(model)
+        labels, rows = [item.label for item in people], encode(model, people)
+    else:
+        rows = encoded[:MOST_CURVES]
+        labels = [f"row {index}" for index in range(1, len(rows) + 1)]
+    edges = model.curves.grid.edges
+    for index, curve in enumerate(model.curves.survival(rows, edges)):
+        colour = COLOURS[index % len(COLOURS)]
+        style = "-" if index < len(COLOURS) else "--"
+        axes.plot(
+            edges, curve, style, drawstyle="steps-post", color=colour, label=labels[index], lw=1.8
+        )
+    axes.set_ylim(0.0, 1.02)
+    axes.set_xlim(edges[0], edges[-1])
+    _dress(axes, "Survival", "time", "probability of no event so far")
+    if any(labels):
+        axes.legend(frameon=False, fontsize="small", loc="best")
+    return axes
+
+
+def reference(model: Model) -> Profile:
+    """Numbers at their fill (the midpoint, unless declared), categories at their first level."""
+    raw, words = [], []
+    for item in model.public_schema.covariates:
+        if isinstance(item, Numeric):
+            raw.append(item.fill)
+            words.append(f"{item.name} {item.fill:g}")
+        else:
+            raw += [0.0] * (len(item.levels) - 1)
+            words.append(f"{item.name} {item.levels[0]}")
+    shown = ", ".join(words[:4]) + (", …" if len(words) > 4 else "")
+    return Profile(f"at {shown}" if words else "", np.array(raw))
+
+
+def typical(model: Model) -> list[Profile]:
+    """The reference person with the strongest covariate varied over its levels or bounds."""
+    start, first, strongest = reference(model), 0, (0.0, -1, 0)
+    covariates = model.public_schema.covariates
+    beta = np.array(list(model.coefficients.covariates.values()))
+    for index, item in enumerate(covariates):
+        last = first + len(item.coefficient_names)
+        span = item.bounds[1] - item.bounds[0] if isinstance(item, Numeric) else 1.0
+        values = np.append(beta[first:last] * span, 0.0)
+        strongest = max(strongest, (float(np.ptp(values)), index, first))
+        first = last
+    if strongest[1] < 0:
+        return [Profile("", start.raw)]
+    return _varied(covariates[strongest[1]], strongest[2], start.raw)
+
+
+def encode(model: Model, people: Sequence[Profile]) -> Array:
+    """Internal covariates of profiles."""
+    public = model.design.covariates
+    raw = np.array([item.raw for item in people]).reshape(len(people), public.dimension)
+    return np.asarray((raw - public.centre) * public.scale)
+
+
+def _varied(item: Numeric | Categorical, first: int, raw: Array) -> list[Profile]:
+    people = []
+    if isinstance(item, Numeric):
+        low, high = item.bounds
+        for value in (low, low / 2 + high / 2, high):
+            row = raw.copy()
+            row[first] = value
+            people.append(Profile(f"{item.name} {value:g}", row))
+        return people
+    for code, level in enumerate(item.levels[: len(COLOURS)]):
+        row = raw.copy()
+        row[first : first + len(item.levels) - 1] = np.eye(len(item.levels))[code, 1:]
+        people.append(Profile(f"{item.name} {level}", row))
+    return people
+
+
+def _hazard_band(
+    model: Model, raw: Array, confidence: float
+) -> tuple[Array | None, Array, Array | None]:
+    """h at eta and at eta +- z se(eta), eta = alpha'A_s + beta'x on the user's scale."""
+    vectors = np.hstack(
+        [
+            model.design.baseline.basis(model.design.intervals),
+            np.tile(raw, (model.design.intervals, 1)),
+        ]
+    )
+    eta, link = vectors @ model.coefficients.vector, get_link(model.link)
+    if model.covariance is None:
+        return None, link.hazard(eta), None
+    variance = np.einsum("sd,de,se->s", vectors, model.covariance, vectors)
+    margin = special.ndtri(0.5 + confidence / 2) * np.sqrt(np.maximum(variance, 0.0))
+    return link.hazard(eta - margin), link.hazard(eta), link.hazard(eta + margin)
+
+
+def _standard_errors(model: Model) -> dict[str, float] | None:
+    if model.covariance is None:
+        return None
+    size = len(model.coefficients.baseline)
+    errors = np.sqrt(np.diag(model.covariance))[size:]
+    return dict(zip(model.coefficients.covariates, errors.tolist(), strict=True))
+
+
+def _steps(model: Model) -> dict[str, float]:
+    """A round step near a quarter of the range, so that numbers and indicators compare."""
+    steps = dict.fromkeys(model.coefficients.covariates, 1.0)
+    for item in model.public_schema.covariates:
+        if isinstance(item, Numeric):
+            quarter = (item.bounds[1] - item.bounds[0]) / 4
+            power = 10.0 ** np.floor(np.log10(quarter))
+            steps[item.name] = float(power * max(k for k in (1, 2, 5) if k * power <= quarter))
+    return steps
+
+
+def _step_label(name: str, step: float) -> str:
+    short = name if len(name) <= 28 else f"{name[:27]}…"
+    return _plain(short if step == 1.0 else f"{short} (per {step:g})")
+
+
+_SCALES = {
+    "logit": "log odds ratio",
+    "cloglog": "log hazard ratio",
+    "probit": "shift on the normal scale",
+}
+
+
+def _dress(axes: "Axes", title: str, horizontal: str, vertical: str) -> None:
+    axes.set_title(title, loc="left", fontsize="medium", fontweight="bold", color=INK, pad=18)
+    axes.set_xlabel(horizontal)
+    axes.set_ylabel(vertical)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.grid(axis="both", color="#DDDDDD", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _caption(axes: "Axes", text: str) -> None:
+    place: Any = axes.transAxes
+    axes.text(0.0, 1.02, _plain(text), transform=place, fontsize="small", color="#666666")
+
+
+def _plain(text: str) -> str:
+    """No part of a name is a formula to matplotlib."""
+    return text.replace("$", r"\$")

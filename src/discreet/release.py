@@ -1,0 +1,218 @@
+"""The one way to a private release: plan, reserve, read, draw, write, settle.
+
+    plan      from public facts alone, before a record is read
+    reserve   charged to the ledger, durably; from here on nothing is refunded
+    read      the people, through the function that was handed over
+    draw      the mechanism's noise, once
+    write     the whole file or nothing
+    settle    the ledger learns the digest of what was published
+
+A crash anywhere leaves the budget spent, never a release unpaid.  An error after the reserve does
+not refund: a refund would hand out a data-dependent bit for free.
+
+The number of persons is public under replace-one.  It is given beforehand, or counted before
+anything else is computed.
+"""
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.artefact import require_free
+from discreet.baseline import Baseline
+from discreet.design import Coordinates, Design
+from discreet.engine.local import LocalEngine
+from discreet.episodes import Episodes
+from discreet.errors import DataFormError, SettingsError
+from discreet.likelihood.objective import TotalLoss
+from discreet.link import Link
+from discreet.mechanisms.contract import Constants, Draw, Mechanism, Plan
+from discreet.model import VERSION, Coefficients, Internal, Release
+from discreet.privacy.ledger.interface import NO_LEDGER, Ledger, NullLedger, ReleaseRequest
+from discreet.schema import Schema
+from discreet.version import __version__
+
+if TYPE_CHECKING:
+    from discreet.privacy.noise import NoiseSource
+
+# Stands in for n where settings are checked before the people are counted.
+REHEARSAL = 1_000_000
+
+_SIMULATION: ContextVar["NoiseSource | None"] = ContextVar("simulated noise", default=None)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked for, in public facts only.
+
+    ``persons`` may stay None until the people are counted.  ``accept_printed`` publishes a
+    variant that exists for comparison; ``accept_approximate`` one whose promise is proved for a
+    perfect draw only.
+    """
+
+    mechanism: Mechanism
+    schema: Schema
+    link: Link
+    baseline: Baseline
+    persons: int | None = None
+    release_id: str | None = None
+    description: str = ""
+    accept_printed: bool = False
+    accept_approximate: bool = False
+
+    @property
+    def design(self) -> Design:
+        """The public coordinates that the mechanism asks for."""
+        coordinates: Coordinates = getattr(self.mechanism, "coordinates", "orthonormal")
+        return Design(self.schema, self.baseline, coordinates)
+
+    def plan(self, persons: int) -> Plan:
+        """The mechanism's plan for n persons; every error a setting can cause comes from here."""
+        self.schema.require_bounds()
+        constants = Constants(
+            persons=persons,
+            design=self.design,
+            link=self.link,
+            time_varying=self.schema.person is not None,
+            late_entry=self.schema.time.entry is not None,
+        )
+        plan = self.mechanism.plan(constants)
+        if _SIMULATION.get() is None:
+            self._require_publishable(plan)
+        return plan
+
+    def _require_publishable(self, plan: Plan) -> None:
+        if not plan.publishable and not self.accept_printed:
+            raise SettingsError(
+                f"this variant is not published: {plan.reason.rstrip('.')}. "
+                "Say accept_printed (--accept-printed) if you must."
+            )
+        if plan.guarantee.status != "proved" and not self.accept_approximate:
+            raise SettingsError(
+                "the promise of this mechanism is proved for a perfect draw only, and its sampler "
+                "approximates one. Say accept_approximate (--accept-approximate) to release it."
+            )
+
+
+@contextmanager
+def simulation(noise: "NoiseSource") -> Iterator[None]:
+    """Testing only: draw with a seeded source.  What comes out is not private and says so.
+
+    Nothing is charged, nothing can be written, and variants that are not published may be drawn.
+    """
+    if noise.private:
+        raise SettingsError("a simulation takes a seeded source; a public fit needs none.")
+    token = _SIMULATION.set(noise)
+    try:
+        yield
+    finally:
+        _SIMULATION.reset(token)
+
+
+def publish(
+    order: Order,
+    read: Callable[[], Episodes],
+    count: Callable[[], int],
+    *,
+    ledger: Ledger | None = None,
+    path: Path | None = None,
+    overwrite: bool = False,
+) -> Release:
+    """Make one release; ``read`` and ``count`` are the only ways to the data."""
+    if path is not None:
+        require_free(path, overwrite=overwrite)
+    order.plan(REHEARSAL if order.persons is None else order.persons)
+    persons = count() if order.persons is None else order.persons
+    plan = order.plan(persons)
+    noise = _SIMULATION.get()
+    if noise is not None:
+        if path is not None:
+            raise SettingsError("a simulated release is not private and is not written.")
+        return _compose(order, plan, _draw(order, plan, read(), noise), _new_id(), NO_LEDGER)
+    return _charge_and_draw(order, plan, read, ledger or NullLedger(), path, overwrite=overwrite)
+
+
+def _charge_and_draw(
+    order: Order,
+    plan: Plan,
+    read: Callable[[], Episodes],
+    ledger: Ledger,
+    path: Path | None,
+    *,
+    overwrite: bool,
+) -> Release:
+    """Reserve, then everything that touches data, then write and settle."""
+    from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
+
+    release_id = order.release_id or _new_id()
+    request = ReleaseRequest(release_id, plan.guarantee, order.description)
+    reservation = ledger.reserve(request)
+    reservation.authorise_draw()
+    draw = _draw(order, plan, read(), SystemNoise())
+    release = _compose(order, plan, draw, release_id, reservation.head)
+    if path is not None:
+        release.save(path, overwrite=overwrite)
+    ledger.settle(reservation, release.digest)
+    return release
+
+
+def _draw(order: Order, plan: Plan, episodes: Episodes, noise: "NoiseSource") -> Draw:
+    if episodes.persons != plan.persons:
+        raise DataFormError("the data have another number of persons than was declared.")
+    loss = TotalLoss(LocalEngine(episodes), order.design, order.link)
+    return order.mechanism.draw(plan, loss, noise)
+
+
+def _compose(order: Order, plan: Plan, draw: Draw, release_id: str, head: str) -> Release:
+    """The release: what was drawn, and public facts."""
+    design = order.design
+    size = design.baseline.dimension
+    return Release.model_validate(
+        {
+            "format": Release.kind,
+            "version": VERSION,
+            "library_version": __version__,
+            "private": draw.private,
+            "schema": order.schema,
+            "link": order.link.name,
+            "baseline": order.baseline.spelling,
+            "coefficients": Coefficients.of(design.to_user @ draw.point, design),
+            "internal": Internal(
+                coordinates=design.coordinates,
+                baseline=tuple(draw.point[:size].tolist()),
+                covariates=tuple(draw.point[size:].tolist()),
+            ),
+            "persons": plan.persons,
+            "mechanism": dict(plan.settings),
+            "guarantee": plan.guarantee,
+            "noise_scale": plan.noise_scale,
+            "grid_exponent": draw.grid_exponent,
+            "details": dict(plan.details),
+            "released": {name: np.asarray(item).tolist() for name, item in draw.extras.items()},
+            "release_id": release_id,
+            "ledger": head,
+            "promise": plan.guarantee.sentence(),
+            "warnings": _warnings(plan, draw),
+        }
+    )
+
+
+def _warnings(plan: Plan, draw: Draw) -> tuple[str, ...]:
+    found = []
+    if not draw.private:
+        found.append("The noise came from a seed: this is a simulation and protects nobody.")
+    if not plan.publishable:
+        found.append(f"This variant exists for comparison: {plan.reason.rstrip('.')}.")
+    if plan.guarantee.status != "proved":
+        found.append("The promise is proved for a perfect draw only; this one is approximate.")
+    return tuple(found)
+
+
+def _new_id() -> str:
+    return f"r{secrets.token_hex(10)}"
