@@ -1,0 +1,16 @@
+"""The command `discreet`: a sentence on stderr and an exit status for whatever goes wrong."""
+
+import sys
+
+from discreet.errors import DiscreetError
+
+
+def main() -> None:
+    """Run the command; errors that this package raises on purpose never show a traceback."""
+    from discreet.cli.app import app  # noqa: PLC0415 - importing the package stays cheap
+
+    try:
+        app()
+    except DiscreetError as error:
+        sys.stderr.write(f"discreet: {error}\n")
+        sys.exit(error.exit_status)

@@ -1,0 +1,38 @@
+"""The commands, one file each; what they need is imported when they run."""
+
+from typing import Annotated
+
+import typer
+
+from discreet.cli import check, fit, predict, summary
+from discreet.version import __version__
+
+app = typer.Typer(
+    name="discreet",
+    help="Survival regression that can be published: fit on sensitive records, release the model.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+def _show_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it
+    if asked:
+        typer.echo(f"discreet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    """Survival regression that can be published."""
+
+
+app.command("check")(check.check)
+app.command("fit")(fit.fit)
+app.command("summary")(summary.summary)
+app.command("predict")(predict.predict)

@@ -1,0 +1,107 @@
+"""`discreet budget`: make a ledger, look at it, check it, take over a copy."""
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.artefact import LARGEST_FILE, parse_strict
+from discreet.cli.output import say
+from discreet.errors import ArtefactError, LedgerError, SettingsError
+
+if TYPE_CHECKING:
+    from discreet.privacy.ledger import ReleaseClaim
+
+budget_app = typer.Typer(
+    name="budget",
+    help="The privacy budget of a population: what is spent, what is left, whether to trust it.",
+    no_args_is_help=True,
+)
+
+Location = Annotated[str, typer.Argument(help="A path, or a postgresql:// URL.", metavar="LEDGER")]
+ReleaseFile = Annotated[Path | None, typer.Option(help="A release file, as `fit` wrote it.")]
+
+
+@budget_app.command("init")
+def initialise(
+    ledger: Location,
+    population: Annotated[str, typer.Option(help="Who the budget protects, in your words.")],
+    epsilon: Annotated[str, typer.Option(help="Everything that may ever be spent.")],
+    delta: Annotated[str, typer.Option(help="The budget's delta.")] = "0",
+    relation: Annotated[str, typer.Option(help="replace-one or add-remove.")] = "replace-one",
+) -> None:
+    """Make a ledger; an existing one is never overwritten."""
+    from discreet.privacy.ledger import open_ledger  # noqa: PLC0415 - numpy
+
+    head = open_ledger(ledger).initialise(population, epsilon, delta, relation)
+    say(f"The ledger is ready. Its head is {head}")
+
+
+@budget_app.command("show")
+def show(ledger: Location) -> None:
+    """Show what is spent, what is left, and every release."""
+    from rich.console import Console  # noqa: PLC0415 - slow to import
+
+    from discreet.cli.statement import render  # noqa: PLC0415 - slow to import
+    from discreet.privacy.ledger import open_ledger  # noqa: PLC0415 - numpy
+
+    Console().print(render(open_ledger(ledger).show()))
+
+
+@budget_app.command("verify")
+def verify(ledger: Location, release: ReleaseFile = None) -> None:
+    """Check chain, tables, place and witness; with --release also that it was charged here."""
+    from discreet.privacy.ledger import open_ledger  # noqa: PLC0415 - numpy
+
+    claim = None if release is None else read_claim(release)
+    found = open_ledger(ledger).verify(claim)
+    if not found.sound:
+        raise LedgerError("; ".join(found.problems))
+    for text in found.notes:
+        say(text)
+    say(f"The ledger is sound. Its head is {found.head}")
+
+
+@budget_app.command("adopt")
+def adopt(
+    ledger: Location,
+    release: ReleaseFile = None,
+    head: Annotated[str | None, typer.Option(help="The newest head, as it was printed.")] = None,
+) -> None:
+    """Take over a moved or restored ledger, given its newest release (or head)."""
+    from discreet.privacy.ledger import Head, open_ledger  # noqa: PLC0415 - numpy
+
+    if release is not None and head is None:
+        newest = read_claim(release).head
+    elif head is not None and release is None:
+        newest = Head.parse(head)
+    else:
+        raise SettingsError("give either --release or --head: the newest there is.")
+    adopted = open_ledger(ledger).adopt(newest)
+    say(f"This is the ledger from now on; destroy other copies. Its head is {adopted}")
+
+
+def read_claim(path: Path) -> "ReleaseClaim":
+    """What a release file says of its charge."""
+    from discreet.privacy.guarantee import Guarantee  # noqa: PLC0415 - with the next
+    from discreet.privacy.ledger import NO_LEDGER, Head, ReleaseClaim  # noqa: PLC0415 - numpy
+
+    content = _read(path)
+    members = parse_strict(content)
+    release_id, head = members.get("release_id"), members.get("ledger")
+    if not isinstance(release_id, str) or not isinstance(head, str):
+        raise ArtefactError("this is no release: it lacks the texts release_id and ledger.")
+    if head == NO_LEDGER:
+        raise ArtefactError("the release was charged to no ledger; there is nothing to verify.")
+    guarantee = Guarantee.from_mapping(members.get("guarantee", {}))
+    digest = hashlib.sha256(content).hexdigest()
+    return ReleaseClaim(release_id, Head.parse(head), guarantee, digest)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise ArtefactError(f"'{path}' cannot be read: {error.strerror}.") from None

@@ -1,0 +1,33 @@
+"""`discreet check`: what does not fit the schema, in counts; for the custodian's eyes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import progress, say, wrapped
+from discreet.text import aligned
+
+
+def check(
+    data: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
+    schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
+) -> None:
+    """Count what does not fit the schema. For the custodian: the counts are not private."""
+    from discreet.frame import count_repairs  # noqa: PLC0415 - loads pyarrow
+    from discreet.schema import Schema  # noqa: PLC0415
+
+    public = Schema.from_toml(schema)
+    with progress("Checking"):
+        report = count_repairs(data, public)
+    say(f"{report.rows:,} rows, {report.persons:,} persons.")
+    if report.never_at_risk:
+        say(f"{report.never_at_risk:,} persons are never at risk and add nothing to a fit.")
+    if public.unbounded:
+        listed = ", ".join(f"'{name}'" for name in public.unbounded)
+        say(wrapped(f"A private fit also needs public bounds, low and high, for {listed}."))
+    if not report.repairs:
+        say("Every value fits the schema.")
+        return
+    say("These values do not fit the schema; every fit repairs them as shown:")
+    say(aligned([("column", "problem", "rows", "becomes"), *report.table()], left=(0, 1, 3)))

@@ -1,0 +1,148 @@
+"""`discreet fit`: a model that says it is not private, or a private release."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.artefact import require_free
+from discreet.cli.output import progress, say, warnings_as_lines, wrapped
+from discreet.errors import SettingsError
+
+if TYPE_CHECKING:
+    from discreet.mechanisms.contract import Mechanism
+    from discreet.regression import SurvivalRegression
+
+NONE = "none"
+DEFAULT_MECHANISM = "objective"
+
+
+def fit(  # noqa: PLR0913 - one parameter an option
+    data: Annotated[Path, typer.Argument(help="The people, a .csv or .parquet file.")],
+    *,
+    schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
+    out: Annotated[Path, typer.Option(help="The model file to write.")],
+    mechanism: Annotated[
+        str | None,
+        typer.Option(help="'none' for a fit that is not private, or objective, output, …"),
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Privacy: the smaller, the stronger.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Privacy, for mechanisms that use it.")
+    ] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option(help="A further setting of the mechanism, NAME=VALUE.")
+    ] = None,
+    persons: Annotated[
+        int | None, typer.Option(help="Number of persons (public): plan and charge before reading.")
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="The budget to charge: a path or postgresql:// URL.")
+    ] = None,
+    release_id: Annotated[str | None, typer.Option(help="Name of the release.")] = None,
+    accept_printed: Annotated[
+        bool, typer.Option("--accept-printed", help="Publish a variant made for comparison.")
+    ] = False,
+    accept_approximate: Annotated[
+        bool, typer.Option("--accept-approximate", help="Publish an approximate draw.")
+    ] = False,
+    link: Annotated[str, typer.Option(help="logit, cloglog or probit.")] = "logit",
+    baseline: Annotated[
+        str, typer.Option(help="natural-spline:KNOTS or piecewise-constant:PIECES.")
+    ] = "natural-spline:3",
+    solver: Annotated[str, typer.Option(help="newton or bfgs, if not private.")] = "newton",
+    ridge: Annotated[float | None, typer.Option(help="Lambda, the ridge on the mean loss.")] = None,
+    information: Annotated[
+        str, typer.Option(help="expected or observed: what standard errors come from.")
+    ] = "expected",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+) -> None:
+    """Fit a model: privately with --epsilon, or not with --mechanism none."""
+    require_free(out, overwrite=overwrite)
+    name = _mechanism_name(mechanism, epsilon)
+    numbers = {"epsilon": epsilon, "delta": delta, "ridge": ridge}
+    chosen = None if name == NONE else build_mechanism(name, numbers, setting or [])
+    if chosen is None and (delta is not None or setting or ledger or persons):
+        raise SettingsError("a fit with --mechanism none takes no privacy settings; remove them.")
+    from discreet.regression import SurvivalRegression  # noqa: PLC0415 - scipy
+
+    regression = SurvivalRegression(
+        schema,
+        link=link,
+        baseline=baseline,
+        mechanism=chosen,
+        solver=solver,  # type: ignore[arg-type]  # checked by the estimator
+        ridge=0.0 if chosen is not None or ridge is None else ridge,
+        information=information,  # type: ignore[arg-type]  # checked by the estimator
+        persons=persons,
+        ledger=ledger,
+        release_id=release_id,
+        accept_printed=accept_printed,
+        accept_approximate=accept_approximate,
+    )
+    with warnings_as_lines(), progress("Fitting"):
+        _run(regression, data, out, overwrite=overwrite)
+    say(wrapped(_closing(regression, out)))
+
+
+def _run(regression: "SurvivalRegression", data: Path, out: Path, *, overwrite: bool) -> None:
+    if regression.mechanism is not None:
+        regression.publish(data, path=out, overwrite=overwrite)
+        return
+    regression.fit(data)
+    regression.save(out, overwrite=overwrite)
+
+
+def _closing(regression: "SurvivalRegression", out: Path) -> str:
+    if regression.mechanism is None:
+        return f"The model is in '{out}'. It is not private: 'discreet summary {out}' shows it."
+    release = regression.release_
+    return f"The release {release.release_id} is in '{out}'. {release.promise}"
+
+
+def _mechanism_name(mechanism: str | None, epsilon: float | None) -> str:
+    if mechanism is None and epsilon is None:
+        raise SettingsError(
+            "say --mechanism none for a fit that is not private, or give --epsilon for one that is."
+        )
+    if mechanism == NONE and epsilon is not None:
+        raise SettingsError("--mechanism none is not private and takes no --epsilon; drop one.")
+    return mechanism or DEFAULT_MECHANISM
+
+
+def build_mechanism(
+    name: str, numbers: dict[str, float | None], settings: list[str]
+) -> "Mechanism":
+    """The mechanism of that name; a setting it does not have is an error."""
+    from discreet.mechanisms import get_mechanism  # noqa: PLC0415 - loads the mechanisms
+
+    kind: Any = get_mechanism(name)
+    given: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
+    for item in settings:
+        key, equals, value = item.partition("=")
+        if not equals or key in given:
+            raise SettingsError("--setting takes NAME=VALUE, each name once.")
+        given[key] = _value(value)
+    known = [item.name for item in fields(kind)]
+    unknown = next((key for key in given if key not in known), None)
+    if unknown is not None:
+        listed = ", ".join(known)
+        raise SettingsError(f"the mechanism {name} has no setting '{unknown}'; it has {listed}.")
+    mechanism: Mechanism = kind(**given)
+    return mechanism
+
+
+def _value(text: str) -> object:
+    """true, false, none, a whole number, a number, or else a text."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text

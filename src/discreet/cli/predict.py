@@ -1,0 +1,99 @@
+"""`discreet predict`: predictions for new people, as a CSV file."""
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.artefact import require_free, write_new
+from discreet.cli.output import csv_bytes, progress, say
+from discreet.errors import DataFormError, SettingsError
+
+if TYPE_CHECKING:
+    from discreet.fitted import FittedModel
+
+
+class Quantity(StrEnum):
+    """What is predicted."""
+
+    SURVIVAL = "survival"
+    HAZARD = "hazard"
+    CUMULATIVE_HAZARD = "cumulative-hazard"
+    QUANTILE = "quantile"
+    RISK = "risk"
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model or release, as `fit` wrote it.")],
+    data: Annotated[Path, typer.Argument(help="New people, a .csv or .parquet file.")],
+    *,
+    out: Annotated[Path, typer.Option(help="The CSV file to write.")],
+    times: Annotated[str, typer.Option(help="Times, such as 30,180,365.")] = "",
+    quantity: Annotated[Quantity, typer.Option(help="What to predict.")] = Quantity.SURVIVAL,
+    probabilities: Annotated[str, typer.Option(help="Of quantiles, such as 0.25,0.5.")] = "0.5",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+) -> None:
+    """Predict for new people; one row a person, one column a time."""
+    from discreet.fitted import load  # noqa: PLC0415 - numpy and scipy
+
+    require_free(out, overwrite=overwrite)
+    fitted = load(model)
+    with progress("Predicting"):
+        headings, values = _predictions(
+            fitted, data, quantity, _numbers("times", times), probabilities
+        )
+        identity, names = _identity(fitted, data, len(values))
+        rows = ([name, *row] for name, row in zip(names, values, strict=True))
+        write_new(out, csv_bytes([[identity, *headings], *rows]), overwrite=overwrite)
+    say(f"{len(values):,} predictions are in '{out}'.")
+
+
+def _predictions(
+    fitted: "FittedModel",
+    data: Path,
+    quantity: Quantity,
+    times: list[float],
+    probabilities: str,
+) -> tuple[list[str], list[list[float]]]:
+    """Headings and one list of numbers a person."""
+    if quantity is Quantity.RISK:
+        return ["risk"], [[value] for value in fitted.predict_risk(data).tolist()]
+    if quantity is Quantity.QUANTILE:
+        levels = _numbers("probabilities", probabilities)
+        return _headings(quantity, levels), fitted.predict_quantile(data, levels).tolist()
+    if not times:
+        raise SettingsError("say at which times, such as --times 30,180,365.")
+    by_name = {
+        Quantity.SURVIVAL: fitted.predict_survival,
+        Quantity.HAZARD: fitted.predict_hazard,
+        Quantity.CUMULATIVE_HAZARD: fitted.predict_cumulative_hazard,
+    }
+    return _headings(quantity, times), by_name[quantity](data, times).tolist()
+
+
+def _headings(quantity: Quantity, points: Sequence[float]) -> list[str]:
+    return [f"{quantity.value.replace('-', '_')}_{point:.10g}" for point in points]
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise SettingsError(f"--{option} takes numbers with commas between them.") from None
+
+
+def _identity(fitted: "FittedModel", data: Path, count: int) -> tuple[str, Iterator[object]]:
+    """The person column where the file has it, otherwise the number of the row."""
+    from discreet.frame.files import read_file  # noqa: PLC0415 - loads pyarrow
+
+    person = fitted.model.public_schema.person
+    if person is not None:
+        try:
+            table = read_file(data, (person,), ())
+        except DataFormError:  # a table of new people need not have ids
+            pass
+        else:
+            return person, ("" if item is None else item for item in table[person].to_pylist())
+    return "row", iter(range(1, count + 1))

@@ -1,0 +1,74 @@
+"""A ledger's statement as a bar and tables; names from outside are shown, never interpreted."""
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from discreet.privacy.ledger import Line, Statement
+from discreet.privacy.ledger.location import printable
+
+BAR_WIDTH = 50
+
+
+def render(statement: Statement) -> RenderableType:
+    """Budget, what is left, every release; those for an ideal draw only apart."""
+    parts: list[RenderableType] = [_summary(statement), _bar(statement)]
+    parts.append(_table("Releases", statement.proved))
+    if statement.ideal_draw_only:
+        title = "Charged for an ideal draw only: how far the promise holds is not proved"
+        parts.append(_table(title, statement.ideal_draw_only))
+    if statement.unsettled:
+        parts.append(_unsettled(statement))
+    parts.append(Text(f"Head: {statement.head}", overflow="fold"))
+    return Group(*parts)
+
+
+def _summary(statement: Statement) -> Text:
+    budget = statement.budget
+    lines = [
+        f"Population: {printable(statement.population)} ({budget.relation}, per {budget.unit})",
+        f"Budget: epsilon {budget.epsilon:.9g}, delta {budget.delta:g}",
+        f"Left: epsilon {statement.left_pure:.9g} for a release without delta",
+    ]
+    if budget.delta_atto:
+        lines.append(
+            f"  or: epsilon {statement.left_zcdp:.9g} for one with zCDP noise at the budget's delta"
+        )
+    return Text("\n".join(lines))
+
+
+def _bar(statement: Statement) -> RenderableType:
+    total = statement.budget.epsilon
+    spent = total - statement.left_pure
+    row = Table.grid(padding=(0, 1))
+    bar = ProgressBar(total=total, completed=spent, width=BAR_WIDTH)
+    row.add_row(Text("Spent:"), bar, Text(f"{100 * spent / total:.1f}%"))
+    return row
+
+
+def _table(title: str, lines: tuple[Line, ...]) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("entry", justify="right", no_wrap=True)
+    table.add_column("release", overflow="fold")
+    table.add_column("epsilon", justify="right", no_wrap=True)
+    table.add_column("delta", justify="right", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("description", overflow="fold")
+    for line in lines:
+        table.add_row(*(Text(cell) for cell in _cells(line)))
+    return table
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    guarantee = line.request.guarantee
+    numbers = f"{guarantee.epsilon:.9g}", f"{guarantee.delta:g}"
+    description = printable(line.request.description)
+    return (str(line.sequence), line.request.release_id, *numbers, line.state, description)
+
+
+def _unsettled(statement: Statement) -> Text:
+    return Text(
+        f"{len(statement.unsettled)} reserved, never settled: still running, or stopped before "
+        "the end. The charge stays, because nobody can know whether a release came out of it."
+    )
