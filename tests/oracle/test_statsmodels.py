@@ -1,0 +1,86 @@
+"""Coefficients and standard errors equal statsmodels' GLM on the person-period expansion."""
+
+import warnings
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from discreet import NaturalSpline, PiecewiseConstant, SurvivalRegression
+from tests.cohorts import cohort, episodic, expand, schema
+
+LINKS = {
+    "logit": sm.families.links.Logit(),
+    "cloglog": sm.families.links.CLogLog(),
+    "probit": sm.families.links.Probit(),
+}
+BASELINES = [NaturalSpline(3), PiecewiseConstant(3)]
+DATA = {
+    "one row a person": (cohort(), schema()),
+    "episodes": (episodic(), schema(person=True, entry=True)),
+}
+
+
+def oracle(table, public, baseline, link):
+    design, outcome = expand(table, public, baseline)
+    model = sm.GLM(outcome, design, family=sm.families.Binomial(link=LINKS[link]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model, model.fit(tol=1e-15, maxiter=100)
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("baseline", BASELINES, ids=lambda item: item.spelling)
+@pytest.mark.parametrize("link", LINKS)
+def test_coefficients_and_standard_errors(data, baseline, link):
+    table, public = DATA[data]
+    ours = SurvivalRegression(public, link=link, baseline=baseline).fit(table)
+    _, theirs = oracle(table, public, baseline, link)
+    np.testing.assert_allclose(ours.coefficients_.vector, theirs.params, rtol=1e-7)
+    np.testing.assert_allclose(ours.standard_errors_.vector, theirs.bse, rtol=1e-7)
+    np.testing.assert_allclose(ours.model_.fit.log_likelihood, theirs.llf, rtol=1e-10)
+    table = ours.summary()
+    np.testing.assert_allclose(table.z, theirs.tvalues, rtol=1e-6)
+    np.testing.assert_allclose(table.p, theirs.pvalues, rtol=1e-5, atol=1e-300)
+    interval = np.column_stack([table.lower, table.upper])
+    np.testing.assert_allclose(interval, theirs.conf_int(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_observed_information(link):
+    table, public = DATA["episodes"]
+    ours = SurvivalRegression(public, link=link, information="observed").fit(table)
+    model, theirs = oracle(table, public, NaturalSpline(3), link)
+    hessian = model.hessian(theirs.params, scale=1.0, observed=True)
+    errors = np.sqrt(np.diag(np.linalg.inv(-hessian)))
+    np.testing.assert_allclose(ours.standard_errors_.vector, errors, rtol=1e-7)
+
+
+def test_covariance_between_coefficients():
+    table, public = DATA["one row a person"]
+    ours = SurvivalRegression(public).fit(table).model_.covariance
+    _, theirs = oracle(table, public, NaturalSpline(3), "logit")
+    expected = theirs.cov_params()
+    scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    np.testing.assert_allclose(ours / scale, expected / scale, atol=1e-7)
+
+
+def test_the_papers_data(data_folder):
+    from discreet import datasets  # noqa: PLC0415
+
+    data = datasets.load("TB", data_folder)
+    public = data.schema(intervals=20)
+    ours = SurvivalRegression(public).fit(data.table)
+    last = np.minimum(
+        (data.table["time"].to_numpy() / public.time.horizon * 20).astype(int) + 1, 20
+    )
+    person = np.repeat(np.arange(len(last)), last)
+    interval = np.concatenate([np.arange(count) for count in last])
+    names = [item.name for item in public.covariates]
+    covariates = np.column_stack([data.table[name].to_numpy() for name in names])
+    design = np.hstack([NaturalSpline(3).basis(20)[interval], covariates[person]])
+    outcome = np.zeros(len(person))
+    outcome[np.cumsum(last) - 1] = data.table["status"].to_numpy()
+    theirs = sm.GLM(outcome, design, family=sm.families.Binomial()).fit(tol=1e-15, maxiter=100)
+    np.testing.assert_allclose(ours.coefficients_.vector, theirs.params, rtol=1e-7)
+    np.testing.assert_allclose(ours.standard_errors_.vector, theirs.bse, rtol=1e-7)
