@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import ctx
+from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +21,7 @@ from discreet.privacy.laws import (
     radius_p_value,
 )
 from discreet.privacy.noise import Grid, SystemNoise
-from discreet.privacy.reals import LazyUniform, RealLaplace
+from discreet.privacy.reals import Enclosure, LazyUniform, RealLaplace
 from discreet.privacy.scales import (
     laplace_scale,
     upper_square_root,
@@ -101,6 +101,23 @@ SMALL_DRAWS = 5_000
 def test_every_lattice_point_has_its_probability(dimension, scale, reach, source):
     draws = lattice_draws(source, dimension, scale, SMALL_DRAWS)
     assert lattice_p_value(draws, scale, reach) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(("dimension", "scale", "reach"), [(1, "1/2", 2), (2, "3/4", 1)])
+def test_the_law_holds_on_the_coarsest_grids_allowed(dimension, scale, reach):
+    draws = lattice_draws(SeededNoise(13), dimension, Fraction(scale), 3 * SMALL_DRAWS)
+    assert lattice_p_value(draws, Fraction(scale), reach) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(("point", "radius"), [([0], 0.49), ([3, -4], 4.4), ([2, 0, 1], 3.0)])
+def test_a_proposal_is_accepted_with_the_probability_of_the_proof(point, radius):
+    scale = Fraction(5, 4)
+    gap = math.hypot(*point) + math.sqrt(len(point)) / 2 - radius
+    threshold = math.exp(-gap / 1.25)
+    draw = Enclosure(arb(radius), [])
+    assert lattice._accept(point, draw, scale, arb(threshold * (1 - 1e-12)), 128) is True
+    assert lattice._accept(point, draw, scale, arb(threshold * (1 + 1e-12)), 128) is False
+    assert lattice._accept(point, draw, scale, arb(threshold, 1e-9), 128) is None
 
 
 @pytest.mark.parametrize(("dimension", "scale", "reach"), SMALL_CASES)

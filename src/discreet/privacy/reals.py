@@ -20,7 +20,7 @@ BitSource = Callable[[int], int]
 """Called with a count n: an integer made of n fresh uniform bits."""
 
 GUARD_BITS = 64
-"""Precision beyond the unit digit: one draw in about 2^50 needs a second, finer look."""
+"""Precision beyond the unit digit: fewer than one draw in 2^40 needs a second, finer look."""
 
 
 class LazyUniform:
