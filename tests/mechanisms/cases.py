@@ -173,6 +173,14 @@ class QuadraticLoss:
         return Evaluation(value, self.slope + pull, self.bend.copy())
 
 
+class StuckLoss:
+    """A loss whose gradient is never quite right: solvers move, and get no certificate."""
+
+    def __call__(self, f):
+        slope = np.full(len(f), 1.0 + 0.01 * math.sin(1e6 * f.sum()))
+        return Evaluation(float(f.sum()), slope, np.zeros((len(f), len(f))))
+
+
 @dataclass
 class FrozenNoise(NoiseSource):
     """Noise that is known: a fixed tilt and a fixed lattice vector, with a record of the calls."""

@@ -10,13 +10,18 @@ import numpy as np
 
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
 from discreet.mechanisms.constants import jacobian_bound
+from discreet.mechanisms.guess import public_guess
+from discreet.mechanisms.objective_perturbation import Shape
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
 from discreet.privacy.continuous import continuous_error
 from tests.mechanisms.cases import (
     FrozenNoise,
     LinearLoss,
+    Person,
     QuadraticLoss,
+    StuckLoss,
     corner_people,
+    hostile_points,
     loss_of,
     make_constants,
     random_person,
@@ -45,7 +50,7 @@ def output_witness(epsilon=1.0, **facts):
     to either gradient; the outcome lies beyond both minimisers on the line through them:
     log P/P' = |i - i'| / scale, and no loss does more.
     """
-    constants = make_constants(persons=1, **facts)
+    constants = make_constants(persons=7, **facts)
     mechanism = OutputPerturbation(epsilon=epsilon)
     plan = mechanism.plan(constants)
     gap = plan.number("gradient_sensitivity") + 2 * expected_tolerance(plan, 0.0)
@@ -202,3 +207,100 @@ def check_parts_of_epsilon_add_up():
         bound = jacobian_bound(basis, 3, 0.25, ridge, time_varying=time_varying)
         assert parts[1] >= bound * (1 - 1e-12)
         assert parts[2] > 0
+
+
+def check_claimed_sensitivity(coordinates="orthonormal"):
+    """Hand-made persons at hostile points, in every scale of the baseline a plan may choose."""
+    random = np.random.default_rng(6)
+    constants = make_constants(intervals=12, covariates=2, coordinates=coordinates)
+    people = corner_people(constants)
+    points = hostile_points(random, constants, 16)
+    gradients = np.array([[who.gradient(constants, at) for who in people] for at in points])
+    for shift in (-4, 0, 2):
+        scale = np.array([2.0**shift] * 3 + [1.0] * 2)
+        gaps = (gradients[:, :, None] - gradients[:, None, :]) * scale
+        claimed = Shape.make(constants, public_guess(constants, 0.5), shift).sensitivity
+        assert np.linalg.norm(gaps, axis=-1).max() <= claimed
+
+
+def check_claimed_sensitivity_of_the_paper_basis():
+    """The same in the paper's basis, whose directions are of very different length."""
+    check_claimed_sensitivity("paper")
+
+
+def check_claimed_sensitivity_of_one_interval():
+    """One interval, an event and a survival on either side of a steep slope: nearly 2r."""
+    constants = make_constants(intervals=1, covariates=1, knots=1)
+    first, last = np.array([0]), np.array([1])
+    dies = Person(np.array([[0.98]]), first, last, event=True)
+    lives = Person(np.array([[1.0]]), first, last, event=False)
+    point = np.array([-0.99e4, 1e4])
+    gap = np.linalg.norm(dies.gradient(constants, point) - lives.gradient(constants, point))
+    claimed = Shape.make(constants, public_guess(constants, 0.5), 0).sensitivity
+    assert 0.98 * claimed < gap <= claimed
+
+
+def check_claimed_jacobian():
+    """The Hessian of somebody at risk all the time, at f = 0 where the curvature is largest."""
+    constants = make_constants(intervals=12, covariates=2)
+    person = corner_people(constants)[1]
+    for shift in (-4, 0, 2):
+        shape = Shape.make(constants, public_guess(constants, 0.5), shift)
+        scale = np.array([2.0**shift] * 3 + [1.0] * 2)
+        bend = scale[:, None] * person.hessian(constants, np.zeros(5)) * scale
+        for ridge in (0.5, 20.0):
+            assert np.linalg.slogdet(np.eye(5) + bend / ridge)[1] <= shape.jacobian(ridge)
+
+
+def check_certificate_decides():
+    """A point that no certificate covers is not released: the public centre is."""
+    for mechanism in (OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)):
+        plan = mechanism.plan(make_constants())
+        draw = mechanism.draw(plan, StuckLoss(), FrozenNoise())
+        assert np.array_equal(draw.point, coordinates_from(plan.details).centre)
+
+
+def page_sensitivity(constants, plan):
+    """Delta of output perturbation, from the formulas of the proof page, interval by interval."""
+    link, ridge = constants.link, plan.number("total_ridge")
+    size = constants.design.basis.shape[1]
+    centre = np.array(plan.details["centre"])
+    eta = constants.design.basis @ centre[:size]
+    rows = constants.design.basis * 2.0 ** plan.number("baseline_shift")
+    r = np.array([math.sqrt(row @ row + 1) for row in rows])
+    up, down = link.survival_loss_derivative(eta), -link.event_loss_derivative(eta)
+    down = np.maximum(up, down)
+    loss = link.survival_loss(eta).sum() + link.event_loss(eta).max()
+    share = constants.persons / ridge
+    radius = min(math.sqrt(share * loss), share * ((up * r).sum() + (down * r).max()))
+    u = link.survival_loss_derivative(eta + radius * r)
+    v = np.maximum(u, -link.event_loss_derivative(eta - radius * r))
+    widest = np.maximum(r, 2)
+    extra = ((u + v) * r - u * widest).clip(0).max() + (v * r - u * widest).clip(0).max()
+    vertex = (u * widest).sum() + max(extra, ((v - u) * widest).max())
+    return radius, min(vertex, page_direction(rows, u.max(), v.max()))
+
+
+def page_direction(rows, u, v):
+    """Lemma 4 at many angles: never above its maximum."""
+    count = len(rows)
+    spread = np.linalg.eigvalsh(rows.T @ rows / count).max()
+    angle = np.linspace(0, math.pi / 2, 10001)
+    y, c = np.linalg.norm(rows, axis=1).max() * np.sin(angle), np.cos(angle)
+    one = v * (y + c) - u * (c - y).clip(0)
+    alone = (one - u * (y + c)).clip(0)
+    both = (v - u) * (c + np.maximum(y, c))
+    ordinary = u * count * (c + np.sqrt(spread * np.sin(angle) ** 2 + c**2))
+    return (ordinary + np.maximum(both, one + alone)).max()
+
+
+def check_output_constants_are_the_pages():
+    """Radius and sensitivity of plans with small and large ridges, for both links."""
+    for link in ("logit", "probit"):
+        constants = make_constants(persons=40, link=link)
+        for ridge in (0.01, 1.0, 50.0):
+            plan = OutputPerturbation(epsilon=1.0, ridge=ridge).plan(constants)
+            radius, sensitivity = page_sensitivity(constants, plan)
+            assert math.isclose(plan.number("confinement"), radius, rel_tol=1e-9)
+            claimed = plan.number("gradient_sensitivity")
+            assert sensitivity * (1 - 1e-9) <= claimed <= sensitivity * 1.01

@@ -27,6 +27,10 @@ def test_the_witness_spends_exactly_epsilon():
     checks.check_output_witness()
 
 
+def test_constants_are_those_of_the_page():
+    checks.check_output_constants_are_the_pages()
+
+
 def test_inexact_minimisers_and_the_grid_are_paid_for():
     checks.check_inexact_minimisers_are_paid_for()
 

@@ -19,7 +19,14 @@ from discreet.mechanisms.solve import (
     project,
 )
 from discreet.optim import Evaluation
-from tests.mechanisms.cases import FrozenNoise, LinearLoss, loss_of, make_constants, random_person
+from tests.mechanisms.cases import (
+    FrozenNoise,
+    LinearLoss,
+    StuckLoss,
+    loss_of,
+    make_constants,
+    random_person,
+)
 
 ONES = Tolerance(gradient=1.0, norm=1.0, ridge=1.0)
 
@@ -88,14 +95,6 @@ def test_lemma_5_the_projection_of_a_certified_point_is_close(seed):
         found = exact + 0.999 * allowed * direction / np.linalg.norm(direction)
         gap = np.linalg.norm(project(found) - project(exact))
         assert gap <= tolerance.total / ridge * 1.001
-
-
-class StuckLoss:
-    """A loss whose gradient points nowhere: no solver gets a certificate."""
-
-    def __call__(self, f):
-        slope = 1e6 * (1 + np.sin(1e6 * f.sum()) ** 2)
-        return Evaluation(0.0, np.full(len(f), slope), np.zeros((len(f), len(f))))
 
 
 class BrokenLoss:

@@ -13,6 +13,7 @@ from discreet.mechanisms.contract import (
 )
 from discreet.mechanisms.objective_perturbation import ObjectivePerturbation
 from discreet.mechanisms.output_perturbation import OutputPerturbation
+from discreet.mechanisms.private_newton import PrivateNewton
 
 __all__ = [
     "Constants",
@@ -21,6 +22,7 @@ __all__ = [
     "ObjectivePerturbation",
     "OutputPerturbation",
     "Plan",
+    "PrivateNewton",
     "get_mechanism",
     "mechanism_from_settings",
     "register",

@@ -13,7 +13,7 @@ Proof: `docs/proofs/objective-perturbation.md`.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
@@ -74,11 +74,7 @@ class ObjectivePerturbation(PerturbationSettings):
         _check_link(constants.link)
         if self.variant == "printed":
             return printed.plan_objective(self, constants, self.epsilon, self.ridge or 0.0)
-        guess = public_guess(constants, self.survival)
-        shapes = [Shape.make(constants, guess, shift) for shift in SHIFTS]
-        ridges = self._least_ridges(constants.persons)
-        first = self._best(shapes, ridges, (FIRST_SHARE,))
-        return self._plan(constants, self._best([first.shape], [first.ridge], OUTPUT_SHARES))
+        return _search(self, constants)
 
     def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
         """The certified minimiser of the tilted objective plus a little lattice noise."""
@@ -90,48 +86,61 @@ class ObjectivePerturbation(PerturbationSettings):
         point = certified_minimiser(objective, tolerance, tilt.error)
         return release(plan, point, plan.number("output_scale"), noise)
 
-    def _least_ridges(self, persons: int) -> list[float]:
-        """The ridge that was given and the candidates above it."""
-        given = self.ridges(persons)
-        return given + [persons * ridge for ridge in RIDGES if persons * ridge > max(given)]
 
-    def _best(
-        self, shapes: list["Shape"], ridges: list[float], shares: tuple[Fraction, ...]
-    ) -> "Calibration":
-        budget = exact(self.epsilon)
-        splits = [(share * budget, budget) for share in shares]
-        choices = product(shapes, ridges, splits)
-        found = (Calibration.make(shape, ridge, split) for shape, ridge, split in choices)
-        possible = [item for item in found if item is not None]
-        if not possible:
-            raise SettingsError("epsilon is too small for objective perturbation of this design")
-        return min(possible, key=lambda item: item.error)
+@lru_cache(maxsize=64)
+def _search(settings: ObjectivePerturbation, constants: Constants) -> Plan:
+    """The plan with the smallest predicted error: a function of public facts, so kept."""
+    guess = public_guess(constants, settings.survival)
+    shapes = [Shape.make(constants, guess, shift) for shift in SHIFTS]
+    budget = exact(settings.epsilon)
+    first = _best(shapes, _least_ridges(settings, constants.persons), budget, (FIRST_SHARE,))
+    chosen = _best([first.shape], [first.ridge], budget, OUTPUT_SHARES)
+    return _plan(settings, constants, chosen)
 
-    def _plan(self, constants: Constants, chosen: "Calibration") -> Plan:
-        guess = chosen.shape.guess
-        chosen.tolerance.require_precision()
-        coordinates = Coordinates(guess.centre, guess.baseline, chosen.shape.shift)
-        return Plan(
-            mechanism=self.name,
-            settings=settings_of(self),
-            guarantee=Guarantee(epsilon=self.epsilon),
-            persons=constants.persons,
-            dimension=constants.dimension,
-            noise_scale=chosen.tilt_scale,
-            grid_exponent=coordinates.grid_exponent(chosen.step_exponent),
-            details={
-                "ridge": chosen.ridge / constants.persons,
-                "gradient_sensitivity": chosen.shape.sensitivity,
-                "epsilon_tilt": float(chosen.tilt_epsilon),
-                "epsilon_jacobian": chosen.jacobian,
-                "epsilon_output": float(chosen.output_epsilon),
-                "sensitivity": chosen.sensitivity,
-                "output_scale": chosen.output_scale,
-                "predicted_error": chosen.error,
-                "step_exponent": chosen.step_exponent,
-                **solver_details(coordinates, chosen.tolerance),
-            },
-        )
+
+def _least_ridges(settings: ObjectivePerturbation, persons: int) -> list[float]:
+    """The ridge that was given and the candidates above it."""
+    given = settings.ridges(persons)
+    return given + [persons * ridge for ridge in RIDGES if persons * ridge > max(given)]
+
+
+def _best(
+    shapes: list["Shape"], ridges: list[float], budget: Fraction, shares: tuple[Fraction, ...]
+) -> "Calibration":
+    splits = [(share * budget, budget) for share in shares]
+    choices = product(shapes, ridges, splits)
+    found = (Calibration.make(shape, ridge, split) for shape, ridge, split in choices)
+    possible = [item for item in found if item is not None]
+    if not possible:
+        raise SettingsError("epsilon is too small for objective perturbation of this design")
+    return min(possible, key=lambda item: item.error)
+
+
+def _plan(settings: ObjectivePerturbation, constants: Constants, chosen: "Calibration") -> Plan:
+    guess = chosen.shape.guess
+    chosen.tolerance.require_precision()
+    coordinates = Coordinates(guess.centre, guess.baseline, chosen.shape.shift)
+    return Plan(
+        mechanism=settings.name,
+        settings=settings_of(settings),
+        guarantee=Guarantee(epsilon=settings.epsilon),
+        persons=constants.persons,
+        dimension=constants.dimension,
+        noise_scale=chosen.tilt_scale,
+        grid_exponent=coordinates.grid_exponent(chosen.step_exponent),
+        details={
+            "ridge": chosen.ridge / constants.persons,
+            "gradient_sensitivity": chosen.shape.sensitivity,
+            "epsilon_tilt": float(chosen.tilt_epsilon),
+            "epsilon_jacobian": chosen.jacobian,
+            "epsilon_output": float(chosen.output_epsilon),
+            "sensitivity": chosen.sensitivity,
+            "output_scale": chosen.output_scale,
+            "predicted_error": chosen.error,
+            "step_exponent": chosen.step_exponent,
+            **solver_details(coordinates, chosen.tolerance),
+        },
+    )
 
 
 @dataclass(frozen=True)

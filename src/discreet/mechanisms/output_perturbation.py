@@ -11,6 +11,7 @@ Proof: `docs/proofs/output-perturbation.md`.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
@@ -64,11 +65,7 @@ class OutputPerturbation(PerturbationSettings):
         _check_link(constants.link)
         if self.variant == "printed":
             return printed.plan_output(self, constants, self.epsilon, self.ridge or 0.0)
-        guess = public_guess(constants, self.survival)
-        candidates = chain.from_iterable(
-            self._candidates(constants, guess, shift) for shift in SHIFTS
-        )
-        return self._plan(constants, guess, min(candidates, key=lambda item: item.error))
+        return _search(self, constants)
 
     def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
         """The certified minimiser plus lattice noise."""
@@ -80,36 +77,50 @@ class OutputPerturbation(PerturbationSettings):
         point = certified_minimiser(objective, tolerance)
         return release(plan, point, plan.noise_scale, noise)
 
-    def _candidates(
-        self, constants: Constants, guess: Guess, shift: int
-    ) -> Iterator["Calibration"]:
-        basis, scaled = basis_of(constants, shift), guess.scaled(math.ldexp(1.0, shift))
-        for ridge in self.ridges(constants.persons):
-            yield Calibration.make(constants, scaled, basis, (shift, ridge, self.epsilon))
 
-    def _plan(self, constants: Constants, guess: Guess, chosen: "Calibration") -> Plan:
-        chosen.tolerance.require_precision()
-        coordinates = Coordinates(guess.centre, guess.baseline, chosen.shift)
-        step = grid_exponent(math.ldexp(chosen.movement / self.epsilon, -GRID_BITS))
-        sensitivity = chosen.movement + grid_slack(constants.dimension, step)
-        return Plan(
-            mechanism=self.name,
-            settings=settings_of(self),
-            guarantee=Guarantee(epsilon=self.epsilon),
-            persons=constants.persons,
-            dimension=constants.dimension,
-            noise_scale=scale_above(sensitivity * MARGIN, exact(self.epsilon)),
-            grid_exponent=coordinates.grid_exponent(step),
-            details={
-                "ridge": chosen.tolerance.ridge / constants.persons,
-                "gradient_sensitivity": chosen.gradient_sensitivity,
-                "confinement": chosen.confinement,
-                "sensitivity": sensitivity,
-                "predicted_error": chosen.error,
-                "step_exponent": step,
-                **solver_details(coordinates, chosen.tolerance),
-            },
-        )
+@lru_cache(maxsize=64)
+def _search(settings: OutputPerturbation, constants: Constants) -> Plan:
+    """The plan with the smallest predicted error: a function of public facts, so kept."""
+    guess = public_guess(constants, settings.survival)
+    candidates = chain.from_iterable(
+        _candidates(settings, constants, guess, shift) for shift in SHIFTS
+    )
+    return _plan(settings, constants, guess, min(candidates, key=lambda item: item.error))
+
+
+def _candidates(
+    settings: OutputPerturbation, constants: Constants, guess: Guess, shift: int
+) -> Iterator["Calibration"]:
+    basis, scaled = basis_of(constants, shift), guess.scaled(math.ldexp(1.0, shift))
+    for ridge in settings.ridges(constants.persons):
+        yield Calibration.make(constants, scaled, basis, (shift, ridge, settings.epsilon))
+
+
+def _plan(
+    settings: OutputPerturbation, constants: Constants, guess: Guess, chosen: "Calibration"
+) -> Plan:
+    chosen.tolerance.require_precision()
+    coordinates = Coordinates(guess.centre, guess.baseline, chosen.shift)
+    step = grid_exponent(math.ldexp(chosen.movement / settings.epsilon, -GRID_BITS))
+    sensitivity = chosen.movement + grid_slack(constants.dimension, step)
+    return Plan(
+        mechanism=settings.name,
+        settings=settings_of(settings),
+        guarantee=Guarantee(epsilon=settings.epsilon),
+        persons=constants.persons,
+        dimension=constants.dimension,
+        noise_scale=scale_above(sensitivity * MARGIN, exact(settings.epsilon)),
+        grid_exponent=coordinates.grid_exponent(step),
+        details={
+            "ridge": chosen.tolerance.ridge / constants.persons,
+            "gradient_sensitivity": chosen.gradient_sensitivity,
+            "confinement": chosen.confinement,
+            "sensitivity": sensitivity,
+            "predicted_error": chosen.error,
+            "step_exponent": step,
+            **solver_details(coordinates, chosen.tolerance),
+        },
+    )
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ class PerturbationSettings:
     def __post_init__(self) -> None:
         """Reject settings that promise nothing or mean nothing."""
         require_positive("epsilon", self.epsilon)
+        object.__setattr__(self, "epsilon", float(self.epsilon))
         if self.ridge is not None:
             require_positive("ridge", self.ridge)
         if not is_number(self.survival) or not 0 < self.survival < 1:

@@ -1,0 +1,325 @@
+"""The privacy bugs that tests plant in the shipped code, and the check that must notice each."""
+
+from dataclasses import dataclass
+
+import discreet.covariate_map
+import discreet.frame.repair
+from discreet.mechanisms import (
+    constants,
+    contract,
+    objective_perturbation,
+    output_perturbation,
+    perturbation,
+    printed,
+    solve,
+)
+from discreet.privacy import noise
+from tests.mechanisms import checks, user_path
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One edit of one function of the shipped code, and the check that notices."""
+
+    title: str
+    owner: object
+    function: str
+    old: str
+    new: str
+    check: object
+
+
+Tolerance, Draw = solve.Tolerance, contract.Draw
+OutputCalibration = output_perturbation.Calibration
+ObjectiveCalibration = objective_perturbation.Calibration
+
+BUGS = [
+    Bug(
+        "noise of half the scale",
+        perturbation,
+        "scale_above",
+        "Fraction(sensitivity)",
+        "Fraction(sensitivity) / 2",
+        checks.check_output_witness,
+    ),
+    Bug(
+        "sensitivity of adding or removing a person used for replacing one",
+        constants,
+        "direction_bound",
+        "survival * count * (across + np.sqrt",
+        "survival * count * (0 * across + np.sqrt",
+        checks.check_claimed_sensitivity,
+    ),
+    Bug(
+        "the event interval forgotten in the direction bound",
+        constants,
+        "direction_bound",
+        "values = ordinary + np.maximum(both, one + alone)",
+        "values = ordinary",
+        checks.check_claimed_sensitivity_of_one_interval,
+    ),
+    Bug(
+        "the event interval forgotten in the vertex bound",
+        constants,
+        "vertex_bound",
+        "max(both.max(), one.max() + alone.max())",
+        "0.0",
+        checks.check_claimed_sensitivity_of_one_interval,
+    ),
+    Bug(
+        "two opposite covariates forgotten: max(r, 2X) became r",
+        constants,
+        "vertex_bound",
+        "np.maximum(norms, 2.0 * basis.radius)",
+        "norms",
+        checks.check_claimed_sensitivity,
+    ),
+    Bug(
+        "smallest eigenvalue of the basis instead of the largest",
+        constants.Basis,
+        "spread",
+        "[-1]",
+        "[0]",
+        checks.check_claimed_sensitivity_of_the_paper_basis,
+    ),
+    Bug(
+        "slopes bounded on a ball smaller than the one that confines the minimiser",
+        output_perturbation,
+        "confinement_radius",
+        "return min(by_loss, by_gradient) * MARGIN",
+        "return min(by_loss, by_gradient) / 20",
+        checks.check_confinement,
+    ),
+    Bug(
+        "slopes taken at the public centre instead of at the edge of the ball",
+        output_perturbation,
+        "slopes_within",
+        "reach = radius * basis.record_norms",
+        "reach = 0 * basis.record_norms",
+        checks.check_output_constants_are_the_pages,
+    ),
+    Bug(
+        "Jacobian term forgotten",
+        constants,
+        "jacobian_bound",
+        "return min(bounds)",
+        "return 0.0",
+        checks.check_objective_witness,
+    ),
+    Bug(
+        "norm instead of its square in the Jacobian term, as in the paper",
+        constants,
+        "rank_bound",
+        "basis.record_norms**2",
+        "basis.record_norms",
+        checks.check_claimed_jacobian,
+    ),
+    Bug(
+        "Jacobian bound of constant covariates used where they vary",
+        constants,
+        "jacobian_bound",
+        "if not time_varying:",
+        "if True:",
+        checks.check_objective_witness_time_varying,
+    ),
+    Bug(
+        "output noise of objective perturbation not paid for",
+        ObjectiveCalibration,
+        "make",
+        "tilt = budget - output - Fraction(jacobian)",
+        "tilt = budget - Fraction(jacobian)",
+        checks.check_objective_witness,
+    ),
+    Bug(
+        "solver's tolerance forgotten in the noise",
+        OutputCalibration,
+        "movement",
+        "self.gradient_sensitivity + 2.0 * self.tolerance.total",
+        "self.gradient_sensitivity",
+        checks.check_inexact_minimisers_are_paid_for,
+    ),
+    Bug(
+        "solver's tolerance counted for one of the two neighbours only",
+        ObjectiveCalibration,
+        "movement",
+        "2.0 * self.tolerance.total",
+        "self.tolerance.total",
+        checks.check_inexact_minimisers_are_paid_for,
+    ),
+    Bug(
+        "sqrt(d) forgotten in the rounding to the grid",
+        perturbation,
+        "grid_slack",
+        "math.sqrt(dimension) * ",
+        "",
+        checks.check_inexact_minimisers_are_paid_for,
+    ),
+    Bug(
+        "rounding of the tilt forgotten in the solver's tolerance",
+        Tolerance,
+        "total",
+        "+ self.tilt_error",
+        "",
+        checks.check_inexact_minimisers_are_paid_for,
+    ),
+    Bug(
+        "certificate not asked for",
+        Tolerance,
+        "holds",
+        "return distance <= self.reach and certified <= allowed",
+        "return True",
+        checks.check_certificate_decides,
+    ),
+    Bug(
+        "mean objective minimised with the ridge of the total one",
+        perturbation,
+        "tolerance_from",
+        'plan.number("total_ridge")',
+        'plan.number("ridge")',
+        checks.check_output_witness,
+    ),
+    Bug(
+        "ridge of the plan not used in the objective",
+        solve.CentredObjective,
+        "__call__",
+        "scale * inner.gradient + self.ridge * w + self.tilt",
+        "scale * inner.gradient + 0.5 * self.ridge * w + self.tilt",
+        checks.check_output_witness,
+    ),
+    Bug(
+        "tilt left out of the objective",
+        solve.CentredObjective,
+        "__call__",
+        "self.ridge * w + self.tilt",
+        "self.ridge * w",
+        user_path.check_tilt_is_in_the_release,
+    ),
+    Bug(
+        "lattice noise drawn but not added",
+        perturbation,
+        "release",
+        "int(step) + int(extra)",
+        "int(step)",
+        user_path.check_noise_is_in_the_release,
+    ),
+    Bug(
+        "baseline coordinates released without their share of the scale",
+        solve.Coordinates,
+        "to_integers",
+        "[max(self.shift, 0)] * self.baseline",
+        "[0] * self.baseline",
+        user_path.check_noise_is_in_the_release,
+    ),
+    Bug(
+        "floats with low bits released",
+        Draw,
+        "from_integers",
+        "cls(np.ldexp(values, grid_exponent), grid_exponent",
+        "cls(np.ldexp(values, grid_exponent) + 2.0**-70, -80",
+        user_path.check_release_lies_on_the_grid,
+    ),
+    Bug(
+        "same random bits in every fit",
+        noise.SystemNoise,
+        "uniform_bits",
+        "secrets.randbits(count)",
+        "(1 << count) // 3",
+        user_path.check_noise_is_fresh,
+    ),
+    Bug(
+        "seeded noise called private",
+        perturbation,
+        "release",
+        "private=noise.private",
+        "private=True",
+        user_path.check_seeded_fits_are_not_private,
+    ),
+    Bug(
+        "iteration count of the solver among the released numbers",
+        perturbation,
+        "release",
+        "integers, plan.grid_exponent, private=noise.private",
+        "integers, plan.grid_exponent, private=noise.private, extras={'steps': np.array([float(np.abs(point).sum())])}",
+        user_path.check_replay,
+    ),
+    Bug(
+        "ridge taken from the data",
+        output_perturbation.OutputPerturbation,
+        "draw",
+        "coordinates_from(plan.details), tolerance.ridge",
+        "coordinates_from(plan.details), tolerance.ridge * (1 + loss(np.zeros(plan.dimension)).value)",
+        user_path.check_release_minimises_the_planned_objective,
+    ),
+    Bug(
+        "epsilon not checked",
+        contract,
+        "is_number",
+        "return math.isfinite(value)",
+        "return True",
+        user_path.check_refusals,
+    ),
+    Bug(
+        "zero and negative epsilon accepted",
+        contract,
+        "require_positive",
+        "or not value > 0",
+        "",
+        user_path.check_refusals,
+    ),
+    Bug(
+        "probit accepted by objective perturbation because its curvature is bounded",
+        objective_perturbation,
+        "_check_link",
+        "not math.isfinite(link.lipschitz) or ",
+        "",
+        user_path.check_refusals,
+    ),
+    Bug(
+        "cloglog accepted by output perturbation",
+        output_perturbation,
+        "_check_link",
+        "not math.isfinite(link.curvature)",
+        "False",
+        user_path.check_refusals,
+    ),
+    Bug(
+        "printed variants publishable",
+        printed,
+        "_plan",
+        "publishable=False",
+        "publishable=True",
+        user_path.check_printed_variants_stay_home,
+    ),
+    Bug(
+        "values used before they are clipped",
+        discreet.frame.repair,
+        "_encode_numeric",
+        "np.clip(repaired, low, high, out=repaired)",
+        "np.clip(repaired, low, high)",
+        user_path.check_every_record_lies_in_the_ball,
+    ),
+    Bug(
+        "NaN let through the clip",
+        discreet.frame.repair,
+        "_encode_numeric",
+        "np.where(np.isnan(block), fill, block)",
+        "np.array(block, dtype=float)",
+        user_path.check_every_record_lies_in_the_ball,
+    ),
+    Bug(
+        "lower bound used twice, upper bound never",
+        discreet.frame.repair,
+        "_encode_numeric",
+        "np.clip(repaired, low, high, out=repaired)",
+        "np.maximum(repaired, low, out=repaired)",
+        user_path.check_every_record_lies_in_the_ball,
+    ),
+    Bug(
+        "number of covariates forgotten in the map to the ball",
+        discreet.covariate_map.CovariateMap,
+        "from_schema",
+        "np.sqrt(max(len(blocks), 1))",
+        "1.0",
+        user_path.check_every_record_lies_in_the_ball,
+    ),
+]

@@ -1,0 +1,87 @@
+"""Privacy bugs planted in the shipped code, one at a time: the checks must notice each of them.
+
+The table in `docs/seeded-bugs.md` names them; a test keeps the two together.
+"""
+
+import inspect
+import sys
+import textwrap
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from discreet.mechanisms import objective_perturbation, output_perturbation
+from tests.mechanisms.bugs import BUGS
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "seeded-bugs.md"
+CHECKS = sorted({bug.check for bug in BUGS}, key=lambda check: check.__name__)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_plans():
+    """Plans are kept; one made by broken code must not outlive it."""
+    forget_plans()
+    yield
+    forget_plans()
+
+
+def forget_plans():
+    output_perturbation._search.cache_clear()
+    objective_perturbation._search.cache_clear()
+
+
+def plant(monkeypatch, bug):
+    """Replace the function by its own source with one edit."""
+    original = inspect.getattr_static(bug.owner, bug.function)
+    plain = _underlying(original)
+    source = textwrap.dedent(inspect.getsource(plain))
+    source = source[source.index("def ") :]
+    assert source.count(bug.old) == 1, "the planted bug no longer fits the code"
+    space = {}
+    edited = compile(source.replace(bug.old, bug.new), "<seeded bug>", "exec")
+    exec(edited, plain.__globals__, space)  # noqa: S102  # our own source with one edit
+    broken = _wrapped(original, space[plain.__name__])
+    monkeypatch.setattr(bug.owner, bug.function, broken)
+    for module in [module for name, module in sys.modules.items() if name.startswith("discreet.")]:
+        if vars(module).get(bug.function) is original:
+            monkeypatch.setattr(module, bug.function, broken)
+
+
+def _underlying(function):
+    if isinstance(function, classmethod | staticmethod):
+        return function.__func__
+    if isinstance(function, property):
+        return function.fget
+    return function.func if isinstance(function, cached_property) else function
+
+
+def _wrapped(original, function):
+    if isinstance(original, cached_property):
+        return property(function)
+    if isinstance(original, classmethod | staticmethod | property):
+        return type(original)(function)
+    return function
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_shipped_code_passes(check):
+    check()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.title)
+def test_a_planted_bug_is_noticed(monkeypatch, bug):
+    plant(monkeypatch, bug)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        bug.check()
+
+
+def test_the_document_names_every_bug_and_its_check():
+    rows = [line.split("|") for line in DOCUMENT.read_text().splitlines() if line.startswith("| ")]
+    named = {(row[1].strip(), row[2].strip(), row[3].strip()) for row in rows}
+    for bug in BUGS:
+        module = inspect.getmodule(_underlying(inspect.getattr_static(bug.owner, bug.function)))
+        place = f"`{module.__name__.removeprefix('discreet.')}`"
+        assert (bug.title, place, f"`{bug.check.__name__}`") in named
+    assert len(BUGS) >= 20
