@@ -280,7 +280,7 @@ def test_missing_ids_are_people_of_their_own():
     assert to_episodes(frame, SCHEMA).persons == 5
     frame["id"] = [1.0, math.nan, 1.0, -0.0, 0.0, math.nan]
     assert to_episodes(frame, SCHEMA).persons == 4
-    frame["id"] = pd.Series([1, "1", 1.0, None, math.nan, [2]], dtype=object)
+    frame["id"] = pd.Series([1, "1", 1.0, None, decimal.Decimal("sNaN"), [2]], dtype=object)
     assert to_episodes(frame, SCHEMA).persons == 5
     frame["id"] = pd.Categorical(["b", "a", "b", None, None, "c"], categories=["a", "b", "c", "d"])
     assert to_episodes(frame, SCHEMA).persons == 5

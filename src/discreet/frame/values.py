@@ -24,7 +24,7 @@ def is_missing(value: object) -> bool:
     if isinstance(value, str):
         return value.strip() in MISSING_TEXTS
     if isinstance(value, Real | Decimal):
-        return bool(value != value)  # noqa: PLR0124 - NaN of any type
+        return math.isnan(_number(value))
     return value is None or type(value).__name__ in {"NAType", "NaTType"}
 
 
