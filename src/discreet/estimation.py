@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, optimize
+from scipy import linalg
 
 from discreet.design import Design
 from discreet.likelihood.objective import TotalLoss
@@ -75,9 +75,8 @@ def estimate(
     """Minimise the mean loss to the given gradient norm."""
     events, at_risk = (int(count) for count in total.totals())
     start = starting_point(total.design, total.link, events, at_risk)
-    if events == 0 and ridge == 0.0:
-        reason = "there are no events, so every hazard would be estimated as 0"
-        return _rescue(total, start, (events, at_risk), reason, solver, tolerance)
+    if events in {0, at_risk} and ridge == 0.0:
+        return _rescue(total, start, (events, at_risk), _ONE_SIDED[events > 0], solver, tolerance)
     solution = minimise(
         MeanLoss(total, ridge), start, method=solver, tolerance=tolerance, limit=MOST_STEPS
     )
@@ -86,20 +85,29 @@ def estimate(
             MeanLoss(total), solution.point, tolerance=tolerance * 1e-4, limit=MOST_STEPS
         )
         if not _settled(solution):
-            reason = _undetermined(solution.evaluation, total.design)
+            reason = _undetermined(MeanLoss(total)(start), solution.evaluation, total.design)
             return _rescue(total, start, (events, at_risk), reason, solver, tolerance)
-    return Estimate(solution, ridge, events, at_risk)
+    return Estimate(solution, ridge, events, at_risk, _unfinished(solution, tolerance))
 
 
 def starting_point(design: Design, link: Link, events: int, at_risk: int) -> Array:
     """The pooled hazard on the constant, beta = 0."""
     pooled = min(max(events, 0.5) / max(at_risk, 1), 0.9)
-    eta = optimize.brentq(lambda eta: float(link.hazard(np.array(eta))) - pooled, -45.0, 10.0)
-    user = np.concatenate([eta * design.baseline.constant, np.zeros(len(design.covariates.names))])
     size = design.baseline.dimension
+    constant = _predictor(link, pooled) * design.baseline.constant
     point = np.zeros(design.dimension)
-    point[:size] = np.linalg.solve(design.to_user[:size, :size], user[:size])
+    point[:size] = np.linalg.solve(design.to_user[:size, :size], constant)
     return point
+
+
+def _predictor(link: Link, hazard: float) -> float:
+    """g(h) by bisection: every link rises, and scipy's root finder takes longer to import."""
+    low, high = -45.0, 10.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        below = float(link.hazard(np.array(middle))) < hazard
+        low, high = (middle, high) if below else (low, middle)
+    return 0.5 * (low + high)
 
 
 def _rescue(
@@ -144,8 +152,33 @@ def _newton_step(here: Evaluation) -> Array | None:
     return np.asarray(scale * (vectors @ ((vectors.T @ (scale * here.gradient)) / values)))
 
 
-def _undetermined(here: Evaluation, design: Design) -> str:
-    """Name the coefficients along which the likelihood is flat."""
+_ONE_SIDED = {
+    False: "there are no events, so every hazard would be estimated as 0",
+    True: "every interval at risk ends with an event, so every hazard would be estimated as 1",
+}
+
+
+def _unfinished(solution: Solution, tolerance: float) -> tuple[str, ...]:
+    if solution.gradient_norm <= tolerance:
+        return ()
+    reached = f"{solution.gradient_norm:.2g}, above the tolerance of {tolerance:.2g}"
+    return (f"The solver stopped at a gradient norm of {reached}.",)
+
+
+def _undetermined(first: Evaluation, last: Evaluation, design: Design) -> str:
+    """Name the coefficients along which the likelihood is flat, from the start or in the end."""
+    if _newton_step(first) is None:
+        return (
+            f"along {_flat(first, design)} the likelihood does not change (columns that repeat "
+            "each other or never vary, or a stretch of time in which nobody is at risk)"
+        )
+    return (
+        f"along {_flat(last, design)} the likelihood keeps growing without end (separation: "
+        "events on one side only, or a stretch of time without events)"
+    )
+
+
+def _flat(here: Evaluation, design: Design) -> str:
     values, vectors = linalg.eigh(here.hessian)
     flat = vectors[:, values <= max(values[-1] * 1e-12, values[0] * 10)]
     share = np.abs(flat).max(axis=1)
@@ -157,7 +190,4 @@ def _undetermined(here: Evaluation, design: Design) -> str:
     ]
     where = ", ".join(f"'{name}'" for name in named[:5]) or "the baseline"
     more = " and others" if len(named) > 5 else ""
-    return (
-        f"along {where}{more} the likelihood does not change or keeps growing without end "
-        "(separation: events on one side only; or columns that repeat each other or never vary)"
-    )
+    return where + more

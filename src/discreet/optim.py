@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, optimize
+from scipy import linalg
 
 from discreet.errors import SettingsError
 
@@ -112,6 +112,7 @@ def _bfgs(
     objective: Callable[[Array], Evaluation], start: Array, tolerance: float, limit: int
 ) -> Solution:
     """The paper's solver, scipy's implementation, on value and gradient alone."""
+    from scipy import optimize  # noqa: PLC0415 - half a second that only BFGS needs
 
     def pair(point: Array) -> tuple[float, Array]:
         here = objective(point)

@@ -15,7 +15,7 @@ from discreet.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design import Design
 from discreet.engine.local import LocalEngine
 from discreet.episodes import Episodes
-from discreet.errors import SettingsError
+from discreet.errors import DataFormError, SettingsError
 from discreet.estimation import Estimate, estimate
 from discreet.fitted import Predictions
 from discreet.inference import MOST_COVARIANCE, user_covariance
@@ -198,6 +198,8 @@ class SurvivalRegression(Predictions):
         schema = resolve_bounds(data, declared)
         design = Design(schema, self._baseline())
         episodes = to_episodes(data, schema, outcome)
+        if episodes.persons == 0:
+            raise DataFormError("the data have no rows; there is nobody to fit.")
         total = TotalLoss(LocalEngine(episodes), design, get_link(self.link))
         found = estimate(total, ridge=self.ridge, solver=self.solver, tolerance=self.tolerance)
         model = plain_model(total, found, episodes, self.solver, self.information)

@@ -1,0 +1,54 @@
+"""Special cases that other packages fit, and the paper's own numbers."""
+
+import numpy as np
+import pyarrow as pa
+from sklearn.linear_model import LogisticRegression
+
+import discreet as ds
+from discreet import datasets
+
+
+def test_one_interval_is_plain_logistic_regression():
+    random = np.random.default_rng(11)
+    covariates = random.uniform(-3, 5, (500, 3))
+    happens = random.random(500) < 1 / (1 + np.exp(-(covariates @ [0.4, -0.3, 0.0] - 0.2)))
+    names = ["u", "v", "w"]
+    public = ds.Schema.from_mapping(
+        {
+            "time": {"duration": "time", "event": "event", "horizon": 1, "intervals": 1},
+            "covariate": [{"name": name, "low": -3, "high": 5} for name in names],
+        }
+    )
+    table = pa.table(
+        {
+            "time": np.ones(500),
+            "event": happens,
+            **dict(zip(names, covariates.T.copy(), strict=True)),
+        }
+    )
+    ours = ds.SurvivalRegression(public, baseline=ds.NaturalSpline(1)).fit(table)
+    theirs = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12).fit(
+        covariates, happens
+    )
+    np.testing.assert_allclose(ours.coefficients_.baseline[0], theirs.intercept_[0], rtol=1e-7)
+    np.testing.assert_allclose(
+        list(ours.coefficients_.covariates.values()), theirs.coef_[0], rtol=1e-7
+    )
+    np.testing.assert_allclose(
+        ours.predict_hazard(table, 0.5)[:, 0], theirs.predict_proba(covariates)[:, 1], rtol=1e-7
+    )
+
+
+def test_third_births_as_in_the_paper(data_folder):
+    table, public = datasets.load("TB", data_folder).as_in_the_paper()
+    found = ds.SurvivalRegression(public).fit(table)
+    beta = list(found.coefficients_.covariates.values())
+    np.testing.assert_allclose(beta, [0.012, -0.850, -0.240], atol=5e-4)
+    np.testing.assert_allclose(np.linalg.norm(found.coefficients_.vector), 27.1, atol=0.05)
+
+
+def test_the_norms_of_the_other_sets(data_folder):
+    for name, norm in (("FL", 10.50), ("WT", 5.914)):
+        table, public = datasets.load(name, data_folder).as_in_the_paper()
+        found = ds.SurvivalRegression(public).fit(table)
+        np.testing.assert_allclose(np.linalg.norm(found.coefficients_.vector), norm, rtol=1e-3)
