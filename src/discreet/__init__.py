@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 from discreet.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from discreet import datasets as datasets
     from discreet import metrics as metrics
+    from discreet import plots as plots
     from discreet.baseline import NaturalSpline as NaturalSpline
     from discreet.baseline import PiecewiseConstant as PiecewiseConstant
     from discreet.estimation import SeparationWarning as SeparationWarning
     from discreet.fitted import FittedModel as FittedModel
     from discreet.fitted import load as load
+    from discreet.mechanisms import ObjectivePerturbation as ObjectivePerturbation
+    from discreet.mechanisms import OutputPerturbation as OutputPerturbation
     from discreet.model import Release as Release
     from discreet.regression import RepairWarning as RepairWarning
     from discreet.regression import SurvivalRegression as SurvivalRegression
@@ -30,6 +34,8 @@ _HOMES = {
     "FittedModel": "fitted",
     "NaturalSpline": "baseline",
     "Numeric": "schema",
+    "ObjectivePerturbation": "mechanisms",
+    "OutputPerturbation": "mechanisms",
     "PiecewiseConstant": "baseline",
     "Release": "model",
     "RepairWarning": "regression",
@@ -37,8 +43,10 @@ _HOMES = {
     "SeparationWarning": "estimation",
     "SurvivalRegression": "regression",
     "TimeAxis": "schema",
+    "datasets": "datasets",
     "load": "fitted",
     "metrics": "metrics",
+    "plots": "plots",
 }
 
 __all__ = list(_HOMES)

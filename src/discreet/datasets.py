@@ -134,4 +134,4 @@ def _schema(covariates: list[dict[str, Any]], horizon: float, intervals: int) ->
 def _filled(column: Any) -> Array:
     """Numbers, the mean where one is missing."""
     values = column.cast("double").to_numpy(zero_copy_only=False).astype(np.float64)
-    return np.where(np.isnan(values), np.nanmean(values), values)
+    return np.asarray(np.where(np.isnan(values), np.nanmean(values), values))

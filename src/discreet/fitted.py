@@ -67,9 +67,9 @@ class Predictions(ABC):
 
     def score(self, data: Any, outcome: Any = None) -> float:
         """Harrell's concordance between predicted risk and observed times."""
-        from discreet import metrics  # noqa: PLC0415 - reads frames
+        from discreet.metrics import concordance  # noqa: PLC0415 - reads frames
 
-        return metrics.concordance(self._model, data, outcome)
+        return concordance(self._model, data, outcome)
 
     def summary(self, confidence: float = 0.95) -> CoefficientTable:
         """Coefficients on the user's own scale, with standard errors where they are known."""
@@ -80,9 +80,9 @@ class Predictions(ABC):
 
         The curves are those of the rows of ``data`` (at most ten), or of typical persons.
         """
-        from discreet import plots  # noqa: PLC0415 - matplotlib is slow to load
+        from discreet.plots import overview  # noqa: PLC0415 - matplotlib is slow to load
 
-        return plots.overview(self._model, None if data is None else self._encoded(data))
+        return overview(self._model, None if data is None else self._encoded(data))
 
     def _encoded(self, data: Any) -> Array:
         from discreet.frame import encode_covariates  # noqa: PLC0415 - loads pyarrow

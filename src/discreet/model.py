@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     Strict,
     ValidationError,
+    field_serializer,
     field_validator,
     model_validator,
 )
@@ -131,6 +132,10 @@ class Model(_Document):
     def _read_schema(cls, value: object) -> object:
         return Schema.from_mapping(value) if isinstance(value, dict) else value
 
+    @field_serializer("public_schema")
+    def _write_schema(self, value: Schema) -> dict[str, Any]:
+        return value.to_mapping()
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.format != self.kind:
@@ -158,7 +163,7 @@ class Model(_Document):
 
     def to_mapping(self) -> dict[str, Any]:
         """The JSON object."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return self.model_dump(mode="json", by_alias=True)
 
     @cached_property
     def content(self) -> bytes:

@@ -120,12 +120,12 @@ class SurvivalRegression(Predictions):
         self, X: Any, y: Any = None, *, path: str | Path | None = None, overwrite: bool = False
     ) -> Self:
         """A private fit, written to a file before the ledger is told that it is settled."""
-        from discreet import release  # noqa: PLC0415 - loads the mechanisms
         from discreet.frame import to_episodes  # noqa: PLC0415 - loads pyarrow
+        from discreet.release import Order, publish  # noqa: PLC0415 - loads the mechanisms
 
         self._check_settings()
-        order = self._order(release.Order)
-        self.release_: Release = release.publish(
+        order = self._order(Order)
+        self.release_: Release = publish(
             order,
             lambda: to_episodes(X, order.schema, y),
             lambda: count_persons(X, order.schema, y),

@@ -1,0 +1,342 @@
+"""The one release path: its order, what it refuses, and what is in the file."""
+
+import copy
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet import release as release_path
+from discreet.baseline import NaturalSpline
+from discreet.errors import ArtefactError, BudgetError, DataFormError, SchemaError, SettingsError
+from discreet.frame import to_episodes
+from discreet.link import CLogLog, Logit
+from discreet.mechanisms.contract import Draw, Plan, settings_of
+from discreet.model import Release, model_from_mapping
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.ledger.interface import NullLedger
+from discreet.privacy.testing import SeededNoise
+from discreet.release import Order, publish, simulation
+from tests.cohorts import cohort, episodic, schema
+
+TABLE = cohort(people=120)
+PUBLIC = schema()
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Releases lattice noise and nothing else: no data in it, whatever the epsilon."""
+
+    name: ClassVar[str] = "fixed"
+    epsilon: float = 1.0
+    status: str = "proved"
+    publishable: bool = True
+
+    def plan(self, constants):
+        if constants.link.name == "cloglog":
+            raise SettingsError("the mechanism fixed does not support the cloglog link")
+        return Plan(
+            mechanism=self.name,
+            settings=settings_of(self),
+            guarantee=Guarantee(self.epsilon, status=self.status),
+            persons=constants.persons,
+            dimension=constants.dimension,
+            noise_scale=3.0,
+            grid_exponent=-20,
+            details={"ridge": 0.5, "late_entry": constants.late_entry},
+            publishable=self.publishable,
+            reason="" if self.publishable else "it is the paper's, with its errors",
+        )
+
+    def draw(self, plan, loss, noise):
+        assert loss.persons == plan.persons
+        integers = noise.lattice_laplace(plan.dimension, 2.0**20)
+        extras = {"profile": np.array([1.0, 2.0])}
+        return Draw.from_integers(integers, -20, private=noise.private, extras=extras)
+
+
+class Recorder(NullLedger):
+    """A ledger that writes down what happens, and can refuse or break."""
+
+    def __init__(self, trace, fail=None):
+        self.trace, self.fail = trace, fail
+
+    def reserve(self, request):
+        self.trace.append(("reserve", request.release_id, request.guarantee.epsilon))
+        if self.fail == "reserve":
+            raise BudgetError("the budget is spent")
+        return super().reserve(request)
+
+    def settle(self, reservation, digest):
+        self.trace.append(("settle", reservation.release_id, digest))
+        super().settle(reservation, digest)
+
+
+def order(**changes):
+    return replace(Order(Fixed(), PUBLIC, Logit(), NaturalSpline(3)), **changes)
+
+
+def run(order, trace, path=None, fail=None, **options):
+    def read():
+        trace.append(("read",))
+        if fail == "read":
+            raise RuntimeError("the disk broke")
+        return to_episodes(TABLE, order.schema)
+
+    def count():
+        trace.append(("count",))
+        return TABLE.num_rows
+
+    return publish(order, read, count, ledger=Recorder(trace, fail), path=path, **options)
+
+
+def names(trace):
+    return [step[0] for step in trace]
+
+
+def test_the_order_of_a_release(tmp_path):
+    trace = []
+    found = run(order(), trace, tmp_path / "release.json")
+    assert names(trace) == ["count", "reserve", "read", "settle"]
+    content = (tmp_path / "release.json").read_bytes()
+    assert trace[-1][2] == hashlib.sha256(content).hexdigest() == found.digest
+    assert trace[1][1] == trace[-1][1] == found.release_id
+
+
+def test_with_the_number_of_persons_nothing_is_read_before_the_charge():
+    trace = []
+    run(order(persons=120), trace)
+    assert names(trace) == ["reserve", "read", "settle"]
+
+
+def test_a_refused_charge_reads_nothing(tmp_path):
+    trace = []
+    with pytest.raises(BudgetError):
+        run(order(persons=120), trace, tmp_path / "release.json", fail="reserve")
+    assert names(trace) == ["reserve"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_crash_after_the_charge_is_not_refunded_and_writes_nothing(tmp_path):
+    trace = []
+    with pytest.raises(RuntimeError):
+        run(order(persons=120), trace, tmp_path / "release.json", fail="read")
+    assert names(trace) == ["reserve", "read"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_number_of_persons_is_an_error_after_the_charge():
+    trace = []
+    with pytest.raises(DataFormError, match="another number of persons"):
+        run(order(persons=121), trace)
+    assert names(trace) == ["reserve", "read"]
+
+
+REFUSED = {
+    "no bounds": (order(schema=schema(bounded=False)), SchemaError, "'age'"),
+    "a link": (order(link=CLogLog()), SettingsError, "cloglog"),
+    "printed": (order(mechanism=Fixed(publishable=False)), SettingsError, "accept_printed"),
+    "approximate": (
+        order(mechanism=Fixed(status="ideal-draw-only")),
+        SettingsError,
+        "accept_approximate",
+    ),
+    "too fine a baseline": (order(baseline=NaturalSpline(50)), SettingsError, "more parameters"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("persons", [None, 120])
+def test_what_public_facts_forbid_is_refused_before_anything_is_read(name, persons):
+    wrong, error, words = REFUSED[name]
+    trace = []
+    with pytest.raises(error, match=words):
+        run(replace(wrong, persons=persons), trace)
+    assert trace == []
+
+
+def test_an_existing_file_is_refused_before_anything_is_read(tmp_path):
+    (tmp_path / "release.json").write_text("old")
+    trace = []
+    with pytest.raises(SettingsError, match="exists"):
+        run(order(), trace, tmp_path / "release.json")
+    assert trace == []
+    run(order(), trace, tmp_path / "release.json", overwrite=True)
+    assert json.loads((tmp_path / "release.json").read_text())["private"] is True
+
+
+def test_flags_publish_with_a_warning_in_the_file():
+    printed = run(order(mechanism=Fixed(publishable=False), accept_printed=True), [])
+    assert any("comparison" in text for text in printed.warnings)
+    rough = order(mechanism=Fixed(status="ideal-draw-only"), accept_approximate=True)
+    assert any("perfect draw" in text for text in run(rough, []).warnings)
+    assert run(order(), []).warnings == ()
+
+
+def test_the_file_holds_released_numbers_and_public_facts_only(tmp_path):
+    run(order(release_id="first"), [], tmp_path / "release.json")
+    mapping = json.loads((tmp_path / "release.json").read_text())
+    assert set(mapping) == {
+        "format", "version", "library_version", "private", "schema", "link", "baseline",
+        "coefficients", "internal", "persons", "mechanism", "guarantee", "noise_scale",
+        "grid_exponent", "details", "released", "release_id", "ledger", "promise", "warnings",
+    }  # fmt: skip
+    assert mapping["mechanism"] == {
+        "name": "fixed",
+        "epsilon": 1.0,
+        "status": "proved",
+        "publishable": True,
+    }
+    assert mapping["guarantee"]["epsilon"] == 1.0
+    assert mapping["guarantee"]["status"] == "proved"
+    assert mapping["ledger"] == "no ledger"
+    assert mapping["release_id"] == "first"
+    assert mapping["persons"] == 120
+    assert mapping["released"] == {"profile": [1.0, 2.0]}
+    assert "concluded" in mapping["promise"]
+
+
+def test_a_release_is_a_model(tmp_path):
+    run(order(), [], tmp_path / "release.json")
+    loaded = ds.load(tmp_path / "release.json")
+    assert isinstance(loaded.model, Release)
+    assert loaded.private
+    assert loaded.predict_survival(TABLE, [3.0, 12.0]).shape == (120, 2)
+    text = str(loaded.summary())
+    assert "epsilon = 1" in text
+    assert "standard error" not in text
+    assert loaded.model.promise in text
+    assert loaded.plot() is not None
+
+
+MUTATIONS = {
+    "another promise": lambda m: m.update(promise="Everything is safe."),
+    "a better guarantee": lambda m: m["guarantee"].update(epsilon=0.1),
+    "a guarantee of another form": lambda m: m["guarantee"].update(extra=1),
+    "off the grid": lambda m: m.update(grid_exponent=-3),
+    "an unknown key": lambda m: m.update(seed=3),
+    "no persons": lambda m: m.update(persons=0),
+    "a missing head": lambda m: m.pop("ledger"),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_changed_release_is_refused(name):
+    mapping = copy.deepcopy(run(order(), []).to_mapping())
+    model_from_mapping(mapping)
+    MUTATIONS[name](mapping)
+    with pytest.raises(ArtefactError):
+        model_from_mapping(mapping)
+
+
+def test_seeded_noise_is_marked_never_charged_and_never_written(tmp_path):
+    trace = []
+    with simulation(SeededNoise(3)):
+        found = run(order(), trace)
+        with pytest.raises(SettingsError, match="not private"):
+            run(order(), [], tmp_path / "release.json")
+    assert "reserve" not in names(trace)
+    assert found.private is False
+    assert any("seed" in text for text in found.warnings)
+    with pytest.raises(SettingsError, match="not private"):
+        found.save(tmp_path / "release.json")
+    assert list(tmp_path.iterdir()) == []
+    with simulation(SeededNoise(3)):
+        again = run(order(), [])
+    assert again.internal == found.internal
+    assert run(order(), []).private is True
+
+
+def test_a_simulation_takes_no_real_noise():
+    from discreet.privacy.noise import SystemNoise  # noqa: PLC0415
+
+    with pytest.raises(SettingsError, match="seeded"), simulation(SystemNoise()):
+        pass
+
+
+def test_a_simulation_may_draw_what_is_not_published():
+    with simulation(SeededNoise(1)):
+        found = run(order(mechanism=Fixed(publishable=False)), [])
+    assert found.private is False
+
+
+def test_two_releases_differ_and_have_ids_of_their_own():
+    first, second = run(order(), []), run(order(), [])
+    assert first.release_id != second.release_id
+    assert first.internal != second.internal
+
+
+# --- through the estimator
+
+
+def test_the_estimator_takes_the_same_path(tmp_path):
+    trace = []
+    model = ds.SurvivalRegression(PUBLIC, mechanism=Fixed(), ledger=Recorder(trace))
+    model.fit(TABLE)
+    assert names(trace) == ["reserve", "settle"]
+    assert model.release_.private
+    assert not hasattr(model, "standard_errors_")
+    assert not hasattr(model, "repairs_")
+    model.save(tmp_path / "release.json")
+    assert trace[-1][2] == hashlib.sha256((tmp_path / "release.json").read_bytes()).hexdigest()
+    assert model.predict_survival(TABLE, [1.0]).shape == (120, 1)
+
+
+def test_the_estimator_reads_nothing_before_settings_are_right():
+    class Unreadable:
+        def __getattribute__(self, name):
+            raise AssertionError("the data were touched")
+
+    wrong = [
+        {"schema": schema(bounded=False)},
+        {"mechanism": Fixed(publishable=False)},
+        {"link": "cloglog"},
+        {"schema": None},
+        {"ridge": 0.1},
+        {"baseline": "odd"},
+        {"release_id": "../../etc", "persons": 120},
+    ]
+    for settings in wrong:
+        model = ds.SurvivalRegression(**{"schema": PUBLIC, "mechanism": Fixed(), **settings})
+        with pytest.raises((SettingsError, SchemaError)):
+            model.fit(Unreadable())
+
+
+def test_persons_not_rows_are_counted():
+    public = schema(person=True, entry=True)
+    found = ds.SurvivalRegression(public, mechanism=Fixed()).fit(episodic(people=40))
+    assert found.release_.persons == 40
+    assert found.release_.details["late_entry"] is True
+
+
+def test_values_never_make_a_private_fit_fail_or_speak(recwarn):
+    odd = TABLE.to_pandas()
+    odd["age"] = odd["age"].astype(object)
+    odd.loc[:5, "age"] = ["x", None, float("nan"), float("inf"), -1e308, ""]
+    odd.loc[3, "time"] = -4
+    odd.loc[4, "status"] = False
+    ds.SurvivalRegression(PUBLIC, mechanism=Fixed()).fit(odd)
+    assert not list(recwarn)
+
+
+@pytest.mark.parametrize("mechanism", [ds.ObjectivePerturbation, ds.OutputPerturbation])
+def test_the_real_mechanisms_go_this_way(tmp_path, mechanism):
+    model = ds.SurvivalRegression(PUBLIC, mechanism=mechanism(epsilon=1.0))
+    model.publish(TABLE, path=tmp_path / "release.json")
+    loaded = ds.load(tmp_path / "release.json")
+    assert loaded.model == model.release_
+    assert loaded.model.guarantee.epsilon == 1.0
+    assert release_path.REHEARSAL > 0
+
+
+@pytest.mark.parametrize("mechanism", [ds.ObjectivePerturbation, ds.OutputPerturbation])
+def test_a_large_epsilon_recovers_the_ridge_fit(mechanism):
+    private = ds.SurvivalRegression(PUBLIC, mechanism=mechanism(epsilon=1e9)).fit(TABLE)
+    plain = ds.SurvivalRegression(PUBLIC).fit(TABLE)
+    np.testing.assert_allclose(
+        private.coefficients_.vector, plain.coefficients_.vector, rtol=0.02, atol=0.02
+    )
