@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import check, fit, predict, summary
+from discreet.cli.budget import budget_app
 from discreet.version import __version__
 
 app = typer.Typer(
@@ -36,3 +37,4 @@ app.command("check")(check.check)
 app.command("fit")(fit.fit)
 app.command("summary")(summary.summary)
 app.command("predict")(predict.predict)
+app.add_typer(budget_app)

@@ -28,12 +28,12 @@ def _summary(statement: Statement) -> Text:
     budget = statement.budget
     lines = [
         f"Population: {printable(statement.population)} ({budget.relation}, per {budget.unit})",
-        f"Budget: epsilon {budget.epsilon:.9g}, delta {budget.delta:g}",
-        f"Left: epsilon {statement.left_pure:.9g} for a release without delta",
+        f"Budget: epsilon {budget.epsilon:.15g}, delta {budget.delta:g}",
+        f"Left: epsilon {statement.left_pure:.15g} for a release without delta",
     ]
     if budget.delta_atto:
         lines.append(
-            f"  or: epsilon {statement.left_zcdp:.9g} for one with zCDP noise at the budget's delta"
+            f"  or: epsilon {statement.left_zcdp:.15g} for one with zCDP noise at the budget's delta"
         )
     return Text("\n".join(lines))
 
@@ -62,7 +62,7 @@ def _table(title: str, lines: tuple[Line, ...]) -> Table:
 
 def _cells(line: Line) -> tuple[str, ...]:
     guarantee = line.request.guarantee
-    numbers = f"{guarantee.epsilon:.9g}", f"{guarantee.delta:g}"
+    numbers = f"{guarantee.epsilon:.15g}", f"{guarantee.delta:g}"
     description = printable(line.request.description)
     return (str(line.sequence), line.request.release_id, *numbers, line.state, description)
 

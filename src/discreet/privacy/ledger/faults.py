@@ -1,0 +1,125 @@
+"""From the faults of disks, files and servers to one typed error that says what to do.
+
+Every fault fails closed: the error leaves `reserve` before a draw is permitted, so whatever the
+disk did there is no release.  Texts of the database libraries are not passed on, because they may
+quote a connection string.
+"""
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from discreet.errors import LedgerError
+
+_NO_RELEASE = "No release was made; a charge that had been recorded stays recorded"
+
+_DISK_FULL = "the disk (or the file size limit) is full: make room, then try again"
+_READ_ONLY = (
+    "the ledger cannot be written: the file, its folder or the file system is read-only for this "
+    "user. Spending needs write permission on both"
+)
+_MISSING = (
+    "there is no ledger at this path. `discreet budget init` makes one; if there was one, restore "
+    "it, because a new one would forget what is spent"
+)
+_DAMAGED = (
+    "the ledger file is damaged (truncated, torn or overwritten). Restore the newest undamaged "
+    "copy and check it with `discreet budget verify --release` and the newest release"
+)
+_NOT_A_LEDGER = "the file is not a ledger (not an SQLite database): check the path"
+_DISK_FAILED = (
+    "the disk failed while the ledger was read or written, or it is full: check its free space, "
+    "then its health"
+)
+
+_BY_ERRNO = {
+    errno.ENOSPC: _DISK_FULL,
+    errno.EDQUOT: _DISK_FULL,
+    errno.EFBIG: _DISK_FULL,
+    errno.EROFS: _READ_ONLY,
+    errno.EACCES: _READ_ONLY,
+    errno.EPERM: _READ_ONLY,
+    errno.ENOENT: _MISSING,
+    errno.EEXIST: "a file of that name appeared meanwhile; nothing was overwritten",
+    errno.ELOOP: "a symbolic link stands where the ledger or its witness file should be",
+}
+
+_BY_SQLITE_CODE = {
+    sqlite3.SQLITE_FULL: _DISK_FULL,
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_PERM: _READ_ONLY,
+    sqlite3.SQLITE_CANTOPEN: _READ_ONLY,
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _NOT_A_LEDGER,
+    sqlite3.SQLITE_IOERR: _DISK_FAILED,
+    sqlite3.SQLITE_CONSTRAINT: "the ledger refused an entry that contradicts those it holds",
+}
+
+_LOCKED_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+
+_SERVER_FAILED = "the ledger's server reported an error: read the server's log"
+_LOST = (
+    "the connection to the ledger's server was lost. Whether the charge was recorded, "
+    "`discreet budget show` will tell once the server is back"
+)
+
+# by SQLSTATE, or its class in the first two characters
+_BY_SQLSTATE = {
+    "53100": _DISK_FULL,
+    "25006": _READ_ONLY,
+    "42501": "the user of the ledger URL has no permission to spend: grant it on the schema "
+    "discreet_ledger",
+    "23": _BY_SQLITE_CODE[sqlite3.SQLITE_CONSTRAINT],
+    "42": "the ledger's tables are not those this version of discreet made: check the database",
+    "08": _LOST,
+    "57": _LOST,
+}
+
+
+@contextmanager
+def typed_faults(lock_timeout: float) -> Iterator[None]:
+    """Turn every fault of file or database inside into a `LedgerError`."""
+    try:
+        yield
+    except sqlite3.Error as fault:
+        raise _error(_sqlite_text(fault, lock_timeout)) from None
+    except BlockingIOError:
+        raise _error(locked_text(lock_timeout)) from None
+    except OSError as fault:
+        raise _error(_BY_ERRNO.get(fault.errno or 0, _DISK_FAILED)) from None
+
+
+def locked_text(lock_timeout: float) -> str:
+    """What to say when another process did not let go of the ledger."""
+    return (
+        f"the ledger was locked by another process for {lock_timeout:g} s. Find the process that "
+        "holds it (a backup, a stopped fit), then try again"
+    )
+
+
+def _error(text: str) -> LedgerError:
+    return LedgerError(f"{text}. {_NO_RELEASE}.")
+
+
+def _sqlite_text(fault: sqlite3.Error, lock_timeout: float) -> str:
+    # extended result codes carry the primary code in their low byte
+    code = getattr(fault, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code in _LOCKED_CODES:
+        return locked_text(lock_timeout)
+    return _BY_SQLITE_CODE.get(code, _DAMAGED)
+
+
+@contextmanager
+def postgres_faults(lock_timeout: float) -> Iterator[None]:
+    """Turn every fault of the server or the connection inside into a `LedgerError`."""
+    import psycopg  # noqa: PLC0415  # an optional dependency
+
+    try:
+        yield
+    except psycopg.errors.LockNotAvailable:
+        raise _error(locked_text(lock_timeout)) from None
+    except psycopg.Error as fault:
+        state = fault.sqlstate or "08"
+        text = _BY_SQLSTATE.get(state) or _BY_SQLSTATE.get(state[:2], _SERVER_FAILED)
+        raise _error(text) from None

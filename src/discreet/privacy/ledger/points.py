@@ -1,0 +1,44 @@
+"""Named points on the way of a release, where a test may stop a real process.
+
+`reach` does nothing until a test has installed a listener in its own process.  No environment
+variable, file, setting or argument can do that: only Python code that calls `install`, so no data
+can reach it by accident.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+
+class Point(StrEnum):
+    """Every named point, in the order in which a release passes them."""
+
+    RESERVE_ASKED = "reserve: asked"
+    RESERVE_LOCKED = "reserve: locked"
+    RESERVE_APPENDED = "reserve: appended"
+    RESERVE_COMMITTED = "reserve: committed"
+    RESERVE_WITNESSED = "reserve: witnessed"
+    RELEASE_DRAWN = "release: drawn"
+    RELEASE_WRITTEN = "release: written"
+    RELEASE_RENAMED = "release: renamed"
+    SETTLE_ASKED = "settle: asked"
+    SETTLE_LOCKED = "settle: locked"
+    SETTLE_APPENDED = "settle: appended"
+    SETTLE_COMMITTED = "settle: committed"
+    SETTLE_WITNESSED = "settle: witnessed"
+
+
+Listener = Callable[[Point], None]
+
+_listener: Listener | None = None
+
+
+def reach(point: Point) -> None:
+    """Tell the installed listener, if there is one, that this process has come to `point`."""
+    if _listener is not None:
+        _listener(point)
+
+
+def install(listener: Listener | None) -> None:
+    """Make `listener` hear of every point this process reaches; None takes it away."""
+    global _listener  # noqa: PLW0603  # one hook per process is the whole mechanism
+    _listener = listener
