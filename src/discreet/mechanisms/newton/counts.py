@@ -70,16 +70,15 @@ def block_marginals(
     block: Episodes, marginals: tuple[Marginal, ...], scale: Array
 ) -> tuple[Integers]:
     """Counts of every covariate's bins: one cell of each covariate a person."""
-    values = block.covariates[_ends(block)[0]]
+    values = _first_values(block)
     counts = [np.bincount(_cells(values, item, scale), minlength=item.bins) for item in marginals]
     return (np.concatenate(counts or [np.zeros(0)]).astype(np.int64),)
 
 
 def block_moments(block: Episodes, centre: Array, spread: Array, limit: int) -> tuple[Integers]:
     """The half-vector of sum v v', v the standardised covariates, |v|^2 <= `limit` in integers."""
-    standard = (block.covariates[_ends(block)[0]] - centre) / spread * UNIT
-    finite = np.clip(np.nan_to_num(standard), -(2.0**30), 2.0**30)
-    whole = _shortened(np.trunc(finite), limit)
+    standard = (_first_values(block) - centre) / spread * UNIT
+    whole = _shortened(np.trunc(np.clip(standard, -(2.0**30), 2.0**30)), limit)
     square = whole.T @ whole
     rows, columns = np.tril_indices(len(centre))
     return (square[rows, columns] * np.where(rows == columns, DIAGONAL, OFF_DIAGONAL),)
@@ -101,7 +100,12 @@ def _cells(values: Array, item: Marginal, scale: Array) -> Integers:
         positive = chosen > 0
         return np.where(positive.any(axis=1), positive.argmax(axis=1) + 1, 0)
     place = np.floor((chosen[:, 0] / scale[item.columns[0]] + 1.0) / 2.0 * item.bins)
-    return np.clip(np.nan_to_num(place), 0, item.bins - 1).astype(np.int64)
+    return np.clip(place, 0, item.bins - 1).astype(np.int64)
+
+
+def _first_values(block: Episodes) -> Array:
+    """The covariates of everybody's first row: numbers of size at most 1, whatever was there."""
+    return np.clip(np.nan_to_num(block.covariates[_ends(block)[0]]), -1.0, 1.0)
 
 
 def _ends(block: Episodes) -> tuple[Integers, Integers]:

@@ -1,0 +1,156 @@
+"""Bounded per-person scores in whitened coordinates: the predictable ball and norm clipping.
+
+A person walks through the intervals at risk with V = sum of w a z~ so far (a = h k the slope of
+the survival loss, b = (1 - h) k that of the event loss, z~ = W'z). In each interval w is the
+largest weight in [0, 1] that keeps both continuations inside the ball of radius B,
+
+    |V + a w z~| <= B  and  |V - b w z~| <= B,
+
+so it depends on the past and never on the interval's outcome: the weighted score has expectation
+zero at the truth, and its norm is at most B for every f and every record.
+Proof: docs/proofs/private-newton.md.
+"""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design import Design
+from discreet.episodes import Episodes
+from discreet.likelihood.score_walk import LARGEST_PREDICTOR, expected_sums, score_sums
+from discreet.link import Link
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LARGEST = 2**26
+"""L: a person's integer vector has norm at most L; one step is B / L."""
+
+SPACING = 2.0**-4
+"""Distance of the lattice of levels; cubic interpolation errs by about 1e-8 of a slope."""
+
+LARGEST_TABLE = 1 << 24
+LINK_KINDS = {"logit": 0, "cloglog": 1, "probit": 2}
+
+
+@dataclass(frozen=True)
+class Whitened:
+    """A point f, whitened coordinates z~ = W'z and the bound B: all public or released."""
+
+    design: Design
+    link: Link
+    point: Array
+    mapping: Array
+    bound: float
+    clipped: bool = False
+
+    @property
+    def kind(self) -> int:
+        """The link's number in compiled code."""
+        return LINK_KINDS[self.link.name]
+
+    @property
+    def beta(self) -> Array:
+        """The covariates' part of f."""
+        return np.ascontiguousarray(self.point[self.design.basis.shape[1] :])
+
+    @cached_property
+    def predictor(self) -> Array:
+        """alpha'B_s."""
+        basis = self.design.basis
+        return np.ascontiguousarray(basis @ self.point[: basis.shape[1]])
+
+    @cached_property
+    def baseline(self) -> Array:
+        """The image of (B_s, 0) in whitened coordinates."""
+        basis = self.design.basis
+        return np.ascontiguousarray(basis @ self.mapping[: basis.shape[1]])
+
+    def sums(self, block: Episodes, levels: "Levels") -> tuple[Integers]:
+        """The block's sum of quantised bounded scores: each an integer vector of norm <= L."""
+        return (
+            score_sums(
+                _starts(block),
+                np.ascontiguousarray(block.covariates, dtype=np.float64),
+                np.ascontiguousarray(block.entry, dtype=np.int32),
+                np.ascontiguousarray(block.exit, dtype=np.int32),
+                np.ascontiguousarray(block.event, dtype=np.bool_),
+                self.kind,
+                self.clipped,
+                self.beta,
+                np.ascontiguousarray(self.mapping),
+                self.predictor,
+                self.baseline,
+                (levels.origin, SPACING),
+                levels.table,
+                levels.steepest,
+                self.bound,
+                LARGEST,
+            ),
+        )
+
+    def expected(self, cohort: Array, persons: int, present: Array) -> tuple[Array, Array, Array]:
+        """(J, Meat, full information) of the weighted scores, were the cohort the people."""
+        return expected_sums(
+            np.ascontiguousarray(cohort),
+            persons / len(cohort),
+            self.kind,
+            self.beta,
+            np.ascontiguousarray(self.mapping),
+            self.predictor,
+            self.baseline,
+            np.ascontiguousarray(present),
+            self.bound,
+        )
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Prefix sums over intervals on a lattice of levels c = beta'x; none: everybody walks."""
+
+    origin: float = 0.0
+    table: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    steepest: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @classmethod
+    def make(cls, scores: Whitened, persons: int) -> "Levels":
+        """Tables where they pay, by public facts and the released point only.
+
+        |x| <= 1, so |c| <= |beta|.
+        """
+        nodes = 2 * math.ceil(float(np.linalg.norm(scores.beta)) / SPACING) + 3
+        intervals, time = scores.design.basis.shape
+        if 2 * nodes * (intervals + 1) * (time + 2) > LARGEST_TABLE or 4 * nodes > persons:
+            return cls()
+        origin = -SPACING * (nodes // 2)
+        levels = origin + SPACING * np.arange(nodes)
+        eta = np.clip(scores.predictor[:, None] + levels, -LARGEST_PREDICTOR, LARGEST_PREDICTOR)
+        happen = -scores.link.event_loss_derivative(eta)
+        steepest = np.vstack([happen[:1], np.maximum.accumulate(happen, axis=0)])
+        return cls(origin, _prefixes(scores, eta), np.ascontiguousarray(steepest))
+
+
+def block_scores(block: Episodes, scores: Whitened, levels: Levels) -> tuple[Integers]:
+    """What an engine adds over blocks of people."""
+    return scores.sums(block, levels)
+
+
+def _prefixes(scores: Whitened, eta: Array) -> Array:
+    """table[t, node] = sums over s <= t of (a, a |B~_s|, a B_s), then their slopes in a step."""
+    lengths = np.linalg.norm(scores.baseline, axis=1)
+    loads = np.column_stack([np.ones(len(lengths)), lengths, scores.design.basis])
+    slope = scores.link.survival_loss_derivative(eta)
+    curvature = scores.link.survival_loss_curvature(eta) * SPACING
+    parts = [part[:, :, None] * loads[:, None, :] for part in (slope, curvature)]
+    summed = np.cumsum(np.concatenate(parts, axis=2), axis=0)
+    return np.ascontiguousarray(np.concatenate([np.zeros_like(summed[:1]), summed]))
+
+
+def _starts(block: Episodes) -> Integers:
+    """Where each person's rows begin, and the end."""
+    if block.offsets is None:
+        return np.arange(block.rows + 1, dtype=np.int64)
+    return np.ascontiguousarray(block.offsets, dtype=np.int64)

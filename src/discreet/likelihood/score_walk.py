@@ -1,0 +1,352 @@
+"""The compiled half of the bounded scores: one person's walk through the intervals at risk.
+
+Every person's result is a function of that person's rows and of released numbers only, and it is
+an integer vector whose norm is checked in integers, so neither blocks nor threads can change a sum.
+Proof: docs/proofs/private-newton.md, sections 2 and 3.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.likelihood.jit import compiled
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LOGIT, CLOGLOG, PROBIT = 0, 1, 2
+LARGEST_PREDICTOR = 40.0
+"""Predictors are cut to +-40: beyond, hazards differ from 0 and 1 by less than rounding."""
+
+FAR = 6.0
+LEVELS = 40
+
+
+@compiled
+def mills_ratio(eta: float) -> float:
+    """pdf(eta) / Phi(-eta); by its continued fraction where the error function underflows."""
+    if eta < FAR:
+        tail = math.erfc(eta / math.sqrt(2.0))
+        return math.sqrt(2.0 / math.pi) * math.exp(-0.5 * eta * eta) / tail
+    value = eta
+    for level in range(LEVELS, 0, -1):
+        value = eta + level / value
+    return value
+
+
+@compiled
+def slopes(kind: int, predictor: float) -> tuple[float, float]:
+    """(a, b) = (h k, (1 - h) k): slopes of the survival loss and, negated, of the event loss."""
+    eta = min(max(predictor, -LARGEST_PREDICTOR), LARGEST_PREDICTOR)
+    if kind == LOGIT:
+        if eta > 0.0:
+            small = math.exp(-eta)
+            return 1.0 / (1.0 + small), small / (1.0 + small)
+        small = math.exp(eta)
+        return small / (1.0 + small), 1.0 / (1.0 + small)
+    if kind == CLOGLOG:
+        rate = math.exp(eta)
+        return rate, rate / math.expm1(rate) if rate < 700.0 else 0.0
+    return mills_ratio(eta), mills_ratio(-eta)
+
+
+@compiled
+def ball_weight(
+    inner: float, square: float, norm: float, survive: float, event: float, bound: float
+) -> float:
+    """The largest w in [0, 1] with |V + a w z| <= B and |V - b w z| <= B.
+
+    `inner` = V'z, `square` = |V|^2, `norm` = |z|^2.
+    """
+    room = bound * bound - square
+    if room <= 0.0 or norm <= 0.0:
+        return 0.0 if norm > 0.0 else 1.0
+    if math.sqrt(square) + max(survive, event) * math.sqrt(norm) <= bound:
+        return 1.0
+    root = math.sqrt(inner * inner + norm * room)
+    weight = 1.0
+    # (root - inner)(root + inner) = norm room: the quotient without cancellation
+    up = room / (root + inner) if inner > 0.0 else (root - inner) / norm
+    down = room / (root - inner) if inner < 0.0 else (root + inner) / norm
+    if survive > 0.0:
+        weight = min(weight, up / survive)
+    if event > 0.0:
+        weight = min(weight, down / event)
+    return max(weight, 0.0)
+
+
+@compiled
+def walk_row(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
+    kind: int,
+    entry: int,
+    leave: int,
+    event: bool,  # noqa: FBT001, compiled code has no keyword-only arguments
+    level: float,
+    tilt: Array,
+    predictor: Array,
+    baseline: Array,
+    bound: float,
+    total: Array,
+) -> None:
+    """Add one row's weighted score to `total`, the person's V so far."""
+    size = len(total)
+    for interval in range(entry, leave):
+        survive, happen = slopes(kind, predictor[interval] + level)
+        inner, square, norm = 0.0, 0.0, 0.0
+        for k in range(size):
+            z = baseline[interval, k] + tilt[k]
+            inner += total[k] * z
+            square += total[k] * total[k]
+            norm += z * z
+        step = ball_weight(inner, square, norm, survive, happen, bound)
+        step *= -happen if event and interval == leave - 1 else survive
+        for k in range(size):
+            total[k] += step * (baseline[interval, k] + tilt[k])
+
+
+@compiled
+def quantise(total: Array, bound: float, largest: int, result: Integers) -> None:
+    """V L / B toward zero, as integers of norm at most L: checked in integers, not believed."""
+    size = len(total)
+    shrink = 1.0
+    for _ in range(8):
+        square = 0
+        for k in range(size):
+            value = total[k] * (largest / bound) * shrink
+            # a comparison with NaN is false: anything that is not a number in range becomes 0
+            result[k] = int(value) if abs(value) <= largest else 0
+            square += result[k] * result[k]
+        if square <= largest * largest:
+            return
+        shrink *= 1.0 - 2.0**-20 if shrink == 1.0 else 0.5
+    for k in range(size):
+        result[k] = 0
+
+
+@compiled
+def clip(total: Array, bound: float) -> None:
+    """V times min(1, B / |V|)."""
+    norm = math.sqrt(np.dot(total, total))
+    if norm > bound:
+        for k in range(len(total)):
+            total[k] *= bound / norm
+
+
+@compiled
+def hermite(lower: float, upper: float, left: float, right: float, place: float) -> float:
+    """The cubic with these values and (scaled) slopes at 0 and 1."""
+    rest = 1.0 - place
+    return rest * rest * ((1.0 + 2.0 * place) * lower + place * left) + place * place * (
+        (1.0 + 2.0 * rest) * upper - rest * right
+    )
+
+
+@compiled
+def prefix_sums(table: Array, entry: int, leave: int, node: int, place: float, sums: Array) -> None:
+    """Add the row's sums (a, a |B~|, a B) over intervals entry < s <= leave, interpolated."""
+    columns = len(sums)
+    for k in range(columns):
+        at, slope = k, columns + k
+        late = hermite(
+            table[leave, node, at],
+            table[leave, node + 1, at],
+            table[leave, node, slope],
+            table[leave, node + 1, slope],
+            place,
+        )
+        early = 0.0
+        if entry > 0:
+            early = hermite(
+                table[entry, node, at],
+                table[entry, node + 1, at],
+                table[entry, node, slope],
+                table[entry, node + 1, slope],
+                place,
+            )
+        sums[k] = late - early
+
+
+@compiled
+def locate(covariates: Array, row: int, beta: Array, mapping: Array, tilt: Array) -> float:
+    """Write the covariates' part of z~ into `tilt`; the level c = beta'x."""
+    width = covariates.shape[1]
+    time = mapping.shape[0] - width
+    level = 0.0
+    tilt[:] = 0.0
+    for j in range(width):
+        level += covariates[row, j] * beta[j]
+        for k in range(len(tilt)):
+            tilt[k] += covariates[row, j] * mapping[time + j, k]
+    return level
+
+
+@compiled
+def add_prefix(sums: Array, mapping: Array, tilt: Array, total: Array) -> None:
+    """total += sum of a z~ = M_b' (sum a B) + (sum a) x~."""
+    for k in range(len(total)):
+        value = sums[0] * tilt[k]
+        for j in range(len(sums) - 2):
+            value += sums[2 + j] * mapping[j, k]
+        total[k] += value
+
+
+@compiled
+def stays_inside(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
+    rows: tuple[int, int],
+    covariates: Array,
+    entry: NDArray[np.int32],
+    leave: NDArray[np.int32],
+    event: NDArray[np.bool_],
+    kind: int,
+    beta: Array,
+    mapping: Array,
+    predictor: Array,
+    baseline: Array,
+    lattice: tuple[float, float],
+    table: Array,
+    steepest: Array,
+    farthest: float,
+    bound: float,
+    total: Array,
+    tilt: Array,
+    sums: Array,
+) -> bool:
+    """Whether sum a |z~| + max b max |z~| <= B; if so `total` is the person's plain score."""
+    travelled = 0.0
+    for row in range(rows[0], rows[1]):
+        level = locate(covariates, row, beta, mapping, tilt)
+        place = (level - lattice[0]) / lattice[1]
+        node = min(max(int(place), 0), table.shape[1] - 2)
+        final = leave[row] - 1
+        prefix_sums(table, entry[row], final, node, place - node, sums)
+        length = math.sqrt(np.dot(tilt, tilt))
+        survive, happen = slopes(kind, predictor[final] + level)
+        travelled += sums[1] + sums[0] * length + survive * (farthest + length)
+        if not travelled + steepest[leave[row], node] * (farthest + length) <= bound:
+            return False
+        add_prefix(sums, mapping, tilt, total)
+        signed = -happen if event[row] else survive
+        for k in range(len(total)):
+            total[k] += signed * (baseline[final, k] + tilt[k])
+    return True
+
+
+@compiled
+def longest(vectors: Array) -> float:
+    """The largest norm of a row."""
+    result = 0.0
+    for row in range(vectors.shape[0]):
+        result = max(result, math.sqrt(np.dot(vectors[row], vectors[row])))
+    return result
+
+
+@compiled
+def score_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
+    starts: Integers,
+    covariates: Array,
+    entry: NDArray[np.int32],
+    leave: NDArray[np.int32],
+    event: NDArray[np.bool_],
+    kind: int,
+    clipped: bool,  # noqa: FBT001, compiled code has no keyword-only arguments
+    beta: Array,
+    mapping: Array,
+    predictor: Array,
+    baseline: Array,
+    lattice: tuple[float, float],
+    table: Array,
+    steepest: Array,
+    bound: float,
+    largest: int,
+) -> Integers:
+    """The sum over persons of their quantised bounded scores.
+
+    `mapping` (e + p, d) takes z to whitened coordinates, `baseline` (q, d) is its image of the
+    basis. `table` holds the prefix sums on the lattice of levels (origin, spacing), empty where
+    everybody walks; `steepest` the largest event slope of each prefix.
+    """
+    size = mapping.shape[1]
+    result, person = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    total, tilt = np.zeros(size), np.zeros(size)
+    sums = np.zeros(mapping.shape[0] - covariates.shape[1] + 2)
+    farthest = longest(baseline)
+    reach = math.inf if clipped else bound
+    for who in range(len(starts) - 1):
+        total[:] = 0.0
+        rows = (starts[who], starts[who + 1])
+        quick = table.shape[0] > 0 and stays_inside(
+            rows, covariates, entry, leave, event, kind, beta, mapping, predictor, baseline,
+            lattice, table, steepest, farthest, reach, total, tilt, sums,
+        )  # fmt: skip
+        if not quick:
+            total[:] = 0.0
+            for row in range(rows[0], rows[1]):
+                level = locate(covariates, row, beta, mapping, tilt)
+                walk_row(
+                    kind, entry[row], leave[row], event[row], level, tilt,
+                    predictor, baseline, reach, total,
+                )  # fmt: skip
+        if clipped:
+            clip(total, bound)
+        quantise(total, bound, largest, person)
+        for k in range(size):
+            result[k] += person[k]
+    return result
+
+
+@compiled
+def expected_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
+    covariates: Array,
+    weight: float,
+    kind: int,
+    beta: Array,
+    mapping: Array,
+    predictor: Array,
+    baseline: Array,
+    present: Array,
+    bound: float,
+) -> tuple[Array, Array, Array]:
+    """Expected (J, Meat, full information) of weighted scores when the model holds.
+
+    J = sum pi w a b z~ z~', Meat = sum pi w^2 a b z~ z~', both over a synthetic cohort;
+    pi is the probability of being at risk: survival times `present`.
+    """
+    size = mapping.shape[1]
+    matrix, meat = np.zeros((size, size)), np.zeros((size, size))
+    full = np.zeros((size, size))
+    total, z, tilt = np.zeros(size), np.zeros(size), np.zeros(size)
+    for row in range(covariates.shape[0]):
+        level = locate(covariates, row, beta, mapping, tilt)
+        total[:] = 0.0
+        alive = weight
+        for interval in range(len(predictor)):
+            survive, happen = slopes(kind, predictor[interval] + level)
+            inner, square, norm = 0.0, 0.0, 0.0
+            for k in range(size):
+                z[k] = baseline[interval, k] + tilt[k]
+                inner += total[k] * z[k]
+                square += total[k] * total[k]
+                norm += z[k] * z[k]
+            w = ball_weight(inner, square, norm, survive, happen, bound)
+            mass = alive * present[interval] * survive * happen
+            for k in range(size):
+                total[k] += survive * w * z[k]
+                for j in range(k + 1):
+                    product = mass * z[k] * z[j]
+                    full[k, j] += product
+                    matrix[k, j] += w * product
+                    meat[k, j] += w * w * product
+            alive *= happen / (survive + happen)
+            if alive < weight * 1e-4:
+                break
+    return mirrored(matrix), mirrored(meat), mirrored(full)
+
+
+@compiled
+def mirrored(lower: Array) -> Array:
+    """The symmetric matrix with this lower triangle."""
+    for k in range(lower.shape[0]):
+        for j in range(k):
+            lower[j, k] = lower[k, j]
+    return lower

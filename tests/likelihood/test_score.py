@@ -1,0 +1,178 @@
+"""Bounded scores: inside the ball for every record, unbiased at the truth, the same in any blocks."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from discreet.baseline import NaturalSpline, PiecewiseConstant
+from discreet.engine.local import LocalEngine
+from discreet.episodes import Episodes
+from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
+from discreet.likelihood.score_walk import ball_weight, quantise, slopes
+from discreet.link import LINKS
+from tests.conftest import FALSE_ALARM
+from tests.mechanisms.cases import (
+    corner_people,
+    episodes_of,
+    hostile_points,
+    make_constants,
+    random_person,
+)
+from tests.support import make_design, make_episodes
+
+each_link = pytest.mark.parametrize("link", sorted(LINKS))
+
+
+def integer_score(scores, person, width, levels=None):
+    """The quantised score of one person."""
+    return scores.sums(episodes_of([person], width), levels or Levels())[0]
+
+
+@each_link
+def test_slopes_are_those_of_the_link(link):
+    eta = np.linspace(-30, 3.4, 400)
+    kind = Whitened(None, LINKS[link], None, None, 1.0).kind
+    computed = np.array([slopes(kind, value) for value in eta])
+    assert np.allclose(computed[:, 0], LINKS[link].survival_loss_derivative(eta), rtol=1e-11)
+    assert np.allclose(computed[:, 1], -LINKS[link].event_loss_derivative(eta), rtol=1e-11)
+
+
+def test_the_weight_is_the_largest_feasible_one():
+    random = np.random.default_rng(1)
+    touched = 0
+    for _ in range(3000):
+        z, start = random.normal(size=(2, 4)) * 10.0 ** random.uniform(-2, 2, (2, 1))
+        bound = np.linalg.norm(start) * (1 + 10.0 ** random.uniform(-6, 1))
+        survive, event = 10.0 ** random.uniform(-6, 3, 2)
+        w = ball_weight(start @ z, start @ start, z @ z, survive, event, bound)
+        ends = [np.linalg.norm(start + survive * w * z), np.linalg.norm(start - event * w * z)]
+        assert 0 <= w <= 1
+        assert max(ends) <= bound * (1 + 1e-9)
+        if w < 1:
+            touched += 1
+            assert math.isclose(max(ends), bound, rel_tol=1e-7)
+    assert touched > 500
+
+
+@each_link
+@pytest.mark.parametrize("clipped", [False, True])
+def test_no_record_leaves_the_ball_whatever_the_point(link, clipped):
+    random = np.random.default_rng(2)
+    constants = make_constants(intervals=12, link=link, time_varying=True)
+    people = corner_people(constants)
+    people += [random_person(random, constants, time_varying=True, extreme=True) for _ in range(40)]
+    largest = 0
+    for point in hostile_points(random, constants, 25):
+        mapping = random.normal(size=(constants.dimension,) * 2) * 10.0 ** random.uniform(-4, 4)
+        bound = 10.0 ** random.uniform(-4, 4)
+        scores = Whitened(constants.design, LINKS[link], point, mapping, bound, clipped)
+        levels = Levels.make(scores, 10**9)
+        for person in people:
+            for table in (Levels(), levels):
+                values = [int(v) for v in integer_score(scores, person, 2, table)]
+                largest = max(largest, sum(v * v for v in values))
+    assert largest <= LARGEST**2
+    assert largest > 0.99 * LARGEST**2  # the bound is attained, so the check has teeth
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308, 1.0 + 1e-12, 2.0])
+def test_quantising_never_believes_a_norm(value):
+    result = np.full(3, 7, dtype=np.int64)
+    quantise(np.array([value, 1.0, -1.0]), 1.0, LARGEST, result)
+    assert sum(int(v) ** 2 for v in result) <= LARGEST**2
+    quantise(np.array([value, 0.0, 0.0]), 1.0, LARGEST, result)
+    assert abs(int(result[0])) <= LARGEST
+
+
+def test_quantising_truncates_toward_zero():
+    result = np.zeros(2, dtype=np.int64)
+    quantise(np.array([0.3, -0.3]), 1.0, LARGEST, result)
+    assert result.tolist() == [int(0.3 * LARGEST), -int(0.3 * LARGEST)]
+
+
+@each_link
+@pytest.mark.parametrize("late", [0.0, 0.5])
+def test_sums_do_not_depend_on_blocks_and_hardly_on_tables(link, late):
+    random = np.random.default_rng(4)
+    episodes = make_episodes(random, 900, 30, 3, late=late)
+    design = make_design(30, 3, NaturalSpline(3))
+    point = np.array([-2.5, 0.3, 0.2, 1.0, -0.7, 0.3])
+    for bound in (0.5, 4.0, 1000.0):
+        scores = Whitened(design, LINKS[link], point, np.eye(6), bound)
+        levels = Levels.make(scores, 10**6)
+        assert levels.table.size
+        sums = [
+            LocalEngine(episodes, threads=threads).reduce(block_scores, scores, levels)[0]
+            for threads in (1, 2, 7)
+        ]
+        assert np.array_equal(sums[0], sums[1])
+        assert np.array_equal(sums[0], sums[2])
+        walked = scores.sums(episodes, Levels())[0]
+        assert np.max(np.abs(sums[0] - walked)) <= 900 * (1 + 1e-6 * LARGEST / bound)
+
+
+@each_link
+def test_without_a_bound_the_score_is_the_gradient(link):
+    random = np.random.default_rng(5)
+    constants = make_constants(intervals=15, link=link, time_varying=True)
+    people = [random_person(random, constants, time_varying=True) for _ in range(30)]
+    point = np.array([-1.0, 0.2, 0.1, 0.5, -0.4])
+    scores = Whitened(constants.design, LINKS[link], point, np.eye(5), 1e3)
+    for table in (Levels(), Levels.make(scores, 10**9)):
+        total = scores.sums(episodes_of(people, 2), table)[0] * (1e3 / LARGEST)
+        gradient = sum(person.gradient(constants, point) for person in people)
+        assert np.allclose(total, gradient, atol=30 * 2e3 / LARGEST, rtol=1e-6)
+
+
+@each_link
+def test_the_ball_score_has_expectation_zero_at_the_truth(link):
+    random = np.random.default_rng(6)
+    design = make_design(10, 1, PiecewiseConstant(2))
+    people = 40_000
+    x = random.uniform(-1, 1, (people, 1))
+    point = np.array([-1.6, 0.4, 1.2])
+    hazard = LINKS[link].hazard(design.basis @ point[:2] + x * point[2])
+    hits = random.random((people, 10)) < hazard
+    first = np.where(hits.any(1), hits.argmax(1) + 1, 11)
+    censored = random.integers(1, 11, people)
+    episodes = Episodes(
+        x,
+        np.zeros(people, np.int32),
+        np.minimum(first, censored).astype(np.int32),
+        first <= censored,
+        np.arange(people + 1),
+        people,
+    )
+    scores = Whitened(design, LINKS[link], point, np.eye(3), 1.1)
+    every = [scores.sums(episodes.slice(i, i + 1), Levels())[0] for i in range(people)]
+    values = np.array(every) / LARGEST
+    z = values.mean(0) / (values.std(0) / math.sqrt(people))
+    limit = norm.isf(FALSE_ALARM / 6)
+    assert np.all(np.abs(z) < limit)
+    assert np.mean(np.linalg.norm(values, axis=1) > 0.999) > 0.02  # the ball was at work
+    plain = Whitened(design, LINKS[link], point, np.eye(3), 1.1, clipped=True)
+    cut = np.array([plain.sums(episodes.slice(i, i + 1), Levels())[0] for i in range(people)])
+    biased = cut.mean(0) / (cut.std(0) / math.sqrt(people))
+    assert np.max(np.abs(biased)) > limit  # clipping is biased here, so the test can see a bias
+
+
+@each_link
+def test_the_expected_jacobian_is_that_of_the_mean_score(link):
+    random = np.random.default_rng(7)
+    design = make_design(12, 1, NaturalSpline(2))
+    cohort = random.uniform(-1, 1, (60, 1))
+    point = np.array([-2.0, 0.3, 0.7])
+    scores = Whitened(design, LINKS[link], point, np.eye(3), 100.0)
+    jacobian, meat, full = scores.expected(cohort, 60, np.ones(12))
+    assert np.allclose(jacobian, full)
+    assert np.allclose(meat, full)
+    eta = design.basis @ point[:2] + cohort * point[2]
+    survival = np.cumprod(1 - LINKS[link].hazard(eta), axis=1)
+    at_risk = np.hstack([np.ones((60, 1)), survival[:, :-1]])
+    weight = at_risk * LINKS[link].information(eta)
+    z = np.dstack([np.broadcast_to(design.basis, (60, 12, 2)), np.repeat(cohort, 12, 1)])
+    assert np.allclose(full, np.einsum("is,isj,isk->jk", weight, z, z), rtol=1e-3)
+    tight = Whitened(design, LINKS[link], point, np.eye(3), 0.8).expected(cohort, 60, np.ones(12))
+    assert np.trace(tight[1]) < np.trace(tight[0]) < np.trace(tight[2])
