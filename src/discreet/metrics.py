@@ -90,11 +90,11 @@ def brier_score(
     source = observed if reference is None else _single(reference, fitted.public_schema, None)
     wanted = fitted.curves.checked_times(times)
     survival = fitted.curves.survival(observed.encoded, wanted)
-    censoring = KaplanMeier.of(source.time, ~source.event)
+    censoring = KaplanMeier.of_censoring(source.time, source.event)
     by_then = (observed.time[:, None] <= wanted) & observed.event[:, None]
     after = observed.time[:, None] > wanted
-    dead = survival**2 * by_then / _positive(censoring(observed.time))[:, None]
-    alive = (1.0 - survival) ** 2 * after / _positive(censoring(wanted))
+    dead = survival**2 * by_then * _weights(censoring(observed.time))[:, None]
+    alive = (1.0 - survival) ** 2 * after * _weights(censoring(wanted))
     return np.asarray((dead + alive).mean(axis=0))
 
 
@@ -177,13 +177,24 @@ class KaplanMeier:
     @classmethod
     def of(cls, time: Array, event: Flags) -> "KaplanMeier":
         """S(t) = prod over event times of 1 - d/r; Greenwood's variance sum d / (r (r - d))."""
-        times, place = np.unique(time, return_inverse=True)
-        died = np.bincount(place, event, len(times))
-        at_risk = len(time) - np.concatenate([[0], np.cumsum(np.bincount(place))[:-1]])
+        times, at_risk, died, _ = _life_table(time, event)
         left = at_risk - died
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(left > 0, died / (at_risk * left), 0.0)
-        return cls(times, np.cumprod(left / at_risk), np.cumsum(terms))
+        return cls(
+            times, np.asarray(np.cumprod(left / at_risk), dtype=np.float64), np.cumsum(terms)
+        )
+
+    @classmethod
+    def of_censoring(cls, time: Array, event: Flags) -> "KaplanMeier":
+        """The same for not being censored; who has the event at that time is gone already."""
+        times, at_risk, died, censored = _life_table(time, event)
+        at_risk = np.maximum(at_risk - died, 1.0)
+        return cls(
+            times,
+            np.asarray(np.cumprod(1.0 - censored / at_risk), dtype=np.float64),
+            np.zeros_like(times),
+        )
 
     def __call__(self, points: Array) -> Array:
         """S at each point."""
@@ -196,6 +207,15 @@ class KaplanMeier:
 
     def _index(self, points: Array) -> NDArray[np.int64]:
         return np.searchsorted(self.times, points, side="right")
+
+
+def _life_table(time: Array, event: Flags) -> tuple[Array, Array, Array, Array]:
+    """Distinct times, who is at risk before each, events and censorings at each."""
+    times, place = np.unique(time, return_inverse=True)
+    died = np.bincount(place, event, len(times)).astype(np.float64)
+    leaving = np.bincount(place, minlength=len(times)).astype(np.float64)
+    at_risk = len(time) - np.cumsum(leaving) + leaving
+    return times, at_risk, died, leaving - died
 
 
 def _pure(model: Any) -> Model:
@@ -227,6 +247,7 @@ def _single(data: Any, schema: Schema, outcome: Any) -> Observed:
     return observed
 
 
-def _positive(weights: Array) -> Array:
-    """Where nobody could have been seen so late, no weight helps: the smallest positive one."""
-    return np.asarray(np.maximum(weights, weights[weights > 0].min(initial=1.0)))
+def _weights(probabilities: Array) -> Array:
+    """1 / G; where G is 0 nobody could be observed, and nobody counts."""
+    safe = np.where(probabilities > 0, probabilities, 1.0)
+    return np.asarray(np.where(probabilities > 0, 1.0 / safe, 0.0))

@@ -104,7 +104,13 @@ def survival_curves(model: Model, axes: "Axes", encoded: Array | None = None) ->
         colour = COLOURS[index % len(COLOURS)]
         style = "-" if index < len(COLOURS) else "--"
         axes.plot(
-            edges, curve, style, drawstyle="steps-post", color=colour, label=labels[index], lw=1.8
+            edges,
+            curve,
+            style,
+            drawstyle="steps-post",
+            color=colour,
+            label=_plain(labels[index]),
+            lw=1.8,
         )
     axes.set_ylim(0.0, 1.02)
     axes.set_xlim(edges[0], edges[-1])
