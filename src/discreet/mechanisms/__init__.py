@@ -14,6 +14,7 @@ from discreet.mechanisms.contract import (
 from discreet.mechanisms.objective_perturbation import ObjectivePerturbation
 from discreet.mechanisms.output_perturbation import OutputPerturbation
 from discreet.mechanisms.private_newton import PrivateNewton
+from discreet.mechanisms.selected import SelectedRidge
 
 __all__ = [
     "Constants",
@@ -23,6 +24,7 @@ __all__ = [
     "OutputPerturbation",
     "Plan",
     "PrivateNewton",
+    "SelectedRidge",
     "get_mechanism",
     "mechanism_from_settings",
     "register",
