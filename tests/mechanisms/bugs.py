@@ -11,6 +11,7 @@ from discreet.mechanisms import (
     output_perturbation,
     perturbation,
     printed,
+    selected,
     solve,
 )
 from discreet.privacy import noise
@@ -321,5 +322,21 @@ BUGS = [
         "np.sqrt(max(len(blocks), 1))",
         "1.0",
         user_path.check_every_record_lies_in_the_ball,
+    ),
+    Bug(
+        "selection charged as one trial",
+        selected.SelectedRidge,
+        "_candidates",
+        "self._stopping.trial_epsilon",
+        "float(self.epsilon)",
+        checks.check_selection_is_charged,
+    ),
+    Bug(
+        "score of a person not clipped",
+        selected,
+        "block_score",
+        "np.clip(np.nan_to_num(people, nan=bound, posinf=bound), 0.0, bound)",
+        "people",
+        checks.check_selection_score_is_bounded,
     ),
 ]

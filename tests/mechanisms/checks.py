@@ -8,11 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
+from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, SelectedRidge
 from discreet.mechanisms.constants import jacobian_bound
 from discreet.mechanisms.guess import public_guess
 from discreet.mechanisms.objective_perturbation import Shape
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
+from discreet.mechanisms.selected import clipped_score, score_bound
 from discreet.privacy.continuous import continuous_error
 from tests.mechanisms.cases import (
     FrozenNoise,
@@ -304,3 +305,30 @@ def check_output_constants_are_the_pages():
             assert math.isclose(plan.number("confinement"), radius, rel_tol=1e-9)
             claimed = plan.number("gradient_sensitivity")
             assert sensitivity * (1 - 1e-9) <= claimed <= sensitivity * 1.01
+
+
+def check_selection_is_charged():
+    """A trial and its score take half of epsilon, as the noise of the draw shows."""
+    constants = make_constants(persons=7)
+    mechanism = SelectedRidge(epsilon=1.0, ridges=(2.0,), base="output")
+    plan, noise = mechanism.plan(constants), FrozenNoise()
+    mechanism.draw(plan, loss_of(corner_people(constants)[:7], constants), noise)
+    candidate = plan.candidates[0]
+    step = Fraction(2) ** int(candidate.number("step_exponent"))
+    trial = candidate.number("sensitivity") / float(lattice_scale(noise) * step)
+    (score_scale,) = [call[2] for call in noise.calls if call[0] == "l1"]
+    score = plan.number("score_bound") * 2**10 / float(score_scale)
+    assert trial + score <= 0.5 * (1 + 1e-9)
+
+
+def check_selection_score_is_bounded():
+    """Nobody moves the score by more than the bound that its noise is scaled to."""
+    constants = make_constants(persons=2, intervals=9)
+    bound = score_bound(constants, 0.5)
+    corners = corner_people(constants)
+    for point in hostile_points(np.random.default_rng(1), constants, 10):
+        scores = [
+            clipped_score(loss_of([first, corners[1]], constants), point, bound)
+            for first in corners
+        ]
+        assert max(scores) - min(scores) <= bound * 2**10
