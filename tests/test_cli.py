@@ -1,0 +1,272 @@
+"""The command, as a new user would type it."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import pytest
+from pyarrow import csv as arrow_csv
+from typer.testing import CliRunner
+
+import discreet as ds
+from discreet.cli import main, output
+from discreet.cli.app import app
+from tests.cohorts import cohort, schema
+
+SCHEMA = """\
+[time]
+duration = "time"
+event = "status"
+horizon = 24.0
+intervals = 12
+
+[[covariate]]
+name = "age"
+low = 20.0
+high = 90.0
+
+[[covariate]]
+name = "arm"
+levels = ["a", "b", "c"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    arrow_csv.write_csv(cohort(), tmp_path / "people.csv")
+    (tmp_path / "new.csv").write_text("age,arm\n55,a\n,b\n500,unknown\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(arguments, monkeypatch, capsys):
+    """The command in this process: exit status, stdout, stderr."""
+    monkeypatch.setattr(sys, "argv", ["discreet", *arguments.split()])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    found = capsys.readouterr()
+    return stopped.value.code or 0, found.out, found.err
+
+
+@pytest.fixture
+def discreet(folder, monkeypatch, capsys):
+    return lambda arguments: run(arguments, monkeypatch, capsys)
+
+
+FIT = "fit people.csv --schema schema.toml --mechanism none --out model.json"
+
+
+def test_from_a_table_to_predictions(discreet, folder):
+    status, out, err = discreet("check people.csv --schema schema.toml")
+    assert (status, err) == (0, "")
+    assert "400 rows, 400 persons." in out
+    assert "Every value fits the schema." in out
+    status, out, err = discreet(FIT)
+    assert (status, err) == (0, "")
+    assert "not private" in out
+    status, out, _ = discreet("summary model.json")
+    assert status == 0
+    assert "arm[c]" in out
+    assert "Not private" in out
+    status, out, _ = discreet("predict model.json new.csv --times 6,12 --out survival.csv")
+    assert status == 0
+    rows = list(csv.reader((folder / "survival.csv").read_text().splitlines()))
+    assert rows[0] == ["row", "survival_6", "survival_12"]
+    model = ds.SurvivalRegression(schema()).fit("people.csv")
+    expected = model.predict_survival("new.csv", [6, 12])
+    assert [float(cell) for cell in rows[2][1:]] == pytest.approx(expected[1].tolist(), rel=1e-9)
+    assert len(rows) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "heading"),
+    [
+        ("--quantity hazard --times 6", "hazard_6"),
+        ("--quantity cumulative-hazard --times 6", "cumulative_hazard_6"),
+        ("--quantity quantile --probabilities 0.1,0.5", "quantile_0.1,quantile_0.5"),
+        ("--quantity risk", "risk"),
+    ],
+)
+def test_other_quantities(discreet, folder, options, heading):
+    discreet(FIT)
+    status, _, err = discreet(f"predict model.json new.csv --out out.csv {options}")
+    assert (status, err) == (0, "")
+    assert (folder / "out.csv").read_text().splitlines()[0] == f"row,{heading}"
+
+
+def test_check_and_fit_report_counts(discreet, folder):
+    text = (folder / "people.csv").read_text().splitlines()
+    text[1:4] = ['5.0,true,,"a"', '-2.0,false,30,"a"', '5.0,true,300,"z"']
+    (folder / "people.csv").write_text("\n".join(text) + "\n")
+    _, out, _ = discreet("check people.csv --schema schema.toml")
+    words = [" ".join(line.split()) for line in out.splitlines()]
+    assert "age missing 1 the midpoint of the bounds" in words
+    assert "age above high 1 high" in words
+    assert "arm unknown level 1 the reference level" in words
+    assert "time negative 1 0" in words
+    status, _, err = discreet(FIT)
+    assert status == 0
+    assert err.startswith("warning: 4 values do not fit the schema")
+    assert err.count("\n") == 1
+
+
+WRONG = {
+    "neither none nor epsilon": (
+        "fit people.csv --schema schema.toml --out m.json",
+        "--mechanism none",
+    ),
+    "both": (f"{FIT} --epsilon 1", "takes no --epsilon"),
+    "a privacy setting without privacy": (f"{FIT} --delta 0.1", "no privacy settings"),
+    "an unknown mechanism": (FIT.replace("none", "magic"), "no mechanism of that name"),
+    "no epsilon": (FIT.replace("none", "objective"), "epsilon"),
+    "zero epsilon": (FIT.replace("none", "objective --epsilon 0"), "epsilon"),
+    "infinite epsilon": (FIT.replace("none", "objective --epsilon inf"), "epsilon"),
+    "epsilon that is no number": (FIT.replace("none", "objective --epsilon nan"), "epsilon"),
+    "an unknown setting": (
+        FIT.replace("none", "objective --epsilon 1 --setting colour=red"),
+        "no setting 'colour'",
+    ),
+    "a setting without a value": (
+        FIT.replace("none", "objective --epsilon 1 --setting ridge"),
+        "NAME=VALUE",
+    ),
+    "cloglog with a private mechanism": (
+        FIT.replace("none", "objective --epsilon 1 --link cloglog"),
+        "cloglog",
+    ),
+    "the printed variant": (
+        FIT.replace("none", "objective --epsilon 1 --ridge 0.1 --setting variant=printed"),
+        "--accept-printed",
+    ),
+    "a link": (f"{FIT} --link log", "unknown link"),
+    "a baseline": (f"{FIT} --baseline spline", "unknown baseline"),
+    "a missing file": (FIT.replace("people.csv", "nobody.csv"), "nobody.csv"),
+    "a missing schema": (FIT.replace("schema.toml", "none.toml"), "none.toml"),
+    "a format": (FIT.replace("people.csv", "schema.toml"), "neither .csv nor .parquet"),
+    "a folder that is not there": (FIT.replace("model.json", "no/model.json"), "'no'"),
+    "times": ("predict model.json new.csv --out o.csv --times 1,x", "takes numbers"),
+    "no times": ("predict model.json new.csv --out o.csv", "--times 30,180,365"),
+    "late times": ("predict model.json new.csv --out o.csv --times 99", "horizon, 24"),
+    "no model": ("summary schema.toml", "not JSON"),
+    "confidence": ("summary model.json --confidence 2", "confidence"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said_in_one_sentence(discreet, folder, name):
+    command, words = WRONG[name]
+    if not command.startswith("fit"):
+        discreet(FIT)
+    before = sorted(path.name for path in folder.iterdir())
+    status, out, err = discreet(command)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("discreet: ")
+    assert err.count("\n") == 1
+    assert words in err
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_missing_column_is_named(discreet, folder):
+    (folder / "people.csv").write_text("time,status,age\n1,0,50\n")
+    assert discreet(FIT)[0] == 2
+    (folder / "people.csv").write_text("time,status,age\n1,0,50\n")
+    assert "no column 'arm'" in discreet(FIT)[2]
+
+
+def test_an_existing_file_is_refused_before_anything_is_computed(discreet, folder):
+    (folder / "model.json").write_text("precious")
+    status, _, err = discreet(FIT.replace("people.csv", "nobody.csv"))
+    assert status == 2
+    assert "model.json" in err
+    assert (folder / "model.json").read_text() == "precious"
+    assert discreet(f"{FIT} --overwrite")[0] == 0
+    assert json.loads((folder / "model.json").read_text())["private"] is False
+
+
+def test_a_private_fit_is_a_release(discreet, folder):
+    status, out, err = discreet(FIT.replace("none", "objective --epsilon 1"))
+    assert (status, err) == (0, "")
+    assert "concluded" in out
+    mapping = json.loads((folder / "model.json").read_text())
+    assert mapping["private"] is True
+    assert mapping["guarantee"]["epsilon"] == 1.0
+    assert mapping["ledger"] == "no ledger"
+    assert discreet("summary model.json")[0] == 0
+    assert discreet("predict model.json new.csv --times 6 --out survival.csv")[0] == 0
+
+
+def test_epsilon_alone_takes_the_default_mechanism(discreet, folder):
+    command = "fit people.csv --schema schema.toml --epsilon 2 --persons 400 --out r.json"
+    assert discreet(command)[0] == 0
+    mapping = json.loads((folder / "r.json").read_text())
+    assert mapping["mechanism"]["name"] == "objective"
+    assert mapping["persons"] == 400
+
+
+def test_ids_are_kept_and_formulas_defused(discreet, folder):
+    text = SCHEMA.replace("[time]", 'person = "id"\n[time]', 1)
+    (folder / "schema.toml").write_text(text)
+    table = cohort().append_column("id", [[str(number) for number in range(400)]])
+    arrow_csv.write_csv(table, folder / "people.csv")
+    (folder / "new.csv").write_text('id,age,arm\n=HYPERLINK(1),55,a\n"-2+3",40,b\n-7,40,c\n,40,c\n')
+    discreet(FIT)
+    assert discreet("predict model.json new.csv --times 6 --out survival.csv")[0] == 0
+    rows = list(csv.reader((folder / "survival.csv").read_text().splitlines()))
+    assert [row[0] for row in rows] == ["id", "'=HYPERLINK(1)", "'-2+3", "-7", ""]
+
+
+def test_separation_is_told_in_one_line(discreet, folder):
+    text = (folder / "people.csv").read_text().replace("true", "false")
+    (folder / "people.csv").write_text(text)
+    status, _, err = discreet(FIT)
+    assert status == 0
+    assert err.startswith("warning: The data alone determine no finite, unique estimate")
+    assert err.count("\n") == 1
+
+
+def test_version_and_help():
+    runner = CliRunner()
+    assert runner.invoke(app, ["--version"]).output == f"discreet {ds.__version__}\n"
+    for command in ([], ["check"], ["fit"], ["summary"], ["predict"]):
+        found = runner.invoke(app, [*command, "--help"])
+        assert found.exit_code == 0
+        assert "Usage" in found.output
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys\nfrom discreet.cli.app import app\n"
+        "print(*(name for name in sys.modules if '.' not in name))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"numpy", "scipy", "pandas", "pyarrow", "sklearn", "matplotlib", "opendp", "numba"}
+    assert not heavy & set(done.stdout.split())
+
+
+def test_the_bar_is_for_terminals_and_long_work_only(monkeypatch, capsys):
+    with output.progress("Working"):
+        pass
+    assert capsys.readouterr().err == ""
+    shown = []
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("rich.progress.Progress.add_task", lambda *given, **_: shown.append(given))
+    with output.progress("Working"):
+        for _ in range(500):
+            if shown:
+                break
+            output.threading.Event().wait(0.01)
+    assert shown
+
+
+def test_python_m_runs_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "discreet.cli", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("discreet ")
