@@ -28,6 +28,7 @@ from discreet.baseline import Baseline, parse_baseline
 from discreet.curves import Curves
 from discreet.design import Coordinates, Design
 from discreet.errors import ArtefactError, SettingsError
+from discreet.life_table import LifeTable
 from discreet.link import get_link
 from discreet.privacy.guarantee import Guarantee
 from discreet.schema import Schema
@@ -239,7 +240,26 @@ class Release(Model):
         steps = np.ldexp(self.internal.vector, -self.grid_exponent)
         if not np.array_equal(steps, np.rint(steps)):
             raise ValueError("the internal values are not on the declared grid")
+        if "covariance" in self.released:
+            _matrix(self.released["covariance"], self.design.dimension)
         return self
+
+    @cached_property
+    def covariance(self) -> Array | None:
+        """Covariance on the user's scale, privacy noise included, where the mechanism gave one."""
+        if "covariance" not in self.released:
+            return None
+        internal = _matrix(self.released["covariance"], self.design.dimension)
+        return np.asarray(self.design.to_user @ internal @ self.design.to_user.T)
+
+    @cached_property
+    def life_table(self) -> LifeTable | None:
+        """Survival of everybody together, where the mechanism released counts of exits."""
+        if "life_table" not in self.released:
+            return None
+        time = self.public_schema.time
+        rows = np.asarray(self.released["life_table"], dtype=np.float64)
+        return LifeTable.of(rows, self.persons, time.horizon / time.intervals)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the file; refused for a release whose noise can be repeated."""
@@ -272,6 +292,15 @@ def model_from_mapping(mapping: dict[str, Any]) -> Model:
         return kind.model_validate(mapping, by_alias=True, by_name=False)
     except ValidationError as error:
         raise ArtefactError(_sentence(error)) from None
+
+
+def _matrix(rows: Any, size: int) -> Array:
+    """A square matrix from a file."""
+    matrix = np.array(rows, dtype=object)
+    numbers = all(type(item) in {int, float} for item in matrix.ravel())
+    if matrix.shape != (size, size) or not numbers:
+        raise ArtefactError("the released covariance is not a square of numbers of the right size.")
+    return matrix.astype(np.float64)
 
 
 def _check_coefficients(model: Model) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import check, fit, predict, summary
+from discreet.cli import check, fit, page, predict, summary
 from discreet.cli.budget import budget_app
 from discreet.version import __version__
 
@@ -37,4 +37,5 @@ app.command("check")(check.check)
 app.command("fit")(fit.fit)
 app.command("summary")(summary.summary)
 app.command("predict")(predict.predict)
+app.command("page")(page.page)
 app.add_typer(budget_app)

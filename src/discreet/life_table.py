@@ -1,0 +1,61 @@
+"""The released life table: survival of everybody together from private counts of exits.
+
+A mechanism may release, for consecutive stretches of intervals, how many people left by censoring
+and by an event (and how many entered late), with noise. Everything here is post-processing:
+counts below 0 are raised to 0, nobody is at risk twice, and
+
+    at risk R_b = present before b,   hazard e_b / (R_b - c_b / 2),   S = prod (1 - hazard)
+
+is the actuarial life table.
+
+Reference: Kalbfleisch and Prentice (2002), section 1.4.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import ArtefactError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LifeTable:
+    """One entry a stretch of time, which ends at ``time``."""
+
+    time: Array
+    at_risk: Array
+    censored: Array
+    events: Array
+    survival: Array
+
+    @classmethod
+    def of(cls, rows: Array, persons: int, width: float) -> Self:
+        """From rows (first interval, last interval, censored, events[, entered])."""
+        if rows.ndim != 2 or rows.shape[1] not in {4, 5}:
+            raise ArtefactError("the life table has rows of four or five numbers.")
+        counts = np.maximum(rows[:, 2:], 0.0)
+        censored, events = counts[:, 0], counts[:, 1]
+        present = np.full(len(rows), float(persons))
+        if rows.shape[1] == 5:  # those who entered late were not there from the start
+            present += np.cumsum(counts[:, 2]) - counts[:, 2].sum()
+        gone = np.concatenate([[0.0], np.cumsum(censored + events)[:-1]])
+        at_risk = np.maximum(present - gone, 0.0)
+        exposed = np.maximum(at_risk - 0.5 * censored, 1.0)
+        hazard = np.clip(events / exposed, 0.0, 1.0)
+        time = rows[:, 1] * width
+        return cls(time, at_risk, censored, events, np.cumprod(1.0 - hazard))
+
+    def to_mapping(self) -> dict[str, list[float]]:
+        """Columns by name, with the start of time in front."""
+        return {
+            "time": [0.0, *self.time.tolist()],
+            "survival": [1.0, *self.survival.tolist()],
+            "at_risk": [
+                float(self.at_risk[0]) if len(self.at_risk) else 0.0,
+                *self.at_risk.tolist(),
+            ],
+        }

@@ -1,0 +1,43 @@
+"""What the page's script needs to know of a release, as plain JSON."""
+
+from typing import Any
+
+import numpy as np
+
+from discreet.model import Release
+from discreet.schema import Numeric
+
+RATIOS = {"logit": "odds ratio", "cloglog": "hazard ratio", "probit": "shift on the normal scale"}
+
+
+def page_facts(release: Release) -> dict[str, Any]:
+    """Coefficients on the user's scale, their covariance if released, and the public axes."""
+    covariance = release.covariance
+    return {
+        "link": release.link,
+        "ratio": RATIOS[release.link],
+        "baseline": {
+            "kind": release.design.baseline.kind,
+            "dimension": release.design.baseline.dimension,
+        },
+        "horizon": release.public_schema.time.horizon,
+        "intervals": release.public_schema.time.intervals,
+        "alpha": list(release.coefficients.baseline),
+        "beta": list(release.coefficients.covariates.values()),
+        "covariance": None if covariance is None else np.asarray(covariance).tolist(),
+        "covariates": _covariates(release),
+        "life_table": None if release.life_table is None else release.life_table.to_mapping(),
+        "release_id": release.release_id,
+    }
+
+
+def _covariates(release: Release) -> list[dict[str, Any]]:
+    """Sliders for numbers, menus for levels."""
+    found: list[dict[str, Any]] = []
+    for item in release.public_schema.covariates:
+        if isinstance(item, Numeric):
+            low, high = item.bounds
+            found.append({"name": item.name, "low": low, "high": high, "start": item.fill})
+        else:
+            found.append({"name": item.name, "levels": list(item.levels)})
+    return found

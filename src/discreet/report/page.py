@@ -1,0 +1,95 @@
+"""Assemble the page: template, style, script and chart library in one file.
+
+Names come from the release and are escaped; scripts and styles come from this package and from the
+chart library, and a content security policy admits exactly those, by digest. The release rides
+along as inert JSON.
+"""
+
+import base64
+import hashlib
+import json
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from discreet.artefact import write_new
+from discreet.errors import ArtefactError
+from discreet.model import Model, Release
+from discreet.report.facts import page_facts
+
+
+def make_page(model: Model) -> str:
+    """The page of a release; a model that is not private is refused."""
+    if not isinstance(model, Release) or not model.private:
+        raise ArtefactError(
+            "only a private release becomes a page: fit again with --epsilon and publish that."
+        )
+    scripts = [_charts(), _asset("survival.js") + _asset("page.js")]
+    style = _asset("page.css")
+    page: str = _template().render(
+        release=model,
+        facts=_inert(page_facts(model)),
+        document=_inert(model.to_mapping()),
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and the library's
+        style=Markup(style),  # noqa: S704
+        policy=_policy(scripts, style),
+        guarantee=model.guarantee,
+        time=model.public_schema.time,
+    )
+    return page
+
+
+def write_page(model: Model, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write the page, whole or not at all."""
+    write_new(path, make_page(model).encode(), overwrite=overwrite)
+
+
+def _policy(scripts: list[str], style: str) -> str:
+    """Nothing from anywhere; the scripts and the style by digest; no eval."""
+    allowed = " ".join(_digest(script) for script in scripts)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
+        "style-src-attr 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(content: str) -> str:
+    raw = hashlib.sha256(content.encode()).digest()
+    return f"'sha256-{base64.b64encode(raw).decode()}'"
+
+
+def _inert(content: dict[str, Any]) -> Markup:
+    """JSON that cannot end the element it stands in."""
+    text = json.dumps(content, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
+    safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(safe)  # noqa: S704 - no character that HTML knows is left
+
+
+@lru_cache(maxsize=1)
+def _charts() -> str:
+    """Vega, Vega-Lite and Vega-Embed as the package vl-convert brings them."""
+    import vl_convert  # noqa: PLC0415 - a large library that only this command needs
+
+    bundle: Any = vl_convert.javascript_bundle  # its stub asks for a snippet, the function does not
+    return str(bundle())
+
+
+@lru_cache(maxsize=8)
+def _asset(name: str) -> str:
+    return (resources.files("discreet.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _template() -> Any:
+    environment = Environment(
+        loader=PackageLoader("discreet.report"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html")

@@ -1,0 +1,175 @@
+"use strict";
+// The model in the browser: the same formulas as discreet.link, discreet.baseline and
+// discreet.bands, tested against them to 1e-9.
+const survival = (() => {
+  const SQRT2 = Math.SQRT2;
+
+  // exp(x^2) erfc(x) for x >= 0: a continued fraction far out (Lentz), a series near 0.
+  function scaledErfc(x) {
+    if (x < 2.5) {
+      return Math.exp(x * x) * (1 - erfSeries(x));
+    }
+    let fraction = 0;
+    for (let step = 120; step >= 1; step--) {
+      fraction = step / 2 / (x + fraction);
+    }
+    return 1 / (Math.sqrt(Math.PI) * (x + fraction));
+  }
+
+  // erf(x) = 2/sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (1 3 5 ... (2n+1)), all terms positive.
+  function erfSeries(x) {
+    let term = x;
+    let sum = x;
+    for (let n = 1; n < 200 && term > 1e-18 * sum; n++) {
+      term *= (2 * x * x) / (2 * n + 1);
+      sum += term;
+    }
+    return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
+  }
+
+  // Phi(-eta) and Mills' ratio pdf(eta) / Phi(-eta).
+  function normalTail(eta) {
+    const x = Math.abs(eta) / SQRT2;
+    const upper = 0.5 * Math.exp(-x * x) * scaledErfc(x);
+    return eta >= 0 ? upper : 1 - upper;
+  }
+
+  function mills(eta) {
+    if (eta >= 0) {
+      return Math.sqrt(2 / Math.PI) / scaledErfc(eta / SQRT2);
+    }
+    return Math.exp(-0.5 * eta * eta) / Math.sqrt(2 * Math.PI) / normalTail(eta);
+  }
+
+  function negativeLogTail(eta) {
+    if (eta >= 0) {
+      const x = eta / SQRT2;
+      return x * x - Math.log(0.5 * scaledErfc(x));
+    }
+    const x = -eta / SQRT2;
+    return -Math.log1p(-0.5 * Math.exp(-x * x) * scaledErfc(x));
+  }
+
+  // loss: phi = -log(1 - h); slope: phi'.
+  const links = {
+    logit: {
+      hazard: (eta) => 1 / (1 + Math.exp(-eta)),
+      loss: (eta) => Math.max(eta, 0) + Math.log1p(Math.exp(-Math.abs(eta))),
+      slope: (eta) => 1 / (1 + Math.exp(-eta)),
+    },
+    cloglog: {
+      hazard: (eta) => -Math.expm1(-Math.exp(eta)),
+      loss: (eta) => Math.exp(eta),
+      slope: (eta) => Math.exp(eta),
+    },
+    probit: {
+      hazard: (eta) => normalTail(-eta),
+      loss: negativeLogTail,
+      slope: mills,
+    },
+  };
+
+  function cube(value) {
+    const positive = Math.max(value, 0);
+    return positive * positive * positive;
+  }
+
+  // The natural cubic spline of the paper, time in [0, 1].
+  function spline(time, knots) {
+    const row = [1, time].slice(0, knots);
+    if (knots < 3) {
+      return row;
+    }
+    const scaled = (j) => (cube(time - j / (knots - 1)) - cube(time - 1)) / (1 - j / (knots - 1));
+    const last = scaled(knots - 2);
+    for (let j = 0; j < knots - 2; j++) {
+      row.push(scaled(j) - last);
+    }
+    return row;
+  }
+
+  function basis(facts, step) {
+    const size = facts.baseline.dimension;
+    if (facts.baseline.kind === "natural-spline") {
+      return spline(step / facts.intervals, size);
+    }
+    const row = new Array(size).fill(0);
+    row[Math.ceil((size * step) / facts.intervals) - 1] = 1;
+    return row;
+  }
+
+  function dot(left, right) {
+    return left.reduce((sum, value, index) => sum + value * right[index], 0);
+  }
+
+  // Covariates on the user's scale, one number or a run of indicators each.
+  function raw(facts, profile) {
+    return facts.covariates.flatMap((item, index) =>
+      item.levels
+        ? item.levels.slice(1).map((_, level) => (profile[index] === level + 1 ? 1 : 0))
+        : [profile[index]],
+    );
+  }
+
+  function quadratic(vector, matrix) {
+    return vector.reduce((sum, value, index) => sum + value * dot(matrix[index], vector), 0);
+  }
+
+  // 97.5% quantile of the normal law.
+  const Z = 1.959963984540054;
+
+  // Points {time, survival, lower, upper, hazard}; the limits are null without a covariance.
+  function curve(facts, profile) {
+    const link = links[facts.link];
+    const x = raw(facts, profile);
+    const coefficients = facts.alpha.concat(facts.beta);
+    const slopes = new Array(coefficients.length).fill(0);
+    const points = [{ time: 0, survival: 1, ...limits(facts, 0, slopes), hazard: null }];
+    let total = 0;
+    for (let step = 1; step <= facts.intervals; step++) {
+      const vector = basis(facts, step).concat(x);
+      const eta = dot(vector, coefficients);
+      const slope = link.slope(eta);
+      total += link.loss(eta);
+      vector.forEach((value, index) => (slopes[index] += slope * value));
+      points.push({
+        time: (facts.horizon * step) / facts.intervals,
+        survival: Math.exp(-total),
+        ...limits(facts, total, slopes),
+        hazard: link.hazard(eta),
+      });
+    }
+    return points;
+  }
+
+  function limits(facts, total, slopes) {
+    if (!facts.covariance) {
+      return { lower: null, upper: null };
+    }
+    if (total === 0) {
+      return { lower: 1, upper: 1 };
+    }
+    const error = Math.sqrt(Math.max(quadratic(slopes, facts.covariance), 0));
+    const factor = Math.exp(Math.min((Z * error) / total, 700));
+    return { lower: Math.exp(-total * factor), upper: Math.exp(-total / factor) };
+  }
+
+  // The first grid point at which survival is at most one half.
+  function median(points) {
+    const found = points.find((point) => point.survival <= 0.5);
+    return found ? found.time : null;
+  }
+
+  // Survival is constant between grid points: intervals that have ended by the time count.
+  function at(points, time) {
+    let found = points[0];
+    for (const point of points) {
+      if (point.time <= time) {
+        found = point;
+      }
+    }
+    return found;
+  }
+
+  return { curve, median, at, raw, Z };
+})();

@@ -1,0 +1,103 @@
+"""Releases to make pages of, and a real browser to look at them."""
+
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from discreet.baseline import parse_baseline
+from discreet.design import Design
+from discreet.model import VERSION, Coefficients, Internal, Release
+from discreet.privacy.guarantee import Guarantee
+from discreet.schema import Schema
+
+HOSTILE = "<img src=x onerror=alert(1)></script>"
+
+
+def make_schema(name="age", level="M"):
+    """A slider and a menu, under any names."""
+    return Schema.from_mapping(
+        {
+            "time": {"duration": "days", "event": "status", "horizon": 2190.0, "intervals": 80},
+            "covariate": [
+                {"name": name, "low": 26, "high": 49, "missing": 35},
+                {"name": "sex", "levels": ["F", level, "other"]},
+            ],
+        }
+    )
+
+
+def make_release(
+    link="logit", baseline="natural-spline:4", covariance=None, schema=None, private=True
+):
+    """A release with round numbers on a grid of 2^-20."""
+    schema = schema or make_schema()
+    design = Design(schema, parse_baseline(baseline))
+    point = np.random.default_rng(7).normal(size=design.dimension)
+    point[: design.baseline.dimension] *= 0.4
+    point[0] -= 2.0 if link == "probit" else 4.0
+    point = np.rint(np.ldexp(point, 20)) / 2**20
+    guarantee = Guarantee(1.0, 1e-6, rho=0.0244)
+    size = design.baseline.dimension
+    return Release.model_validate(
+        {
+            "format": Release.kind,
+            "version": VERSION,
+            "library_version": "0.0",
+            "private": private,
+            "schema": schema,
+            "link": link,
+            "baseline": baseline,
+            "coefficients": Coefficients.of(design.to_user @ point, design),
+            "internal": Internal(
+                coordinates="orthonormal",
+                baseline=tuple(point[:size].tolist()),
+                covariates=tuple(point[size:].tolist()),
+            ),
+            "persons": 12345,
+            "mechanism": {"name": "newton"},
+            "guarantee": guarantee,
+            "noise_scale": 1.0,
+            "grid_exponent": -20,
+            "details": {},
+            "released": {} if covariance is None else _released(covariance),
+            "release_id": "r0123456789abcdef0123",
+            "ledger": "no ledger",
+            "promise": guarantee.sentence(),
+        }
+    )
+
+
+def _released(covariance):
+    life_table = [[1, 40, 500.0, 1000.0], [41, 80, 300.0, 800.0]]
+    return {"covariance": covariance.tolist(), "life_table": life_table}
+
+
+def make_covariance(size):
+    """A covariance that is not diagonal."""
+    half = np.random.default_rng(3).normal(size=(size, size))
+    return 0.02 * (half @ half.T / size + np.eye(size))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's Chromium; installed when root, otherwise the test says what to install."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    path = shutil.which("chromium") or _install()
+    with playwright.sync_playwright() as driver:
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        found = driver.chromium.launch(executable_path=path, args=flags)
+        yield found
+        found.close()
+
+
+def _install():
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        subprocess.run(["apt-get", "update", "-qq"], check=False)
+        subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], check=False)
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("needs a browser: install Debian's package chromium")
+    return path

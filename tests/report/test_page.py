@@ -1,0 +1,150 @@
+"""The published page in a real browser: the library's numbers, nobody's code, no complaint."""
+
+import html
+import json
+
+import numpy as np
+import pytest
+
+from discreet.bands import survival_band
+from discreet.errors import ArtefactError
+from discreet.report import make_page
+from tests.report.conftest import HOSTILE, make_covariance, make_release, make_schema
+
+PROFILES = [(26.0, 0), (35.0, 1), (41.25, 2), (49.0, 1)]
+
+
+@pytest.fixture
+def visit(browser, tmp_path):
+    """Open a release's page; whatever the console says fails the test."""
+    complaints = []
+    opened = []
+
+    def open_page(release, **context):
+        file = tmp_path / "page.html"
+        file.write_text(make_page(release), encoding="utf-8")
+        page = browser.new_context(**context).new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: _local_only(request.url, complaints))
+        page.goto(file.as_uri())
+        page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+        opened.append(page)
+        return page
+
+    yield open_page
+    for page in opened:
+        page.context.close()
+    assert complaints == []
+
+
+def _local_only(url, complaints):
+    if not url.startswith(("file:", "data:", "blob:")):
+        complaints.append(f"asked for {url}")
+
+
+def _in_page(page, profile):
+    found = page.evaluate(
+        "profile => discreet.survival.curve(discreet.facts, profile)", list(profile)
+    )
+    return {key: [point[key] for point in found] for key in ("survival", "lower", "upper")}
+
+
+def _raw(profile):
+    age, level = profile
+    return np.array([age, float(level == 1), float(level == 2)])
+
+
+@pytest.mark.parametrize("link", ["logit", "cloglog", "probit"])
+@pytest.mark.parametrize(
+    "baseline", ["natural-spline:4", "natural-spline:1", "piecewise-constant:7"]
+)
+def test_predictions_and_bands_equal_the_library(visit, link, baseline):
+    size = int(baseline[-1]) + 3
+    release = make_release(link, baseline, make_covariance(size))
+    page = visit(release)
+    for profile in PROFILES:
+        found = _in_page(page, profile)
+        band = survival_band(release, _raw(profile))
+        public = release.design.covariates
+        encoded = ((_raw(profile) - public.centre) * public.scale)[None, :]
+        curve = release.curves.survival(encoded, release.curves.grid.edges)[0]
+        np.testing.assert_allclose(found["survival"], curve, atol=1e-9)
+        np.testing.assert_allclose(found["survival"], band.survival, atol=1e-9)
+        np.testing.assert_allclose(found["lower"], band.lower, atol=1e-9)
+        np.testing.assert_allclose(found["upper"], band.upper, atol=1e-9)
+
+
+def test_controls_move_the_answers_by_keyboard_alone(visit):
+    page = visit(make_release())
+    before = page.inner_text("#answers")
+    page.focus("#a-0 ~ input[type=range]")
+    for _ in range(40):
+        page.keyboard.press("ArrowRight")
+    after = page.inner_text("#answers")
+    assert after != before
+    page.focus("#compare")
+    page.keyboard.press("Space")
+    assert page.is_visible("#profile-b")
+    assert "person B" in page.inner_text("#answers-head")
+
+
+def test_every_control_has_a_name(visit):
+    page = visit(make_release())
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll('input, select, button')]
+        .filter(e => !(e.labels?.length || e.getAttribute('aria-label') || e.textContent.trim()))
+        .map(e => e.outerHTML)"""
+    )
+    assert unnamed == []
+
+
+def test_numbers_are_kept_within_the_public_bounds(visit):
+    page = visit(make_release())
+    page.fill("#a-0", "1000")
+    assert page.evaluate("discreet.state.a[0]") == 49
+    page.fill("#times", "10, x, 99999, 20")
+    assert page.get_attribute("#times", "aria-invalid") == "true"
+    assert page.evaluate("discreet.state.times") == [10, 20]
+
+
+def test_without_a_covariance_there_is_no_band_and_the_page_says_why(visit):
+    page = visit(make_release(), color_scheme="dark", viewport={"width": 390, "height": 800})
+    assert "releases no standard errors" in page.inner_text("#band-note")
+    assert _in_page(page, PROFILES[0])["lower"] == [None] * 81
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= 390, "the page scrolls sideways on a phone"
+
+
+def test_hostile_names_are_only_names(visit):
+    release = make_release(schema=make_schema(HOSTILE, f"{HOSTILE}'\"="))
+    page = visit(release)
+    assert HOSTILE in page.inner_text("#profile-a")
+    assert page.locator("img").count() == 0
+
+
+def test_downloads_hold_the_release_and_the_curve(visit):
+    release = make_release()
+    page = visit(release)
+    for button, check in {
+        "#save-release": lambda text: json.loads(text) == release.to_mapping(),
+        "#save-curve": lambda text: len(text.splitlines()) == 82,
+        "#save-picture": lambda text: text.startswith("<svg"),
+    }.items():
+        with page.expect_download() as waiting:
+            page.click(button)
+        assert check(waiting.value.path().read_text(encoding="utf-8")), button
+
+
+def test_the_page_is_one_small_file_with_a_strict_policy():
+    page = make_page(make_release())
+    assert len(page.encode()) < 2_000_000
+    assert "unsafe-eval" not in page.split("</head>")[0]
+    assert "default-src 'none'" in html.unescape(page.split("</head>")[0])
+    assert '<script src="' not in page
+    assert "<link" not in page.split("<script")[0]
+
+
+def test_what_is_not_private_is_refused():
+    with pytest.raises(ArtefactError, match="only a private release becomes a page"):
+        make_page(make_release(private=False))
