@@ -242,7 +242,7 @@ def outcome(load: Load) -> dict[str, object]:
 SABOTAGE: dict[str, tuple[object, str, object]] = {
     "retries may draw": (Reservation, "authorise_draw", lambda _reservation: None),
     "nothing is written": (stored, "_write", lambda *_arguments: None),
-    "the budget is not looked at": (Book, "require_room", lambda _book, _request: None),
+    "the budget is not looked at": (Book, "admits", lambda _book, _request: True),
     "half the budget is kept back": (
         Budget,
         "admits",

@@ -5,8 +5,9 @@ import stat
 
 import pytest
 
-from discreet.errors import LedgerError
+from discreet.errors import LedgerError, SettingsError
 from discreet.privacy.ledger import Head, open_ledger
+from discreet.privacy.ledger.witness import Witness
 from tests.privacy.ledger_faults import (
     FIRST,
     HARMLESS,
@@ -193,16 +194,38 @@ def test_a_diverged_copy_is_told_by_the_release_of_the_other(scene):
         scene.ledger.adopt(Head.parse(copy.ledger.reserve(request(2)).head))
 
 
-def test_an_interrupted_initialisation_can_be_told_and_repeated(scene, monkeypatch):
+def test_an_initialisation_that_was_killed_is_told(scene):
     scene.folder.mkdir()
-    monkeypatch.setattr(sqlite3, "connect", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        scene.ledger.initialise("p", 1)
-    monkeypatch.undo()
+    scene.path.touch(0o600)
     assert "interrupted" in attempt(scene.ledger, scene.folder, FIRST)
     scene.path.unlink()
     scene.begin()
 
 
-def interrupted(*_arguments, **_settings):
+def test_an_initialisation_that_fails_leaves_nothing(scene, monkeypatch):
+    scene.folder.mkdir()
+    monkeypatch.setattr(Witness, "create", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        scene.ledger.initialise("p", 1)
+    assert not list(scene.folder.iterdir())
+
+
+def interrupted(*_arguments):
     raise KeyboardInterrupt
+
+
+def test_a_folder_that_is_not_there_is_a_setting_to_mend(scene):
+    with pytest.raises(SettingsError, match="folder"):
+        scene.ledger.initialise("p", 1)
+
+
+def test_a_fault_while_settling_says_that_the_release_stands(scene):
+    scene.begin()
+    reservation = scene.ledger.reserve(request(2))
+    reservation.authorise_draw()
+    other = sqlite3.connect(scene.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="The release stands and is charged"):
+        scene.ledger.settle(reservation, "ab" * 32)
+    other.close()
+    scene.ledger.settle(reservation, "ab" * 32)

@@ -83,15 +83,15 @@ class Book:
         """The entry that would come next."""
         return Entry(kind, body, self.head)
 
-    def require_room(self, request: ReleaseRequest) -> None:
-        """`BudgetError` unless everything charged so far and the request fit the budget."""
-        if not self.budget.admits(self.totals, request.guarantee):
-            raise BudgetError(self._refusal(request.guarantee))
+    def admits(self, request: ReleaseRequest) -> bool:
+        """Whether everything charged so far and the request fit the budget."""
+        return self.budget.admits(self.totals, request.guarantee)
 
-    def _refusal(self, guarantee: Guarantee) -> str:
+    def refusal(self, guarantee: Guarantee) -> BudgetError:
+        """What was asked and what is left, for a request that does not fit."""
         budget, totals = self.budget, self.totals
         zcdp = f", or epsilon {budget.left_zcdp(totals):.15g} at delta {budget.delta:g} with zCDP"
-        return (
+        return BudgetError(
             f"the budget does not cover this release. Asked: epsilon {guarantee.epsilon:.15g}, "
             f"delta {guarantee.delta:g}. Left: epsilon {budget.left_pure(totals):.15g} without "
             f"delta{zcdp if budget.delta_atto else ''}. Budget: epsilon {budget.epsilon:.15g}, "

@@ -1,7 +1,8 @@
 """From the faults of disks, files and servers to one typed error that says what to do.
 
 Every fault fails closed: the error leaves `reserve` before a draw is permitted, so whatever the
-disk did there is no release.  Texts of the database libraries are not passed on, because they may
+disk did there is no release.  What a fault means for the release is added by the operation it
+interrupts.  Texts of the database libraries are not passed on, because they may
 quote a connection string.
 """
 
@@ -12,7 +13,10 @@ from contextlib import contextmanager
 
 from discreet.errors import LedgerError
 
-_NO_RELEASE = "No release was made; a charge that had been recorded stays recorded"
+
+class LedgerFaultError(LedgerError):
+    """A fault outside our control: disk, file, lock, server."""
+
 
 _DISK_FULL = "the disk (or the file size limit) is full: make room, then try again"
 _READ_ONLY = (
@@ -60,14 +64,14 @@ _LOCKED_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROT
 
 _SERVER_FAILED = "the ledger's server reported an error: read the server's log"
 _LOST = (
-    "the connection to the ledger's server was lost. Whether the charge was recorded, "
-    "`discreet budget show` will tell once the server is back"
+    "the connection to the ledger's server was lost; `discreet budget show` will tell what was "
+    "recorded, once the server is back"
 )
 
 # by SQLSTATE, or its class in the first two characters
 _BY_SQLSTATE = {
     "53100": _DISK_FULL,
-    "25006": _READ_ONLY,
+    "25006": "the ledger's server takes only read-only transactions: ask who runs it",
     "42501": "the user of the ledger URL has no permission to spend: grant it on the schema "
     "discreet_ledger",
     "23": _BY_SQLITE_CODE[sqlite3.SQLITE_CONSTRAINT],
@@ -98,8 +102,17 @@ def locked_text(lock_timeout: float) -> str:
     )
 
 
-def _error(text: str) -> LedgerError:
-    return LedgerError(f"{text}. {_NO_RELEASE}.")
+@contextmanager
+def with_consequence(sentence: str) -> Iterator[None]:
+    """Add what a fault inside means for the release."""
+    try:
+        yield
+    except LedgerFaultError as fault:
+        raise LedgerError(f"{fault} {sentence}") from None
+
+
+def _error(text: str) -> LedgerFaultError:
+    return LedgerFaultError(f"{text}.")
 
 
 def _sqlite_text(fault: sqlite3.Error, lock_timeout: float) -> str:

@@ -5,7 +5,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, urlencode
 
-from discreet.errors import LedgerError, SettingsError
+from discreet.errors import SettingsError
+from discreet.privacy.ledger.faults import LedgerFaultError
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -64,10 +65,9 @@ class PostgresLocation:
         try:
             connection: Connection[tuple[Any, ...]] = psycopg.connect(**limits | self._parameters)
         except psycopg.Error:
-            raise LedgerError(
+            raise LedgerFaultError(
                 f"no connection to the ledger's server ({self.printable}): check that it runs, "
-                "that it can be reached from here, and the user and password. Nothing was "
-                "charged and no release was made."
+                "that it can be reached from here, and the user and password."
             ) from None
         return connection
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from discreet.errors import LedgerError
+from discreet.errors import LedgerError, SettingsError
 from discreet.privacy.ledger.chain import FORMAT, Entry, Head, Row
 from discreet.privacy.ledger.faults import typed_faults
 from discreet.privacy.ledger.witness import Witness
@@ -111,9 +111,15 @@ class SqliteStore:
             self._refuse_leftovers()
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             os.close(os.open(self._path, flags, 0o600))
-            entry = first(self._place())
-            self._fill(entry)
-            self._witness.create(entry.head)
+            try:
+                entry = first(self._place())
+                self._fill(entry)
+                self._witness.create(entry.head)
+            except BaseException:
+                # nobody can have spent: without its witness no ledger is used
+                for ending in ("", *_SIDE_FILES):
+                    Path(f"{self._path}{ending}").unlink(missing_ok=True)
+                raise
             self._force_folder()
             return entry
 
@@ -178,6 +184,8 @@ class SqliteStore:
         return f"inode {status.st_ino}"
 
     def _refuse_leftovers(self) -> None:
+        if not self._path.parent.is_dir():
+            raise SettingsError("the folder of the new ledger does not exist; make it first.")
         if os.path.lexists(self._path):
             raise LedgerError("there is a file at this path already; it is kept as it is.")
         for ending in _SIDE_FILES:

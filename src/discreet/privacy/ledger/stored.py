@@ -15,6 +15,7 @@ from discreet.privacy.ledger import book as kinds
 from discreet.privacy.ledger.book import Book, Charge
 from discreet.privacy.ledger.budget import Amount, Budget
 from discreet.privacy.ledger.chain import Entry, Head
+from discreet.privacy.ledger.faults import with_consequence
 from discreet.privacy.ledger.interface import (
     DrawPermit,
     ReleaseRequest,
@@ -35,6 +36,10 @@ from discreet.privacy.ledger.verification import (
 )
 
 _LONGEST_POPULATION = 200
+
+
+_NOT_RELEASED = "No release was made; if the charge was recorded, it stays."
+_NOT_SETTLED = "The release stands and is charged; it will be listed as never settled."
 
 
 class StoredLedger:
@@ -78,15 +83,18 @@ class StoredLedger:
         `BudgetError` when it does not fit what is left, before anything is written.
         """
         reach(Point.RESERVE_ASKED)
-        with self._store.writing() as session:
+        with with_consequence(_NOT_RELEASED), self._store.writing() as session:
             reach(Point.RESERVE_LOCKED)
             book = self._current(session)
             known = book.charges.get(request.release_id)
             if known is not None:
                 return _repeated(book, known, request)
-            book.require_room(request)
             entry = book.next_entry(kinds.RESERVED, _charge_body(request))
-            _write(session, entry, _RESERVE_POINTS)
+            admitted = book.admits(request)
+            if admitted:
+                _write(session, entry, _RESERVE_POINTS)
+        if not admitted:  # working out what is left takes a while: not while others wait
+            raise book.refusal(request.guarantee)
         return Reservation(
             request.release_id, str(entry.head), book.population, permit=DrawPermit()
         )
@@ -95,7 +103,7 @@ class StoredLedger:
         """Record which file was published for the charge; again with the same digest is fine."""
         require_digest(digest)
         reach(Point.SETTLE_ASKED)
-        with self._store.writing() as session:
+        with with_consequence(_NOT_SETTLED), self._store.writing() as session:
             reach(Point.SETTLE_LOCKED)
             book = self._current(session)
             charge = book.charges.get(reservation.release_id)

@@ -1,0 +1,280 @@
+# ruff: noqa: INP001  # a script, no package
+"""The ledger under load and faults, at full counts; writes results/ledger.csv row by row.
+
+A run continues where an earlier one stopped, and `--fresh` begins anew.  `--report` writes
+docs/reliability.md from the results file.  PostgreSQL is started (and, as root on Debian,
+installed) for the run.  The last column says whether the row came out as it must.
+"""
+
+import argparse
+import csv
+import json
+import os
+import platform
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.privacy import ledger_faults, ledger_load, ledger_server_faults  # noqa: E402
+from tests.privacy.ledger_faults import NotPossibleHereError, Scene  # noqa: E402
+from tests.privacy.ledger_server import PostgresServer  # noqa: E402
+from tests.privacy.ledger_server_faults import ServerScene  # noqa: E402
+
+from discreet.privacy.ledger import open_ledger  # noqa: E402
+from discreet.privacy.ledger.points import Point  # noqa: E402
+
+from evidence.ledger_report import COLUMNS, RESULTS, write_report  # noqa: E402  # isort: skip
+
+PROCESSES = 16
+REQUESTS = 10_000
+KILL_SHARE = 0.09
+BLIND_KILLS = 60
+LEAST_KILLS = 500
+BUDGET = "4"
+DELTA = "1e-6"
+LOCKED_SECONDS = 30.0
+RESERVES = 800
+MUST_BE_ZERO = (
+    "overspends",
+    "uncharged releases",
+    "releases of one charge twice",
+    "changed releases",
+    "lost reserves",
+    "lost settles",
+    "settled without a release",
+    "wrong refusals",
+    "errors",
+)
+
+Rows = Iterator[tuple[str, object, bool]]
+"""Measure, value, and whether it is as it must be."""
+
+
+class Stage:
+    """The two backends, each with what a run needs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._server: PostgresServer | None = None
+
+    @property
+    def server(self) -> PostgresServer:
+        """A server of our own, started on first use."""
+        if self._server is None:
+            self._server = PostgresServer()
+            self._server.start()
+        return self._server
+
+    def new_folder(self) -> Path:
+        """An empty folder."""
+        return Path(tempfile.mkdtemp(dir=self.folder))
+
+    def new_ledger(self, backend: str, folder: Path, epsilon: str) -> str:
+        """The location of a fresh ledger."""
+        location = str(folder / "registry.ledger")
+        if backend == "postgres":
+            self.server.forget_ledgers()
+            location = self.server.url("postgres")
+        open_ledger(location).initialise("load", epsilon, DELTA)
+        return location
+
+    def stop(self) -> None:
+        """Stop the server, if one was started."""
+        if self._server is not None:
+            self._server.stop()
+
+
+def load(stage: Stage, backend: str) -> Rows:
+    """Sixteen processes, killed at every named point."""
+    folder = stage.new_folder()
+    location = stage.new_ledger(backend, folder, BUDGET)
+    settings = ledger_load.Load(
+        location, str(folder), PROCESSES, REQUESTS, KILL_SHARE, BLIND_KILLS, seed=6
+    )
+    found = _harness(settings, folder)
+    yield "processes", PROCESSES, PROCESSES >= 16
+    yield "requests", found["requests"], found["requests"] >= 10_000
+    yield "SIGKILLs", found["sigkills"], found["sigkills"] >= LEAST_KILLS
+    for name in ("attempts", "admitted", "refused", "releases"):
+        yield name, found[name], found[name] > 0
+    for name in MUST_BE_ZERO:
+        yield name, found[name], found[name] == 0
+    yield "problems found by verify", len(found["problems"]), not found["problems"]
+    for point in Point:
+        yield f"reached {point}", found["reached"][point], found["reached"][point] > 0
+        yield f"killed at {point}", found["killed"][point], found["killed"][point] > 0
+    yield "seconds", round(found["seconds"]), True
+
+
+def _harness(settings: ledger_load.Load, folder: Path) -> dict[str, object]:
+    path = folder / "settings.json"
+    path.write_text(json.dumps(asdict(settings)))
+    done = subprocess.run(  # noqa: S603  # our own interpreter and script
+        [sys.executable, ledger_load.__file__, str(path)],
+        check=True,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+    )
+    return json.loads(done.stdout)
+
+
+def throughput(stage: Stage, backend: str, processes: int) -> Rows:
+    """Durable reserves per second: fresh processes, one ledger, no kills."""
+    folder = stage.new_folder()
+    location = stage.new_ledger(backend, folder, "100")
+    open_ledger(location).show()
+    started = time.monotonic()
+    children = [_forked(partial(_reserve, location, i, processes)) for i in range(processes)]
+    statuses = [os.waitpid(child, 0)[1] for child in children]
+    seconds = time.monotonic() - started
+    charged = len(open_ledger(location).show().lines)
+    sound = not any(statuses) and charged == RESERVES
+    yield "reserves per second", round(RESERVES / seconds, 1), sound
+
+
+def _reserve(location: str, index: int, processes: int) -> None:
+    ledger = open_ledger(location)
+    for number in range(index, RESERVES, processes):
+        ledger.reserve(ledger_load.request_of(number))
+
+
+def _forked(work: Callable[[], None]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        work()
+    finally:
+        os._exit(0)
+
+
+def file_fault(stage: Stage, name: str) -> Rows:
+    """One story of the SQLite file."""
+    scene = Scene(stage.new_folder() / "scene", LOCKED_SECONDS)
+    if name in ledger_faults.HARMLESS:
+        yield from _mended(ledger_faults.HARMLESS[name](scene))
+    else:
+        story, says, then = ledger_faults.STORIES[name]
+        yield from _refused(story(scene), says, then)
+
+
+def server_fault(stage: Stage, name: str) -> Rows:
+    """One story of the server."""
+    scene = ServerScene(stage.server, stage.new_folder(), LOCKED_SECONDS)
+    if name in ledger_server_faults.PAID_FOR:
+        rows = _mended(ledger_server_faults.PAID_FOR[name](scene))
+    else:
+        story, says, then = ledger_server_faults.STORIES[name]
+        rows = _refused(story(scene), says, then)
+    for measure, value, good in rows:  # the folder of this run means nothing to a reader
+        yield measure, str(value).replace(str(stage.server.folder), "a socket"), good
+
+
+def _refused(found: ledger_faults.Outcome, says: str, then: str) -> Rows:
+    yield "released", "yes" if found.released else "no", not found.released
+    yield "said", found.said, says in found.said
+    yield "next start", found.afterwards, then in found.afterwards
+
+
+def _mended(found: ledger_faults.Outcome) -> Rows:
+    recovers = found.afterwards == ledger_faults.RECOVERS
+    yield "released", "yes, paid for", found.released and recovers
+    yield "said", found.said or "nothing: the release went through", True
+    yield "next start", found.afterwards, recovers
+
+
+def machine(stage: Stage) -> Rows:
+    """What the figures were measured on."""
+    version = subprocess.run(  # noqa: S603  # the server we start
+        [stage.server.binaries / "postgres", "--version"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    yield "processors", os.cpu_count(), True
+    yield "system", f"{platform.system()} {platform.machine()}", True
+    yield "Python", platform.python_version(), True
+    yield "SQLite", sqlite3.sqlite_version, True
+    yield "PostgreSQL", version.stdout.split()[2], True
+
+
+def experiments(stage: Stage) -> Iterator[tuple[tuple[str, str, str], Callable[[], Rows]]]:
+    """Everything there is to run, by experiment, backend and item."""
+    yield ("machine", "", ""), partial(machine, stage)
+    for name in (*ledger_faults.STORIES, *ledger_faults.HARMLESS):
+        yield ("fault", "sqlite", name), partial(file_fault, stage, name)
+    for name in (*ledger_server_faults.STORIES, *ledger_server_faults.PAID_FOR):
+        yield ("fault", "postgres", name), partial(server_fault, stage, name)
+    for backend in ("sqlite", "postgres"):
+        for processes in (1, PROCESSES):
+            item = f"{processes} process{'es' if processes > 1 else ''}"
+            work = partial(throughput, stage, backend, processes)
+            yield ("throughput", backend, item), work
+    for backend in ("sqlite", "postgres"):
+        yield ("load", backend, ""), partial(load, stage, backend)
+
+
+def run(stage: Stage) -> None:
+    """Run what the results file lacks; the rows of one item are written together."""
+    done = _done()
+    for key, work in experiments(stage):
+        if key in done:
+            continue
+        sys.stderr.write(f"{' '.join(key)}\n")
+        try:
+            rows = [
+                (*key, measure, value, "yes" if good else "NO") for measure, value, good in work()
+            ]
+        except NotPossibleHereError as reason:
+            sys.stderr.write(f"  not possible here: {reason}\n")
+            continue
+        with RESULTS.open("a", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def _done() -> set[tuple[str, str, str]]:
+    if not RESULTS.exists():
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(",".join(COLUMNS) + "\n")
+    with RESULTS.open(newline="") as file:
+        return {(row["experiment"], row["backend"], row["item"]) for row in csv.DictReader(file)}
+
+
+@contextmanager
+def staged() -> Iterator[Stage]:
+    """A temporary folder and, when needed, a server."""
+    with tempfile.TemporaryDirectory(prefix="discreet-evidence-") as folder:
+        stage = Stage(Path(folder))
+        try:
+            yield stage
+        finally:
+            stage.stop()
+
+
+def main() -> None:
+    """Run, or write the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    parser.add_argument("--report", action="store_true", help="only write docs/reliability.md")
+    options = parser.parse_args()
+    if options.fresh:
+        RESULTS.unlink(missing_ok=True)
+    if not options.report:
+        with staged() as stage:
+            run(stage)
+    write_report()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+# ruff: noqa: INP001  # a script, no package
+"""docs/reliability.md from results/ledger.csv: every figure on that page comes from that file."""
+
+import csv
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results" / "ledger.csv"
+PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
+COLUMNS = ["experiment", "backend", "item", "measure", "value", "as_it_must"]
+
+NAMES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
+COUNTS = ("processes", "requests", "attempts", "admitted", "refused", "releases", "SIGKILLs")
+ZEROS = {
+    "overspends": "budget exceeded",
+    "uncharged releases": "releases without a charge",
+    "releases of one charge twice": "second releases of one charge",
+    "changed releases": "releases whose file is not the settled one",
+    "lost reserves": "reserves that returned and are not in the ledger",
+    "lost settles": "settles that returned and are not in the ledger",
+    "settled without a release": "settled without a published file",
+    "wrong refusals": "refusals of what would still have fitted at the end",
+    "errors": "errors other than a refusal",
+    "problems found by verify": "problems found by `budget verify` afterwards",
+}
+
+HEAD = """# Reliability of the ledger
+
+This page is written by `python evidence/ledger.py --report` from `evidence/results/ledger.csv`;
+`python evidence/ledger.py --fresh` measures everything again (about an hour). Why these properties
+hold is proved in [proofs/ledger.md](proofs/ledger.md).
+
+Measured on {machine}.
+"""
+
+LOAD = """## Load, with processes killed at every named point
+
+Real processes release against one ledger: reserve, draw, write to a temporary file, rename,
+settle. Pure, zCDP and approximate guarantees are mixed; the budget runs out before the requests
+do. A process is killed with SIGKILL when it comes to a named point, or, blindly, wherever it is;
+its successor asks again with the same release id. Afterwards ledger, published files and the trace
+of every process are held against each other.
+"""
+
+POINTS = """### How often each point was reached, and how many processes died there
+
+The sum is less than the number of SIGKILLs: blind kills belong to no point.
+"""
+
+FAULTS = """## Faults on {backend}
+
+"Next start" is the next attempt to release, after the fault where it can pass. `recovers` means: it
+releases, and every earlier charge is counted.
+"""
+
+LIMITS = """## What is not promised
+
+- Somebody with write access who restores the ledger *and* its witness file in place, or removes the
+  last rows on the server, rolls the budget back. Only a release made in between can tell:
+  `discreet budget verify --release` with any of them finds it (rows "rolled back with its witness"
+  and "removed entries" above). Keep releases, and verify with the newest.
+- SQLite needs a local file system: its locks and shared memory do not work on network drives. Use
+  PostgreSQL there.
+- `fsync` is believed: a disk that lies about it may lose the last charge in a power cut. The witness
+  then tells, if it survived.
+- A process that dies between reserve and settle leaves its charge spent. That is on purpose.
+"""
+
+
+def write_report() -> None:
+    """Write the page."""
+    PAGE.write_text(page(read_results()))
+
+
+def read_results() -> list[dict[str, str]]:
+    """The rows of the results file."""
+    with RESULTS.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def page(rows: list[dict[str, str]]) -> str:
+    """The page, as a function of the results alone."""
+    parts = [
+        HEAD.format(machine=_machine(rows)),
+        LOAD,
+        _table(["", *NAMES.values()], _load_rows(rows)),
+        POINTS,
+        _table(["point", *_point_headings()], _point_rows(rows)),
+        "## Durable reserves per second\n",
+        _table(["", *NAMES.values()], _throughput_rows(rows)),
+    ]
+    for backend, name in NAMES.items():
+        parts += [FAULTS.format(backend=name), _table(_FAULT_HEADINGS, _fault_rows(rows, backend))]
+    return "\n".join([*parts, LIMITS])
+
+
+_FAULT_HEADINGS = ["fault", "released", "what is said", "next start"]
+
+
+def _machine(rows: list[dict[str, str]]) -> str:
+    found = {row["measure"]: row["value"] for row in rows if row["experiment"] == "machine"}
+    programs = ", ".join(f"{name} {found[name]}" for name in ("Python", "SQLite", "PostgreSQL"))
+    return f"{found['processors']} processors ({found['system']}), {programs}"
+
+
+def _value(rows: list[dict[str, str]], *key: str) -> str:
+    columns = ("experiment", "backend", "item", "measure")
+    found = [row["value"] for row in rows if tuple(row[name] for name in columns) == key]
+    return found[0] if found else "not measured"
+
+
+def _load_rows(rows: list[dict[str, str]]) -> list[list[str]]:
+    def line(measure: str, text: str) -> list[str]:
+        return [text, *(_number(_value(rows, "load", backend, "", measure)) for backend in NAMES)]
+
+    counts = [line(measure, measure) for measure in COUNTS]
+    return [*counts, *(line(measure, f"**{text}**") for measure, text in ZEROS.items())]
+
+
+def _point_headings() -> list[str]:
+    return [f"{name} {what}" for name in NAMES.values() for what in ("reached", "killed")]
+
+
+def _point_rows(rows: list[dict[str, str]]) -> list[list[str]]:
+    start = "reached "
+    points = [
+        row["measure"].removeprefix(start)
+        for row in rows
+        if row["experiment"] == "load" and row["measure"].startswith(start)
+    ]
+    measures = (start, "killed at ")
+    return [
+        [
+            point,
+            *(
+                _number(_value(rows, "load", backend, "", f"{what}{point}"))
+                for backend in NAMES
+                for what in measures
+            ),
+        ]
+        for point in dict.fromkeys(points)
+    ]
+
+
+def _throughput_rows(rows: list[dict[str, str]]) -> list[list[str]]:
+    items = dict.fromkeys(row["item"] for row in rows if row["experiment"] == "throughput")
+    measure = "reserves per second"
+    return [
+        [item, *(_value(rows, "throughput", backend, item, measure) for backend in NAMES)]
+        for item in items
+    ]
+
+
+def _fault_rows(rows: list[dict[str, str]], backend: str) -> list[list[str]]:
+    mine = [row for row in rows if (row["experiment"], row["backend"]) == ("fault", backend)]
+    return [_fault_row(rows, backend, item) for item in dict.fromkeys(row["item"] for row in mine)]
+
+
+def _fault_row(rows: list[dict[str, str]], backend: str, item: str) -> list[str]:
+    measures = ("released", "said", "next start")
+    released, said, then = (_value(rows, "fault", backend, item, name) for name in measures)
+    return [item, released, said, "says the same" if then == said else then]
+
+
+def _number(text: str) -> str:
+    return f"{int(text):,}" if text.isdigit() else text
+
+
+def _table(headings: list[str], lines: list[list[str]]) -> str:
+    rows = [headings, ["---"] * len(headings), *lines]
+    return "\n".join("| " + " | ".join(map(_cell, row)) + " |" for row in rows) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
