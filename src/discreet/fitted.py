@@ -131,6 +131,8 @@ def summarise(model: Model, confidence: float = 0.95) -> CoefficientTable:
     errors = None
     if isinstance(model, PlainModel):
         errors = model.uncertainty.standard_errors.vector
+    elif model.covariance is not None:
+        errors = np.sqrt(np.maximum(np.diag(model.covariance), 0.0))
     size = len(model.coefficients.baseline)
     names = (*(f"baseline[{k}]" for k in range(1, size + 1)), *model.coefficients.covariates)
     vector = model.coefficients.vector

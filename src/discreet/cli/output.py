@@ -22,7 +22,8 @@ def say(text: str) -> None:
 
 def wrapped(text: str) -> str:
     """A paragraph as wide as the terminal, 100 at most."""
-    return textwrap.fill(text, min(get_terminal_size().columns, 100))
+    width = min(get_terminal_size().columns, 100)
+    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 @contextmanager
