@@ -213,6 +213,19 @@ def test_a_release_is_a_model(tmp_path):
     assert loaded.plot() is not None
 
 
+def test_a_released_covariance_gives_standard_errors(tmp_path):
+    mapping = run(order(), []).to_mapping()
+    internal = np.diag(np.arange(1.0, 7.0))
+    mapping["released"]["covariance"] = internal.tolist()
+    model = model_from_mapping(mapping)
+    transform = model.design.to_user
+    expected = np.sqrt(np.diag(transform @ internal @ transform.T))
+    model.save(tmp_path / "release.json")
+    table = ds.load(tmp_path / "release.json").summary()
+    np.testing.assert_allclose(table.standard_errors, expected)
+    assert "standard error" in str(table)
+
+
 MUTATIONS = {
     "another promise": lambda m: m.update(promise="Everything is safe."),
     "a better guarantee": lambda m: m["guarantee"].update(epsilon=0.1),
@@ -221,6 +234,8 @@ MUTATIONS = {
     "an unknown key": lambda m: m.update(seed=3),
     "no persons": lambda m: m.update(persons=0),
     "a missing head": lambda m: m.pop("ledger"),
+    "a covariance of another size": lambda m: m["released"].update(covariance=[[1.0]]),
+    "a covariance of texts": lambda m: m["released"].update(covariance=[["1"] * 6] * 6),
 }
 
 
