@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from discreet.regression import SurvivalRegression
 
 NONE = "none"
-DEFAULT_MECHANISM = "objective"
+DEFAULT_MECHANISM = "newton"
 
 
 def fit(  # noqa: PLR0913 - one parameter an option
@@ -25,7 +25,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
     out: Annotated[Path, typer.Option(help="The model file to write.")],
     mechanism: Annotated[
         str | None,
-        typer.Option(help="'none' for a fit that is not private, or objective, output, …"),
+        typer.Option(help="'none' for a fit that is not private, or newton (the default), objective, output, sampler."),
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Privacy: the smaller, the stronger.")
