@@ -189,10 +189,10 @@ BUGS = [
     ),
     Bug(
         "tilt left out of the objective",
-        solve.CentredObjective,
-        "__call__",
-        "self.ridge * w + self.tilt",
-        "self.ridge * w",
+        objective_perturbation.ObjectivePerturbation,
+        "draw",
+        "tolerance.ridge, tilt.vector",
+        "tolerance.ridge, 0 * tilt.vector",
         user_path.check_tilt_is_in_the_release,
     ),
     Bug(

@@ -46,7 +46,7 @@ def test_densities_of_neighbours_never_differ_by_more_than_epsilon(time_varying)
     allowed = plan.number("epsilon_tilt") + plan.number("epsilon_jacobian")
     corners = corner_people(constants)
     largest = 0.0
-    for w in hostile_points(random, constants, 16):
+    for w in hostile_points(random, constants, 8):
         people = [corners[i] for i in random.integers(0, len(corners), 3)]
         people.append(random_person(random, constants, time_varying=time_varying, extreme=True))
         logs = []

@@ -15,7 +15,7 @@ from discreet.mechanisms.solve import CentredObjective
 from discreet.optim import minimise
 from discreet.privacy.testing import SeededNoise
 from tests.mechanisms import checks
-from tests.mechanisms.cases import FrozenNoise, loss_of, make_constants, random_person
+from tests.mechanisms.cases import FrozenNoise, LinearLoss, loss_of, make_constants, random_person
 
 
 def cohort(constants, count, seed=0):
@@ -91,12 +91,10 @@ def test_a_huge_epsilon_recovers_the_ridge_fit():
 def test_noise_has_the_planned_scale():
     constants = make_constants(persons=30, covariates=1, knots=1)
     mechanism = OutputPerturbation(epsilon=1.0)
-    plan, loss = mechanism.plan(constants), cohort(constants, 30)
-    noise = SeededNoise(5)
+    plan, loss, noise = mechanism.plan(constants), LinearLoss(np.zeros(2)), SeededNoise(5)
     points = np.array([mechanism.draw(plan, loss, noise).point for _ in range(400)])
-    scale = coordinates_from(plan.details).scale
-    centre = mechanism.draw(plan, loss, FrozenNoise()).point
-    radii = np.linalg.norm((points - centre) / scale, axis=1)
+    coordinates = coordinates_from(plan.details)
+    radii = np.linalg.norm((points - coordinates.centre) / coordinates.scale, axis=1)
     # a Gamma(2, scale) radius: mean 2, standard deviation sqrt 2, both times the scale
     expected, error = 2 * plan.noise_scale, math.sqrt(2 / 400) * plan.noise_scale
     assert abs(radii.mean() - expected) < 4.9 * error

@@ -49,7 +49,7 @@ def test_one_person_changes_the_score_by_at_most_the_bound(time_varying):
     allowed = bound * 2.0**-SCORE_EXPONENT
     corners = corner_people(constants)
     largest = 0.0
-    for point in hostile_points(random, constants, 25):
+    for point in hostile_points(random, constants, 10):
         others = [random_person(random, constants, time_varying=time_varying) for _ in range(4)]
         scores = [
             clipped_score(loss_of([first, *others], constants), point, bound) for first in corners
@@ -86,11 +86,11 @@ def test_the_better_ridge_is_chosen_when_epsilon_allows():
     random = np.random.default_rng(4)
     constants = make_constants(persons=400)
     loss = loss_of([random_person(random, constants) for _ in range(400)], constants)
-    mechanism = SelectedRidge(epsilon=1e6, ridges=(1e-4, 1e4), mean_trials=50.0)
+    mechanism = SelectedRidge(epsilon=1e6, ridges=(1e-4, 1e4), mean_trials=20.0)
     plan = mechanism.plan(constants)
     bound = plan.number("score_bound")
     noise = SeededNoise(6)
-    scores = [clipped_score(loss, mechanism.draw(plan, loss, noise).point, bound) for _ in range(6)]
+    scores = [clipped_score(loss, mechanism.draw(plan, loss, noise).point, bound) for _ in range(5)]
     good = ObjectivePerturbation(epsilon=1e6, ridge=1e-4)
     fit = good.draw(good.plan(constants), loss, FrozenNoise())
     assert np.median(scores) == pytest.approx(clipped_score(loss, fit.point, bound), rel=1e-3)
