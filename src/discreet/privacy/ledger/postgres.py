@@ -199,13 +199,16 @@ class PostgresStore:
         return str(names[key])
 
 
+# One question for all of it: every question is a journey to the server and back.
+_PREPARE: LiteralString = """SELECT set_config('lock_timeout', %s, false),
+    set_config('synchronous_commit', 'on', false), set_config('search_path', 'pg_catalog', false),
+    current_setting('fsync'), pg_is_in_recovery()"""
+
+
 def _prepare(connection: "Connection[tuple[Any, ...]]", lock_timeout: float) -> None:
     milliseconds = str(max(1, round(lock_timeout * 1000)))
-    connection.execute("SELECT set_config('lock_timeout', %s, false)", (milliseconds,))
-    connection.execute("SET synchronous_commit TO on")
-    connection.execute("SET search_path TO pg_catalog")
-    row = connection.execute("SELECT current_setting('fsync'), pg_is_in_recovery()").fetchone()
-    fsync, standby = row or ("off", True)
+    row = connection.execute(_PREPARE, (milliseconds,)).fetchone()
+    fsync, standby = row[3:] if row else ("off", True)
     if fsync != "on":
         raise LedgerError("the server runs with fsync = off and may forget a charge; turn it on.")
     if standby:
