@@ -261,5 +261,5 @@ def test_a_plain_fit_loads_nothing_it_does_not_need(tmp_path):
     done = subprocess.run(
         [sys.executable, "fit.py"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    heavy = {"numba", "sklearn", "matplotlib", "typer", "rich", "opendp", "sqlite3"}
+    heavy = {"numba", "pandas", "sklearn", "matplotlib", "typer", "rich", "opendp", "sqlite3"}
     assert not heavy & set(done.stdout.split())

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import DataFormError
+from discreet.frame.arrow import to_arrow, to_numpy
 from discreet.frame.values import is_missing, read_number
 
 Array = NDArray[Any]
@@ -54,7 +55,7 @@ class NumberColumn(Column):
         values = self.values
         if values.dtype.kind == "f":
             values = values.astype(np.float64, copy=False)  # arrow cannot hash half precision
-        return _dictionary(pa.array(values, from_pandas=True))
+        return _dictionary(to_arrow(values))
 
     def missing(self) -> NDArray[np.bool_]:
         """NaN."""
@@ -94,8 +95,8 @@ class ArrowColumn(Column):
         matched = compute.match_substring_regex(self.array, PLAIN_NUMBER)
         plain = compute.fill_null(matched, fill_value=False)
         numbers = np.array(_cast(compute.if_else(plain, self.array, None)))
-        others = np.flatnonzero(~plain.to_numpy(zero_copy_only=False))
-        numbers[others] = Column.numbers(ArrowColumn(self.array.take(pa.array(others))))
+        others = np.flatnonzero(to_numpy(plain) == 0)
+        numbers[others] = Column.numbers(ArrowColumn(self.array.take(to_arrow(others))))
         return numbers
 
 
@@ -111,7 +112,7 @@ class ObjectColumn(Column):
 
 
 def _cast(array: Any) -> Array:
-    return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    return to_numpy(array.cast(pa.float64()))
 
 
 def _dictionary(array: Any) -> tuple[Codes, Sequence[object]]:
@@ -123,7 +124,7 @@ def _dictionary(array: Any) -> tuple[Codes, Sequence[object]]:
         encoded = encoded.unify_dictionaries().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # combining no chunks at all gives no array
         return np.empty(0, dtype=np.int32), []
-    codes = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
+    codes = to_numpy(encoded.indices.cast(pa.int32()), gap=-1)
     return codes, encoded.dictionary.to_pylist()
 
 
@@ -146,6 +147,8 @@ def _is_plain(dtype: Any) -> bool:
 
 
 def _plain_column(series: "nw.Series[Any]") -> Column:
+    if series.implementation.is_pyarrow():
+        return NumberColumn(to_numpy(series.to_native()))
     values = series.to_numpy()
     if values.dtype.kind in "biuf":
         return NumberColumn(values)

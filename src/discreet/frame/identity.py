@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.frame.arrow import to_numpy
 from discreet.frame.columns import ArrowColumn, Column, NumberColumn
 from discreet.frame.values import MISSING_TEXTS, is_missing
 
@@ -46,7 +47,7 @@ def _arrow_codes(array: Any) -> Codes:
     encoded = array.dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.unify_dictionaries().combine_chunks()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    codes = to_numpy(encoded.indices, gap=-1)
     return np.where(np.isin(codes, _missing_codes(encoded.dictionary)), -1, codes).astype(np.int32)
 
 

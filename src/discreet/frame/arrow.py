@@ -1,0 +1,48 @@
+"""Between arrow and numpy by their memory: pyarrow's own conversions import pandas, if it is there.
+
+That import would cost as much as the rest of a first fit together.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+def to_numpy(array: Any, gap: float = np.nan) -> NDArray[Any]:
+    """Numbers or truth values of an arrow array (in one piece or several) as numpy's.
+
+    ``gap`` stands where there is no value: NaN, which makes the numbers doubles, or one of them.
+    """
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+    if isinstance(array, pa.ChunkedArray):  # combining no chunks at all gives no array
+        return np.empty(0)
+    if pa.types.is_boolean(array.type):
+        return to_numpy(array.cast(pa.uint8()), gap)
+    width = array.type.bit_width // 8
+    dtype = np.dtype(f"{_kind(array.type)}{width}")
+    valid, data = array.buffers()
+    numbers = np.frombuffer(data or b"", dtype, len(array), array.offset * width)
+    return np.where(_bits(valid, array), numbers, gap) if array.null_count else numbers
+
+
+def to_arrow(values: NDArray[Any]) -> Any:
+    """An arrow array of numpy's numbers or truth values; NaN stays a number."""
+    plain = np.ascontiguousarray(values.view(np.uint8) if values.dtype.kind == "b" else values)
+    kind = {"i": "int", "u": "uint", "f": "float"}[plain.dtype.kind]
+    arrow_type = getattr(pa, f"{kind}{plain.dtype.itemsize * 8}")()
+    return pa.Array.from_buffers(arrow_type, len(plain), [None, pa.py_buffer(plain)])
+
+
+def _bits(bitmap: Any, array: Any) -> NDArray[np.bool_]:
+    """Where the array has a value, from arrow's bitmap."""
+    bits = np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")
+    return bits[array.offset : array.offset + len(array)].astype(np.bool_)
+
+
+def _kind(arrow_type: Any) -> str:
+    if pa.types.is_floating(arrow_type):
+        return "f"
+    return "u" if pa.types.is_unsigned_integer(arrow_type) else "i"
