@@ -123,7 +123,7 @@ def test_every_column_type_gives_what_its_values_give_one_by_one(values):
         pa.ChunkedArray: lambda: pa.table({"x": values}),
     }.get(type(values), lambda: pd.DataFrame({"x": values}))()
     numeric = only(x={"low": -2, "high": 6, "missing": 1})
-    levels = only(x={"levels": ["other", "1", "true", "9"]})
+    levels = only(x={"levels": ["other", "1", "9"]})
     for schema in (numeric, levels):
         single = [
             encode_covariates(pd.DataFrame({"x": pd.Series([item], dtype=object)}), schema)[0]
@@ -151,7 +151,7 @@ def level_of(values: list, levels: list) -> list[int]:
         ([0, 1], True, 1), ([0, 1], "true", 1), ([0, 1], 2, 0), ([0, 1], decimal.Decimal(1), 1),
         ([0, 1], math.nan, 0), ([0, 1], 10**400, 0), ([0, 1], np.int64(1), 1),
         (["false", "true"], True, 1), (["false", "true"], "TRUE", 1), (["false", "true"], 1, 1),
-        (["no", "1", "true"], 1, 1), (["no", "1", "true"], True, 2),
+        (["no", "1"], True, 1), (["no", "True"], np.bool_(1), 1), (["no", "true"], 1.0, 1),
         (["a", "0.5"], 0.5, 1), (["a", "b"], dt.date(2020, 1, 1), 0), (["a", "b"], ["b"], 0),
     ],
 )  # fmt: skip
@@ -274,10 +274,25 @@ def test_no_line_of_a_file_changes_how_another_is_read(tmp_path_factory, mine, o
     assert contribution(to_episodes(path, SCHEMA), 0) == alone
 
 
+@pytest.mark.parametrize("tail", [b"", b"p,1,1,0,junk,1,M,1,1\n", b"p,1,1,0,\xff,1,M,1,1\n"])
+def test_levels_of_a_file_keep_their_letters(tmp_path, tail):
+    """A level may be called NA, or be written with an accent, whatever else the file holds."""
+    levels = ["F", "NA", "é"]
+    schema = only(sex={"levels": levels}, x={"low": -2, "high": 6})
+    records = [GOOD | {"sex": sex} for sex in (*levels, "")]
+    write_csv(tmp_path / "data.csv", records, tail)
+    encoded = encode_covariates(tmp_path / "data.csv", schema)[:4].tolist()
+    frame = pd.DataFrame({"sex": [*levels, "F"], "x": 0.0})
+    assert encoded == encode_covariates(frame, schema).tolist()
+
+
 def test_missing_ids_are_people_of_their_own():
     ids = ["a", None, "a", "", "NA", None]
     frame = frame_of([GOOD | {"id": value} for value in ids])
-    assert to_episodes(frame, SCHEMA).persons == 5
+    episodes = to_episodes(frame, SCHEMA)
+    assert episodes.persons == 5
+    assert episodes.exit.tolist() == [3] * 5  # equal rows of one person count once
+    assert np.all(episodes.event)
     frame["id"] = [1.0, math.nan, 1.0, -0.0, 0.0, math.nan]
     assert to_episodes(frame, SCHEMA).persons == 4
     frame["id"] = pd.Series([1, "1", 1.0, None, decimal.Decimal("sNaN"), [2]], dtype=object)

@@ -213,7 +213,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         ("M", " M", True),
         ("m", "M", False),
         ("1_000", "1000", False),
-        ("1", "true", False),
+        ("1", "TRUE", True),
         ("inf", "Inf", False),
         ("é", "e", False),
     ],

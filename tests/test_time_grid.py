@@ -46,6 +46,9 @@ def test_every_grid_point_begins_its_interval(horizon, intervals):
     points = np.array([s * horizon / intervals for s in range(intervals)])
     assert np.array_equal(grid.begun(points), np.arange(1, intervals + 1))
     assert np.array_equal(grid.begun_before(points), np.arange(intervals))
+    just_before = np.nextafter(points[1:], 0.0)
+    assert np.array_equal(grid.begun(just_before), np.arange(1, intervals))
+    assert np.array_equal(grid.ended(just_before), np.arange(intervals - 1))
     assert np.all(np.diff(grid.edges) > 0)
     assert grid.begun(np.array([horizon, 2.0 * horizon, np.inf])).tolist() == [intervals] * 3
     assert grid.ended(np.array([0.0, horizon])).tolist() == [0, intervals]

@@ -41,16 +41,17 @@ def level_key(text: str) -> str:
     """The form in which two spellings of one level are the same.
 
     Surrounding blanks do not count; texts that read as the same finite number are equal
-    (``1``, ``1.0``, ``01``); ``True`` and ``true`` are equal; otherwise case matters.  The rule
-    looks at one value at a time, so what a data frame library inferred for a whole column (and
-    hence another person's record) cannot change how a value is read.
+    (``1``, ``1.0``, ``01``); true is 1 and false is 0, in any case; otherwise case matters.  The
+    rule looks at one value at a time, and it knows no difference that a data frame library makes
+    when it infers the type of a whole column: another person's record cannot change how a value
+    is read.
     """
     stripped = text.strip()
-    number = parse_number(stripped)
+    truth = {"true": 1.0, "false": 0.0}.get(stripped.lower())
+    number = parse_number(stripped) if truth is None else truth
     if number is not None and math.isfinite(number):
         return repr(number + 0.0)  # + 0.0 turns -0.0 into 0.0
-    lowered = stripped.lower()
-    return lowered if lowered in {"true", "false"} else stripped
+    return stripped
 
 
 def parse_number(text: str) -> float | None:
@@ -177,7 +178,7 @@ class Categorical(_Public):
             level = next(level for level in self.levels if level_key(level) == repeated)
             raise ValueError(
                 f"covariate '{self.name}' has the level '{level}' twice; "
-                "levels must differ (texts that read as one number are one level)"
+                "levels must differ (1, 1.0 and true are one level, so are 0 and false)"
             )
         return self
 

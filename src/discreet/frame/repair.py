@@ -48,7 +48,7 @@ def repair_spells(table: Table, schema: Schema) -> Spells:
     duration = _as_floats(table.column(time.duration).numbers())
     timed = ~np.isnan(duration)
     stop = np.where(duration > 0.0, duration, 0.0)  # NaN and negative fail the comparison
-    event = read_events(table, schema) & timed & (stop <= time.horizon)
+    event = read_events(table, schema) & (stop <= time.horizon)
     start = None
     if time.entry is not None:
         entry = _as_floats(table.column(time.entry).numbers())

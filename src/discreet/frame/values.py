@@ -68,17 +68,8 @@ def _number(value: object) -> float:
 
 
 def level_lookup(covariate: Categorical) -> dict[str, int]:
-    """From the key of a value (``schema.level_key``) to the number of its level.
-
-    Truth values and the numbers 1 and 0 stand for each other where only one spelling is declared.
-    """
-    lookup = {level_key(level): code for code, level in enumerate(covariate.levels)}
-    for word, digit in (("true", "1.0"), ("false", "0.0")):
-        if word in lookup:
-            lookup.setdefault(digit, lookup[word])
-        elif digit in lookup:
-            lookup[word] = lookup[digit]
-    return lookup
+    """From the key of a value (``schema.level_key``) to the number of its level."""
+    return {level_key(level): code for code, level in enumerate(covariate.levels)}
 
 
 def read_level(value: object, lookup: Mapping[str, int]) -> int:
@@ -98,4 +89,4 @@ def read_event(value: object) -> int:
     text = read_text(value)
     if text is None:
         return -2
-    return {"1.0": 1, "true": 1, "0.0": 0, "false": 0}.get(level_key(text), -1)
+    return {"1.0": 1, "0.0": 0}.get(level_key(text), -1)
