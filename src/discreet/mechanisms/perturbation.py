@@ -118,7 +118,14 @@ def solver_details(coordinates: Coordinates, tolerance: Tolerance) -> dict[str, 
 def coordinates_from(details: Mapping[str, Json]) -> Coordinates:
     """The coordinates a plan was made in."""
     centre = np.array(details["centre"], dtype=np.float64)
-    return Coordinates(centre, int(str(details["baseline"])), int(str(details["baseline_shift"])))
+    return Coordinates(centre, _whole(details, "baseline"), _whole(details, "baseline_shift"))
+
+
+def _whole(details: Mapping[str, Json], name: str) -> int:
+    value = details[name]
+    if not isinstance(value, int):
+        raise SettingsError(f"the plan's {name} is not a whole number")
+    return value
 
 
 def tolerance_from(plan: Plan) -> Tolerance:
@@ -135,7 +142,7 @@ def tolerance_from(plan: Plan) -> Tolerance:
 
 def release(plan: Plan, point: Array, scale: float, noise: "NoiseSource") -> Draw:
     """f_0 + S (w on the grid + lattice noise), in exact integers."""
-    exponent = int(plan.number("step_exponent"))
+    exponent = _whole(plan.details, "step_exponent")
     coordinates = coordinates_from(plan.details)
     steps = Grid(exponent).to_integers(point)
     drawn = noise.lattice_laplace(len(point), Fraction(scale) / Fraction(2) ** exponent)
