@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import discreet as ds
 from discreet.cli import main, output
 from discreet.cli.app import app
+from discreet.cli.fit import DEFAULT_MECHANISM
 from tests.cohorts import cohort, schema
 
 SCHEMA = """\
@@ -202,7 +203,7 @@ def test_epsilon_alone_takes_the_default_mechanism(discreet, folder):
     command = "fit people.csv --schema schema.toml --epsilon 2 --persons 400 --out r.json"
     assert discreet(command)[0] == 0
     mapping = json.loads((folder / "r.json").read_text())
-    assert mapping["mechanism"]["name"] == "objective"
+    assert mapping["mechanism"]["name"] == DEFAULT_MECHANISM
     assert mapping["persons"] == 400
 
 

@@ -27,7 +27,10 @@ def _show_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it
 def common(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Survival regression that can be published."""
