@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from discreet.fitted import load as load
     from discreet.mechanisms import ObjectivePerturbation as ObjectivePerturbation
     from discreet.mechanisms import OutputPerturbation as OutputPerturbation
+    from discreet.mechanisms import PrivateNewton as PrivateNewton
+    from discreet.mechanisms import SelectedRidge as SelectedRidge
     from discreet.model import Release as Release
     from discreet.regression import RepairWarning as RepairWarning
     from discreet.regression import SurvivalRegression as SurvivalRegression
@@ -37,9 +39,11 @@ _HOMES = {
     "ObjectivePerturbation": "mechanisms",
     "OutputPerturbation": "mechanisms",
     "PiecewiseConstant": "baseline",
+    "PrivateNewton": "mechanisms",
     "Release": "model",
     "RepairWarning": "regression",
     "Schema": "schema",
+    "SelectedRidge": "mechanisms",
     "SeparationWarning": "estimation",
     "SurvivalRegression": "regression",
     "TimeAxis": "schema",

@@ -12,6 +12,7 @@ Reference: Albert and Anderson (1984), on the existence of maximum likelihood es
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ RESCUE_RIDGE = 1e-3
 # A maximum is found when one more Newton step would move f by less than this part of its size.
 SETTLED_STEP = 1e-6
 MOST_STEPS = 100
+SAMPLE_STEPS = 12
 
 
 class SeparationWarning(UserWarning):
@@ -53,14 +55,21 @@ class MeanLoss:
         )
 
 
+class Counts(NamedTuple):
+    """What the data hold."""
+
+    events: int
+    intervals_at_risk: int
+    rows: int
+
+
 @dataclass(frozen=True)
 class Estimate:
     """The estimate in internal coordinates, with the ridge that it took and why."""
 
     solution: Solution
     ridge: float
-    events: int
-    intervals_at_risk: int
+    counts: Counts
     notes: tuple[str, ...] = ()
 
     @property
@@ -73,10 +82,12 @@ def estimate(
     total: TotalLoss, *, ridge: float = 0.0, solver: str = "newton", tolerance: float = 1e-10
 ) -> Estimate:
     """Minimise the mean loss to the given gradient norm."""
-    events, at_risk = (int(count) for count in total.totals())
-    start = starting_point(total.design, total.link, events, at_risk)
-    if events in {0, at_risk} and ridge == 0.0:
-        return _rescue(total, start, (events, at_risk), _ONE_SIDED[events > 0], solver, tolerance)
+    counts = Counts(*total.totals())
+    start = starting_point(total.design, total.link, counts.events, counts.intervals_at_risk)
+    if counts.events in {0, counts.intervals_at_risk} and ridge == 0.0:
+        reason = _ONE_SIDED[counts.events > 0]
+        return _rescue(total, start, counts, reason, solver, tolerance)
+    start = _near(total, ridge, start)
     solution = minimise(
         MeanLoss(total, ridge), start, method=solver, tolerance=tolerance, limit=MOST_STEPS
     )
@@ -86,8 +97,19 @@ def estimate(
         )
         if not _settled(solution):
             reason = _undetermined(MeanLoss(total)(start), solution.evaluation, total.design)
-            return _rescue(total, start, (events, at_risk), reason, solver, tolerance)
-    return Estimate(solution, ridge, events, at_risk, _unfinished(solution, tolerance))
+            return _rescue(total, start, counts, reason, solver, tolerance)
+    return Estimate(solution, ridge, counts, _unfinished(solution, tolerance))
+
+
+def _near(total: TotalLoss, ridge: float, start: Array) -> Array:
+    """The estimate of a small part of the people: a few steps there save passes over all."""
+    sample = total.engine.sample()
+    if sample is total.engine:
+        return start
+    part = MeanLoss(TotalLoss(sample, total.design, total.link), ridge)
+    found = minimise(part, start, tolerance=1e-4, limit=SAMPLE_STEPS)
+    # a part may be separated where the whole is not: then its estimate is no help
+    return found.point if found.converged else start
 
 
 def starting_point(design: Design, link: Link, events: int, at_risk: int) -> Array:
@@ -113,7 +135,7 @@ def _predictor(link: Link, hazard: float) -> float:
 def _rescue(
     total: TotalLoss,
     start: Array,
-    counts: tuple[int, int],
+    counts: Counts,
     reason: str,
     solver: str,
     tolerance: float,
@@ -128,7 +150,7 @@ def _rescue(
         "those coefficients or their standard errors."
     )
     warnings.warn(note, SeparationWarning, stacklevel=5)
-    return Estimate(solution, ridge, *counts, notes=(note,))
+    return Estimate(solution, ridge, counts, notes=(note,))
 
 
 def _settled(solution: Solution) -> bool:

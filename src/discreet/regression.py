@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from discreet.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design import Design
-from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
 from discreet.errors import DataFormError, SettingsError
 from discreet.estimation import Estimate, estimate
 from discreet.fitted import Predictions
@@ -31,6 +29,7 @@ from discreet.model import (
     Release,
     Uncertainty,
 )
+from discreet.people import EngineName, People
 from discreet.schema import Schema
 from discreet.version import __version__
 
@@ -68,6 +67,9 @@ class SurvivalRegression(Predictions):
                   charges before it reads anything; otherwise it counts them first
     ledger        the budget that a private fit is charged to; None: no ledger
     release_id    the name of a private fit in the ledger; made up if None
+    engine        "auto": in this process, streamed where the data are a pattern or folder of
+                  Parquet files, on the workers where they are a Dask frame; "dask": on workers
+    scheduler     the address of an existing Dask cluster; None: one on this machine
 
     Fitted attributes: ``model_`` (what is saved), ``coefficients_``, ``schema_``; without privacy
     ``standard_errors_`` and ``repairs_``; with privacy ``release_``.
@@ -90,6 +92,8 @@ class SurvivalRegression(Predictions):
         release_id: str | None = None,
         accept_printed: bool = False,
         accept_approximate: bool = False,
+        engine: EngineName = "auto",
+        scheduler: str | None = None,
     ) -> None:
         self.schema = schema
         self.link = link
@@ -105,6 +109,8 @@ class SurvivalRegression(Predictions):
         self.release_id = release_id
         self.accept_printed = accept_printed
         self.accept_approximate = accept_approximate
+        self.engine = engine
+        self.scheduler = scheduler
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to a table or file that has all the schema's columns.
@@ -120,15 +126,15 @@ class SurvivalRegression(Predictions):
         self, X: Any, y: Any = None, *, path: str | Path | None = None, overwrite: bool = False
     ) -> Self:
         """A private fit, written to a file before the ledger is told that it is settled."""
-        from discreet.frame import to_episodes  # noqa: PLC0415 - loads pyarrow
         from discreet.release import Order, publish  # noqa: PLC0415 - loads the mechanisms
 
         self._check_settings()
         order = self._order(Order)
+        people = self._people(X, y)
         self.release_: Release = publish(
             order,
-            lambda: to_episodes(X, order.schema, y),
-            lambda: count_persons(X, order.schema, y),
+            lambda: people.open(order.schema),
+            lambda: people.count(order.schema),
             ledger=as_ledger(self.ledger),
             path=None if path is None else Path(path),
             overwrite=overwrite,
@@ -188,25 +194,30 @@ class SurvivalRegression(Predictions):
         _require_number("tolerance", self.tolerance, above=0.0)
         _require_choice("solver", self.solver, ("newton", "bfgs"))
         _require_choice("information", self.information, ("expected", "observed"))
+        _require_choice("engine", self.engine, ("auto", "dask"))
         if self.mechanism is not None and self.ridge:
             raise SettingsError("a private fit takes its ridge from the mechanism; leave it at 0.")
 
     def _fit_plain(self, data: Any, outcome: Any) -> Self:
-        from discreet.frame import count_repairs, resolve_bounds, to_episodes  # noqa: PLC0415
+        from discreet.frame import count_repairs, resolve_bounds  # noqa: PLC0415
 
+        people = self._people(data, outcome)
         declared = self._declared_schema(data, outcome)
-        schema = resolve_bounds(data, declared)
-        design = Design(schema, self._baseline())
-        episodes = to_episodes(data, schema, outcome)
-        if episodes.persons == 0:
+        schema = resolve_bounds(data, declared) if people.in_memory else declared
+        engine = people.open(schema)
+        if engine.persons == 0:
             raise DataFormError("the data have no rows; there is nobody to fit.")
-        total = TotalLoss(LocalEngine(episodes), design, get_link(self.link))
+        total = TotalLoss(engine, Design(schema, self._baseline()), get_link(self.link))
         found = estimate(total, ridge=self.ridge, solver=self.solver, tolerance=self.tolerance)
-        model = plain_model(total, found, episodes, self.solver, self.information)
-        self.repairs_ = count_repairs(data, declared, outcome)
-        _report(self.repairs_)
+        model = plain_model(total, found, self.solver, self.information)
+        if people.in_memory:  # elsewhere another pass would be needed; `discreet check` counts
+            self.repairs_ = count_repairs(data, declared, outcome)
+            _report(self.repairs_)
         self.standard_errors_ = model.uncertainty.standard_errors
         return self._adopt(model, schema)
+
+    def _people(self, data: Any, outcome: Any) -> People:
+        return People(data, outcome, self.engine, self.scheduler)
 
     def _adopt(self, model: Model, schema: Schema) -> Self:
         """What every fit leaves."""
@@ -268,21 +279,9 @@ def as_ledger(ledger: "Ledger | str | PathLike[str] | None") -> "Ledger | None":
     return open_ledger(ledger)
 
 
-def count_persons(data: Any, schema: Schema, outcome: Any = None) -> int:
-    """n, which is public under replace-one; nothing else is looked at."""
-    from discreet.frame.identity import number_persons  # noqa: PLC0415 - loads pyarrow
-    from discreet.frame.tables import read_table  # noqa: PLC0415
-
-    table = read_table(data, schema, outcome)
-    if schema.person is None:
-        return table.rows
-    return number_persons(table.column(schema.person))[1]
-
-
 def plain_model(
     total: TotalLoss,
     found: Estimate,
-    episodes: Episodes,
     solver: str,
     information: Literal["expected", "observed"],
 ) -> PlainModel:
@@ -305,20 +304,20 @@ def plain_model(
                 baseline=tuple(internal[:size]),
                 covariates=tuple(internal[size:]),
             ),
-            "fit": _fit_record(total, found, episodes, solver),
+            "fit": _fit_record(total, found, solver),
             "uncertainty": _uncertainty(total, found, information),
         }
     )
 
 
-def _fit_record(total: TotalLoss, found: Estimate, episodes: Episodes, solver: str) -> FitRecord:
+def _fit_record(total: TotalLoss, found: Estimate, solver: str) -> FitRecord:
     penalty = 0.5 * found.ridge * float(found.point @ found.point)
     mean = found.solution.evaluation.value - penalty
     return FitRecord(
         persons=total.persons,
-        rows=episodes.rows,
-        events=found.events,
-        intervals_at_risk=found.intervals_at_risk,
+        rows=found.counts.rows,
+        events=found.counts.events,
+        intervals_at_risk=found.counts.intervals_at_risk,
         log_likelihood=-mean * total.persons,
         ridge=found.ridge,
         solver=solver,

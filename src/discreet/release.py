@@ -27,8 +27,7 @@ import numpy as np
 from discreet.artefact import require_free
 from discreet.baseline import Baseline
 from discreet.design import Coordinates, Design
-from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
+from discreet.engine.engine import Engine
 from discreet.errors import DataFormError, SettingsError
 from discreet.likelihood.objective import TotalLoss
 from discreet.link import Link
@@ -117,7 +116,7 @@ def simulation(noise: "NoiseSource") -> Iterator[None]:
 
 def publish(
     order: Order,
-    read: Callable[[], Episodes],
+    read: Callable[[], Engine],
     count: Callable[[], int],
     *,
     ledger: Ledger | None = None,
@@ -141,7 +140,7 @@ def publish(
 def _charge_and_draw(
     order: Order,
     plan: Plan,
-    read: Callable[[], Episodes],
+    read: Callable[[], Engine],
     ledger: Ledger,
     path: Path | None,
     *,
@@ -162,10 +161,10 @@ def _charge_and_draw(
     return release
 
 
-def _draw(order: Order, plan: Plan, episodes: Episodes, noise: "NoiseSource") -> Draw:
-    if episodes.persons != plan.persons:
+def _draw(order: Order, plan: Plan, engine: Engine, noise: "NoiseSource") -> Draw:
+    if engine.persons != plan.persons:
         raise DataFormError("the data have another number of persons than was declared.")
-    loss = TotalLoss(LocalEngine(episodes), order.design, order.link)
+    loss = TotalLoss(engine, order.design, order.link)
     return order.mechanism.draw(plan, loss, noise)
 
 

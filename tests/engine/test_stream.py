@@ -10,11 +10,12 @@ from pyarrow import parquet
 from discreet.baseline import NaturalSpline
 from discreet.design import Design
 from discreet.engine.local import LocalEngine
-from discreet.engine.stream import StreamEngine, find_files, is_pattern
+from discreet.engine.stream import StreamEngine, find_files
 from discreet.errors import DataFormError
 from discreet.frame import to_episodes
 from discreet.likelihood.objective import TotalLoss, block_totals
 from discreet.link import get_link
+from discreet.people import People
 from discreet.schema import Schema
 
 
@@ -94,9 +95,9 @@ def test_missing_ids_are_people_of_their_own(tmp_path):
 
 
 def test_patterns_and_their_errors(tmp_path):
-    assert is_pattern("people/*.parquet")
-    assert is_pattern(tmp_path)
-    assert not is_pattern("people.parquet")
+    assert not People("people/*.parquet").in_memory
+    assert not People(tmp_path).in_memory
+    assert People("people.parquet").in_memory
     with pytest.raises(DataFormError, match="no file matches"):
         find_files(tmp_path / "*.parquet")
     (tmp_path / "a.csv").write_text("x\n1\n")

@@ -19,13 +19,20 @@ DEFAULT_MECHANISM = "newton"
 
 
 def fit(  # noqa: PLR0913 - one parameter an option
-    data: Annotated[Path, typer.Argument(help="The people, a .csv or .parquet file.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="The people: a .csv or .parquet file, or a quoted pattern of Parquet files."
+        ),
+    ],
     *,
     schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
     out: Annotated[Path, typer.Option(help="The model file to write.")],
     mechanism: Annotated[
         str | None,
-        typer.Option(help="'none' for a fit that is not private, or newton (the default), objective, output, sampler."),
+        typer.Option(
+            help="'none' for a fit that is not private, or newton (the default), objective, output, sampler."
+        ),
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Privacy: the smaller, the stronger.")
@@ -58,6 +65,12 @@ def fit(  # noqa: PLR0913 - one parameter an option
     information: Annotated[
         str, typer.Option(help="expected or observed: what standard errors come from.")
     ] = "expected",
+    engine: Annotated[
+        str, typer.Option(help="auto, or dask: on worker processes that send back sums only.")
+    ] = "auto",
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of an existing Dask cluster.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
     """Fit a model: privately with --epsilon, or not with --mechanism none."""
@@ -82,6 +95,8 @@ def fit(  # noqa: PLR0913 - one parameter an option
         release_id=release_id,
         accept_printed=accept_printed,
         accept_approximate=accept_approximate,
+        engine=engine,  # type: ignore[arg-type]  # checked by the estimator
+        scheduler=scheduler,
     )
     with warnings_as_lines(), progress("Fitting"):
         _run(regression, data, out, overwrite=overwrite)

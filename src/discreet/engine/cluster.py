@@ -52,13 +52,28 @@ def connect(address: str) -> Any:
         client = distributed.Client(address, timeout="10s")
     except (OSError, ValueError):
         raise SettingsError(f"no Dask scheduler answers at {address!r}.") from None
+    return _without_spill(client)
+
+
+def _without_spill(client: Any) -> Any:
+    """The client, if its workers never write what they hold to disk."""
     if any(client.run(_spills).values()):
-        client.close()
         raise SettingsError(
             "the cluster's workers may spill records to disk: start them with "
             "distributed.worker.memory.spill and .target set to False."
         )
     return client
+
+
+def current_client(address: str | None = None) -> Any:
+    """The cluster at an address, the one already in use, or a new local one."""
+    if address is not None:
+        return connect(address)
+    try:
+        client = distributed.get_client()
+    except ValueError:
+        return local_client()
+    return _without_spill(client)
 
 
 @dataclass(frozen=True, eq=False)

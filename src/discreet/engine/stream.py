@@ -29,14 +29,6 @@ from discreet.schema import Schema
 ROWS_A_BLOCK = 262_144
 
 
-def is_pattern(data: object) -> bool:
-    """Whether data names several files: a glob pattern of Parquet files, or a folder of them."""
-    if not isinstance(data, str | os.PathLike):
-        return False
-    text = os.fspath(data)
-    return any(sign in text for sign in "*?[") or Path(text).is_dir()
-
-
 def find_files(pattern: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The Parquet files of a pattern or folder, in the order of their names."""
     text = os.fspath(pattern)

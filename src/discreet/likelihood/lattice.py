@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 _LOGIT = ((0.125, 8), (0.25, 10), (0.5, 13), (1.0, 18))
 _OTHER = ((0.125, 14), (0.25, 18), (0.5, 23))
 MOST_CELLS = 4096
+SMALL = 64
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,9 @@ def choose_expansion(
     options = [
         _cover(low, high, *option) for option in (_LOGIT if link.name == "logit" else _OTHER)
     ]
-    fitting = [option for option in options if option.cells <= MOST_CELLS]
+    # a few rows spread over many cells are summed directly: the tables would be larger
+    most = min(MOST_CELLS, max(len(positions), SMALL))
+    fitting = [option for option in options if option.cells <= most]
     # One unit is a row's work for one term; a table entry costs about as much.
     return min(
         fitting,

@@ -66,10 +66,10 @@ class TotalLoss:
         (hessian,) = self.engine.reduce(block_information, self.design, self.link, f)
         return hessian
 
-    def totals(self) -> tuple[float, float]:
-        """(events, intervals at risk): enough for a starting value."""
+    def totals(self) -> tuple[int, int, int]:
+        """(events, intervals at risk, rows): enough for a starting value and a report."""
         (counts,) = self.engine.reduce(block_totals)
-        return float(counts[0]), float(counts[1])
+        return int(counts[0]), int(counts[1]), int(counts[2])
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,10 @@ def block_information(block: Episodes, design: Design, link: Link, f: Array) -> 
     return (sums.hessian,)
 
 
-def block_totals(block: Episodes) -> tuple[Array]:
-    """Events and intervals at risk of one block."""
-    at_risk = np.sum(block.exit, dtype=np.float64) - np.sum(block.entry, dtype=np.float64)
-    return (np.array([np.count_nonzero(block.event), at_risk]),)
+def block_totals(block: Episodes) -> tuple[NDArray[np.int64]]:
+    """Events, intervals at risk and rows of one block."""
+    at_risk = np.sum(block.exit, dtype=np.int64) - np.sum(block.entry, dtype=np.int64)
+    return (np.array([np.count_nonzero(block.event), at_risk, block.rows], dtype=np.int64),)
 
 
 def _arrays(sums: Sums) -> tuple[Array, Array, Array]:
