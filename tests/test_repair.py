@@ -91,6 +91,8 @@ def test_a_fill_is_the_midpoint_unless_declared():
         np.array([1, 9, -9], dtype=np.int64),
         np.array([1, 9, -9], dtype=np.float32),
         np.array([1, 9, -9], dtype=np.float16),
+        np.array([1, 9, -9], dtype=">i4"),
+        np.array([1, 9, -9], dtype=">f8"),
         np.array([1, 9, 0], dtype=np.uint64),
         np.array([True, False, True]),
         pd.array([1, None, 9], dtype="Int64"),
@@ -299,5 +301,5 @@ def test_missing_ids_are_people_of_their_own():
     assert to_episodes(frame, SCHEMA).persons == 5
     frame["id"] = pd.Categorical(["b", "a", "b", None, None, "c"], categories=["a", "b", "c", "d"])
     assert to_episodes(frame, SCHEMA).persons == 5
-    frame["id"] = [7, 3, 7, 3, 1, 2]
+    frame["id"] = np.array([7, 3, 7, 3, 1, 2], dtype=">i4")
     assert to_episodes(frame, SCHEMA).persons == 4

@@ -52,10 +52,7 @@ class NumberColumn(Column):
 
     def coded(self) -> tuple[Codes, Sequence[object]]:
         """Distinct values by hashing."""
-        values = self.values
-        if values.dtype.kind == "f":
-            values = values.astype(np.float64, copy=False)  # arrow cannot hash half precision
-        return _dictionary(to_arrow(values))
+        return _dictionary(to_arrow(hashable(self.values)))
 
     def missing(self) -> NDArray[np.bool_]:
         """NaN."""
@@ -109,6 +106,14 @@ class ObjectColumn(Column):
     def coded(self) -> tuple[Codes, Sequence[object]]:
         """Every row its own code: objects need not be hashable."""
         return np.arange(len(self.values), dtype=np.int32), self.values
+
+
+def hashable(values: Array) -> Array:
+    """The same numbers in a type that arrow hashes: doubles, and this machine's byte order."""
+    if values.dtype.kind != "f":
+        return values.astype(values.dtype.newbyteorder("="), copy=False)
+    with np.errstate(over="ignore"):
+        return values.astype(np.float64, copy=False)
 
 
 def _cast(array: Any) -> Array:

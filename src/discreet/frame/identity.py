@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.frame.arrow import to_numpy
-from discreet.frame.columns import ArrowColumn, Column, NumberColumn
+from discreet.frame.arrow import to_arrow, to_numpy
+from discreet.frame.columns import ArrowColumn, Column, NumberColumn, hashable
 from discreet.frame.values import MISSING_TEXTS, is_missing
 
 Codes = NDArray[np.int32]
@@ -32,10 +32,11 @@ def number_persons(column: Column) -> tuple[Codes, int]:
 
 def _number_codes(values: NDArray[Any]) -> Codes:
     if values.dtype.kind == "f":
-        values = values.astype(np.float64, copy=False) + 0.0  # -0.0 is 0.0
+        values = hashable(values) + 0.0  # -0.0 is 0.0
     elif bool(np.all(values[1:] >= values[:-1])):  # the usual case needs no hashing
         return np.cumsum(np.append(False, values[1:] != values[:-1])[: len(values)], dtype=np.int32)
-    return _arrow_codes(pa.array(values, from_pandas=True))
+    codes = _arrow_codes(to_arrow(hashable(values)))
+    return np.where(np.isnan(values), -1, codes).astype(np.int32, copy=False)
 
 
 def _arrow_codes(array: Any) -> Codes:

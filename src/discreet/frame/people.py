@@ -42,12 +42,13 @@ class Spans:
 def single_spans(spells: Spells, grid: TimeGrid) -> Spans:
     """Every row a person; sorted by exit."""
     last = grid.begun(spells.stop)
-    first = np.zeros_like(last) if spells.start is None else grid.begun_before(spells.start)
-    kept = np.flatnonzero(spells.timed & (first < last))
+    first = None if spells.start is None else grid.begun_before(spells.start)
+    kept = np.flatnonzero(spells.timed if first is None else spells.timed & (first < last))
     # numpy sorts 16-bit integers by radix, several times faster than by comparison
     key = last[kept].astype(np.uint16 if grid.intervals < 1 << 16 else np.int32)
     row = kept[np.argsort(key, kind="stable")]
-    return Spans(row, first[row], last[row], spells.event[row], None, len(last))
+    entry = np.zeros(len(row), dtype=np.int32) if first is None else first[row]
+    return Spans(row, entry, last[row], spells.event[row], None, len(last))
 
 
 def grouped_spans(person: Counts, persons: int, spells: Spells, grid: TimeGrid) -> Spans:
