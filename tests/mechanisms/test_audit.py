@@ -3,12 +3,15 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
 from discreet.mechanisms.perturbation import coordinates_from
 from discreet.privacy.testing import SeededNoise
+from discreet.regression import SurvivalRegression
+from discreet.release import simulation
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms.cases import LinearLoss, make_constants
 
@@ -51,6 +54,18 @@ def audit(mechanism, runs=RUNS, seed=1):
     return shown_epsilon(first, second)
 
 
+def user_audit(mechanism, runs, seed=0):
+    """Shown epsilon of two tables of one person: alive to the end, or dead at once."""
+    schema = {"time": {"duration": "t", "event": "e", "horizon": 5.0, "intervals": 5}}
+    model = SurvivalRegression(schema, mechanism=mechanism, baseline="natural-spline:1", persons=1)
+    sides = []
+    for side, row in enumerate(((5.0, 0), (0.5, 1))):
+        table = pd.DataFrame([row], columns=["t", "e"])
+        with simulation(SeededNoise(seed + side)):
+            sides.append([model.fit(table).release_.internal.baseline[0] for _ in range(runs)])
+    return shown_epsilon(np.array(sides[0]), np.array(sides[1]))
+
+
 @pytest.mark.parametrize("kind", [OutputPerturbation, ObjectivePerturbation])
 def test_a_canary_at_the_bound_shows_much_of_epsilon_and_never_more(kind):
     shown = audit(kind(epsilon=EPSILON))
@@ -60,3 +75,8 @@ def test_a_canary_at_the_bound_shows_much_of_epsilon_and_never_more(kind):
 def test_the_audit_would_notice_half_the_noise():
     """The same audit on a mechanism that claims half of what it spends."""
     assert audit(OutputPerturbation(epsilon=2 * EPSILON)) > EPSILON
+
+
+def test_an_audit_through_users_fits_never_shows_more_and_has_the_power_to():
+    assert user_audit(OutputPerturbation(epsilon=EPSILON), 100) <= EPSILON
+    assert user_audit(OutputPerturbation(epsilon=20 * EPSILON), 100) > EPSILON
