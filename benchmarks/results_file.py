@@ -43,6 +43,10 @@ class Results:
         """Whether nothing is left to measure."""
         return all(key in self._values for key in keys)
 
+    def contenders(self) -> set[str]:
+        """Everybody who was measured."""
+        return {key.contender for key in self._values}
+
     def text(self, benchmark: str, contender: str) -> str:
         """A measurement that is taken once."""
         return self._values[Key(benchmark, contender)]

@@ -1,0 +1,112 @@
+"""docs/scale.md and its figure, from results/scale.csv."""
+
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from results_file import Results
+
+SIZES = (100_000, 1_000_000, 10_000_000)
+
+HEAD = """# Past one machine's memory
+
+<!-- Written by benchmarks/scale.py from benchmarks/results/scale.csv; do not edit. -->
+
+One fit of simulated people with 8 covariates: the columns in memory, streamed from Parquet files,
+and on Dask workers of the same machine (2 cores, shared with other work: read the ratios, not the
+seconds). "One sum" is one pass over everybody for loss, gradient and Hessian; for a stream it
+includes reading and encoding the files again. Memory is the peak of the process during the fit
+above what it held before (in memory: beside the table itself).
+
+| engine | people | intervals | setting | fit, s | one sum, s | memory, MB |
+|---|---|---|---|---|---|---|
+"""
+
+
+def page(results: Results) -> str:
+    """A row a case, then what follows from it."""
+    rows = [_row(results, name) for name in _names(results)]
+    return HEAD + "\n".join(rows) + "\n\n" + _findings(results) + _picture()
+
+
+def draw(results: Results, path: Path) -> None:
+    """Seconds a sum against people."""
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.subplots()
+    for engine in ("memory", "stream"):
+        points = [(n, _one(results, "evaluation", engine, n)) for n in SIZES]
+        known = [(n, value) for n, value in points if value is not None]
+        axes.loglog(*zip(*known, strict=True), "o-", label=engine)
+    axes.set_xlabel("people")
+    axes.set_ylabel("seconds for one sum over everybody")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def _picture() -> str:
+    return "\n![Seconds for one sum against the number of people](images/scale.svg)\n"
+
+
+def _names(results: Results) -> list[str]:
+    return sorted(results.contenders(), key=_order)
+
+
+def _order(name: str) -> tuple[str, int, int, str]:
+    case = _case(name)
+    return case["engine"], int(case["people"]), int(case["intervals"]), name
+
+
+def _case(name: str) -> dict[str, str]:
+    return dict(part.split("=") for part in name.split())
+
+
+def _row(results: Results, name: str) -> str:
+    case = _case(name)
+    setting = " ".join(
+        f"{value} {'rows a block' if key == 'block' else key}"
+        for key, value in case.items()
+        if key in {"block", "workers"}
+    )
+    numbers = [results.numbers(what, name)[0] for what in ("fit", "evaluation", "memory")]
+    return (
+        f"| {case['engine']} | {int(case['people']):,} | {int(case['intervals']):,} | {setting} "
+        f"| {numbers[0]:.2f} | {numbers[1]:.3f} | {numbers[2]:.0f} |"
+    )
+
+
+def _one(results: Results, what: str, engine: str, people: int) -> float | None:
+    found = results.numbers(what, f"engine={engine} people={people} intervals=200")
+    return found[0] if found else None
+
+
+def _findings(results: Results) -> str:
+    """Ratios that the design promises, computed from the rows above."""
+    lines = []
+    for people in SIZES:
+        streamed, held = (_one(results, "fit", engine, people) for engine in ("stream", "memory"))
+        if streamed and held:
+            lines.append(
+                f"- {people:,} people: streamed takes {streamed / held:.1f} times as long."
+            )
+    one, two = (
+        results.numbers("evaluation", f"engine=dask people=1000000 intervals=200 workers={count}")
+        for count in (1, 2)
+    )
+    if one and two:
+        lines.append(f"- Dask: two workers are {one[0] / two[0]:.2f} times as fast as one.")
+    return "\n".join(lines) + "\n" + _extrapolation(results)
+
+
+def _extrapolation(results: Results) -> str:
+    """What 10^9 people would cost, from the cost a person of the largest stream."""
+    known = [(n, _one(results, "evaluation", "stream", n)) for n in SIZES]
+    people, value = [(n, value) for n, value in known if value is not None][-1]
+    each = value / people
+    return (
+        f"\nAt {people:,} people a streamed sum costs {each * 1e9:.0f} ns a person on this machine. "
+        f"A fit needs about six sums: 1,000,000,000 people would take about "
+        f"{6 * each * 1e9 / 3600:.1f} hours here, and on a cluster of 100 such machines about "
+        f"{6 * each * 1e9 / 100 / 60:.0f} minutes (the sums are independent; only a few hundred "
+        "numbers a block travel). This is an extrapolation, not a measurement.\n"
+    )
