@@ -115,12 +115,20 @@ def _error(text: str) -> LedgerFaultError:
     return LedgerFaultError(f"{text}.")
 
 
+def is_locked(fault: sqlite3.Error) -> bool:
+    """Whether another process was in the way."""
+    return _primary_code(fault) in _LOCKED_CODES
+
+
 def _sqlite_text(fault: sqlite3.Error, lock_timeout: float) -> str:
-    # extended result codes carry the primary code in their low byte
-    code = getattr(fault, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    if code in _LOCKED_CODES:
+    if is_locked(fault):
         return locked_text(lock_timeout)
-    return _BY_SQLITE_CODE.get(code, _DAMAGED)
+    return _BY_SQLITE_CODE.get(_primary_code(fault), _DAMAGED)
+
+
+def _primary_code(fault: sqlite3.Error) -> int:
+    # extended result codes carry the primary code in their low byte
+    return int(getattr(fault, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF
 
 
 @contextmanager

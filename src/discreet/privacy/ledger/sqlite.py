@@ -6,17 +6,20 @@ References: SQLite, "Write-Ahead Logging" and "How To Corrupt An SQLite Database
 """
 
 import os
+import random
 import sqlite3
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 from discreet.errors import LedgerError, SettingsError
 from discreet.privacy.ledger.chain import FORMAT, Entry, Head, Row
-from discreet.privacy.ledger.faults import typed_faults
+from discreet.privacy.ledger.faults import is_locked, typed_faults
 from discreet.privacy.ledger.witness import Witness
 
 APPLICATION_ID = 0x44504C31
@@ -36,6 +39,7 @@ _NO_DELETE = """CREATE TRIGGER entry_is_never_deleted BEFORE DELETE ON entry
 BEGIN SELECT RAISE(ABORT, 'a ledger entry is never deleted'); END"""
 _SCHEMA = (_TABLE, _NO_UPDATE, _NO_DELETE)
 
+_PAUSE_SECONDS = (0.001, 0.01)
 _SIDE_FILES = ("-wal", "-shm", "-journal", "-head")
 
 
@@ -139,8 +143,10 @@ class SqliteStore:
     def _session(self, begin: str) -> Iterator[SqliteSession]:
         place = self._place()
         with self._connected() as connection:
-            _require_ledger(connection)
-            connection.execute(begin)
+            self._patiently(lambda: _require_ledger(connection))
+            self._patiently(lambda: connection.execute(begin))
+            # from here on only the recovery after a crash can be in the way, and briefly
+            connection.execute(f"PRAGMA busy_timeout={round(1000 * self._lock_timeout)}")
             if self._place() != place:
                 raise LedgerError("the ledger file was replaced while it was being opened.")
             yield SqliteSession(connection, self._witness, place)
@@ -149,12 +155,29 @@ class SqliteStore:
     def _connected(self) -> Iterator[sqlite3.Connection]:
         uri = f"file:{quote(str(self._path))}?mode=rw"
         connection = sqlite3.connect(
-            uri, uri=True, timeout=self._lock_timeout, isolation_level=None, check_same_thread=False
+            uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False
         )
         with closing(connection):
             for pragma in ("synchronous=FULL", "fullfsync=ON", "trusted_schema=OFF"):
-                connection.execute(f"PRAGMA {pragma}")
+                self._patiently(partial(connection.execute, f"PRAGMA {pragma}"))
             yield connection
+
+    def _patiently(self, action: Callable[[], object]) -> None:
+        """Try until the file is free.
+
+        SQLite's own waiting grows to 100 ms between tries, so that among many processes those
+        who came last overtake those who wait; an even rhythm starves nobody.
+        """
+        deadline = time.monotonic() + self._lock_timeout
+        while True:
+            try:
+                action()
+            except sqlite3.OperationalError as fault:
+                if not is_locked(fault) or time.monotonic() > deadline:
+                    raise
+                time.sleep(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - a rhythm, no secret
+            else:
+                return
 
     def _fill(self, entry: Entry) -> None:
         with self._connected() as connection:
