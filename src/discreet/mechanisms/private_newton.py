@@ -64,12 +64,14 @@ Array = NDArray[np.float64]
 
 DEFAULT_DELTA = 1e-6
 GRID_EXPONENT = -24
-COHORT = 800
+COHORT = 256
 RANGE_EFFECT = 4.0
 """Prior standard deviation of a covariate's effect over its whole public range, on the link's
 scale: e^4 = 55 times the odds is one standard deviation."""
 LEVEL_DEVIATION, SHAPE_DEVIATION = 3.0, 2.0
 """Prior standard deviations of the baseline: its level and its other directions."""
+FOUR_STEPS = 1900.0
+"""The signal n sqrt(2 rho), or n epsilon / d when pure, from which four steps are better than three."""
 FARTHEST = 1e6
 """The released point is cut to this box: a public bound that no estimate reaches."""
 
@@ -143,7 +145,7 @@ class Layout:
         p = constants.covariates
         trial = split(total, 3, pure=pure, covariates=p > 0)
         moments = p > 1 and _moment_error(trial, constants.persons, p) < LARGEST_MOMENT_ERROR
-        signal = constants.persons * (total if pure else math.sqrt(2.0 * total))
+        signal = constants.persons * (total / constants.dimension if pure else math.sqrt(2 * total))
         budget = split(
             total, _number_of_steps(signal), pure=pure, moments=moments, covariates=p > 0
         )
@@ -208,8 +210,9 @@ def _moment_error(budget: Budget, persons: int, covariates: int) -> float:
 
 
 def _number_of_steps(signal: float) -> int:
-    """Three, and one more for every factor of 6 in n sqrt(2 rho) above 3,000, at most 14."""
-    return int(min(14, max(3, 4 + math.floor(math.log(max(signal, 1.0) / 3000.0) / math.log(6.0)))))
+    """Four, and one more or less for every factor of 3 in the signal; from 3 to 14."""
+    factors = math.floor(math.log(max(signal, 1.0) / FOUR_STEPS) / math.log(3.0))
+    return int(min(14, max(3, 4 + factors)))
 
 
 def _power_of_two(value: float, low: int, high: int) -> int:

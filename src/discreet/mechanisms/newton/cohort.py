@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
+from scipy.stats import qmc
 
 from discreet.design import Design
 from discreet.link import Link
@@ -164,14 +165,17 @@ def correlation(noisy: Array, persons: int, deviation: float, size: int) -> Arra
 
 
 def draw_cohort(shares: Sequence[Shares], moments: Array, size: int) -> Array:
-    """Covariates with the released marginals and (by a Gaussian copula) correlations."""
-    generator = np.random.default_rng(PUBLIC_SEED)
+    """Covariates with the released marginals and (by a Gaussian copula) correlations.
+
+    `size` is a power of two: a Sobol sequence stands for the people.
+    """
     width = len(moments)
+    points = qmc.Sobol(width + len(shares), rng=PUBLIC_SEED).random(size)
     spreads = np.sqrt(np.diag(moments))
     values, vectors = np.linalg.eigh(moments / np.outer(spreads, spreads))
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    latent = generator.normal(size=(size, width)) @ root / np.linalg.norm(root, axis=1)
-    independent = generator.random((size, len(shares)))
+    latent = ndtri(points[:, :width]) @ root / np.linalg.norm(root, axis=1)
+    independent = points[:, width:]
     cohort = np.empty((size, width))
     for index, item in enumerate(shares):
         columns = list(item.marginal.columns)

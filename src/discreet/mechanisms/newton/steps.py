@@ -77,21 +77,22 @@ def within_trust(estimate: Array, last: Step, events: float) -> Array:
 
 
 def covariance(steps: list[Step], estimate: Array, prior: Prior, events: float) -> Array:
-    """Sampling and privacy noise of the combined estimate.
+    """Sampling, privacy noise, curvature and prior of the combined estimate.
 
-    The estimate is sum_t G_t target_t + prior, G_t = K^-1 c_t P_t, K the total precision. Sampling
-    moves all targets together by W J^-1 (score), whose variance is Meat; the noises are
-    independent: the variances are G_t (W J^-1 Meat J^-1 W') G_t', coherent over t, plus
-    G_t (sigma^2 W J^-2 W') G_t'.
+    The estimate is sum_t G_t target_t + K^-1 P f_0, G_t = K^-1 c_t P_t, K the total precision.
+    Sampling moves all targets together by W J^-1 (score), whose variance is Meat; the noises are
+    independent. So the variance is the square of sum_t G_t W J^-1 Meat^(1/2), plus the sum of
+    (sigma_t^2 / c_t) G_t W J^-2 W' G_t', where sigma^2 / c = sigma^2 + curvature^2, plus
+    K^-1 P K^-1: what the prior's pull is expected to be, squared.
     """
-    parts = [step.weight(estimate, events) * step.precision for step in steps]
+    weights = [step.weight(estimate, events) for step in steps]
+    parts = [weight * step.precision for weight, step in zip(weights, steps, strict=True)]
     total = np.linalg.inv(prior.precision + sum(parts))
-    sampling = np.zeros_like(total)
-    noise = np.zeros_like(total)
-    for step, part in zip(steps, parts, strict=True):
+    sampling, noise = np.zeros_like(total), total @ prior.precision @ total
+    for step, part, weight in zip(steps, parts, weights, strict=True):
         lift = total @ part @ step.whitening @ np.linalg.inv(step.jacobian)
         sampling = sampling + lift @ _root(step.meat)
-        noise = noise + step.deviation**2 * lift @ lift.T
+        noise = noise + step.deviation**2 / weight * lift @ lift.T
     return sampling @ sampling.T + noise
 
 
