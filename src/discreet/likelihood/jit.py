@@ -1,8 +1,8 @@
 """Compiled functions with a cache that cannot be stale.
 
 numba's file cache looks at the time stamp of the file that holds a function, not at the modules
-which that file imports. Here the cache folder is named by a digest of every source file of this
-folder and of the versions of Python, numpy and numba: another source, another folder.
+which that file imports. Here the cache folder is named by a digest of every source file with
+compiled code and of the versions of Python, numpy and numba: another source, another folder.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -20,16 +20,21 @@ from numba.core import config
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
+_compile = partial(numba.njit, cache=True, nogil=True, error_model="numpy")
+
 
 def compiled(function: Function) -> Function:
-    """Compile without the interpreter lock, without fast-math, and cache by content."""
+    """Compile without the interpreter lock, without fast-math, and cache by content.
+
+    Division follows numpy: Python's would test every divisor, and no such loop vectorises.
+    """
     before = _get_folder()
     folder = _cache_folder()
     _announce(folder)
     _set_folder(str(folder))
     try:
         # The folder is fixed at decoration, so that other packages keep their own setting.
-        return cast("Function", numba.njit(function, cache=True, nogil=True))
+        return cast("Function", _compile(function))
     finally:
         _set_folder(before)
 
@@ -58,7 +63,8 @@ def _announce(folder: Path) -> None:
 @lru_cache(maxsize=1)
 def _digest() -> str:
     digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+    here = Path(__file__).parent
+    for source in sorted([*here.glob("*.py"), *here.parent.glob("samplers/*.py")]):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     versions = (platform.python_version(), np.__version__, numba.__version__)
     digest.update(repr(versions).encode())

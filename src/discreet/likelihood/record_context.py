@@ -1,0 +1,69 @@
+"""What the compiled sums over records work on, as named tuples of arrays."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bits = NDArray[np.uint64]
+
+# columns of `rows`: first flat panel, survived intervals, interval of the event or 0
+PANEL, LENGTH, EVENT = 0, 1, 2
+
+
+class People(NamedTuple):
+    """The records: covariates, 2 exit + event, entry (empty if all are 0), rows of persons."""
+
+    link: int
+    bound: float
+    records: Array
+    codes: Integers
+    entries: Integers
+    offsets: Integers
+    design: Array
+    table: Array
+
+
+class Rule(NamedTuple):
+    """The public rule for sums over time (`RecordRule`)."""
+
+    panel_starts: Integers
+    basis: Array
+    full: Array
+    partial: Array
+    counts: Integers
+    checks: Array
+    reach: float
+    depth: float
+
+
+class Scratch(NamedTuple):
+    """Space for one batch: by row, by node, and by (flat panel, node); flat views of the last."""
+
+    batch: Array
+    codes: Integers
+    entries: Integers
+    rows: Integers
+    positions: Array
+    sums: Array
+    effects: Array
+    factors: Array
+    collected: Array
+    odds: Array
+    losses: Array
+    slopes: Array
+    flat_odds: Array
+    flat_bits: Bits
+    flat_losses: Array
+    flat_loss_bits: Bits
+    flat_slopes: Array
+
+
+class Context(NamedTuple):
+    """What `sanitized_sums` works on."""
+
+    people: People
+    rule: Rule
+    scratch: Scratch

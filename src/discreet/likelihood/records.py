@@ -1,0 +1,132 @@
+"""Sanitized losses person by person, for samplers: minibatches and totals.
+
+    total(f) = sum_i C_v(l_i(f)),   C_v(l) = v tanh(l/v),   0 <= C_v < v.
+
+The cost of a record does not grow with the number of intervals (`record_rule`).
+Reference: Nguyen and Hui, section 5.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design import Design
+from discreet.episodes import Episodes
+from discreet.likelihood.record_context import Context, People, Rule, Scratch
+from discreet.likelihood.record_functions import CELLS, TABLE_REACH
+from discreet.likelihood.record_kernel import sanitized_total
+from discreet.likelihood.record_rule import NODES, make_rule
+from discreet.link import Link, Probit
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+BLOCK = 200
+"""Persons evaluated together: their scratch space stays in the second-level cache."""
+
+_LINK_CODES = {"logit": 0, "cloglog": 1, "probit": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class SanitizedRecords:
+    """The persons of a block with the public rule for their sums over time."""
+
+    episodes: Episodes
+    design: Design
+    link: Link
+    bound: float
+
+    @property
+    def persons(self) -> int:
+        """n, those who are never at risk included."""
+        return self.episodes.persons
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return self.design.dimension
+
+    def context(self, batch: int = BLOCK) -> Context:
+        """What compiled code needs to sum over `batch` persons; one for each thread."""
+        return Context(self._people, self._rule, self._scratch(batch * self._rows_a_person))
+
+    def total(self, f: Array) -> tuple[float, Array]:
+        """Value and gradient of the sanitized loss over all persons."""
+        gradient = np.zeros(self.dimension)
+        picks = np.zeros(BLOCK, dtype=np.int64)
+        value = sanitized_total(self._context, f, (self.persons, picks), gradient)
+        return value, gradient
+
+    @cached_property
+    def _context(self) -> Context:
+        return self.context()
+
+    @cached_property
+    def _people(self) -> People:
+        table = _probit_table() if isinstance(self.link, Probit) else np.zeros((1, 3))
+        return People(
+            link=_LINK_CODES[self.link.name],
+            bound=float(self.bound),
+            records=self.episodes.covariates,
+            codes=self.episodes.exit.astype(np.int64) * 2 + self.episodes.event,
+            entries=self._entries,
+            offsets=self._offsets,
+            design=self.design.basis,
+            table=table,
+        )
+
+    @cached_property
+    def _rule(self) -> Rule:
+        return Rule(**vars(make_rule(self.design, self.link)))
+
+    def _scratch(self, rows: int) -> Scratch:
+        panels = int(np.max(np.diff(self._rule.panel_starts)))
+        nodes = (panels, NODES)
+        odds, losses, slopes = (np.zeros((rows * panels, NODES)) for _ in range(3))
+        return Scratch(
+            batch=np.zeros((rows, self.episodes.dimension)),
+            codes=np.zeros(rows, dtype=np.int64),
+            entries=np.zeros(rows, dtype=np.int64),
+            rows=np.zeros((rows + 1, 3), dtype=np.int64),
+            positions=np.zeros(rows),
+            sums=np.zeros((rows, 4)),
+            effects=np.zeros(nodes),
+            factors=np.zeros(nodes),
+            collected=np.zeros(nodes),
+            odds=odds,
+            losses=losses,
+            slopes=slopes,
+            flat_odds=odds.ravel(),
+            flat_bits=odds.ravel().view(np.uint64),
+            flat_losses=losses.ravel(),
+            flat_loss_bits=losses.ravel().view(np.uint64),
+            flat_slopes=slopes.ravel(),
+        )
+
+    @cached_property
+    def _rows_a_person(self) -> int:
+        return int(np.max(np.diff(self._offsets), initial=1))
+
+    @cached_property
+    def _offsets(self) -> Integers:
+        offsets = self.episodes.offsets
+        return np.empty(0, dtype=np.int64) if offsets is None else offsets.astype(np.int64)
+
+    @cached_property
+    def _entries(self) -> Integers:
+        entries = self.episodes.entry.astype(np.int64)
+        return entries if np.any(entries) else np.empty(0, dtype=np.int64)
+
+
+def _probit_table() -> Array:
+    """(phi, phi', phi'') on a grid of eta."""
+    eta = np.arange(-TABLE_REACH * CELLS, TABLE_REACH * CELLS + 2) / CELLS
+    link = Probit()
+    columns = (
+        link.survival_loss(eta),
+        link.survival_loss_derivative(eta),
+        link.survival_loss_curvature(eta),
+    )
+    return np.ascontiguousarray(np.column_stack(columns))
