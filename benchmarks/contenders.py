@@ -19,10 +19,10 @@ from discreet import NaturalSpline, SurvivalRegression
 from discreet.design import Design
 from discreet.engine.local import LocalEngine
 from discreet.episodes import Episodes
+from discreet.estimation import estimate
 from discreet.frame import to_episodes
 from discreet.likelihood.objective import TotalLoss
 from discreet.link import Logit
-from discreet.optim import minimise
 
 Fit = Callable[[], Array]
 BASELINE = NaturalSpline(3)
@@ -48,11 +48,11 @@ def core_fit(cohort: Cohort, intervals: int) -> Fit:
 
 
 def newton(episodes: Episodes, design: Design) -> Array:
-    """Newton from zero to the certified gradient norm, and the standard errors' information."""
+    """The estimator's own Newton, and the information from which standard errors come."""
     loss = TotalLoss(LocalEngine(episodes), design, Logit())
-    solution = minimise(loss, np.zeros(design.dimension), tolerance=GRADIENT_NORM)
-    loss.information(solution.point)
-    return (design.to_user @ solution.point)[BASELINE.dimension :]
+    found = estimate(loss, tolerance=GRADIENT_NORM)
+    loss.information(found.point)
+    return (design.to_user @ found.point)[BASELINE.dimension :]
 
 
 def glum_fit(cohort: Cohort, intervals: int) -> Fit:

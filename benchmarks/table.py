@@ -10,8 +10,8 @@ HEAD = """\
 
 Written by `make bench` from `benchmarks/results/core.csv`; do not edit. All contenders ran in one
 run, taking turns; times are medians, ratios are medians of the ratios within a round. The cohorts
-are simulated, about 30% have the event. One fit is Newton to a gradient norm of 1e-10 on the logit
-model with a natural spline of three knots, with standard errors.
+are simulated, about 30% have the event. One fit is Newton to a gradient norm of 1e-10 (of the mean
+loss) on the logit model with a natural spline of three knots, with standard errors.
 
 *fit(frame)* starts from the user's table in memory and does everything: reading, clipping, encoding,
 fitting. *fit alone* starts from encoded people. Peers on the expansion must expand first, so that is
