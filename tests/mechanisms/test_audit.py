@@ -79,4 +79,4 @@ def test_the_audit_would_notice_half_the_noise():
 
 def test_an_audit_through_users_fits_never_shows_more_and_has_the_power_to():
     assert user_audit(OutputPerturbation(epsilon=EPSILON), 100) <= EPSILON
-    assert user_audit(OutputPerturbation(epsilon=20 * EPSILON), 100) > EPSILON
+    assert user_audit(OutputPerturbation(epsilon=200 * EPSILON), 100) > EPSILON
