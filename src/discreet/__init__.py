@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from discreet.mechanisms import ObjectivePerturbation as ObjectivePerturbation
     from discreet.mechanisms import OutputPerturbation as OutputPerturbation
     from discreet.mechanisms import PrivateNewton as PrivateNewton
+    from discreet.mechanisms import SanitizedExponential as SanitizedExponential
     from discreet.mechanisms import SelectedRidge as SelectedRidge
     from discreet.model import Release as Release
     from discreet.regression import RepairWarning as RepairWarning
     from discreet.regression import SurvivalRegression as SurvivalRegression
+    from discreet.samplers import PSGLD as PSGLD
     from discreet.schema import Categorical as Categorical
     from discreet.schema import Numeric as Numeric
     from discreet.schema import Schema as Schema
@@ -38,10 +40,12 @@ _HOMES = {
     "Numeric": "schema",
     "ObjectivePerturbation": "mechanisms",
     "OutputPerturbation": "mechanisms",
+    "PSGLD": "samplers",
     "PiecewiseConstant": "baseline",
     "PrivateNewton": "mechanisms",
     "Release": "model",
     "RepairWarning": "regression",
+    "SanitizedExponential": "mechanisms",
     "Schema": "schema",
     "SelectedRidge": "mechanisms",
     "SeparationWarning": "estimation",

@@ -14,6 +14,7 @@ from discreet.mechanisms.contract import (
 from discreet.mechanisms.objective_perturbation import ObjectivePerturbation
 from discreet.mechanisms.output_perturbation import OutputPerturbation
 from discreet.mechanisms.private_newton import PrivateNewton
+from discreet.mechanisms.sanitized_exponential import SanitizedExponential
 from discreet.mechanisms.selected import SelectedRidge
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "OutputPerturbation",
     "Plan",
     "PrivateNewton",
+    "SanitizedExponential",
     "SelectedRidge",
     "get_mechanism",
     "mechanism_from_settings",

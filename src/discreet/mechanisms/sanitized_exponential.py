@@ -1,0 +1,150 @@
+"""The paper's sampling mechanism: one draw from a posterior whose losses are bounded by tanh.
+
+    density(f) proportional to prior(f) exp(-a sum_i C_v(loss_i(f))),   C_v(l) = v tanh(l/v),
+    a = epsilon/(2v) under replace-one, epsilon/v under add-remove.
+
+An exact draw is epsilon-DP and epsilon^2/8-zCDP; a pSGLD chain stands in for it, so the status is
+`ideal-draw-only`. Proof: `docs/proofs/sanitized-exponential.md`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.engine.local import LocalEngine
+from discreet.errors import SettingsError
+from discreet.likelihood.records import SanitizedRecords
+from discreet.mechanisms.contract import (
+    NOT_GIVEN,
+    Constants,
+    Draw,
+    Plan,
+    register,
+    require_choice,
+    require_positive,
+    settings_of,
+)
+from discreet.mechanisms.record_run import run_records
+from discreet.privacy.grid import Grid
+from discreet.privacy.guarantee import Guarantee, Relation
+from discreet.samplers.generator import KEY_BITS
+from discreet.samplers.psgld import PSGLD, StochasticDensity
+
+if TYPE_CHECKING:
+    from discreet.design import Coordinates
+    from discreet.privacy.noise import NoiseSource
+
+Array = NDArray[np.float64]
+Prior = Literal["normal", "uniform"]
+
+GRID_EXPONENT = -30
+LARGEST = 2.0**40
+"""A chain that left this ball has lost its way; its release is the public 0."""
+
+
+@register
+@dataclass(frozen=True)
+class SanitizedExponential:
+    """epsilon-DP for an exact draw; a Markov chain approximates one.
+
+    v: bound of a person's loss, None is 2 log n. prior: None or "normal" is the normal prior of
+    precision a sigma, "uniform" is uniform on the ball |f| <= radius in internal coordinates.
+    sigma: None is the paper's 10^-2/a. sampler: the chain; `PSGLD(variant="printed")` samples at
+    twice the epsilon and is charged that.
+    """
+
+    epsilon: float = NOT_GIVEN
+    v: float | None = None
+    prior: Prior | None = None
+    sigma: float | None = None
+    radius: float = 64.0
+    relation: Relation = "replace-one"
+    sampler: PSGLD = field(default_factory=PSGLD)
+    name: ClassVar[str] = "sampler"
+    proof: ClassVar[str] = "sanitized-exponential"
+
+    def __post_init__(self) -> None:
+        """Check the settings; a sampler read from JSON comes as a mapping."""
+        require_positive("epsilon", self.epsilon)
+        require_positive("v", 1.0 if self.v is None else self.v)
+        require_positive("sigma", 1.0 if self.sigma is None else self.sigma)
+        require_positive("radius", self.radius)
+        require_choice("prior", self.prior or "normal", get_args(Prior))
+        require_choice("relation", self.relation, get_args(Relation))
+        if self.relation == "add-remove" and self.v is None:
+            raise SettingsError("under add-remove v must be given: its default reveals n")
+        if isinstance(self.sampler, Mapping):
+            object.__setattr__(self, "sampler", PSGLD(**self.sampler))
+        if not isinstance(self.sampler, PSGLD):
+            raise SettingsError("sampler must be a PSGLD")
+
+    @property
+    def coordinates(self) -> "Coordinates":
+        """The printed chain runs in the paper's basis."""
+        return "paper" if self.sampler.variant == "printed" else "orthonormal"
+
+    def plan(self, constants: Constants) -> Plan:
+        """The bound, the scale of the energy and what is charged: public facts only."""
+        bound = 2.0 * math.log(max(constants.persons, 2)) if self.v is None else float(self.v)
+        scale = self.epsilon / (2.0 * bound if self.relation == "replace-one" else bound)
+        precision = 1e-2 if self.sigma is None else scale * self.sigma
+        charged = self.epsilon * (2.0 if self.sampler.variant == "printed" else 1.0)
+        _ = constants.design.covariates  # a schema without bounds is refused here
+        return Plan(
+            mechanism=self.name,
+            settings=settings_of(self),
+            guarantee=Guarantee(charged, relation=self.relation, status="ideal-draw-only"),
+            persons=constants.persons,
+            dimension=constants.dimension,
+            noise_scale=1.0 / math.sqrt(scale),
+            grid_exponent=GRID_EXPONENT,
+            details={
+                "bound": bound,
+                "energy_scale": scale,
+                "prior_precision": 0.0 if self.prior == "uniform" else precision,
+                "rho_of_an_exact_draw": charged**2 / 8.0,
+            },
+        )
+
+    def draw(self, plan: Plan, loss: Any, noise: "NoiseSource") -> Draw:
+        """The last state of a chain, on the grid."""
+        records = sanitized_records(loss, plan.number("bound"))
+        chain = self.sampler.start(self.density(plan, records), fresh_key(noise))
+        for _ in chain.epochs(self.sampler.epochs, kept=1):
+            pass
+        integers = Grid(GRID_EXPONENT).to_integers(_usable(chain.point))
+        return Draw.from_integers(integers, GRID_EXPONENT, private=noise.private)
+
+    def density(self, plan: Plan, records: SanitizedRecords) -> StochasticDensity:
+        """What the chain samples; every call makes scratch space of its own, for one thread."""
+        return StochasticDensity(
+            run=run_records,
+            context=records.context(self.sampler.batch),
+            terms=records.persons,
+            dimension=plan.dimension,
+            scale=plan.number("energy_scale"),
+            precision=plan.number("prior_precision"),
+            radius=self.radius if self.prior == "uniform" else math.inf,
+        )
+
+
+def sanitized_records(loss: Any, bound: float) -> SanitizedRecords:
+    """The persons behind the total loss that fits use."""
+    engine = getattr(loss, "engine", None)
+    if not isinstance(engine, LocalEngine):
+        raise SettingsError("the sampler needs all persons in the memory of one process")
+    return SanitizedRecords(engine.episodes, loss.design, loss.link, bound)
+
+
+def fresh_key(noise: "NoiseSource") -> int:
+    """256 bits for a chain's generator; the one key that it cannot have becomes another."""
+    return max(noise.uniform_bits(KEY_BITS), 1)
+
+
+def _usable(point: Array) -> Array:
+    lost = not np.all(np.isfinite(point)) or float(np.linalg.norm(point)) > LARGEST
+    return np.zeros_like(point) if lost else point

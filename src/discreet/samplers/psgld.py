@@ -1,0 +1,267 @@
+"""Preconditioned stochastic gradient Langevin dynamics (pSGLD), as printed and corrected.
+
+The target is exp(-E), E(f) = pi/2 |f|^2 + a sum_i u_i(f), pi the prior precision. With the mean
+over a batch of k of the n terms,
+
+    g = pi f / n + a mean_batch grad u_i,        n g estimates grad E without bias,
+    V <- mu V + (1 - mu) g^2,   G = 1 / (lambda + sqrt V),   h_t = step t^-tau.
+
+printed (Nguyen and Hui, Algorithm 4; V includes the current g, step = 1):
+
+    f <- f - h_t G n g + N(0, h_t G)             leaves exp(-2 E) invariant, not exp(-E)
+
+corrected (Li, Chen, Carlson and Carin 2016):
+
+    f <- f - h_t/2 G n g + N(0, h_t G)           V from earlier gradients, frozen after the burn-in
+
+so that G is constant and the term sum_j dG_ij/df_j, which a moving G needs, is zero. The corrected
+default is step = 1/n: G n g alone is of size n whatever the target, and with step = 1 the chain
+jumps over it. Indices are drawn with replacement. `docs/proofs/sanitized-exponential.md`, section 4.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import SettingsError
+from discreet.samplers.generator import fill_indices, fill_normals, make_state
+
+Array = NDArray[np.float64]
+Variant = Literal["corrected", "printed"]
+Gradient = Callable[[Any, Array, NDArray[np.int64], Array], float]
+Run = Callable[[Any, "Setting", "State", "Span"], None]
+
+
+@dataclass(frozen=True)
+class StochasticDensity:
+    """exp(-E), E(f) = precision/2 |f|^2 + scale sum_i u_i(f), known through its terms.
+
+    ``run`` is the loop over steps with the gradients of the terms compiled in (`make_run`).
+    Where ``radius`` is finite the density is zero outside the ball of that radius.
+    """
+
+    run: Run
+    context: Any
+    terms: int
+    dimension: int
+    scale: float
+    precision: float
+    radius: float = math.inf
+
+
+@dataclass(frozen=True)
+class PSGLD:
+    """Public settings of a chain; the defaults are the paper's, but for the variant.
+
+    epochs: an epoch is n steps. batch: k. tau, damping (lambda), memory (mu): as above. step: the
+    factor of t^-tau; None is 1 as printed and 1/n corrected. burn_in: steps before G is frozen.
+    """
+
+    epochs: int = 250
+    batch: int = 200
+    tau: float = 0.51
+    damping: float = 1e-5
+    memory: float = 0.99
+    step: float | None = None
+    burn_in: int = 10_000
+    variant: Variant = "corrected"
+
+    def __post_init__(self) -> None:
+        """Refuse settings that are no chain."""
+        if self.variant not in {"corrected", "printed"}:
+            raise SettingsError("variant of the sampler must be corrected or printed")
+        _require_counts(epochs=self.epochs, batch=self.batch, burn_in=self.burn_in)
+        _require_positive(damping=self.damping, step=1.0 if self.step is None else self.step)
+        if not (0.0 <= self.tau <= 1.0 and 0.0 <= self.memory < 1.0):
+            raise SettingsError("the sampler needs 0 <= tau <= 1 and 0 <= memory < 1")
+
+    def start(self, density: StochasticDensity, key: int) -> "Chain":
+        """A chain at f = 0, V = 0 whose generator has the given key of 256 bits."""
+        return Chain(self, density, key)
+
+    def step_factor(self, terms: int) -> float:
+        """h_1."""
+        if self.step is not None:
+            return self.step
+        return 1.0 if self.variant == "printed" else 1.0 / terms
+
+
+class Setting(NamedTuple):
+    """Numbers for compiled code."""
+
+    terms: int
+    scale: float
+    precision: float
+    radius: float
+    step: float
+    tau: float
+    damping: float
+    memory: float
+    drift: float
+    burn_in: int
+    corrected: bool
+
+
+class State(NamedTuple):
+    """What a step reads and writes: generator, batch, point, V and its average, scratch space."""
+
+    random: NDArray[np.uint64]
+    picks: NDArray[np.int64]
+    point: Array
+    squares: Array
+    mean: Array
+    normals: Array
+    kept: Array
+
+
+class Span(NamedTuple):
+    """Steps taken so far, steps to take, and which of the states to keep."""
+
+    taken: int
+    steps: int
+    thin: int
+
+
+class Chain:
+    """A running chain: its state is what the next step needs."""
+
+    def __init__(self, settings: PSGLD, density: StochasticDensity, key: int) -> None:
+        self.steps = 0
+        self.point = np.zeros(density.dimension)
+        self._density = density
+        self._setting = _setting(settings, density)
+        self._state = State(
+            random=make_state(key),
+            picks=np.zeros(settings.batch, dtype=np.int64),
+            point=self.point,
+            squares=np.zeros((2, density.dimension)),
+            mean=np.zeros(density.dimension),
+            normals=np.zeros(density.dimension),
+            kept=np.empty((0, density.dimension)),
+        )
+
+    def advance(self, steps: int, thin: int) -> Array:
+        """Take ``steps`` steps; every ``thin``-th state."""
+        kept = np.empty((steps // thin, len(self.point)))
+        span = Span(self.steps, steps, thin)
+        self._density.run(
+            self._density.context, self._setting, self._state._replace(kept=kept), span
+        )
+        self.steps += steps
+        return kept
+
+    def epochs(self, count: int, kept: int = 100) -> Iterator[Array]:
+        """``count`` epochs of n steps, each giving about ``kept`` states."""
+        length = self._density.terms
+        for _ in range(count):
+            yield self.advance(length, max(1, length // kept))
+
+
+def _setting(settings: PSGLD, density: StochasticDensity) -> Setting:
+    corrected = settings.variant == "corrected"
+    return Setting(
+        terms=density.terms,
+        scale=density.scale,
+        precision=density.precision,
+        radius=density.radius,
+        step=settings.step_factor(density.terms),
+        tau=settings.tau,
+        damping=settings.damping,
+        memory=settings.memory,
+        drift=0.5 if corrected else 1.0,
+        burn_in=settings.burn_in,
+        corrected=corrected,
+    )
+
+
+def make_run(gradient: Gradient) -> Run:
+    """The loop over steps for terms whose compiled ``gradient(context, f, picks, out)`` is given.
+
+    It writes sum_{i in picks} grad u_i(f) to ``out``. A closure cannot be cached on disk; what
+    should be is written out with `begin_step` and `end_step` in a module of its own.
+    """
+
+    @numba.njit(nogil=True)
+    def run(context: Any, setting: Setting, state: State, span: Span) -> None:
+        for step in range(span.steps):
+            begin_step(setting, state)
+            gradient(context, state.point, state.picks, state.mean)
+            end_step(setting, state, span, step)
+
+    return cast("Run", run)
+
+
+@numba.njit(nogil=True, error_model="numpy")
+def begin_step(setting: Setting, state: State) -> None:
+    """Pick the batch and draw the noise."""
+    fill_indices(state.random, setting.terms, state.picks)
+    fill_normals(state.random, state.normals)
+
+
+@numba.njit(nogil=True, error_model="numpy")
+def end_step(setting: Setting, state: State, span: Span, step: int) -> None:
+    """From the sum of the batch's gradients in ``mean`` to the next point."""
+    point, mean = state.point, state.mean
+    for index in range(len(point)):
+        mean[index] *= setting.scale / len(state.picks)
+        mean[index] += setting.precision * point[index] / setting.terms
+    _move(setting, span.taken + step + 1, point, state.squares, mean, state.normals)
+    if (step + 1) % span.thin == 0 and (step + 1) // span.thin <= len(state.kept):
+        state.kept[(step + 1) // span.thin - 1] = point
+
+
+@numba.njit(nogil=True, error_model="numpy")
+def _move(
+    setting: Setting, time: int, point: Array, squares: Array, mean: Array, normals: Array
+) -> None:
+    """One Langevin step; a step out of the ball is not taken."""
+    length = setting.step * time ** (-setting.tau)
+    # the corrected G knows earlier gradients only, but for the first step, which has none
+    before = not setting.corrected or time == 1
+    distance = 0.0
+    for index in range(len(point)):
+        if before:
+            _adapt(setting, time, squares, index, mean[index])
+        scale = 1.0 / (setting.damping + math.sqrt(squares[0, index]))
+        if not before:
+            _adapt(setting, time, squares, index, mean[index])
+        change = -setting.drift * length * scale * setting.terms * mean[index]
+        change += math.sqrt(length * scale) * normals[index]
+        mean[index] = point[index] + change
+        distance += mean[index] * mean[index]
+    if distance <= setting.radius * setting.radius:
+        for index in range(len(point)):
+            point[index] = mean[index]
+
+
+@numba.njit(nogil=True, error_model="numpy")
+def _adapt(setting: Setting, time: int, squares: Array, index: int, mean: float) -> None:
+    """V <- mu V + (1 - mu) g^2; corrected: until the burn-in ends, then its second half's mean."""
+    square = mean * mean
+    if setting.corrected and time > setting.burn_in:
+        return
+    if setting.corrected and time == 1:
+        squares[0, index] = square
+    squares[0, index] = setting.memory * squares[0, index] + (1.0 - setting.memory) * square
+    half = setting.burn_in // 2
+    if setting.corrected and time > half:
+        squares[1, index] += square / (setting.burn_in - half)
+    if setting.corrected and time == setting.burn_in:
+        squares[0, index] = squares[1, index]
+
+
+def _require_counts(**settings: int) -> None:
+    for name, value in settings.items():
+        if type(value) is not int or value < 1:
+            raise SettingsError(f"{name} of the sampler must be a whole number of at least 1")
+
+
+def _require_positive(**settings: float) -> None:
+    for name, value in settings.items():
+        if not (math.isfinite(value) and value > 0):
+            raise SettingsError(f"{name} of the sampler must be a finite number greater than 0")
