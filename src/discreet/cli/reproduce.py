@@ -1,0 +1,35 @@
+"""`discreet reproduce`: the paper's tables and figures."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def reproduce(
+    what: Annotated[
+        str, typer.Argument(help="all, table-1 ... table-3, figure-1 ... figure-5, remarks, page.")
+    ] = "all",
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="A small run of everything.")] = False,
+    epochs: Annotated[int, typer.Option(help="Epochs of a chain; the paper's are 250.")] = 250,
+    draws: Annotated[int, typer.Option(help="Draws of the perturbations in Figure 5.")] = 20,
+    out: Annotated[
+        Path, typer.Option(help="Folder that holds experiments/results and docs.")
+    ] = Path(),
+) -> None:
+    """Regenerate the paper from the data in the folder DISCREET_DATA. Nothing here is private."""
+    from discreet.experiments.config import Options  # noqa: PLC0415 - numpy, scipy, numba
+    from discreet.experiments.run import reproduce as run  # noqa: PLC0415
+
+    options = Options(
+        results=out / "experiments" / "results",
+        docs=out / "docs",
+        epochs=epochs,
+        perturbation_draws=draws,
+    )
+    if quick:
+        folder = out / "experiments" / "quick"
+        options = replace(options.quick(), results=folder, docs=folder)
+    run(what, options, lambda line: typer.echo(line, err=True))

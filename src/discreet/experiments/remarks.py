@@ -1,0 +1,131 @@
+"""The paper's remarks, each a small table: links, prior, sanitizer, one chain against many."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from discreet.experiments import sets
+from discreet.experiments.chains import run_chain
+from discreet.experiments.config import Options
+from discreet.experiments.results import Results
+from discreet.experiments.sets import PaperSet
+from discreet.mechanisms import SanitizedExponential
+from discreet.mechanisms.sanitized_exponential import fresh_key, sanitized_records
+from discreet.optim import minimise
+from discreet.privacy.testing import SeededNoise
+from discreet.samplers import PSGLD
+
+SET = "FL"
+EPSILON = 1.6
+GRIDS = (25, 50, 100, 200, 800)
+
+
+def links(options: Options) -> Results:
+    """|beta_link - beta_logit| / |beta_logit| on finer and finer grids."""
+    results = Results(
+        options.results / "remark-links.csv",
+        ("set", "intervals", "link", "difference_percent"),
+        ("set", "intervals", "link"),
+    )
+    for name in options.sets:
+        if name == "hdfail" or not sets.is_available(name):
+            continue
+        data = sets.load(name)
+        for intervals in GRIDS:
+            if results.has(set=name, intervals=intervals, link="probit"):
+                continue
+            fits = {link: _slopes(data, link, intervals) for link in ("logit", "cloglog", "probit")}
+            # a probit coefficient is on the scale of a normal latent variable: shapes compare
+            fits["probit"] *= np.linalg.norm(fits["logit"]) / np.linalg.norm(fits["probit"])
+            for link in ("cloglog", "probit"):
+                gap = np.linalg.norm(fits[link] - fits["logit"]) / np.linalg.norm(fits["logit"])
+                results.append(
+                    {
+                        "set": name,
+                        "intervals": intervals,
+                        "link": link,
+                        "difference_percent": 100.0 * float(gap),
+                    }
+                )
+    return results
+
+
+def _slopes(data: PaperSet, link: str, intervals: int) -> np.ndarray:
+    loss = data.loss(link=link, intervals=intervals)
+    start = np.zeros(loss.dimension)
+    start[0] = -3.0
+    return minimise(loss, start, tolerance=1e-6).point[3:]
+
+
+def samplers(options: Options, tell: Callable[[str], None]) -> Results:
+    """Priors, boxing, and the released last draw of many chains, on one data set."""
+    results = Results(
+        options.results / "remark-sampler.csv",
+        ("set", "what", "epsilon", "mre", "err", "draws", "epochs"),
+        ("set", "what", "epsilon", "epochs"),
+    )
+    if SET not in options.sets or not sets.is_available(SET):
+        return results
+    data = sets.load(SET)
+    epochs = max(4, options.epochs // 10)
+    sampler = PSGLD(epochs=epochs)
+    runs: dict[str, Callable[[], np.ndarray]] = {
+        "normal prior, one chain": lambda: run_chain(data, EPSILON, sampler, options.seed)[0],
+        "uniform prior on |f| <= 64, one chain": lambda: _states(
+            data, SanitizedExponential(epsilon=EPSILON, prior="uniform", sampler=sampler), options
+        ),
+        "boxed to |f| <= 20 instead of sanitized, one chain": lambda: _states(
+            data, boxed(data, 20.0, sampler), options
+        ),
+        "normal prior, last draw of many chains": lambda: _last(data, options, epochs),
+    }
+    for what, run in runs.items():
+        if results.has(set=SET, what=what, epsilon=EPSILON, epochs=epochs):
+            continue
+        tell(f"{SET}, {what}, epsilon {EPSILON:g}, {epochs} epochs")
+        states = run()
+        results.append(
+            {
+                "set": SET,
+                "what": what,
+                "epsilon": EPSILON,
+                "mre": float(data.relative_error(states).mean()),
+                "err": float(data.standard_error(states).mean()),
+                "draws": len(states),
+                "epochs": epochs,
+            }
+        )
+    return results
+
+
+def boxed(data: PaperSet, radius: float, sampler: PSGLD) -> SanitizedExponential:
+    """Boxing: a uniform prior on a ball, and for v the largest loss that anybody has there.
+
+    tanh at such a v is the identity, so this is the exponential mechanism with a bounded domain:
+    sup loss <= sum_s softplus(radius r_s) + max_s softplus(radius r_s).
+    """
+    reach = radius * np.hypot(data.design().norms, 1.0)
+    largest = float(np.logaddexp(0.0, reach).sum() + np.logaddexp(0.0, reach).max())
+    return SanitizedExponential(
+        epsilon=EPSILON, v=largest, prior="uniform", radius=radius, sampler=sampler
+    )
+
+
+def _states(data: PaperSet, mechanism: SanitizedExponential, options: Options) -> np.ndarray:
+    plan = mechanism.plan(data.constants())
+    records = sanitized_records(data.loss(), plan.number("bound"))
+    sampler = mechanism.sampler
+    chain = sampler.start(mechanism.density(plan, records), fresh_key(SeededNoise(options.seed)))
+    epochs = list(chain.epochs(sampler.epochs, kept=100))
+    return np.concatenate(epochs[len(epochs) // 4 :])
+
+
+def _last(data: PaperSet, options: Options, epochs: int) -> np.ndarray:
+    sampler = replace(PSGLD(), epochs=epochs)
+    return np.array(
+        [
+            run_chain(data, EPSILON, sampler, options.seed + 1 + index)[0][-1]
+            for index in range(options.chains)
+        ]
+    )

@@ -1,0 +1,41 @@
+"""Results files: one row a cell, appended when the cell is done, so that a run can resume."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+Row = Mapping[str, object]
+
+
+class Results:
+    """A CSV file whose columns are fixed and whose ``keys`` name a cell."""
+
+    def __init__(self, path: Path, columns: Sequence[str], keys: Sequence[str]) -> None:
+        self.path, self.columns, self.keys = path, tuple(columns), tuple(keys)
+
+    def rows(self) -> list[dict[str, str]]:
+        """What is there; empty before the first run."""
+        if not self.path.is_file():
+            return []
+        with self.path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def has(self, **key: object) -> bool:
+        """Whether the cell was run already."""
+        wanted = tuple(_text(key[name]) for name in self.keys)
+        return any(tuple(row[name] for name in self.keys) == wanted for row in self.rows())
+
+    def append(self, *rows: Row) -> None:
+        """Write finished rows at once."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = not self.path.is_file()
+        with self.path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if fresh:
+                writer.writerow(self.columns)
+            for row in rows:
+                writer.writerow([_text(row[name]) for name in self.columns])
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
