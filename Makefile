@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint demo evidence bench lock clean
+.PHONY: help test lint demo evidence bench scale docs lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -34,11 +34,23 @@ lint: $(READY)  ## ruff, mypy, import-linter
 demo: $(READY)  ## simulate a registry, fit it, show and draw the model
 	$(BIN)/python examples/demo.py
 
-evidence: $(READY)  ## the long statistical tests, at full size
+evidence: $(READY)  ## the statistical evidence at full size, hours; it resumes, FRESH=1 begins anew
+	$(BIN)/python evidence/noise.py $(if $(FRESH),--fresh)
+	$(BIN)/python evidence/perturbation.py $(if $(FRESH),--fresh)
+	$(BIN)/python evidence/ledger.py $(if $(FRESH),--fresh)
 	DISCREET_HYPOTHESIS=evidence $(BIN)/python -m pytest -n $(WORKERS) --timeout 3600
 
-bench: $(READY)  ## benchmarks against peers; FRESH=1 measures everything anew
+bench: $(READY)  ## the core against its peers; it resumes, FRESH=1 measures everything anew
 	$(BIN)/python benchmarks/core.py $(if $(FRESH),--fresh)
+
+scale: $(READY)  ## one fit in memory, streamed and on Dask; it resumes, FRESH=1 measures everything anew
+	$(BIN)/python benchmarks/scale.py $(if $(FRESH),--fresh)
+
+docs: $(READY)  ## the documentation site, into site/, warnings fatal
+	$(BIN)/mkdocs build --strict --quiet
+
+docs: $(READY)  ## the documentation site, into site/; warnings are fatal
+	$(BIN)/mkdocs build --strict
 
 lock:  ## pin every dependency again, with hashes (the one command that needs uv)
 	@command -v uv >/dev/null || test -x $(BIN)/uv || { echo "make lock: needs uv" >&2; exit 1; }
@@ -47,5 +59,5 @@ lock:  ## pin every dependency again, with hashes (the one command that needs uv
 		--custom-compile-command "make lock" --quiet --upgrade --output-file requirements.txt
 
 clean:  ## remove what was built, keep the environment
-	rm -rf build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf build dist demo site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,6 +5,7 @@ import importlib.util
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,9 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK = (ROOT / "requirements.txt").read_text()
 LONGEST_FILE = 400
+# imported only where the user asks for a frame of theirs
+USERS_OWN = {"pandas"}
+DISTRIBUTIONS = packages_distributions()
 
 # importer -> what it must never import; each arrow is a privacy argument.
 FORBIDDEN = {
@@ -51,6 +55,16 @@ def test_importing_discreet_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {Requirement(line).name.replace("scikit-learn", "sklearn") for line in _runtime()}
     assert not heavy & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_what_is_imported_is_declared(path):
+    extras = METADATA["project"]["optional-dependencies"]
+    lines = [*_runtime(), *extras["dask"], *extras["postgres"], *extras["sampler"]]
+    declared = {Requirement(line).name for line in lines} | USERS_OWN
+    for name in _imported(path) - sys.stdlib_module_names - {"discreet"}:
+        distributions = {item.lower() for item in DISTRIBUTIONS[name]}
+        assert distributions & declared, name
 
 
 def test_types_are_shipped():
@@ -92,6 +106,16 @@ def test_every_pin_is_checked_by_its_hash():
     pins = [line for line in LOCK.splitlines() if "==" in line]
     assert pins
     assert all(line.endswith("\\") for line in pins)
+
+
+def _imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return {name.partition(".")[0] for name in names}
 
 
 def _runtime() -> list[str]:
