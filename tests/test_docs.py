@@ -1,0 +1,178 @@
+"""The documentation does what it says: commands run, tables are computed again, links hold."""
+
+import contextlib
+import doctest
+import importlib.util
+import io
+import math
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+import warnings
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from discreet import __all__ as public_names
+from discreet import __version__
+from discreet.cli import main
+from discreet.mechanisms import registered
+from discreet.privacy.guarantee import WEAK_EPSILON
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class Page:
+    """A page whose titled blocks are files and whose console blocks are commands."""
+
+    def __init__(self, name):
+        self.blocks = FENCE.findall((DOCS / name).read_text())
+
+    @property
+    def files(self):
+        return {title: content for _, title, content in self.blocks if title}
+
+    @property
+    def commands(self):
+        """Command and what it prints, in order."""
+        consoles = [content for language, _, content in self.blocks if language == "console"]
+        sessions = [re.split(r"^\$ ", content, flags=re.MULTILINE)[1:] for content in consoles]
+        return [command.partition("\n")[::2] for session in sessions for command in session]
+
+    def write_files(self, folder):
+        for title, content in self.files.items():
+            (folder / title).write_text(content)
+
+    def run(self, folder, patch):
+        self.write_files(folder)
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "80")
+        return [(command, shown, run(command, patch)) for command, shown in self.commands]
+
+
+class Done(NamedTuple):
+    status: int
+    printed: str
+
+
+def run(command, patch):
+    """The command in this process, which has compiled and imported everything already."""
+    program, *arguments = shlex.split(command, comments=True)
+    patch.setattr(sys, "argv", [program, *arguments])
+    printed, status = io.StringIO(), 0
+    streams = (contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed))
+    with streams[0], streams[1], warnings.catch_warnings():
+        warnings.simplefilter("default")
+        try:
+            main() if program == "discreet" else runpy.run_path(arguments[0])
+        except SystemExit as leaving:
+            status = leaving.code or 0
+    return Done(status, printed.getvalue())
+
+
+def assert_as_shown(command, shown, done):
+    expected = re.search(r"# exit status (\d)", command)
+    assert done.status == (int(expected[1]) if expected else 0), (command, done.printed)
+    if shown:
+        assert doctest.OutputChecker().check_output(shown, done.printed, LOOSE), (command, done)
+
+
+@pytest.fixture(scope="module")
+def tutorial(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tutorial")
+    with pytest.MonkeyPatch.context() as patch:
+        return folder, Page("tutorial.md").run(folder, patch)
+
+
+def test_the_tutorial_runs_word_for_word(tutorial):
+    _, session = tutorial
+    assert len(session) == 11
+    for command, shown, done in session:
+        assert_as_shown(command, shown, done)
+
+
+def test_the_tutorial_leaves_what_it_names(tutorial):
+    folder, _ = tutorial
+    assert "<!DOCTYPE html>" in (folder / "page.html").read_text()
+    assert len((folder / "survival.csv").read_text().splitlines()) == 4
+    assert not (folder / "second.json").exists()
+
+
+def test_a_larger_epsilon_has_smaller_errors_in_the_program_that_is_shown(tutorial, monkeypatch):
+    folder, _ = tutorial
+    ((_, _, done),) = Page("choosing-epsilon.md").run(folder, monkeypatch)
+    lines = [line for line in done.printed.splitlines() if re.match(r"[\d.]+ ", line)]
+    ratios = [[float(item) for item in line.split()] for line in lines]
+    assert [line[0] for line in ratios] == [0.1, 0.3, 1, 3]
+    assert all(low[1] > high[1] for low, high in pairwise(ratios))
+
+
+def test_the_bets_are_computed():
+    text = (DOCS / "choosing-epsilon.md").read_text()
+    table = re.search(r"bets: begin -->(.*?)<!-- bets: end", text, re.DOTALL)[1]
+    rows = re.findall(
+        r"^\| ([\d.]+) \| ([\d.]+) times as likely \| (\d+)% \|$", table, re.MULTILINE
+    )
+    assert len(rows) == len(table.strip().splitlines()) - 2
+    for epsilon, factor, bet in rows:
+        odds = math.exp(float(epsilon))
+        assert (factor, bet) == (f"{odds:.3g}", f"{100 * odds / (1 + odds):.0f}")
+    assert f"Above {WEAK_EPSILON:g} the release itself" in text
+
+
+def test_every_mechanism_is_described_with_its_class_and_proof():
+    text = (DOCS / "mechanisms.md").read_text()
+    for name, mechanism in registered().items():
+        (row,) = re.findall(rf"^\| `{name}`.*$", text, re.MULTILINE)
+        assert f"`{mechanism.__name__}`" in row
+        assert f"(proofs/{mechanism.proof}.md)" in row
+
+
+def test_the_comparison_names_this_version():
+    assert f"| discreet | {__version__} |" in (DOCS / "comparison.md").read_text()
+
+
+def test_the_nav_and_the_hook_cover_every_page():
+    yaml = pytest.importorskip("yaml", reason="the site is built with the extra `docs`")
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    specification = importlib.util.spec_from_file_location("site_hooks", DOCS / "site_hooks.py")
+    hooks = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(hooks)
+    named = hooks.paths(nav)
+    assert len(named) == len(set(named))
+    assert all((DOCS / page).exists() for page in named)
+    added = [page for entry in hooks.unnamed(DOCS, nav) for page in entry.values()]
+    every = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    assert {*named, *added} == every
+
+
+def test_every_public_name_is_in_the_reference():
+    text = (DOCS / "api.md").read_text()
+    described = {path.rpartition(".")[2] for path in re.findall(r"^::: (\S+)$", text, re.MULTILINE)}
+    assert described >= set(public_names)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("mkdocs", reason="the site is built with the extra `docs`")
+    pytest.importorskip("mkdocstrings")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_site_builds_without_a_warning_and_fetches_nothing(site):
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > len(list(DOCS.rglob("*.md")))  # and the page of what is not found
+    loaded = re.compile(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(?:https?:)?//')
+    assert not [page.name for page in pages if loaded.search(page.read_text())]
+    assert "SurvivalRegression" in (site / "api.html").read_text()
