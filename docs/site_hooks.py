@@ -1,8 +1,33 @@
-"""What mkdocs runs while it builds: pages that the nav does not name become evidence."""
+"""What mkdocs runs while it builds.
+
+Pages that the nav does not name become evidence. Diagrams become lists of arrows: drawing them
+would need a script from elsewhere.
+"""
 
 import re
 from pathlib import Path
 from typing import Any
+
+DIAGRAM = re.compile(r"^```mermaid\n.*?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NODE = re.compile(r'(\w+)[\[({]+"([^"]+)"[\])}]+')
+ARROW = re.compile(r"^\s*(\w+)\s+<?--[->]\s+(\w+)\s*$", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """The page, its flow charts as lists."""
+    return DIAGRAM.sub(lambda found: arrows(found[1]), markdown)
+
+
+def arrows(diagram: str) -> str:
+    """One line for each node that something follows: the node, and what follows it."""
+    labels = {name: label.replace("<br/>", ": ") for name, label in NODE.findall(diagram)}
+    followers: dict[str, list[str]] = {}
+    for source, target in ARROW.findall(NODE.sub(r"\1", diagram)):
+        followers.setdefault(source, []).append(labels.get(target, target).partition(":")[0])
+    return "\n".join(
+        f"- {labels.get(source, source)} → **{'**, **'.join(targets)}**"
+        for source, targets in followers.items()
+    )
 
 
 def on_config(config: Any) -> Any:

@@ -139,18 +139,29 @@ def test_the_comparison_names_this_version():
     assert f"| discreet | {__version__} |" in (DOCS / "comparison.md").read_text()
 
 
-def test_the_nav_and_the_hook_cover_every_page():
+@pytest.fixture(scope="module")
+def hooks():
+    specification = importlib.util.spec_from_file_location("site_hooks", DOCS / "site_hooks.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_nav_and_the_hook_cover_every_page(hooks):
     yaml = pytest.importorskip("yaml", reason="the site is built with the extra `docs`")
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
-    specification = importlib.util.spec_from_file_location("site_hooks", DOCS / "site_hooks.py")
-    hooks = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(hooks)
     named = hooks.paths(nav)
     assert len(named) == len(set(named))
     assert all((DOCS / page).exists() for page in named)
     added = [page for entry in hooks.unnamed(DOCS, nav) for page in entry.values()]
     every = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
     assert {*named, *added} == every
+
+
+def test_a_diagram_becomes_arrows(hooks):
+    diagram = 'flowchart LR\n    a["one<br/>first"] --> b\n    a --> c[("three")]\n    b --- c\n'
+    page = hooks.on_page_markdown(f"before\n\n```mermaid\n{diagram}```\n")
+    assert page == "before\n\n- one: first → **b**, **three**\n- b → **three**\n"
 
 
 def test_every_public_name_is_in_the_reference():
