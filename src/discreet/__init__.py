@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from discreet.estimation import SeparationWarning as SeparationWarning
     from discreet.fitted import FittedModel as FittedModel
     from discreet.fitted import load as load
+    from discreet.likelihood.accumulate import use_kernel as use_kernel
     from discreet.mechanisms import ObjectivePerturbation as ObjectivePerturbation
     from discreet.mechanisms import OutputPerturbation as OutputPerturbation
     from discreet.mechanisms import PrivateNewton as PrivateNewton
@@ -55,6 +56,7 @@ _HOMES = {
     "load": "fitted",
     "metrics": "metrics",
     "plots": "plots",
+    "use_kernel": "likelihood.accumulate",
 }
 
 __all__ = list(_HOMES)

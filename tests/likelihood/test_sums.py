@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from discreet.baseline import NaturalSpline, PiecewiseConstant
 from discreet.engine.local import LocalEngine
 from discreet.episodes import Episodes
+from discreet.errors import SettingsError
 from discreet.likelihood import accumulate, sums
 from discreet.likelihood.lattice import choose_expansion
 from discreet.likelihood.objective import TotalLoss
@@ -102,12 +103,12 @@ def test_cloglog_equals_long_double_summation(case):
 
 
 @pytest.mark.parametrize("name", LINKS)
-@pytest.mark.parametrize("intervals", [200, 6000])
+@pytest.mark.parametrize("intervals", [200, 4000])
 @pytest.mark.parametrize("baseline", [NaturalSpline(3), NaturalSpline(6), PiecewiseConstant(5)])
 def test_tables_equal_direct_summation(name, intervals, baseline, monkeypatch):
     random = np.random.default_rng(intervals)
     design = make_design(intervals, 3, baseline)
-    episodes = make_episodes(random, 300, intervals, 3, late=0.3)
+    episodes = make_episodes(random, 60, intervals, 3, late=0.3)
     link = get_link(name)
     f = random.normal(size=design.dimension)
     f[: baseline.dimension] += design.baseline.constant * (-2.0 if name == "probit" else -4.0)
@@ -177,7 +178,18 @@ def test_long_grids_use_panels_and_wide_ranges_fall_back():
     assert choose_expansion(get_link("logit"), np.array([0.0, np.inf]), 10) is None
 
 
-def test_a_plain_fit_does_not_wait_for_a_compiler(monkeypatch):
-    monkeypatch.delitem(accumulate.sys.modules, accumulate.COMPILED_MODULE, raising=False)
+def test_a_plain_fit_does_not_wait_for_a_compiler():
     assert not accumulate.worth_compiling(53_558)
     assert accumulate.worth_compiling(1_000_000)
+
+
+def test_the_kernel_can_be_chosen():
+    try:
+        accumulate.use_kernel("compiled")
+        assert accumulate.worth_compiling(10)
+        accumulate.use_kernel("numpy")
+        assert not accumulate.worth_compiling(10**7)
+    finally:
+        accumulate.use_kernel("auto")
+    with pytest.raises(SettingsError, match="auto, numpy, compiled"):
+        accumulate.use_kernel("fortran")

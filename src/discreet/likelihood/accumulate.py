@@ -4,12 +4,13 @@ For a panel of L prefix lengths: ``moments[t, cell, j] = sum amplitude T_j(u) (1
 rows, collected at the panel's nodes, and ``sum x x' F''(c)`` with F'' from the prefix table.
 """
 
-import sys
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import SettingsError
 from discreet.likelihood.time_rule import Panel
 
 Array = NDArray[np.float64]
@@ -17,7 +18,8 @@ Integers = NDArray[np.int32]
 
 # Below this many rows numpy is fast enough that nobody should wait for a compiler.
 COMPILED_FROM = 150_000
-COMPILED_MODULE = "discreet.likelihood.compiled"
+Kernel = Literal["auto", "numpy", "compiled"]
+_kernel: Kernel = "auto"
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,21 @@ class Accumulated:
     curvature: Array  # (p, p): sum x x' F''(c)
 
 
+def use_kernel(kernel: Kernel) -> None:
+    """Choose for this process: by the number of rows, or one of the two always.
+
+    "auto" looks at nothing but the number of rows, so that the same data give the same last bit
+    whatever was fitted before.
+    """
+    global _kernel  # noqa: PLW0603 - a setting of the process, like numpy's error state
+    if kernel not in get_args(Kernel):
+        raise SettingsError(f"kernel must be one of {', '.join(get_args(Kernel))}.")
+    _kernel = kernel
+
+
 def worth_compiling(rows: int) -> bool:
-    """Many rows, or compiled code that is already in memory and so costs nothing."""
-    return rows >= COMPILED_FROM or COMPILED_MODULE in sys.modules
+    """Many rows, unless the process has chosen otherwise."""
+    return rows >= COMPILED_FROM if _kernel == "auto" else _kernel == "compiled"
 
 
 def accumulate(rows: Rows, panel: Panel, table: Array, *, compiled: bool) -> Accumulated:
