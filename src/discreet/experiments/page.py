@@ -46,7 +46,7 @@ def _table_1(options: Options) -> str:
         "## Table 1: the data sets\n\n"
         + _grid(("set", "rows", "events", "covariates", "in the paper"), lines)
         + "\nThe counts of FL, TB and WT are the paper's (a run stops otherwise). SB's file is not"
-        " public; `hdfail` (disk failures, from the package SurvSet) is a real set of the same size"
+        " in the data folder; `hdfail` (disk failures, from the package SurvSet) is a real set of the same size"
         " under its own name.\n"
     )
 
@@ -83,9 +83,8 @@ def _table_2(options: Options) -> str:
         + f"\nMean of {draws} draws ± its standard error. Largest difference from the paper, relative"
         f" and in standard errors of a mean of 1,000 draws: {'; '.join(gaps)}. The paper does not say"
         " how many draws its means have. Where the noise dominates (small Λ), MRE = d t/(ε |f*|), so TB's gap is the"
-        " ratio of two norms |f*|; TB's baseline is nearly unidentified at the end of follow-up, where"
-        " few are at risk, and its printed covariate coefficients agree with ours. The cause of the"
-        " difference in the baseline was not found.\n"
+        " ratio of two norms |f*|. Its printed covariate coefficients agree with ours, so the"
+        " difference is in the baseline; its cause was not found.\n"
     )
 
 
@@ -146,9 +145,7 @@ def _figure_5(options: Options) -> str:
         lines = [(*key, *(found.get(e, "") for e in EPSILONS)) for key, found in cells.items()]
         heads = ("set", "mechanism", "variant", *(f"ε = {e:g}" for e in EPSILONS))
         tables.append(f"{title}:\n\n{_grid(heads, sorted(lines))}")
-    runs = dict.fromkeys(
-        (r["mechanism"], r["variant"], r["epochs"], r["draws"]) for r in rows if r["epochs"] != "0"
-    )
+    runs = dict.fromkeys((r["variant"], r["epochs"]) for r in rows if r["epochs"] != "0")
     draws = sorted({r["draws"] for r in rows if r["mechanism"] != "sampler"}, key=int)
     return (
         "## Figure 5: errors against epsilon\n\n"
@@ -156,9 +153,10 @@ def _figure_5(options: Options) -> str:
         "![standard errors](images/reproduction/figure-5-standard-errors.png)\n\n"
         "Perturbations as printed use the best Λ of the paper's Table 2; the corrected ones choose"
         " theirs by a public rule. For the sampler the mean runs along one chain, as in the paper;"
-        f" for the others over {', '.join(draws)} draws. Sampler chains that were run (epochs, states):"
-        f" {'; '.join(f'{v}: {e} epochs, {d} states' for _, v, e, d in runs)}.\n\n"
-        + "\n".join(tables)
+        f" for the others over {', '.join(draws)} draws. Epochs of the sampler chains that were"
+        f" run (the paper: 250): {'; '.join(f'{v} {e}' for v, e in runs)}. A chain of few epochs has not"
+        " forgotten its start: the Metropolis reference says where it should be. An empty cell was"
+        " not run yet; the command fills it.\n\n" + "\n".join(tables)
     )
 
 
