@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.util import Surv
 
-from discreet import NaturalSpline, SurvivalRegression
+from discreet import NaturalSpline, SurvivalRegression, use_kernel
 from discreet.design import Design
 from discreet.engine.local import LocalEngine
 from discreet.episodes import Episodes
@@ -48,10 +48,14 @@ def core_fit(cohort: Cohort, intervals: int) -> Fit:
 
 
 def newton(episodes: Episodes, design: Design) -> Array:
-    """The estimator's own Newton, and the information from which standard errors come."""
-    loss = TotalLoss(LocalEngine(episodes), design, Logit())
-    found = estimate(loss, tolerance=GRADIENT_NORM)
-    loss.information(found.point)
+    """The estimator's own Newton, compiled, and the information for the standard errors."""
+    use_kernel("compiled")
+    try:
+        loss = TotalLoss(LocalEngine(episodes), design, Logit())
+        found = estimate(loss, tolerance=GRADIENT_NORM)
+        loss.information(found.point)
+    finally:
+        use_kernel("auto")
     return (design.to_user @ found.point)[BASELINE.dimension :]
 
 
