@@ -25,11 +25,6 @@ from tests.support import make_design, make_episodes
 each_link = pytest.mark.parametrize("link", sorted(LINKS))
 
 
-def integer_score(scores, person, width, levels=None):
-    """The quantised score of one person."""
-    return scores.sums(episodes_of([person], width), levels or Levels())[0]
-
-
 @each_link
 def test_slopes_are_those_of_the_link(link):
     eta = np.linspace(-30, 3.4, 400)
@@ -63,15 +58,16 @@ def test_no_record_leaves_the_ball_whatever_the_point(link, clipped):
     constants = make_constants(intervals=12, link=link, time_varying=True)
     people = corner_people(constants)
     people += [random_person(random, constants, time_varying=True, extreme=True) for _ in range(40)]
+    alone = [episodes_of([person], 2) for person in people]
     largest = 0
     for point in hostile_points(random, constants, 25):
         mapping = random.normal(size=(constants.dimension,) * 2) * 10.0 ** random.uniform(-4, 4)
         bound = 10.0 ** random.uniform(-4, 4)
         scores = Whitened(constants.design, LINKS[link], point, mapping, bound, clipped)
         levels = Levels.make(scores, 10**9)
-        for person in people:
+        for person in alone:
             for table in (Levels(), levels):
-                values = [int(v) for v in integer_score(scores, person, 2, table)]
+                values = [int(v) for v in scores.sums(person, table)[0]]
                 largest = max(largest, sum(v * v for v in values))
     assert largest <= LARGEST**2
     assert largest > 0.99 * LARGEST**2  # the bound is attained, so the check has teeth
@@ -130,32 +126,41 @@ def test_without_a_bound_the_score_is_the_gradient(link):
 def test_the_ball_score_has_expectation_zero_at_the_truth(link):
     random = np.random.default_rng(6)
     design = make_design(10, 1, PiecewiseConstant(2))
-    people = 40_000
-    x = random.uniform(-1, 1, (people, 1))
+    people = 100_000
+    x = random.integers(-10, 11, (people, 1)) / 10.0  # so that few different people stand for all
     point = np.array([-1.6, 0.4, 1.2])
     hazard = LINKS[link].hazard(design.basis @ point[:2] + x * point[2])
     hits = random.random((people, 10)) < hazard
     first = np.where(hits.any(1), hits.argmax(1) + 1, 11)
     censored = random.integers(1, 11, people)
-    episodes = Episodes(
-        x,
-        np.zeros(people, np.int32),
-        np.minimum(first, censored).astype(np.int32),
-        first <= censored,
-        np.arange(people + 1),
-        people,
-    )
-    scores = Whitened(design, LINKS[link], point, np.eye(3), 1.1)
-    every = [scores.sums(episodes.slice(i, i + 1), Levels())[0] for i in range(people)]
-    values = np.array(every) / LARGEST
-    z = values.mean(0) / (values.std(0) / math.sqrt(people))
+    rows = np.column_stack([x[:, 0], np.minimum(first, censored), first <= censored])
+    different, count = np.unique(rows, axis=0, return_counts=True)
+    ball, share = each_score(Whitened(design, LINKS[link], point, np.eye(3), 1.1), different, count)
     limit = norm.isf(FALSE_ALARM / 6)
-    assert np.all(np.abs(z) < limit)
-    assert np.mean(np.linalg.norm(values, axis=1) > 0.999) > 0.02  # the ball was at work
-    plain = Whitened(design, LINKS[link], point, np.eye(3), 1.1, clipped=True)
-    cut = np.array([plain.sums(episodes.slice(i, i + 1), Levels())[0] for i in range(people)])
-    biased = cut.mean(0) / (cut.std(0) / math.sqrt(people))
+    assert np.all(np.abs(ball) < limit)
+    assert share > 0.02  # the ball was at work
+    clipping = Whitened(design, LINKS[link], point, np.eye(3), 1.1, clipped=True)
+    biased, _ = each_score(clipping, different, count)
     assert np.max(np.abs(biased)) > limit  # clipping is biased here, so the test can see a bias
+
+
+def each_score(scores, different, count):
+    """The mean score over its standard error, and the share of people at the ball's surface."""
+    rows = len(different)
+    episodes = Episodes(
+        np.ascontiguousarray(different[:, :1]),
+        np.zeros(rows, np.int32),
+        different[:, 1].astype(np.int32),
+        different[:, 2] > 0,
+        np.arange(rows + 1),
+        rows,
+    )
+    every = [scores.sums(episodes.slice(i, i + 1), Levels())[0] for i in range(rows)]
+    values = np.array(every) / LARGEST
+    mean = np.average(values, axis=0, weights=count)
+    variance = np.average((values - mean) ** 2, axis=0, weights=count)
+    surface = np.average(np.linalg.norm(values, axis=1) > 0.999, weights=count)
+    return mean / np.sqrt(variance / count.sum()), surface
 
 
 @each_link

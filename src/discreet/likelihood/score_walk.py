@@ -125,12 +125,21 @@ def quantise(total: Array, bound: float, largest: int, result: Integers) -> None
 
 
 @compiled
+def length_of(vector: Array) -> float:
+    """|v|, in a loop: for a few numbers the call of a library would take longer."""
+    square = 0.0
+    for k in range(len(vector)):
+        square += vector[k] * vector[k]
+    return math.sqrt(square)
+
+
+@compiled
 def clip(total: Array, bound: float) -> None:
     """V times min(1, B / |V|)."""
-    norm = math.sqrt(np.dot(total, total))
-    if norm > bound:
+    length = length_of(total)
+    if length > bound:
         for k in range(len(total)):
-            total[k] *= bound / norm
+            total[k] *= bound / length
 
 
 @compiled
@@ -220,7 +229,7 @@ def stays_inside(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not obj
         node = min(max(int(place), 0), table.shape[1] - 2)
         final = leave[row] - 1
         prefix_sums(table, entry[row], final, node, place - node, sums)
-        length = math.sqrt(np.dot(tilt, tilt))
+        length = length_of(tilt)
         survive, happen = slopes(kind, predictor[final] + level)
         travelled += sums[1] + sums[0] * length + survive * (farthest + length)
         if not travelled + steepest[leave[row], node] * (farthest + length) <= bound:
@@ -237,7 +246,7 @@ def longest(vectors: Array) -> float:
     """The largest norm of a row."""
     result = 0.0
     for row in range(vectors.shape[0]):
-        result = max(result, math.sqrt(np.dot(vectors[row], vectors[row])))
+        result = max(result, length_of(vectors[row]))
     return result
 
 

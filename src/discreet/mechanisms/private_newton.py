@@ -30,11 +30,11 @@ from discreet.mechanisms.contract import (
     require_positive,
     settings_of,
 )
-from discreet.mechanisms.newton.bound import FLOOR, People, choose_bound
+from discreet.mechanisms.newton.bound import People
 from discreet.mechanisms.newton.budget import EXITS, MARGINALS, MOMENTS, Budget, split
 from discreet.mechanisms.newton.cohort import (
+    COHORT,
     Profile,
-    baseline_start,
     correlation,
     draw_cohort,
     numeric_ranges,
@@ -51,7 +51,8 @@ from discreet.mechanisms.newton.counts import (
     marginals_of,
     time_edges,
 )
-from discreet.mechanisms.newton.steps import Prior, Step, combine, covariance, whitening
+from discreet.mechanisms.newton.equation import Setting
+from discreet.mechanisms.newton.steps import Prior, Step, combine, covariance
 from discreet.privacy.accountant import rho_for
 from discreet.privacy.guarantee import Guarantee, checked_delta
 
@@ -64,12 +65,6 @@ Array = NDArray[np.float64]
 
 DEFAULT_DELTA = 1e-6
 GRID_EXPONENT = -24
-COHORT = 256
-RANGE_EFFECT = 4.0
-"""Prior standard deviation of a covariate's effect over its whole public range, on the link's
-scale: e^4 = 55 times the odds is one standard deviation."""
-LEVEL_DEVIATION, SHAPE_DEVIATION = 3.0, 2.0
-"""Prior standard deviations of the baseline: its level and its other directions."""
 FOUR_STEPS = 1900.0
 """The signal n sqrt(2 rho), or n epsilon / d when pure, from which four steps are better than three."""
 FARTHEST = 1e6
@@ -210,9 +205,12 @@ def _moment_error(budget: Budget, persons: int, covariates: int) -> float:
 
 
 def _number_of_steps(signal: float) -> int:
-    """Four, and one more or less for every factor of 3 in the signal; from 3 to 14."""
+    """Four, and one more or less for every factor of 3 in the signal; from 3 to 6.
+
+    Every step is a pass over the people, and six reach the noise from any start.
+    """
     factors = math.floor(math.log(max(signal, 1.0) / FOUR_STEPS) / math.log(3.0))
-    return int(min(14, max(3, 4 + factors)))
+    return int(min(6, max(3, 4 + factors)))
 
 
 def _power_of_two(value: float, low: int, high: int) -> int:
@@ -230,8 +228,9 @@ class _Run:
         if self.engine.persons < 1:
             raise SettingsError("a private fit needs at least one person")
         self.persons = self.engine.persons
-        self.layout, self.noise, self.clipped = layout, noise, clipped
+        self.layout, self.noise = layout, noise
         self.budget = layout.budget
+        self.setting = Setting(self.design, self.link, self.budget, clipped)
         self.size = self.design.dimension
         self.time = self.design.basis.shape[1]
 
@@ -239,7 +238,7 @@ class _Run:
         """Exit counts, cohort, steps; what is published with the estimate."""
         profile, life_table = self._profile()
         people = People(self._cohort(), self.persons, profile.present, profile.total_events)
-        prior = self._prior(profile)
+        prior = self.setting.prior(profile)
         point, steps = prior.centre, []
         for share in self.budget.steps:
             steps.append(self._step(point, people, prior, share))
@@ -288,35 +287,10 @@ class _Run:
         deviation = self.budget.deviation(share, squared, len(half))
         return correlation(noisy, self.persons, deviation, width)
 
-    def _prior(self, profile: Profile) -> Prior:
-        """Level and shape of the baseline, and no effect of any covariate."""
-        level = np.linalg.lstsq(self.design.basis, np.ones(self.design.intervals), rcond=None)[0]
-        along = np.outer(level, level) / float(level @ level)
-        precision = np.zeros((self.size, self.size))
-        precision[: self.time, : self.time] = (
-            np.eye(self.time) - along
-        ) / SHAPE_DEVIATION**2 + along / LEVEL_DEVIATION**2
-        effect = RANGE_EFFECT / (2.0 * numeric_ranges(self.design))
-        precision[self.time :, self.time :] = np.diag(effect**-2.0)
-        centre = np.zeros(self.size)
-        block = precision[: self.time, : self.time]
-        centre[: self.time] = baseline_start(self.design, self.link, profile, block)
-        return Prior(centre, precision)
-
     def _step(self, point: Array, people: People, prior: Prior, share: Fraction) -> Step:
         """Whiten at the point, choose the bound, release the sum of bounded scores, solve."""
-        plain = Whitened(self.design, self.link, point, np.eye(self.size), math.inf)
-        information = plain.expected(people.cohort, people.persons, people.present)[2]
-        frame = whitening(information + prior.precision)
-        scores = Whitened(self.design, self.link, point, frame, math.inf, self.clipped)
-        bound = choose_bound(scores, people, self._unit_noise(share))
-        scores = Whitened(self.design, self.link, point, frame, bound, self.clipped)
-        released = -self._release(scores, share)
-        jacobian, meat, _ = scores.expected(people.cohort, people.persons, people.present)
-        jacobian = jacobian + FLOOR * np.eye(self.size)
-        target = point + frame @ np.linalg.solve(jacobian, released)
-        deviation = self._deviation(share) * bound
-        return Step(point, frame, jacobian, meat, deviation, target)
+        equation = self.setting.equation(point, people, prior, share)
+        return equation.solved(-self._release(equation.scores, share))
 
     def _release(self, scores: Whitened, share: Fraction) -> Array:
         """The noisy sum of bounded scores in whitened units."""
@@ -324,12 +298,3 @@ class _Run:
         (sums,) = self.engine.reduce(block_scores, scores, levels)
         noisy = self.budget.release(sums, share, (2 * LARGEST) ** 2, self.noise)
         return noisy * (scores.bound / LARGEST)
-
-    def _deviation(self, share: Fraction) -> float:
-        """Noise of a coordinate of the sum, in units of the bound."""
-        return self.budget.deviation(share, (2 * LARGEST) ** 2, self.size) / LARGEST
-
-    def _unit_noise(self, share: Fraction) -> float:
-        """What the bound is chosen for: the first step for itself, the others together."""
-        first, *later = self.budget.steps
-        return self._deviation(share if share == first else sum(later, Fraction(0)))

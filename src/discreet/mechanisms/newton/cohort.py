@@ -19,6 +19,7 @@ from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marg
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+COHORT = 256
 PUBLIC_SEED = 20_260
 """The cohort is post-processing: its randomness protects nobody and may be known."""
 

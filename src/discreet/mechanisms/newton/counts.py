@@ -5,6 +5,7 @@ bounds and their proofs are in docs/proofs/private-newton.md, section 3. A perso
 those of the first row; somebody never at risk contributes zeros.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,11 @@ UNIT = 2**10
 DIAGONAL, OFF_DIAGONAL = 128, 181
 """Integer weights of the half-vector; (181/128)^2 < 2, so its norm is below Frobenius'."""
 
+CHUNK = 1 << 14
+"""People at a time: what is made on the way stays in the processor's cache."""
+
+EXACT = 1 << 53
+"""Floating-point integers below this are exact."""
 
 EXITS_ONLY, ENTRIES_TOO = 2, 3
 
@@ -70,18 +76,36 @@ def block_marginals(
     block: Episodes, marginals: tuple[Marginal, ...], scale: Array
 ) -> tuple[Integers]:
     """Counts of every covariate's bins: one cell of each covariate a person."""
-    values = _first_values(block)
-    counts = [np.bincount(_cells(values, item, scale), minlength=item.bins) for item in marginals]
-    return (np.concatenate(counts or [np.zeros(0)]).astype(np.int64),)
+    counts = np.zeros(sum(item.bins for item in marginals), dtype=np.int64)
+    for values in _first_values(block):
+        found = [
+            np.bincount(_cells(values, item, scale), minlength=item.bins) for item in marginals
+        ]
+        counts += np.concatenate([*found, np.zeros(0, dtype=np.int64)])
+    return (counts,)
 
 
 def block_moments(block: Episodes, centre: Array, spread: Array, limit: int) -> tuple[Integers]:
     """The half-vector of sum v v', v the standardised covariates, |v|^2 <= `limit` in integers."""
-    standard = (_first_values(block) - centre) / spread * UNIT
-    whole = _shortened(np.trunc(np.clip(standard, -(2.0**30), 2.0**30)), limit)
-    square = whole.T @ whole
+    square = np.zeros((len(centre), len(centre)), dtype=np.int64)
+    for values in _first_values(block):
+        standard = (values - centre) * (UNIT / spread)
+        whole = _shortened(np.trunc(np.clip(standard, -(2.0**30), 2.0**30)), limit)
+        square += _gram(whole, limit)
     rows, columns = np.tril_indices(len(centre))
     return (square[rows, columns] * np.where(rows == columns, DIAGONAL, OFF_DIAGONAL),)
+
+
+def _gram(whole: Integers, limit: int) -> Integers:
+    """v'v of integers.
+
+    In floating point, which is fast, where it is exact: |sum v_i v_j| <= CHUNK limit, and sums of
+    integers below 2^53 do not round in any order.
+    """
+    if CHUNK * limit >= EXACT:
+        return whole.T @ whole
+    real = whole.astype(np.float64)
+    return np.asarray(real.T @ real).astype(np.int64)
 
 
 def _shortened(values: Array, limit: int) -> Integers:
@@ -103,9 +127,13 @@ def _cells(values: Array, item: Marginal, scale: Array) -> Integers:
     return np.clip(place, 0, item.bins - 1).astype(np.int64)
 
 
-def _first_values(block: Episodes) -> Array:
+def _first_values(block: Episodes) -> Iterator[Array]:
     """The covariates of everybody's first row: numbers of size at most 1, whatever was there."""
-    return np.clip(np.nan_to_num(block.covariates[_ends(block)[0]]), -1.0, 1.0)
+    rows = None if block.offsets is None else _ends(block)[0]
+    for start in range(0, block.rows if rows is None else len(rows), CHUNK):
+        part = slice(start, start + CHUNK)
+        values = block.covariates[part] if rows is None else block.covariates[rows[part]]
+        yield np.clip(np.nan_to_num(values), -1.0, 1.0)
 
 
 def _ends(block: Episodes) -> tuple[Integers, Integers]:

@@ -77,7 +77,15 @@ def within_trust(estimate: Array, last: Step, events: float) -> Array:
 
 
 def covariance(steps: list[Step], estimate: Array, prior: Prior, events: float) -> Array:
-    """Sampling, privacy noise, curvature and prior of the combined estimate.
+    """Sampling and privacy noise, curvature and prior included, of the combined estimate."""
+    sampling, noise = variances(steps, estimate, prior, events)
+    return sampling + noise
+
+
+def variances(
+    steps: list[Step], estimate: Array, prior: Prior, events: float
+) -> tuple[Array, Array]:
+    """(sampling, privacy noise with curvature and prior): their sum is the covariance.
 
     The estimate is sum_t G_t target_t + K^-1 P f_0, G_t = K^-1 c_t P_t, K the total precision.
     Sampling moves all targets together by W J^-1 (score), whose variance is Meat; the noises are
@@ -93,7 +101,7 @@ def covariance(steps: list[Step], estimate: Array, prior: Prior, events: float) 
         lift = total @ part @ step.whitening @ np.linalg.inv(step.jacobian)
         sampling = sampling + lift @ _root(step.meat)
         noise = noise + step.deviation**2 / weight * lift @ lift.T
-    return sampling @ sampling.T + noise
+    return sampling @ sampling.T, noise
 
 
 def _root(matrix: Array) -> Array:

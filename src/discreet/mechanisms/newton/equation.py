@@ -1,0 +1,98 @@
+"""What a step is before the data are asked: coordinates, bound, expected Jacobian and noise.
+
+Nothing here sees a record: the draw makes its steps from it, and the planner predicts them.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design import Design
+from discreet.likelihood.score import LARGEST, Whitened
+from discreet.link import Link
+from discreet.mechanisms.newton.bound import FLOOR, People, choose_bound
+from discreet.mechanisms.newton.budget import Budget
+from discreet.mechanisms.newton.cohort import Profile, baseline_start, numeric_ranges
+from discreet.mechanisms.newton.steps import Prior, Step, whitening
+
+Array = NDArray[np.float64]
+
+RANGE_EFFECT = 4.0
+"""Prior standard deviation of a covariate's effect over its whole public range, on the link's
+scale: e^4 = 55 times the odds is one standard deviation."""
+LEVEL_DEVIATION, SHAPE_DEVIATION = 3.0, 2.0
+"""Prior standard deviations of the baseline: its level and its other directions."""
+MANY_STEPS = 5
+"""With as many later steps the first one's noise is below its curvature: a bound tighter than
+theirs would gain nothing, and everybody would have to walk."""
+
+
+def expected_information(design: Design, link: Link, point: Array, people: People) -> Array:
+    """The cohort's information at the point, in internal coordinates."""
+    plain = Whitened(design, link, point, np.eye(len(point)), math.inf)
+    return plain.expected(people.cohort, people.persons, people.present)[2]
+
+
+@dataclass(frozen=True)
+class Equation:
+    """J g = released score + noise, at the scores' point and in their coordinates."""
+
+    scores: Whitened
+    jacobian: Array
+    meat: Array
+    deviation: float
+
+    def solved(self, released: Array) -> Step:
+        """The step to the root: target = f_t + W J^-1 y."""
+        point, frame = self.scores.point, self.scores.mapping
+        target = point + frame @ np.linalg.solve(self.jacobian, released)
+        return Step(point, frame, self.jacobian, self.meat, self.deviation, target)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The public half of a run: design, link, shares of the budget, ball or clipping."""
+
+    design: Design
+    link: Link
+    budget: Budget
+    clipped: bool = False
+
+    def prior(self, profile: Profile) -> Prior:
+        """Level and shape of the baseline, and no effect of any covariate."""
+        size, time = self.design.dimension, self.design.basis.shape[1]
+        level = np.linalg.lstsq(self.design.basis, np.ones(self.design.intervals), rcond=None)[0]
+        along = np.outer(level, level) / float(level @ level)
+        shape = (np.eye(time) - along) / SHAPE_DEVIATION**2 + along / LEVEL_DEVIATION**2
+        precision = np.zeros((size, size))
+        precision[:time, :time] = shape
+        effect = RANGE_EFFECT / (2.0 * numeric_ranges(self.design))
+        precision[time:, time:] = np.diag(effect**-2.0)
+        centre = np.zeros(size)
+        centre[:time] = baseline_start(self.design, self.link, profile, shape)
+        return Prior(centre, precision)
+
+    def equation(self, point: Array, people: People, prior: Prior, share: Fraction) -> Equation:
+        """Whiten at the point, choose the bound, expect the Jacobian."""
+        information = expected_information(self.design, self.link, point, people)
+        frame = whitening(information + prior.precision)
+        scores = Whitened(self.design, self.link, point, frame, math.inf, self.clipped)
+        bound = choose_bound(scores, people, self._unit_noise(share))
+        scores = Whitened(self.design, self.link, point, frame, bound, self.clipped)
+        jacobian, meat, _ = scores.expected(people.cohort, people.persons, people.present)
+        jacobian = jacobian + FLOOR * np.eye(len(point))
+        return Equation(scores, jacobian, meat, self._deviation(share) * bound)
+
+    def _deviation(self, share: Fraction) -> float:
+        """Noise of a coordinate of the sum, in units of the bound."""
+        size = self.design.dimension
+        return self.budget.deviation(share, (2 * LARGEST) ** 2, size) / LARGEST
+
+    def _unit_noise(self, share: Fraction) -> float:
+        """What the bound is chosen for: the first of few steps for itself, the others together."""
+        first, *later = self.budget.steps
+        alone = share == first and len(later) < MANY_STEPS
+        return self._deviation(share if alone else sum(later, Fraction(0)))
