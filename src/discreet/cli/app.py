@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import check, fit, page, predict, summary
+from discreet.cli import audit, check, fit, page, predict, summary
 from discreet.cli.budget import budget_app
 from discreet.version import __version__
 
@@ -41,4 +41,5 @@ app.command("fit")(fit.fit)
 app.command("summary")(summary.summary)
 app.command("predict")(predict.predict)
 app.command("page")(page.page)
+app.command("audit")(audit.audit)
 app.add_typer(budget_app)

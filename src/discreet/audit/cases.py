@@ -1,0 +1,182 @@
+"""Designs, persons and plug-in losses for the audit: random ones and hand-made worst cases."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.baseline import NaturalSpline
+from discreet.design import Coordinates, Design
+from discreet.engine.local import LocalEngine
+from discreet.episodes import Episodes
+from discreet.likelihood.objective import TotalLoss
+from discreet.link import get_link
+from discreet.mechanisms import Constants
+from discreet.optim import Evaluation
+from discreet.schema import Schema
+
+Array = NDArray[np.float64]
+
+
+def make_constants(
+    persons: int = 50,
+    intervals: int = 20,
+    covariates: int = 2,
+    knots: int = 3,
+    link: str = "logit",
+    coordinates: Coordinates = "orthonormal",
+    **facts: Any,
+) -> Constants:
+    """Public facts of a small cohort with numeric covariates in [-1, 1]."""
+    schema = Schema.from_mapping(
+        {
+            "time": {"duration": "time", "event": "event", "horizon": 1.0, "intervals": intervals},
+            "covariate": [{"name": f"x{i}", "low": -1, "high": 1} for i in range(covariates)],
+        }
+    )
+    design = Design(schema, NaturalSpline(knots), coordinates)
+    return Constants(persons, design, get_link(link), **facts)
+
+
+@dataclass(frozen=True)
+class Person:
+    """Rows of one person: x (rows, p), and the intervals entry+1 ... exit of each row."""
+
+    covariates: Array
+    entry: NDArray[np.int64]
+    exit: NDArray[np.int64]
+    event: bool
+
+    def derivatives(self, constants: Constants, f: Array) -> tuple[Array, Array]:
+        """Gradient and Hessian of the person's loss, by plain summation over intervals."""
+        gradient = np.zeros(constants.dimension)
+        hessian = np.zeros((constants.dimension, constants.dimension))
+        link = constants.link
+        for z, ends in self._intervals(constants):
+            eta = np.array([z @ f])
+            slope = link.event_loss_derivative if ends else link.survival_loss_derivative
+            bend = link.event_loss_curvature if ends else link.survival_loss_curvature
+            gradient += slope(eta)[0] * z
+            hessian += bend(eta)[0] * np.outer(z, z)
+        return gradient, hessian
+
+    def _intervals(self, constants: Constants) -> Iterator[tuple[Array, bool]]:
+        """z_s = (B_s, x) of every interval at risk, and whether the event is in it."""
+        basis, last_row = constants.design.basis, len(self.exit) - 1
+        for row, (first, last) in enumerate(zip(self.entry, self.exit, strict=True)):
+            for s in range(first, last):
+                ends = self.event and row == last_row and s == last - 1
+                yield np.concatenate([basis[s], self.covariates[row]]), ends
+
+
+def episodes_of(people: Sequence[Person], covariates: int) -> Episodes:
+    """The people as episodes."""
+    counts = [len(person.exit) for person in people]
+    last = np.zeros(sum(counts), dtype=bool)
+    for offset, person in zip(np.cumsum(counts), people, strict=True):
+        if len(person.exit):
+            last[offset - 1] = person.event
+    return Episodes(
+        covariates=np.concatenate([who.covariates for who in people]).reshape(
+            len(last), covariates
+        ),
+        entry=np.concatenate([person.entry for person in people]).astype(np.int32),
+        exit=np.concatenate([person.exit for person in people]).astype(np.int32),
+        event=last,
+        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        persons=len(people),
+    )
+
+
+def loss_of(people: Sequence[Person], constants: Constants) -> TotalLoss:
+    """The total loss that fits use."""
+    engine = LocalEngine(episodes_of(people, constants.covariates), threads=1)
+    return TotalLoss(engine, constants.design, constants.link)
+
+
+def random_person(random: np.random.Generator, constants: Constants) -> Person:
+    """A person on the sphere |x| = 1 or within it, mostly at risk all the time."""
+    intervals, width = constants.intervals, constants.covariates
+    cuts = np.sort(random.choice(intervals + 1, 2, replace=False))
+    if random.random() < 0.7:
+        cuts[:] = 0, intervals
+    x = random.normal(size=(1, width))
+    radius = 1.0 if random.random() < 0.7 else random.random()
+    x *= radius / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300)
+    return Person(x, cuts[:-1], cuts[1:], bool(random.random() < 0.5))
+
+
+def corner_people(constants: Constants) -> list[Person]:
+    """Hand-made persons: at a corner or its opposite, short or long, with and without event."""
+    intervals, width = constants.intervals, constants.covariates
+    corner = np.ones(width) / math.sqrt(max(width, 1))
+    axes = np.eye(width)
+    directions = [corner, -corner, *axes, *(-axes), np.zeros(width), -0.0 * corner]
+    nobody = np.array([], dtype=np.int64)
+    people = [Person(np.empty((0, width)), nobody, nobody, event=False)]
+    stays = ((0, intervals), (0, 1), (intervals - 1, intervals))
+    people += [
+        Person(x[None, :], np.array([first]), np.array([last]), event)
+        for x, (first, last), event in product(directions, stays, (False, True))
+    ]
+    if constants.time_varying and intervals > 1:
+        people += _flipping(constants, corner)
+    return people
+
+
+def _flipping(constants: Constants, corner: Array) -> list[Person]:
+    """Covariates that jump from a corner to its opposite in every interval."""
+    flips = np.array([corner if s % 2 else -corner for s in range(constants.intervals)])
+    steps = np.arange(constants.intervals)
+    return [
+        Person(sign * flips, steps, steps + 1, event) for sign in (1, -1) for event in (False, True)
+    ]
+
+
+def hostile_points(random: np.random.Generator, constants: Constants, count: int) -> Array:
+    """Coefficients of every size, also such that all slopes are saturated."""
+    sizes = 10.0 ** random.uniform(-3, 4, (count, 1))
+    points = random.normal(size=(count, constants.dimension)) * sizes
+    ones = np.ones(constants.intervals)
+    level = np.linalg.lstsq(constants.design.basis, ones, rcond=None)[0]
+    for point in points[::2]:
+        point[: len(level)] += random.choice([-1e3, 1e3, 40.0, -40.0]) * level
+    return np.asarray(points)
+
+
+@dataclass(frozen=True)
+class LinearLoss:
+    """loss(f) = g'f: the minimiser and every density are known in closed form."""
+
+    slope: Array
+
+    def __call__(self, f: Array) -> Evaluation:
+        """Value, gradient and Hessian."""
+        return Evaluation(float(self.slope @ f), self.slope.copy(), np.zeros((len(f), len(f))))
+
+
+@dataclass(frozen=True)
+class QuadraticLoss:
+    """loss(f) = (f - f_0)' E (f - f_0) / 2."""
+
+    bend: Array
+    centre: Array
+
+    def __call__(self, f: Array) -> Evaluation:
+        """Value, gradient and Hessian."""
+        move = f - self.centre
+        pull = self.bend @ move
+        return Evaluation(float(0.5 * move @ pull), pull, self.bend.copy())
+
+
+class StuckLoss:
+    """A loss whose gradient is never quite right: solvers move, and get no certificate."""
+
+    def __call__(self, f: Array) -> Evaluation:
+        """Value, gradient and Hessian."""
+        slope = np.full(len(f), 1.0 + 0.01 * math.sin(1e6 * f.sum()))
+        return Evaluation(float(f.sum()), slope, np.zeros((len(f), len(f))))

@@ -1,0 +1,119 @@
+"""A lower bound on epsilon from outcomes alone: fits of two tables through the public estimator.
+
+One person, one coefficient, entropy of the operating system.  Half-lines S are chosen on a third of
+the fits; on the rest  log (low(P(S)) - delta) / high(P'(S))  with Clopper and Pearson's bounds is
+above the true epsilon with probability at most 1e-6.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import stats
+
+from discreet.audit.cases import make_constants
+from discreet.audit.finding import FALSE_ALARM, Finding, judged, not_applicable
+from discreet.audit.subject import Effort, Subject
+from discreet.audit.tables import quiet
+from discreet.mechanisms import Mechanism
+from discreet.privacy.guarantee import Guarantee
+from discreet.regression import SurvivalRegression
+
+Array = NDArray[np.float64]
+FAMILY = "end to end"
+FAST = ("output", "objective")
+TAILS = np.linspace(0.02, 0.98, 49)
+
+SCHEMA = {"time": {"duration": "t", "event": "e", "horizon": 5.0, "intervals": 5}}
+ALIVE, DEAD = (5.0, 0), (0.5, 1)
+
+
+class HalfLine(NamedTuple):
+    """Outcomes on one side of a cut, as likely as possible under the one or the other table."""
+
+    cut: float
+    side: int
+    swapped: bool
+
+
+def check_end_to_end(subject: Subject, effort: Effort) -> list[Finding]:
+    """Alive to the end against dead at once, in a table of one person."""
+    fits = effort.fits if subject.name in FAST else effort.slow_fits
+    mechanism = subject.mechanism()
+    first, second = (outcomes(mechanism, row, fits) for row in (ALIVE, DEAD))
+    note = f"{fits} public fits a side, one person, one coefficient"
+    guarantee = mechanism.plan(make_constants(persons=1)).guarantee
+    return [shown(FAMILY, "lower bound on epsilon", (first, second), guarantee, note)]
+
+
+def shown(
+    family: str, check: str, sides: tuple[Array, Array], claim: Guarantee, note: str
+) -> Finding:
+    """The bound against the claim; too few outcomes to contradict the claim are no check."""
+    runs = len(sides[0]) - len(sides[0]) // 3
+    most = _bound(runs, 0, runs, claim.delta)
+    if most <= claim.epsilon:
+        return not_applicable(family, check, f"{note}: too few to show more than {most:.2g}")
+    found = shown_epsilon(*sides, claim.delta)
+    return judged(
+        family,
+        check,
+        f"at most {claim.epsilon:g}",
+        f"{found:.3g}",
+        sound=found <= claim.epsilon,
+        note=f"{note}; could show {most:.2g}, false alarm 1e-6",
+        numbers={"claimed": claim.epsilon, "measured": found, "could_show": most},
+    )
+
+
+def outcomes(mechanism: Mechanism, row: tuple[float, int], fits: int) -> Array:
+    """The released coefficient of as many public fits of a table of one person."""
+    people = pa.table({"t": [row[0]], "e": [row[1]]})
+    model = SurvivalRegression(
+        SCHEMA,
+        mechanism=mechanism,
+        baseline="natural-spline:1",
+        persons=1,
+        accept_approximate=True,
+    )
+    with quiet():
+        return np.array([model.fit(people).release_.internal.baseline[0] for _ in range(fits)])
+
+
+def shown_epsilon(first: Array, second: Array, delta: float = 0.0) -> float:
+    """The lower confidence bound; it is not above the true epsilon but with chance 1e-6."""
+    third = len(first) // 3
+    chosen = _choose(first[:third], second[:third], len(first) - third)
+    one, other = (second, first) if chosen.swapped else (first, second)
+    hits, others = (_hits(side[third:], chosen) for side in (one, other))
+    return _bound(hits, others, len(first) - third, delta)
+
+
+def _choose(first: Array, second: Array, runs: int) -> HalfLine:
+    """The half-line whose bound would be best, were the rest of the fits like these."""
+    cuts = np.quantile(np.concatenate([first, second]), TAILS)
+    lines = [
+        HalfLine(float(cut), side, swapped)
+        for cut in cuts for side in (1, -1) for swapped in (False, True)
+    ]  # fmt: skip
+    scale = runs / len(first)
+
+    def promise(line: HalfLine) -> float:
+        one, other = (second, first) if line.swapped else (first, second)
+        return _bound(round(scale * _hits(one, line)), round(scale * _hits(other, line)), runs, 0.0)
+
+    return max(lines, key=promise)
+
+
+def _hits(outcomes: Array, line: HalfLine) -> int:
+    return int(np.count_nonzero(line.side * outcomes > line.side * line.cut))
+
+
+def _bound(hits: int, others: int, runs: int, delta: float) -> float:
+    """log (low - delta) / high, each bound at half the false-alarm rate."""
+    level = FALSE_ALARM / 2
+    low = float(stats.beta.ppf(level, hits, runs - hits + 1)) if hits else 0.0
+    high = float(stats.beta.ppf(1 - level, others + 1, runs - others)) if others < runs else 1.0
+    return max(math.log((low - delta) / high), 0.0) if low > delta else 0.0

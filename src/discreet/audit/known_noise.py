@@ -1,0 +1,157 @@
+"""Noise that is known: zero or a fixed shift, with a record of what was asked for.
+
+Under `KnownNoise` a draw shows what the noise would have hidden.  Under `ForcedNoise` the noise of
+a second run is chosen such that every noisy number comes out as in the first: what the record then
+holds are two neighbours' values for the same outcome, and so the privacy loss of that outcome.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.privacy.continuous import ContinuousDraw
+from discreet.privacy.grid import IntegerVector, integer_vector
+from discreet.privacy.noise import NoiseSource
+
+BITS, GAUSSIAN, L1, BEST, LATTICE, CONTINUOUS = (
+    "bits", "gaussian", "l1", "best", "lattice", "continuous",
+)  # fmt: skip
+
+
+@dataclass
+class Call:
+    """One request for noise: its law, dimension and scale, and the integers it was added to."""
+
+    law: str
+    dimension: int
+    scale: Fraction
+    values: list[int] = field(default_factory=list)
+
+    @property
+    def shape(self) -> tuple[str, int, Fraction]:
+        """What must not depend on the data."""
+        return self.law, self.dimension, self.scale
+
+
+class NotedInteger(int):
+    """Lattice noise that notes what it is added to (the sum happens outside the source)."""
+
+    call: Call
+    forced: int | None
+
+    def __radd__(self, other: SupportsIndex) -> int:
+        value = int(other)
+        self.call.values.append(value)
+        return value + int(self) if self.forced is None else self.forced
+
+    __hash__ = int.__hash__
+
+
+@dataclass
+class KnownNoise(NoiseSource):
+    """A tilt of `tilt` scales along the diagonal, lattice noise of `shift` steps a coordinate."""
+
+    private: ClassVar[bool] = False
+    tilt: float = 0.0
+    shift: int = 0
+    calls: list[Call] = field(default_factory=list)
+
+    @property
+    def trace(self) -> list[tuple[str, int, Fraction]]:
+        """The requests in order, without values."""
+        return [call.shape for call in self.calls]
+
+    def scales(self, law: str) -> list[Fraction]:
+        """The scales asked for under one law."""
+        return [call.scale for call in self.calls if call.law == law]
+
+    def uniform_bits(self, count: int) -> int:
+        """Zeros."""
+        self.calls.append(Call(BITS, count, Fraction(1)))
+        return 0
+
+    def discrete_gaussian(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
+        """The values, moved by the shift."""
+        return self._known(GAUSSIAN, values, scale)
+
+    def l1_laplace(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
+        """The values, moved by the shift."""
+        return self._known(L1, values, scale)
+
+    def noisy_best(self, scores: ArrayLike, scale: float | Fraction) -> int:
+        """The index of the best score."""
+        integers = _integers(scores)
+        self.calls.append(Call(BEST, len(integers), Fraction(scale), integers))
+        return int(np.argmax(integers))
+
+    def lattice_laplace(self, dimension: int, scale: float | Fraction) -> IntegerVector:
+        """The shift in every coordinate; what it is added to is noted where that is possible."""
+        call = Call(LATTICE, dimension, Fraction(scale))
+        self.calls.append(call)
+        return self._noted(call, self._outcome(len(self.calls) - 1))
+
+    def continuous_laplace(self, dimension: int, scale: float | Fraction) -> ContinuousDraw:
+        """The tilt."""
+        self.calls.append(Call(CONTINUOUS, dimension, Fraction(scale)))
+        size = self.tilt * float(scale) / math.sqrt(dimension)
+        return ContinuousDraw(np.full(dimension, size), 0.0)
+
+    def _known(self, law: str, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
+        integers = _integers(values)
+        self.calls.append(Call(law, len(integers), Fraction(scale), integers))
+        forced = self._outcome(len(self.calls) - 1)
+        return integer_vector(
+            [value + self.shift for value in integers] if forced is None else forced
+        )
+
+    def _outcome(self, place: int) -> list[int] | None:  # noqa: ARG002 - for `ForcedNoise`
+        """The outcome that request must have; None: value plus shift."""
+        return None
+
+    def _noted(self, call: Call, outcome: Sequence[int] | None) -> IntegerVector:
+        noise = [NotedInteger(self.shift) for _ in range(call.dimension)]
+        for index, item in enumerate(noise):
+            item.call = call
+            item.forced = None if outcome is None else outcome[index]
+        return integer_vector(list(noise))
+
+
+@dataclass
+class ForcedNoise(KnownNoise):
+    """The second of two runs: every noisy number comes out as it did in the first."""
+
+    first: KnownNoise = field(default_factory=KnownNoise)
+
+    def _outcome(self, place: int) -> list[int] | None:
+        before = self.first.calls
+        if place >= len(before) or len(before[place].values) != before[place].dimension:
+            return None
+        return [value + self.first.shift for value in before[place].values]
+
+
+def privacy_loss(first: KnownNoise, second: KnownNoise) -> tuple[float, float]:
+    """(epsilon, rho) that the two runs' values spend at their common outcome.
+
+    Discrete Gaussian: rho = |v - v'|^2 / (2 sigma^2).  Laplace: epsilon = |v - v'| / s, in the norm
+    of its law.  Infinite where the requests differ: then the noise itself tells the two apart.
+    """
+    if first.trace != second.trace:
+        return math.inf, math.inf
+    pure, concentrated = 0.0, 0.0
+    for one, other in zip(first.calls, second.calls, strict=True):
+        gap = np.array([a - b for a, b in zip(one.values, other.values, strict=True)], dtype=float)
+        if one.law == GAUSSIAN:
+            concentrated += float(gap @ gap) / (2.0 * float(one.scale) ** 2)
+        elif one.law in {L1, LATTICE}:
+            norm = np.abs(gap).sum() if one.law == L1 else np.linalg.norm(gap)
+            pure += float(norm) / float(one.scale)
+    return pure, concentrated
+
+
+def _integers(values: ArrayLike) -> list[int]:
+    return [int(value) for value in np.atleast_1d(np.asarray(values, dtype=object))]

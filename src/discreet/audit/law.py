@@ -1,0 +1,167 @@
+"""Does the noise in a release have the law that was planned?  Kolmogorov-Smirnov, with controls.
+
+Perturbations are drawn with a loss of zero, so that a release is nothing but noise.  Other
+mechanisms name the laws they ask for, and the source is tested at those.  The same draws are also
+held against a scale 20% lower and higher: both must be rejected, or the test shows nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.cases import LinearLoss, corner_people, loss_of, make_constants
+from discreet.audit.finding import FALSE_ALARM, Finding, judged, not_applicable
+from discreet.audit.known_noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, Call, KnownNoise
+from discreet.audit.subject import Effort, Subject
+from discreet.audit.tables import BASE, quiet, regression, table
+from discreet.audit.witness import steps_of
+from discreet.mechanisms import Constants, Plan
+from discreet.privacy.laws import (
+    direction_p_value,
+    l1_laplace_p_value,
+    normal_p_value,
+    radius_p_value,
+)
+from discreet.privacy.noise import SystemNoise
+
+Array = NDArray[np.float64]
+FAMILY = "law"
+CONTROLS = (0.8, 1.2)
+FEWEST_ROWS = 500
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Draws, one a row, and the scale they are said to have."""
+
+    name: str
+    draws: Array
+    scale: float
+    p_value: Callable[[Array, float], float]
+
+
+def check_law(subject: Subject, effort: Effort) -> list[Finding]:
+    """The laws of everything random, and that no two fits share their noise."""
+    return [*_laws(subject, effort), _fresh(subject)]
+
+
+def _laws(subject: Subject, effort: Effort) -> list[Finding]:
+    if subject.name == "sampler":
+        reason = "its randomness is a Markov chain's, which approaches its law (ideal-draw-only)"
+        return [not_applicable(FAMILY, "law of the noise", reason)]
+    if subject.name in {"output", "objective"}:
+        designs = [make_constants(500, 5, 0, 1), make_constants(500)]
+        return [_judge(_released(subject, item, effort.draws)) for item in designs]
+    return [_judge(_asked(call, effort.draws)) for call in _requests(subject)]
+
+
+def _judge(sample: Sample) -> Finding:
+    """Accepted at the claimed scale, rejected at 0.8 and 1.2 times."""
+    found = sample.p_value(sample.draws, sample.scale)
+    controls = [sample.p_value(sample.draws, sample.scale * factor) for factor in CONTROLS]
+    count, dimension = sample.draws.shape
+    return judged(
+        FAMILY,
+        f"{sample.name}, d = {dimension}",
+        f"scale {sample.scale:.4g}",
+        f"p = {found:.2g}; controls {max(controls):.1g}",
+        sound=found > FALSE_ALARM and max(controls) < FALSE_ALARM,
+        note=f"{count} draws with system entropy; scales 20% off are rejected",
+        numbers={"p_value": found, "control": max(controls), "draws": float(count)},
+    )
+
+
+def _sphere(draws: Array, scale: float) -> float:
+    """Radius and direction."""
+    return min(1.0, 2.0 * min(radius_p_value(draws, scale), direction_p_value(draws)))
+
+
+def _rows(count: int, dimension: int) -> int:
+    """A wide vector shows its scale in fewer rows."""
+    if dimension <= 5:
+        return count if dimension == 1 else count // 2
+    return max(FEWEST_ROWS, 2 * count // dimension)
+
+
+def _released(subject: Subject, constants: Constants, count: int) -> Sample:
+    """Noise as it is found in a release of a loss that is zero."""
+    mechanism, noise = subject.mechanism(), SystemNoise()
+    plan = mechanism.plan(constants)
+    nothing = LinearLoss(np.zeros(plan.dimension))
+    rows = range(_rows(count, plan.dimension))
+    draws = np.array([steps_of(plan, mechanism.draw(plan, nothing, noise)) for _ in rows])
+    grid = 2.0 ** plan.number("step_exponent")
+    return Sample("noise in the release", draws * grid, _claimed_scale(plan, subject), _sphere)
+
+
+def _claimed_scale(plan: Plan, subject: Subject) -> float:
+    """sensitivity / epsilon, or that of the tilt, (Delta / epsilon_b) / k."""
+    if subject.name == "output":
+        return plan.number("sensitivity") / subject.epsilon
+    tilt = plan.number("gradient_sensitivity") / plan.number("epsilon_tilt")
+    return tilt / plan.number("total_ridge")
+
+
+def _requests(subject: Subject) -> list[Call]:
+    """One request of every law and dimension that a draw asks the source for."""
+    constants = make_constants(persons=4000)
+    mechanism, noise = subject.mechanism(), KnownNoise()
+    loss = loss_of(corner_people(constants)[:5], constants)
+    mechanism.draw(mechanism.plan(constants), loss, noise)
+    laws = {CONTINUOUS, GAUSSIAN, L1, LATTICE}
+    calls = {(call.law, call.dimension): call for call in noise.calls if call.law in laws}
+    return list(calls.values())
+
+
+def _asked(call: Call, count: int) -> Sample:
+    """Draws of the system's source under a law that the mechanism asked for."""
+    noise = SystemNoise()
+    rows = _rows(count, call.dimension)
+    size, zeros = (rows, call.dimension), np.zeros(rows * call.dimension, dtype=np.int64)
+    if call.law == GAUSSIAN:
+        drawn = noise.discrete_gaussian(zeros, call.scale).astype(float).reshape(size)
+        return Sample("discrete Gaussian", drawn, float(call.scale), _spread_normal)
+    if call.law == L1:
+        drawn = noise.l1_laplace(zeros, call.scale).astype(float).reshape(size)
+        return Sample("discrete Laplace", drawn, float(call.scale), _spread_laplace)
+    if call.law == LATTICE:
+        steps = [noise.lattice_laplace(call.dimension, call.scale) for _ in range(rows)]
+        return Sample("lattice Laplace", np.array(steps, float), float(call.scale), _sphere)
+    tilts = [noise.continuous_laplace(call.dimension, call.scale).vector for _ in range(rows)]
+    return Sample("tilt", np.array(tilts), float(call.scale), _sphere)
+
+
+def _spread_laplace(draws: Array, scale: float) -> float:
+    return l1_laplace_p_value(_spread(draws), scale)
+
+
+def _spread_normal(draws: Array, scale: float) -> float:
+    return normal_p_value(_spread(draws), scale)
+
+
+def _spread(draws: Array) -> Array:
+    """Integers spread over their cells by uniform numbers.
+
+    Noise of counts is a few dozen steps wide: a continuous law's test would see the steps.  The
+    variance grows by 1/12, far below what the test can tell.
+    """
+    return draws + np.random.default_rng(5).uniform(-0.5, 0.5, draws.shape)
+
+
+def _fresh(subject: Subject) -> Finding:
+    """Two public fits of one table: every number differs, and both say that they are private."""
+    with quiet():
+        model = regression(subject.mechanism())
+        first, second = (model.fit(table(BASE)).release_ for _ in range(2))
+    same = int(np.count_nonzero(first.internal.vector == second.internal.vector))
+    return judged(
+        FAMILY,
+        "fresh noise in every fit",
+        "no number twice",
+        f"{same} numbers the same",
+        sound=same == 0 and first.private and second.private,
+        numbers={"same": float(same)},
+        note="two public fits of one table",
+    )

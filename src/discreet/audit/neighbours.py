@@ -1,0 +1,284 @@
+"""The search for neighbours that move a release by more than its noise was scaled to.
+
+Pairs are random or made by hand: corners of the ball, short and long stays, everybody censored,
+values of 1e308, subnormal, infinite or missing.  A failure is a counterexample to the guarantee.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.cases import (
+    Person,
+    corner_people,
+    hostile_points,
+    loss_of,
+    make_constants,
+    random_person,
+)
+from discreet.audit.finding import Finding, at_most
+from discreet.audit.known_noise import LATTICE, ForcedNoise, KnownNoise, privacy_loss
+from discreet.audit.subject import Effort, Subject
+from discreet.audit.tables import known_release, neighbours, steps_in, user_schema
+from discreet.audit.witness import steps_of
+from discreet.frame import to_episodes
+from discreet.mechanisms import Constants
+from discreet.mechanisms.guess import public_guess
+from discreet.mechanisms.objective_perturbation import Shape
+from discreet.mechanisms.sanitized_exponential import sanitized_records
+from discreet.mechanisms.selected import SCORE_EXPONENT, clipped_score
+
+Array = NDArray[np.float64]
+FAMILY = "neighbours"
+SHIFTS = (-4, 0, 2)
+RIDGES = (0.05, 1.0, 30.0)
+
+
+def check_neighbours(subject: Subject, effort: Effort) -> list[Finding]:
+    """Movement against what was claimed: of records, of sums, of releases."""
+    searches: dict[str, Callable[[Subject, Effort], list[Finding]]] = {
+        "output": _output,
+        "objective": _objective,
+        "selected": _selected,
+        "newton": _newton,
+        "sampler": _sampler,
+    }
+    return [_records(), *searches[subject.name](subject, effort)]
+
+
+def _records() -> Finding:
+    """Whatever a table holds, internal covariates have norm at most 1."""
+    norms = [
+        np.linalg.norm(to_episodes(people, user_schema()).covariates, axis=1)
+        for people in neighbours()
+    ]
+    worst = np.max(np.concatenate(norms))
+    note = "hostile rows: 1e308, infinite, missing, subnormal, unknown levels"
+    return at_most(FAMILY, "norm of a record", 1.0, float(worst), note)
+
+
+def _people(random: np.random.Generator, constants: Constants, count: int) -> list[Person]:
+    """Half random, half made by hand."""
+    corners = corner_people(constants)
+    return [
+        corners[int(random.integers(len(corners)))]
+        if random.random() < 0.5
+        else random_person(random, constants)
+        for _ in range(count)
+    ]
+
+
+def _output(subject: Subject, effort: Effort) -> list[Finding]:
+    moved, confined = _movement(subject, effort, "logit")
+    probit, probit_confined = _movement(subject, effort, "probit")
+    note = f"in units of epsilon times the scale drawn; {2 * effort.pairs} pairs, two links"
+    return [
+        at_most(FAMILY, "movement of the minimiser", 1.0, max(moved, probit), note),
+        at_most(
+            FAMILY,
+            "distance of the minimiser",
+            1.0,
+            max(confined, probit_confined),
+            "in units of the public radius on which slopes are bounded",
+        ),
+        _tables(subject),
+        *_gradients(),
+    ]
+
+
+def _movement(subject: Subject, effort: Effort, link: str) -> tuple[float, float]:
+    """The largest movement over the claimed one, and |w| over the public radius."""
+    random = np.random.default_rng(8)
+    constants = make_constants(persons=2, intervals=8, covariates=1, link=link, knots=2)
+    moved, confined = 0.0, 0.0
+    for trial in range(effort.pairs):
+        mechanism = subject.mechanism(ridge=RIDGES[trial % len(RIDGES)])
+        plan, noise = mechanism.plan(constants), KnownNoise()
+        one, other, third = _people(random, constants, 3)
+        points = [
+            steps_of(plan, mechanism.draw(plan, loss_of([one, who], constants), noise))
+            for who in (other, third)
+        ]
+        claimed = float(noise.scales(LATTICE)[0]) * subject.epsilon
+        moved = max(moved, float(np.linalg.norm(points[0] - points[1])) / claimed)
+        grid = 2.0 ** plan.number("step_exponent")
+        length = max(float(np.linalg.norm(point)) for point in points) * grid
+        confined = max(confined, length / plan.number("confinement"))
+    return moved, confined
+
+
+def _tables(subject: Subject) -> Finding:
+    """Replace one person of a table by hostile rows, through the public estimator."""
+    worst = 0.0
+    for ridge in (0.1, 20.0):
+        noise = KnownNoise()
+        mechanism = subject.mechanism(ridge=ridge)
+        points = [steps_in(known_release(people, mechanism, noise)) for people in neighbours()]
+        claimed = float(noise.scales(LATTICE)[0]) * subject.epsilon
+        gaps = [float(np.linalg.norm(a - b)) for a in points for b in points]
+        worst = max(worst, max(gaps) / claimed)
+    return at_most(FAMILY, "movement of a release", 1.0, worst, "hostile rows of a user's table")
+
+
+def _gradients() -> list[Finding]:
+    """Hand-made persons at hostile points, in every scale of the baseline a plan may choose."""
+    worst = max(
+        _gradient_ratio(make_constants(intervals=12)),
+        _gradient_ratio(make_constants(intervals=12, coordinates="paper")),
+        _one_interval_ratio(),
+    )
+    note = "all pairs of hand-made persons at hostile points; orthonormal and paper's basis"
+    return [
+        at_most(FAMILY, "gradients of two persons", 1.0, worst, note),
+        at_most(FAMILY, "log determinants", 1.0, _determinant_ratio(), "at risk all the time"),
+    ]
+
+
+def _gradient_ratio(constants: Constants) -> float:
+    points = hostile_points(np.random.default_rng(6), constants, 16)
+    people = corner_people(constants)
+    gradients = np.array([[who.derivatives(constants, at)[0] for who in people] for at in points])
+    worst = 0.0
+    for shift in SHIFTS:
+        gaps = (gradients[:, :, None] - gradients[:, None, :]) * _scale(constants, shift)
+        claimed = Shape.make(constants, public_guess(constants, 0.5), shift).sensitivity
+        worst = max(worst, float(np.linalg.norm(gaps, axis=-1).max()) / claimed)
+    return worst
+
+
+def _one_interval_ratio() -> float:
+    """One interval, an event and a survival on either side of a steep slope: nearly 2r."""
+    constants = make_constants(intervals=1, covariates=1, knots=1)
+    first, last = np.array([0]), np.array([1])
+    dies = Person(np.array([[0.98]]), first, last, event=True)
+    lives = Person(np.array([[1.0]]), first, last, event=False)
+    point = np.array([-0.99e4, 1e4])
+    gap = dies.derivatives(constants, point)[0] - lives.derivatives(constants, point)[0]
+    claimed = Shape.make(constants, public_guess(constants, 0.5), 0).sensitivity
+    return float(np.linalg.norm(gap)) / claimed
+
+
+def _determinant_ratio() -> float:
+    """The Hessian of somebody at risk all the time at f = 0, where the curvature is largest."""
+    constants = make_constants(intervals=12)
+    hessian = corner_people(constants)[1].derivatives(constants, np.zeros(5))[1]
+    ratios = []
+    for shift in SHIFTS:
+        shape = Shape.make(constants, public_guess(constants, 0.5), shift)
+        scale = _scale(constants, shift)
+        bend = scale[:, None] * hessian * scale
+        for ridge in (0.5, 20.0):
+            determinant = np.linalg.slogdet(np.eye(5) + bend / ridge)[1]
+            ratios.append(float(determinant / max(shape.jacobian(ridge), 1e-300)))
+    return max(ratios)
+
+
+def _scale(constants: Constants, shift: int) -> Array:
+    size = constants.design.basis.shape[1]
+    return np.where(np.arange(constants.dimension) < size, 2.0**shift, 1.0)
+
+
+def _objective(subject: Subject, effort: Effort) -> list[Finding]:
+    """Gradients through the code that fits run, at hostile points, and by plain summation."""
+    random = np.random.default_rng(9)
+    constants = make_constants(persons=2, intervals=8, covariates=1, knots=2)
+    plan = subject.mechanism().plan(constants)
+    claimed = plan.number("gradient_sensitivity")
+    scale = _scale(constants, int(plan.number("baseline_shift")))
+    worst = 0.0
+    for point in hostile_points(random, constants, effort.pairs):
+        one, other = _people(random, constants, 2)
+        gap = (
+            loss_of([one], constants)(point).gradient - loss_of([other], constants)(point).gradient
+        )
+        worst = max(worst, float(np.linalg.norm(scale * gap)) / claimed)
+    note = f"{effort.pairs} pairs at hostile points, through the code of fits"
+    return [at_most(FAMILY, "gradients, compiled", 1.0, worst, note), *_gradients()]
+
+
+def _selected(subject: Subject, effort: Effort) -> list[Finding]:
+    """The score of a person, and the search on the mechanism that trials run."""
+    constants = make_constants(persons=2, intervals=9)
+    plan = subject.mechanism().plan(constants)
+    bound, corners = plan.number("score_bound"), corner_people(constants)
+    spreads = []
+    for point in hostile_points(np.random.default_rng(1), constants, min(effort.pairs, 50)):
+        pairs = [[first, corners[1]] for first in corners]
+        scores = [clipped_score(loss_of(pair, constants), point, bound) for pair in pairs]
+        spreads.append(max(scores) - min(scores))
+    score = at_most(
+        FAMILY,
+        "movement of the score",
+        1.0,
+        max(spreads) * 2.0**SCORE_EXPONENT / bound,
+        "in units of the bound that its noise is scaled to",
+    )
+    base = Subject(str(subject.mechanism().plan(constants).settings["base"]), subject.epsilon)
+    return [score, *check_neighbours(base, effort)[1:]]
+
+
+def _newton(subject: Subject, effort: Effort) -> list[Finding]:
+    """Two neighbours' sums at the same outcome of every release before them."""
+    random = np.random.default_rng(10)
+    constants = make_constants(persons=4000, intervals=10, time_varying=True)
+    plan = subject.mechanism().plan(constants)
+    worst = 0.0
+    for _ in range(max(4, effort.pairs // 8)):
+        one, other, third = _people(random, constants, 3)
+        runs = _forced(
+            lambda noise, who: subject.mechanism().draw(plan, loss_of(who, constants), noise),
+            [[one, other], [one, third]],
+        )
+        worst = max(worst, _share(runs, subject, plan.guarantee.rho))
+    note = "privacy loss over the claim: all sums of both runs at the same outcomes"
+    return [
+        at_most(FAMILY, "loss of the sums", 1.0, worst, note),
+        at_most(
+            FAMILY, "loss of a release", 1.0, _newton_tables(subject), "hostile rows of a table"
+        ),
+    ]
+
+
+def _newton_tables(subject: Subject) -> float:
+    runs = _forced(
+        lambda noise, people: known_release(people, subject.mechanism(), noise), neighbours()
+    )
+    plan = known_release(neighbours()[0], subject.mechanism(), KnownNoise())
+    return _share(runs, subject, plan.guarantee.rho)
+
+
+def _forced(draw: Callable[[KnownNoise, Any], object], people: Sequence[Any]) -> list[KnownNoise]:
+    """Run on all of them, every one with the noisy numbers of the first."""
+    first = KnownNoise()
+    draw(first, people[0])
+    runs = [first]
+    for other in people[1:]:
+        runs.append(ForcedNoise(first=first))
+        draw(runs[-1], other)
+    return runs
+
+
+def _share(runs: Sequence[KnownNoise], subject: Subject, rho: float | None) -> float:
+    """The largest privacy loss between the first and any other, over what is claimed."""
+    losses = [privacy_loss(runs[0], other) for other in runs[1:]]
+    losses += [privacy_loss(one, other) for one, other in pairwise(runs)]
+    return max(pure / subject.epsilon + (spent / rho if rho else spent) for pure, spent in losses)
+
+
+def _sampler(subject: Subject, effort: Effort) -> list[Finding]:
+    """2 a C_v of every person at every point: what a person can move the log density by."""
+    random = np.random.default_rng(2)
+    constants = make_constants(persons=2, intervals=9, time_varying=True)
+    plan = subject.mechanism().plan(constants)
+    bound, scale = plan.number("bound"), plan.number("energy_scale")
+    highest, lowest = 0.0, 0.0
+    for point in hostile_points(random, constants, min(effort.pairs, 100)):
+        for person in _people(random, constants, 6):
+            value = sanitized_records(loss_of([person], constants), bound).total(point)[0]
+            highest, lowest = max(highest, value), min(lowest, value)
+    spent = 2.0 * scale * (highest - lowest)
+    note = "twice the energy that a person can have; rounding 1e-12"
+    return [at_most(FAMILY, "log density", subject.epsilon * (1 + 1e-12), spent, note)]

@@ -1,0 +1,148 @@
+"""The formulas of the proof pages, computed a second time and compared with what plans hold."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.cases import LinearLoss, make_constants
+from discreet.audit.finding import Finding, at_most, judged, not_applicable
+from discreet.audit.known_noise import LATTICE, KnownNoise
+from discreet.audit.subject import Effort, Subject
+from discreet.mechanisms import Constants, Plan
+from discreet.privacy.continuous import continuous_error
+
+Array = NDArray[np.float64]
+FAMILY = "constants"
+LARGEST_SCORE = 2**26
+MOMENT_UNIT, MOMENT_WEIGHT = 2**10, 128
+
+
+def check_constants(subject: Subject, _: Effort) -> list[Finding]:
+    """The plan's constants against the proof page's."""
+    if subject.name not in {"output", "objective"}:
+        reason = "its constants are integers, counted by the witness and the neighbour search"
+        return [not_applicable(FAMILY, "formulas of the proof page", reason)]
+    found = [_inexact(subject)]
+    if subject.name == "output":
+        found += [_page(subject, link) for link in ("logit", "probit")]
+    else:
+        found += [_parts(subject, time_varying=varying) for varying in (False, True)]
+    return found
+
+
+def newton_squares(covariates: int, trace: Sequence[tuple[str, int, Fraction]]) -> list[int]:
+    """Squared L2 sensitivities of private Newton's sums in their order (L1 of counts the same).
+
+    Exits 2, marginals 2 p, second moments 2 (w R^2)^2 where they are released, scores (2 L)^2.
+    """
+    first = [2, 2 * covariates]
+    limit = 3 * covariates * MOMENT_UNIT**2 // 2
+    if len(trace) > 2 and trace[2][1] == covariates * (covariates + 1) // 2:
+        first.append(2 * (MOMENT_WEIGHT * limit) ** 2)
+    return first + [(2 * LARGEST_SCORE) ** 2] * (len(trace) - len(first))
+
+
+def solver_tolerance(plan: Plan, tilt_scale: float) -> float:
+    """tau' from the formula of the proof page."""
+    ridge, gradient = plan.number("total_ridge"), plan.number("gradient_bound")
+    reach = 2 * 256.0
+    rounding = gradient * (1 + 2.0**-6 * plan.number("record_norm") * reach)
+    rounding = 2.0**-40 * (rounding + ridge * reach + (reach * ridge + gradient))
+    error = continuous_error(Fraction(tilt_scale)) if tilt_scale else 0.0
+    return 4 * rounding + error
+
+
+def _inexact(subject: Subject) -> Finding:
+    """The lattice noise holds 2 tau'/k and sqrt(d) grid besides the movement."""
+    mechanism = subject.mechanism()
+    plan, noise = mechanism.plan(make_constants(persons=500)), KnownNoise()
+    mechanism.draw(plan, LinearLoss(np.zeros(plan.dimension)), noise)
+    tilted = subject.name == "objective"
+    grid = 2.0 ** plan.number("step_exponent")
+    tolerance = solver_tolerance(plan, plan.noise_scale if tilted else 0.0)
+    moved = 0.0 if tilted else plan.number("gradient_sensitivity")
+    movement = (moved + 2 * tolerance) / plan.number("total_ridge")
+    needed = movement + math.sqrt(plan.dimension) * grid
+    budget = plan.number("epsilon_output") if tilted else subject.epsilon
+    scale = float(noise.scales(LATTICE)[0]) * grid
+    sound = needed / budget <= scale * (1 + 1e-14) and scale <= needed / budget * (1 + 1e-9)
+    return judged(
+        FAMILY,
+        "noise for solver and grid",
+        f"scale {needed / budget:.10g}",
+        f"{scale:.10g}",
+        sound=sound,
+        note="(movement + 2 tau'/k + sqrt(d) grid) / epsilon, to 1e-9",
+    )
+
+
+def _parts(subject: Subject, *, time_varying: bool) -> Finding:
+    """epsilon_b + J + epsilon_o = epsilon."""
+    constants = make_constants(persons=500, covariates=3, time_varying=time_varying)
+    plan = subject.mechanism().plan(constants)
+    parts = [plan.number(f"epsilon_{name}") for name in ("tilt", "jacobian", "output")]
+    note = "tilt + Jacobian + output" + (", covariates in time" if time_varying else "")
+    claimed = subject.epsilon * (1 + 1e-12)
+    return at_most(FAMILY, "parts of epsilon", claimed, sum(parts), note)
+
+
+def _page(subject: Subject, link: str) -> Finding:
+    """Radius and sensitivity of plans with small and large ridges."""
+    worst = 0.0
+    for ridge in (0.01, 1.0, 50.0):
+        constants = make_constants(persons=40, link=link)
+        plan = subject.mechanism(ridge=ridge).plan(constants)
+        radius, sensitivity = page_sensitivity(constants, plan)
+        worst = max(worst, abs(plan.number("confinement") / radius - 1))
+        claimed = plan.number("gradient_sensitivity") / sensitivity
+        worst = max(worst, 1 - claimed, claimed - 1.01)
+    return judged(
+        FAMILY,
+        f"radius and sensitivity, {link}",
+        "those of the page",
+        f"off by {max(worst, 0.0):.2g}",
+        sound=worst <= 1e-9,
+        numbers={"off": worst},
+        note="ridges 0.01, 1 and 50 a person; the grid of angles may add 1%",
+    )
+
+
+def page_sensitivity(constants: Constants, plan: Plan) -> tuple[float, float]:
+    """(rho, Delta) of output perturbation, interval by interval."""
+    link = constants.link
+    size = constants.design.basis.shape[1]
+    centre = np.array(plan.details["centre"], dtype=float)
+    eta = constants.design.basis @ centre[:size]
+    rows = constants.design.basis * 2.0 ** plan.number("baseline_shift")
+    r = np.array([math.sqrt(row @ row + 1) for row in rows])
+    radius = _page_radius(constants, eta, r, constants.persons / plan.number("total_ridge"))
+    u = link.survival_loss_derivative(eta + radius * r)
+    v = np.maximum(u, -link.event_loss_derivative(eta - radius * r))
+    widest = np.maximum(r, 2)
+    extra = ((u + v) * r - u * widest).clip(0).max() + (v * r - u * widest).clip(0).max()
+    vertex = (u * widest).sum() + max(extra, ((v - u) * widest).max())
+    return radius, min(float(vertex), _page_direction(rows, float(u.max()), float(v.max())))
+
+
+def _page_radius(constants: Constants, eta: Array, r: Array, share: float) -> float:
+    link = constants.link
+    up, down = link.survival_loss_derivative(eta), -link.event_loss_derivative(eta)
+    down = np.maximum(up, down)
+    loss = link.survival_loss(eta).sum() + link.event_loss(eta).max()
+    return min(math.sqrt(share * loss), float(share * ((up * r).sum() + (down * r).max())))
+
+
+def _page_direction(rows: Array, u: float, v: float) -> float:
+    """Lemma 4 at many angles: never above its maximum."""
+    count = len(rows)
+    spread = np.linalg.eigvalsh(rows.T @ rows / count).max()
+    angle = np.linspace(0, math.pi / 2, 10001)
+    y, c = np.linalg.norm(rows, axis=1).max() * np.sin(angle), np.cos(angle)
+    one = v * (y + c) - u * (c - y).clip(0)
+    alone = (one - u * (y + c)).clip(0)
+    both = (v - u) * (c + np.maximum(y, c))
+    ordinary = u * count * (c + np.sqrt(spread * np.sin(angle) ** 2 + c**2))
+    return float((ordinary + np.maximum(both, one + alone)).max())

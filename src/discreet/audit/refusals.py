@@ -1,0 +1,80 @@
+"""What must be refused before any data is read: settings that promise nothing."""
+
+import math
+from collections.abc import Callable
+
+from discreet.audit.finding import Finding, judged
+from discreet.audit.subject import Effort, Subject
+from discreet.audit.tables import BASE, quiet, table, user_schema
+from discreet.errors import SchemaError, SettingsError
+from discreet.mechanisms import get_mechanism
+from discreet.regression import SurvivalRegression
+
+FAMILY = "refusals"
+NO_EPSILON = (0.0, -1.0, math.inf, math.nan, None, True)
+WITHOUT_PROOF = {"objective": ("probit", "cloglog"), "output": ("cloglog",)}
+
+
+def check_refusals(subject: Subject, _: Effort) -> list[Finding]:
+    """Epsilons that mean nothing, links without a proof, open bounds, printed variants."""
+    attempts = [*_epsilons(subject), *_links(subject), _open_bounds(subject), *_printed(subject)]
+    with quiet():
+        passed = [name for name, attempt in attempts if not _refused(attempt)]
+    return [
+        judged(
+            FAMILY,
+            "settings without a promise",
+            f"{len(attempts)} refused",
+            f"{len(attempts) - len(passed)} refused",
+            sound=not passed,
+            note=f"accepted: {', '.join(passed)}" if passed else "before any data is read",
+            numbers={"accepted": float(len(passed))},
+        )
+    ]
+
+
+Attempt = tuple[str, Callable[[], object]]
+
+
+def _refused(attempt: Callable[[], object]) -> bool:
+    """Whether the attempt ends with an error about settings, not another one or none."""
+    try:
+        attempt()
+    except (SettingsError, SchemaError):
+        return True
+    except Exception:  # noqa: BLE001 - any other error came too late
+        return False
+    return False
+
+
+def _epsilons(subject: Subject) -> list[Attempt]:
+    kind = get_mechanism(subject.name)
+    return [
+        (f"epsilon {epsilon}", lambda epsilon=epsilon: kind(epsilon=epsilon))  # type: ignore[misc, call-arg]
+        for epsilon in NO_EPSILON
+    ]
+
+
+def _links(subject: Subject) -> list[Attempt]:
+    unread = object()
+    models = [
+        (link, SurvivalRegression(user_schema(), mechanism=subject.mechanism(), link=link))
+        for link in WITHOUT_PROOF.get(subject.name, ())
+    ]
+    return [(f"link {link}", lambda model=model: model.fit(unread)) for link, model in models]  # type: ignore[misc]
+
+
+def _open_bounds(subject: Subject) -> Attempt:
+    mapping = user_schema().to_mapping()
+    del mapping["covariate"][0]["high"]
+    model = SurvivalRegression(mapping, mechanism=subject.mechanism())
+    return "a covariate without bounds", lambda: model.fit(object())
+
+
+def _printed(subject: Subject) -> list[Attempt]:
+    """The paper's own algorithms, unless they are accepted by name."""
+    if not subject.has("variant"):
+        return []
+    mechanism = subject.mechanism(ridge=0.1, variant="printed")
+    model = SurvivalRegression(user_schema(), mechanism=mechanism, accept_approximate=True)
+    return [("the printed variant", lambda: model.fit(table(BASE)))]

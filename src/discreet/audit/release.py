@@ -1,0 +1,204 @@
+"""What a release file claims, checked against what it contains and against a plan made anew."""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from discreet.artefact import read_strict
+from discreet.audit.finding import Finding, judged
+from discreet.audit.run import Audit
+from discreet.baseline import parse_baseline
+from discreet.design import Design
+from discreet.errors import ArtefactError, DiscreetError
+from discreet.link import get_link
+from discreet.mechanisms import Plan, mechanism_from_settings
+from discreet.model import AGREEMENT, Release, model_from_mapping
+from discreet.privacy.ledger.chain import Head
+from discreet.privacy.ledger.interface import NO_LEDGER
+from discreet.release import Order
+
+FAMILY = "release"
+REPRODUCED = 1e-9
+"""A plan made again on another machine may differ in the last digits of its floats."""
+
+
+def audit_release(path: str | Path) -> Audit:
+    """Every check of one release file; a file that is no release is an `ArtefactError`."""
+    mapping = read_strict(path)
+    if mapping.get("format") != Release.kind:
+        raise ArtefactError(f"'{path}' is not a release; there is nothing to audit.")
+    try:
+        release = model_from_mapping(mapping)
+    except ArtefactError as error:
+        refused = _line("the file", "a sound release", "refused", sound=False, note=str(error))
+        return Audit("a release that cannot be read", {}, (refused,))
+    return _audit(cast("Release", release))
+
+
+def _audit(release: Release) -> Audit:
+    checks: tuple[Callable[[Release], list[Finding]], ...] = (
+        _form, _coefficients, _grid, _plan_again, _promise, _ledger,
+    )  # fmt: skip
+    found = [item for check in checks for item in check(release)]
+    facts = {
+        "release_id": release.release_id,
+        "mechanism": release.mechanism.get("name"),
+        "epsilon": release.guarantee.epsilon,
+        "delta": release.guarantee.delta,
+        "digest": release.digest,
+    }
+    return Audit(f"release {release.release_id}", facts, tuple(found))
+
+
+def _line(check: str, claimed: str, measured: str, *, sound: bool, note: str = "") -> Finding:
+    return judged(FAMILY, check, claimed, measured, sound=sound, note=note)
+
+
+def _form(release: Release) -> list[Finding]:
+    """Private, of persons, with public bounds everywhere."""
+    bounded = release.public_schema.is_bounded
+    return [
+        _line(
+            "drawn with system entropy",
+            "private",
+            "private" if release.private else "seeded",
+            sound=release.private,
+        ),
+        _line(
+            "public bounds of the schema",
+            "all",
+            "all" if bounded else "some are missing",
+            sound=bounded,
+        ),
+    ]
+
+
+def _coefficients(release: Release) -> list[Finding]:
+    """Coefficients are those that the schema names, and the internal ones in the user's scale."""
+    design = Design(
+        release.public_schema, parse_baseline(release.baseline), release.internal.coordinates
+    )
+    names = list(release.coefficients.covariates) == list(design.schema.coefficient_names)
+    expected = design.to_user @ release.internal.vector
+    margin = AGREEMENT * (np.abs(design.to_user) @ np.abs(release.internal.vector))
+    gap = np.abs(release.coefficients.vector - expected)
+    return [
+        _line("coefficients named by the schema", "all", "all" if names else "others", sound=names),
+        _line(
+            "coefficients from internal values",
+            "equal",
+            f"off by {np.max(gap, initial=0.0):.2g}",
+            sound=bool(np.all(gap <= margin)),
+        ),
+    ]
+
+
+def _grid(release: Release) -> list[Finding]:
+    """Integer multiples of 2^k in internal coordinates, within the precision of floats."""
+    steps = np.ldexp(release.internal.vector, -release.grid_exponent)
+    off = int(np.count_nonzero(steps != np.rint(steps)))
+    return [
+        _line(
+            f"multiples of 2^{release.grid_exponent}",
+            "all",
+            f"{off} are not",
+            sound=off == 0,
+            note="in internal coordinates",
+        )
+    ]
+
+
+def _plan_again(release: Release) -> list[Finding]:
+    """The plan from the settings and the public facts of the file, made anew."""
+    try:
+        plan = _plan(release)
+    except DiscreetError as error:
+        return [_line("plan made anew", "possible", "refused", sound=False, note=str(error))]
+    return [
+        _same("noise scale made anew", plan.noise_scale, release.noise_scale),
+        _same("grid exponent made anew", plan.grid_exponent, release.grid_exponent),
+        _same("guarantee made anew", plan.guarantee.to_mapping(), release.guarantee.to_mapping()),
+        _same("details made anew", dict(plan.details), release.details),
+        _settings(plan, release),
+    ]
+
+
+def _plan(release: Release) -> Plan:
+    """Approximate draws and printed variants were accepted by whoever made the release."""
+    order = Order(
+        mechanism=mechanism_from_settings(release.mechanism),
+        schema=release.public_schema,
+        link=get_link(release.link),
+        baseline=parse_baseline(release.baseline),
+        persons=release.persons,
+        accept_printed=True,
+        accept_approximate=True,
+    )
+    return order.plan(release.persons)
+
+
+def _settings(plan: Plan, release: Release) -> Finding:
+    """A printed variant or an approximate draw must be declared among the warnings."""
+    needed = int(not plan.publishable) + int(plan.guarantee.status != "proved")
+    return _line(
+        "warnings that the settings call for",
+        f"{needed}",
+        f"{len(release.warnings)}",
+        sound=len(release.warnings) == needed,
+    )
+
+
+def _same(check: str, planned: object, stated: object) -> Finding:
+    different = [] if agree(planned, stated) else _differences(planned, stated)
+    shown = "equal" if agree(planned, stated) else f"differ: {', '.join(different) or stated}"
+    claimed = f"{planned:.6g}" if isinstance(planned, float) else str(planned)
+    return _line(
+        check, claimed if len(claimed) < 30 else "equal", shown[:80], sound=shown == "equal"
+    )
+
+
+def _differences(planned: object, stated: object) -> list[str]:
+    """Names of the members that differ."""
+    if not isinstance(planned, Mapping) or not isinstance(stated, Mapping):
+        return []
+    missing = object()
+    names = [*planned, *(key for key in stated if key not in planned)]
+    return [key for key in names if not agree(planned.get(key, missing), stated.get(key, missing))]
+
+
+def agree(planned: Any, stated: Any) -> bool:
+    """Equal, floats to 1e-9 of their size; a file's lists and a plan's tuples are the same."""
+    if isinstance(planned, Mapping) and isinstance(stated, Mapping):
+        return planned.keys() == stated.keys() and all(
+            agree(planned[key], stated[key]) for key in planned
+        )
+    if isinstance(planned, list | tuple) and isinstance(stated, list | tuple):
+        return len(planned) == len(stated) and all(map(agree, planned, stated))
+    if isinstance(planned, bool) or isinstance(stated, bool):
+        return planned is stated
+    if isinstance(planned, int | float) and isinstance(stated, int | float):
+        return math.isclose(planned, stated, rel_tol=REPRODUCED)
+    return bool(planned == stated)
+
+
+def _promise(release: Release) -> list[Finding]:
+    same = release.promise == release.guarantee.sentence()
+    return [
+        _line("promise in words", "the guarantee's", "the same" if same else "another", sound=same)
+    ]
+
+
+def _ledger(release: Release) -> list[Finding]:
+    """A head in its form, or an open word that there was no ledger."""
+    if release.ledger == NO_LEDGER:
+        note = "charged to no ledger: nothing bounds the sum of releases"
+        return [_line("ledger head", "a head or none", "no ledger", sound=True, note=note)]
+    try:
+        head = Head.parse(release.ledger)
+    except DiscreetError as error:
+        return [_line("ledger head", "a head or none", "neither", sound=False, note=str(error))]
+    note = "`discreet budget verify LEDGER --release FILE` checks it against the ledger"
+    return [_line("ledger head", "a head or none", f"entry {head.sequence}", sound=True, note=note)]

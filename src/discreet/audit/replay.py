@@ -1,0 +1,161 @@
+"""Control flow does not depend on people: neighbours under the same noise leave the same trace.
+
+Trace: requests for noise, warnings, what is printed or logged, and everything in the release but
+the released numbers.  Where the noise is known, a release must also be exactly the planned
+minimiser plus that noise.
+"""
+
+import contextlib
+import io
+import logging
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.audit.finding import Finding, judged
+from discreet.audit.known_noise import KnownNoise
+from discreet.audit.subject import Effort, Subject
+from discreet.audit.tables import (
+    BASE,
+    BASELINE_SIZE,
+    known_release,
+    neighbours,
+    regression,
+    steps_in,
+    table,
+    user_schema,
+)
+from discreet.engine.local import LocalEngine
+from discreet.frame import to_episodes
+from discreet.likelihood.objective import TotalLoss
+from discreet.link import get_link
+from discreet.model import Release
+from discreet.release import simulation
+
+Array = NDArray[np.float64]
+FAMILY = "replay"
+VALUES = ("coefficients", "internal", "release_id")
+SHIFT = 2**20
+NOISY = ("covariance", "life_table")
+
+
+def check_replay(subject: Subject, _: Effort) -> list[Finding]:
+    """Neighbouring tables under the same noise."""
+    first, *others = (_trace(subject, people) for people in neighbours())
+    different = sum(other != first for other in others)
+    found = judged(
+        FAMILY,
+        "traces of neighbours",
+        "all the same",
+        f"{different} of {len(others)} differ",
+        sound=different == 0,
+        numbers={"different": float(different)},
+        note="requests for noise, warnings, output, log, every member but the numbers",
+    )
+    return [found, _says_so(subject), *_known(subject)]
+
+
+def _trace(subject: Subject, people: pa.Table) -> tuple[Any, ...]:
+    """Everything that a fit under known noise shows, but the numbers it releases."""
+    noise, printed, log = KnownNoise(), io.StringIO(), io.StringIO()
+    handler = logging.StreamHandler(log)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+            simulation(noise),
+        ):
+            warnings.simplefilter("always")
+            release = regression(subject.mechanism()).fit(people).release_
+    finally:
+        root.removeHandler(handler)
+    texts = [str(item.message) for item in caught]
+    return noise.trace, texts, printed.getvalue(), log.getvalue(), _public(release)
+
+
+def _public(release: Release) -> dict[str, Any]:
+    """The release without its numbers; of further noisy numbers the names and shapes.
+
+    Anything released besides those two is kept: it has had no noise, so it must not differ.
+    """
+    mapping = {key: item for key, item in release.to_mapping().items() if key not in VALUES}
+    mapping["released"] = {
+        key: np.shape(item) if key in NOISY else item
+        for key, item in release.to_mapping()["released"].items()
+    }
+    return mapping
+
+
+def _says_so(subject: Subject) -> Finding:
+    release = known_release(table(BASE), subject.mechanism(), KnownNoise())
+    return judged(
+        FAMILY,
+        "a seeded fit",
+        "not private",
+        "private" if release.private else "not private",
+        sound=not release.private,
+        note="what a known source made must say so",
+    )
+
+
+def _known(subject: Subject) -> list[Finding]:
+    """Of perturbations: the planned minimiser, moved by exactly the noise that was given."""
+    if subject.name not in {"output", "objective"}:
+        return []
+    plain = known_release(table(BASE), subject.mechanism(), KnownNoise())
+    moved = known_release(table(BASE), subject.mechanism(), KnownNoise(shift=SHIFT))
+    off = float(np.max(np.abs(steps_in(moved) - steps_in(plain) - SHIFT)))
+    found = [
+        judged(
+            FAMILY,
+            "noise moves the release",
+            f"{SHIFT} steps",
+            f"off by {off:.2g}",
+            sound=off <= 1e-3,
+            note="lattice noise of 2^20 steps in every coordinate",
+        ),
+        _minimises(plain),
+    ]
+    return [*found, _tilted(subject)] if subject.name == "objective" else found
+
+
+def _minimises(release: Release) -> Finding:
+    """Without noise the release is the minimiser of the loss with the ridge of the plan."""
+    details = release.details
+    w = np.ldexp(steps_in(release), details["step_exponent"])
+    point = release.internal.vector
+    shift = np.where(np.arange(len(point)) < BASELINE_SIZE, 2.0 ** details["baseline_shift"], 1.0)
+    engine = LocalEngine(to_episodes(table(BASE), user_schema()), threads=1)
+    gradient = shift * TotalLoss(engine, release.design, get_link("logit"))(point).gradient
+    rest = float(np.linalg.norm(gradient + details["total_ridge"] * w) / np.linalg.norm(gradient))
+    return judged(
+        FAMILY,
+        "the planned objective is minimised",
+        "gradient 0",
+        f"{rest:.2g}",
+        sound=rest <= 1e-5,
+        note="relative to the loss's gradient, without noise",
+    )
+
+
+def _tilted(subject: Subject) -> Finding:
+    """An enormous tilt drives the release to the edge of the ball, against the tilt."""
+    release = known_release(table(BASE), subject.mechanism(), KnownNoise(tilt=1e7))
+    w = np.ldexp(steps_in(release), release.details["step_exponent"])
+    edge = -256.0 / math.sqrt(len(w))
+    off = float(np.max(np.abs(w / edge - 1)))
+    return judged(
+        FAMILY,
+        "the tilt moves the release",
+        "to the edge of the ball",
+        f"off by {off:.2g}",
+        sound=off <= 0.05,
+        note="a tilt of ten million scales",
+    )

@@ -1,0 +1,76 @@
+"""An audit as a table, a JSON file and a picture."""
+
+import io
+from typing import TYPE_CHECKING
+
+from discreet.artefact import serialise
+from discreet.audit.finding import Finding
+from discreet.audit.run import Audit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+COLOURS = {"pass": "green", "fail": "bold red", "not applicable": "dim"}
+CLAIM, MEASURED = "#0072B2", "#D55E00"
+
+
+def table(audit: Audit) -> "Table":
+    """Check, claimed, measured, verdict; texts are shown, never interpreted."""
+    from rich.table import Table  # noqa: PLC0415 - slow to import
+    from rich.text import Text  # noqa: PLC0415
+
+    found = Table(title=Text(f"Audit of {audit.subject}"), title_justify="left")
+    for heading in ("check", "claimed", "measured", "verdict", "note"):
+        found.add_column(heading, overflow="fold")
+    for item in audit.findings:
+        cells = (f"{item.family}: {item.check}", item.claimed, item.measured)
+        verdict = Text(item.verdict, style=COLOURS[item.verdict])
+        found.add_row(*map(Text, cells), verdict, Text(item.note))
+    return found
+
+
+def content(audit: Audit) -> bytes:
+    """The JSON file."""
+    return serialise(audit.to_mapping())
+
+
+def picture(audit: Audit) -> "Figure":
+    """Claimed epsilon against what was measured: witness, last bits, lower bound of outcomes."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
+
+    items = [item for item in audit.findings if _is_epsilon(item, audit)][::-1]
+    figure = Figure(figsize=(7.5, 1.4 + 0.5 * len(items)), layout="constrained")
+    axes = figure.subplots()
+    values = [item.numbers["measured"] for item in items]
+    axes.barh(
+        [f"{item.family}: {item.check}" for item in items], values, color=MEASURED, height=0.5
+    )
+    epsilon = float(audit.facts["epsilon"])
+    axes.axvline(epsilon, color=CLAIM, linewidth=2)
+    axes.set_xlim(0.0, max([1.15 * epsilon, *(1.05 * value for value in values)]))
+    axes.set_xlabel(f"epsilon measured (bars) and claimed (line, {epsilon:g})")
+    axes.set_title(f"Audit of {audit.subject}", loc="left", fontweight="bold", fontsize="medium")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def picture_content(audit: Audit) -> bytes:
+    """The picture as a PNG file."""
+    buffer = io.BytesIO()
+    picture(audit).savefig(buffer, format="png", dpi=150)
+    return buffer.getvalue()
+
+
+def _is_epsilon(item: Finding, audit: Audit) -> bool:
+    """Whether what was measured is an epsilon: its claim is the audited one, to rounding."""
+    claimed, measured = item.numbers.get("claimed"), item.numbers.get("measured")
+    if (
+        claimed is None
+        or measured is None
+        or item.family not in {"witness", "lattice", "end to end"}
+    ):
+        return False
+    return abs(claimed - float(audit.facts["epsilon"])) <= 1e-9 * claimed and measured < float(
+        "inf"
+    )

@@ -1,0 +1,197 @@
+"""Tight witnesses: pairs of neighbours at which the privacy loss is epsilon, in closed form.
+
+The loss is plugged in, the noise that a draw asks for is read off, and the log probability ratio
+of the worst outcome is computed.  Above epsilon: privacy is broken.  Below: noise is wasted.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.cases import (
+    LinearLoss,
+    QuadraticLoss,
+    StuckLoss,
+    corner_people,
+    hostile_points,
+    loss_of,
+    make_constants,
+)
+from discreet.audit.finding import Finding, at_most, equal_to, judged
+from discreet.audit.known_noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, KnownNoise
+from discreet.audit.pages import newton_squares, solver_tolerance
+from discreet.audit.subject import Effort, Subject
+from discreet.mechanisms import Constants, Draw, Mechanism, Plan
+from discreet.mechanisms.perturbation import basis_of, coordinates_from
+from discreet.mechanisms.private_newton import Layout
+from discreet.mechanisms.sanitized_exponential import sanitized_records
+from discreet.mechanisms.selected import SCORE_EXPONENT, SelectedPlan
+from discreet.privacy.accountant import epsilon_of
+
+Array = NDArray[np.float64]
+FAMILY = "witness"
+
+
+def check_witness(subject: Subject, _: Effort) -> list[Finding]:
+    """The privacy loss at the worst pair, by mechanism."""
+    return {
+        "output": _output,
+        "objective": _objective,
+        "selected": _selected,
+        "newton": _newton,
+        "sampler": _sampler,
+    }[subject.name](subject)
+
+
+def steps_of(plan: Plan, draw: Draw) -> Array:
+    """The released point in coordinates w, in steps of the grid on which noise was added."""
+    coordinates = coordinates_from(plan.details)
+    w = (draw.point - coordinates.centre) / coordinates.scale
+    return np.asarray(np.ldexp(w, -int(plan.number("step_exponent"))))
+
+
+def output_loss(mechanism: Mechanism, constants: Constants) -> float:
+    """|i - i'| / scale for two linear losses whose slopes differ by Delta + 2 tau'.
+
+    The outcome lies beyond both minimisers on the line through them; no loss does more.
+    """
+    plan = mechanism.plan(constants)
+    gap = plan.number("gradient_sensitivity") + 2 * solver_tolerance(plan, 0.0)
+    axis = np.eye(plan.dimension)[-1] / coordinates_from(plan.details).scale
+    centres, noise = [], KnownNoise()
+    for sign in (0.5, -0.5):
+        noise = KnownNoise()
+        draw = mechanism.draw(plan, LinearLoss(sign * gap * axis), noise)
+        centres.append(steps_of(plan, draw))
+    return float(np.linalg.norm(centres[0] - centres[1]) / float(noise.scales(LATTICE)[0]))
+
+
+def objective_loss(mechanism: Mechanism, constants: Constants) -> float:
+    """Delta / tilt scale + log det(I + E/k) + sensitivity / output scale.
+
+    D has the loss g'w + w'Ew/2 with the worst Hessian of a person, D' has none.
+    """
+    plan, noise = mechanism.plan(constants), KnownNoise()
+    coordinates = coordinates_from(plan.details)
+    bend = _worst_bend(constants, plan)
+    mechanism.draw(plan, QuadraticLoss(bend, coordinates.centre), noise)
+    scaled = coordinates.scale[:, None] * bend * coordinates.scale
+    ridge = plan.number("total_ridge")
+    determinant = np.linalg.slogdet(np.eye(plan.dimension) + scaled / ridge)[1]
+    grid = Fraction(2) ** int(plan.number("step_exponent"))
+    tilt = plan.number("gradient_sensitivity") / float(noise.scales(CONTINUOUS)[0])
+    return float(
+        tilt + determinant + plan.number("sensitivity") / float(noise.scales(LATTICE)[0] * grid)
+    )
+
+
+def _worst_bend(constants: Constants, plan: Plan) -> Array:
+    """A person's Hessian that attains the plan's bound, in coordinates f."""
+    basis, width = constants.design.basis, constants.covariates
+    if not constants.time_varying:
+        corner = np.eye(width)[0] if width else np.zeros(0)
+        z = np.column_stack([basis, np.tile(corner, (len(basis), 1))])
+        return np.asarray(0.25 * z.T @ z)
+    rows = basis_of(constants, int(plan.number("baseline_shift"))).rows
+    size = basis.shape[1]
+    blocks = np.zeros((plan.dimension, plan.dimension))
+    blocks[:size, :size] = 0.25 * rows.T @ rows
+    blocks[size:, size:] = 0.25 * len(rows) / width * np.eye(width)
+    scale = coordinates_from(plan.details).scale
+    return np.asarray(blocks / scale[:, None] / scale)
+
+
+def _certificate(subject: Subject) -> Finding:
+    """A point that no certificate covers is not released: the public centre is."""
+    mechanism = subject.mechanism()
+    plan = mechanism.plan(make_constants())
+    draw = mechanism.draw(plan, StuckLoss(), KnownNoise())
+    moved = float(np.linalg.norm(draw.point - coordinates_from(plan.details).centre))
+    return judged(
+        FAMILY,
+        "a minimiser without certificate",
+        "public centre",
+        f"{moved:.3g} away from it",
+        sound=moved == 0.0,
+        note="a loss whose gradient is never right",
+        numbers={"moved": moved},
+    )
+
+
+def _output(subject: Subject) -> list[Finding]:
+    loss = output_loss(subject.mechanism(), make_constants(persons=7))
+    note = "linear loss, slopes at the claimed sensitivity"
+    return [equal_to(FAMILY, "tight witness", subject.epsilon, loss, note), _certificate(subject)]
+
+
+def _objective(subject: Subject) -> list[Finding]:
+    fixed = objective_loss(subject.mechanism(), make_constants(persons=1))
+    varying = make_constants(persons=1, covariates=4, time_varying=True)
+    varied = objective_loss(subject.mechanism(), varying)
+    note = "quadratic loss at the claimed sensitivity and Jacobian"
+    return [
+        equal_to(FAMILY, "tight witness", subject.epsilon, fixed, note),
+        equal_to(FAMILY, "tight witness, covariates in time", subject.epsilon, varied, note),
+        _certificate(subject),
+    ]
+
+
+def _selected(subject: Subject) -> list[Finding]:
+    """Twice what one trial and its score spend, at the scales that the draw asked for."""
+    constants = make_constants(persons=7)
+    mechanism = subject.mechanism(ridges=(2.0,), base="output")
+    plan, noise = mechanism.plan(constants), KnownNoise()
+    assert isinstance(plan, SelectedPlan)  # noqa: S101 - tells the type checker
+    mechanism.draw(plan, loss_of(corner_people(constants)[:7], constants), noise)
+    candidate = plan.candidates[0]
+    step = Fraction(2) ** int(candidate.number("step_exponent"))
+    trial = candidate.number("sensitivity") / float(noise.scales(LATTICE)[0] * step)
+    score = math.ldexp(plan.number("score_bound"), -SCORE_EXPONENT) / float(noise.scales(L1)[0])
+    spent = 2.0 * (trial + score)
+    note = "twice (trial + score): random stopping; budgets are whole billionths"
+    # a budget in whole billionths, rounded down, loses up to four of them
+    tolerance = 1e-9 + 4e-9 / subject.epsilon
+    return [equal_to(FAMILY, "parts at the drawn scales", subject.epsilon, spent, note, tolerance)]
+
+
+def _newton(subject: Subject) -> list[Finding]:
+    """The parts compose to the whole: squared sensitivities of the proof at the drawn scales."""
+    constants = make_constants(persons=20_000)
+    mechanism = subject.mechanism()
+    plan, noise = mechanism.plan(constants), KnownNoise()
+    mechanism.draw(plan, loss_of(corner_people(constants)[:7], constants), noise)
+    squares = newton_squares(constants.covariates, noise.trace)
+    calls = list(zip(noise.calls, squares, strict=True))
+    pure = plan.guarantee.rho is None
+    spent = sum(
+        (square if call.law == L1 else math.sqrt(square)) / float(call.scale)
+        if pure
+        else square / (2.0 * float(call.scale) ** 2)
+        for call, square in calls
+    )
+    claimed = subject.epsilon if pure else float(Layout.read(plan).budget.total)
+    laws = {call.law for call in noise.calls} <= ({L1, LATTICE} if pure else {GAUSSIAN})
+    name = "epsilon of all sums together" if pure else "rho of all sums together"
+    note = f"{len(calls)} noisy sums, sensitivities of the proof page at the drawn scales"
+    found = [equal_to(FAMILY, name, claimed, spent if laws else math.inf, note)]
+    if not pure:
+        shown = epsilon_of(spent, plan.guarantee.delta)
+        text = f"epsilon of that rho at delta {plan.guarantee.delta:g}"
+        found.append(at_most(FAMILY, text, subject.epsilon, shown, "conversion of zCDP"))
+    return found
+
+
+def _sampler(subject: Subject) -> list[Finding]:
+    """2 a (max C_v - min C_v): the energies of two persons on opposite sets of points."""
+    constants = make_constants(persons=50)
+    plan = subject.mechanism().plan(constants)
+    energies = []
+    for point in hostile_points(np.random.default_rng(1), constants, 6):
+        for person in corner_people(constants)[:8]:
+            records = sanitized_records(loss_of([person], constants), plan.number("bound"))
+            energies.append(plan.number("energy_scale") * records.total(point)[0])
+    spent = 2.0 * (max(energies) - min(energies))
+    note = "of an exact draw; a chain stands in for one (ideal-draw-only)"
+    return [equal_to(FAMILY, "tight witness", subject.epsilon, spent, note)]

@@ -1,0 +1,90 @@
+"""`discreet audit`: a measurement of a mechanism's running code, or a check of a release file."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.artefact import require_free, write_new
+from discreet.cli.output import progress, say
+from discreet.errors import SettingsError
+
+if TYPE_CHECKING:
+    from discreet.audit import Audit
+
+UNSOUND = 5
+
+
+def audit(  # noqa: PLR0913 - one parameter an option
+    release: Annotated[Path | None, typer.Argument(help="A release file to check.")] = None,
+    *,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(help="A mechanism to measure: newton, objective, output, sampler, selected."),
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="The claim to measure (1).")] = None,
+    delta: Annotated[float | None, typer.Option(help="The same, for mechanisms with one.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Seconds instead of minutes.")] = False,
+    out: Annotated[Path | None, typer.Option(help="A JSON file of all findings.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="A PNG: claimed and measured.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the files.")] = False,
+) -> None:
+    """Measure a mechanism (--mechanism), or check a release; exit status 5 if a check fails."""
+    if (release is None) == (mechanism is None):
+        raise SettingsError("give either a release file or --mechanism NAME.")
+    if release is not None and (epsilon is not None or delta is not None or quick or picture):
+        raise SettingsError("a release states its own claim; give it without further settings.")
+    for path in (out, picture):
+        if path is not None:
+            require_free(path, overwrite=overwrite)
+    found = (
+        _of_release(release) if release else _of_mechanism(mechanism, epsilon, delta, quick=quick)
+    )
+    _show(found)
+    _write(found, out, picture, overwrite=overwrite)
+    if not found.sound:
+        raise typer.Exit(UNSOUND)
+
+
+def _of_release(path: Path) -> "Audit":
+    from discreet.audit import audit_release  # noqa: PLC0415 - scipy, mechanisms
+
+    return audit_release(path)
+
+
+def _of_mechanism(
+    name: str | None, epsilon: float | None, delta: float | None, *, quick: bool
+) -> "Audit":
+    from discreet.audit import Effort, Subject, audit_mechanism  # noqa: PLC0415 - scipy, mechanisms
+
+    subject = Subject(str(name), 1.0 if epsilon is None else epsilon, delta)
+    with progress("Auditing"):
+        return audit_mechanism(
+            subject,
+            Effort.quick() if quick else Effort.full(),
+            _tell,
+        )
+
+
+def _tell(family: str) -> None:
+    sys.stderr.write(f"{family} ...\n")
+
+
+def _show(found: "Audit") -> None:
+    from rich.console import Console  # noqa: PLC0415 - slow to import
+
+    from discreet.audit.report import table  # noqa: PLC0415
+
+    Console().print(table(found))
+    failed = [item for item in found.findings if item.failed]
+    say(f"{len(failed)} of {len(found.findings)} checks failed." if failed else "Nothing failed.")
+
+
+def _write(found: "Audit", out: Path | None, picture: Path | None, *, overwrite: bool) -> None:
+    from discreet.audit import report  # noqa: PLC0415 - numpy
+
+    if out is not None:
+        write_new(out, report.content(found), overwrite=overwrite)
+    if picture is not None:
+        write_new(picture, report.picture_content(found), overwrite=overwrite)

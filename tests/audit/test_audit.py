@@ -1,0 +1,154 @@
+"""The audit's own instruments, and the command."""
+
+import json
+import math
+import sys
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from discreet.audit import Audit, Effort, Finding, Subject
+from discreet.audit import run as audit_run
+from discreet.audit.end_to_end import shown, shown_epsilon
+from discreet.audit.finding import at_most, equal_to
+from discreet.audit.known_noise import ForcedNoise, KnownNoise, privacy_loss
+from discreet.audit.law import Sample, _judge, _sphere
+from discreet.audit.report import content, picture
+from discreet.cli import main
+from discreet.errors import SettingsError
+from discreet.mechanisms import registered
+from discreet.privacy.guarantee import Guarantee
+
+
+def laplace(scale, centre, seed, runs=13_000):
+    return np.random.default_rng(seed).laplace(centre, scale, runs)
+
+
+def test_outcomes_show_most_of_epsilon_and_never_more():
+    found = shown_epsilon(laplace(1.0, 0.0, 1), laplace(1.0, 1.0, 2))
+    assert 0.7 < found <= 1.0
+
+
+def test_half_the_noise_is_shown():
+    assert shown_epsilon(laplace(0.5, 0.0, 1), laplace(0.5, 1.0, 2)) > 1.0
+
+
+def test_delta_is_taken_off():
+    sides = laplace(0.5, 0.0, 1), laplace(0.5, 1.0, 2)
+    assert shown_epsilon(*sides, 0.01) < shown_epsilon(*sides)
+
+
+def test_too_few_outcomes_are_no_check():
+    few = np.zeros(20)
+    found = shown("end to end", "bound", (few, few), Guarantee(1.0), "20 fits")
+    assert found.verdict == "not applicable"
+    assert "too few" in found.note
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "pass"), (0.8, "fail"), (1.2, "fail")])
+def test_a_law_20_percent_off_is_rejected(factor, verdict):
+    random = np.random.default_rng(4)
+    directions = random.normal(size=(5000, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    draws = directions * random.gamma(3, 2.0, (5000, 1))
+    assert _judge(Sample("noise", draws, 2.0 * factor, _sphere)).verdict == verdict
+
+
+def test_too_few_draws_do_not_pass_the_controls():
+    draws = np.random.default_rng(4).laplace(0.0, 1.0, (20, 1))
+    assert _judge(Sample("noise", draws, 1.0, _sphere)).failed
+
+
+def test_forced_noise_shows_the_loss_of_an_outcome():
+    first = KnownNoise()
+    first.discrete_gaussian([10, 20], 5.0)
+    total = np.array([7]) + np.asarray(first.lattice_laplace(1, 4))
+    assert list(total) == [7]
+    second = ForcedNoise(first=first)
+    assert list(second.discrete_gaussian([13, 16], 5.0)) == [10, 20]
+    assert list(np.array([9]) + np.asarray(second.lattice_laplace(1, 4))) == [7]
+    pure, rho = privacy_loss(first, second)
+    assert pure == 2 / 4
+    assert rho == 25 / 50
+
+
+def test_another_request_for_noise_is_an_infinite_loss():
+    first, second = KnownNoise(), KnownNoise()
+    first.l1_laplace([1], 2)
+    second.l1_laplace([1], 3)
+    assert privacy_loss(first, second) == (math.inf, math.inf)
+
+
+def test_what_is_no_number_does_not_pass():
+    assert at_most("law", "x", 1.0, math.nan).failed
+    assert equal_to("law", "x", 1.0, math.nan).failed
+
+
+def test_an_error_inside_a_check_is_a_failure(monkeypatch):
+    def broken(subject, effort):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(audit_run, "FAMILIES", MappingProxyType({"witness": broken}))
+    assert not audit_run.audit_mechanism(Subject("output"), Effort.quick()).sound
+
+
+def test_every_registered_mechanism_has_a_witness():
+    for name in registered():
+        found = audit_run.run_family("witness", Subject(name), Effort.quick())
+        assert not [item for item in found if item.failed]
+
+
+def test_a_delta_is_refused_where_there_is_none():
+    with pytest.raises(SettingsError, match="no delta"):
+        Subject("output", 1.0, 1e-6)
+
+
+def test_the_picture_shows_epsilons_only():
+    findings = (
+        at_most("end to end", "lower bound", 1.0, 0.6),
+        at_most("neighbours", "movement", 1.0, 0.5),
+        Finding("law", "law", "", "", "not applicable", "why"),
+    )
+    audit = Audit("mechanism output", {"epsilon": 1.0}, findings)
+    (axes,) = picture(audit).axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["end to end: lower bound"]
+    assert json.loads(content(audit))["findings"][2]["note"] == "why"
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def run(arguments):
+        monkeypatch.setattr(sys, "argv", ["discreet", *arguments.split()])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return stopped.value.code or 0, capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize(("measured", "status"), [(0.9, 0), (1.1, 5)])
+def test_the_command(command, monkeypatch, tmp_path, measured, status):
+    def check(subject, effort):
+        return [at_most("end to end", "lower bound", subject.epsilon, measured)]
+
+    monkeypatch.setattr(audit_run, "FAMILIES", MappingProxyType({"end to end": check}))
+    options = "--mechanism output --epsilon 1 --quick --out audit.json --picture audit.png"
+    found, printed = command(f"audit {options}")
+    assert found == status
+    assert "lower bound" in printed.out
+    written = json.loads((tmp_path / "audit.json").read_text())
+    assert written["sound"] is (status == 0)
+    assert written["findings"][0]["numbers"]["measured"] == measured
+    assert (tmp_path / "audit.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "release.json --mechanism output", "release.json --epsilon 1"]
+)
+def test_one_subject_at_a_time(command, arguments):
+    status, printed = command(f"audit {arguments}")
+    assert status == 2
+    assert "give" in printed.err
