@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from discreet.experiments.config import Options
+from discreet.experiments.config import EPSILONS, Options
 from discreet.experiments.results import Results
 from discreet.link import get_link
 
@@ -43,7 +44,9 @@ def draw_all(options: Options) -> list[Path]:
     ):
         if figure is not None:
             figure.savefig(folder / f"{name}.png", dpi=120)
-            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+            # the same names inside the file on every run
+            with rc_context({"svg.hashsalt": name}):
+                figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
             drawn.append(folder / f"{name}.png")
     return drawn
 
@@ -155,7 +158,9 @@ def figure_5(options: Options, measure: str) -> Figure | None:
                 axes.plot(
                     x, y, line, color=colour, marker=marker, ms=4, label=f"{mechanism}, {variant}"
                 )
-        axes.set(title=name, xlabel="ε", xscale="log", yscale="log")
+        axes.set(title=name, xlabel="ε", xscale="log", yscale="log", xlim=(0.08, 8.0))
+        axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
+        axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
         _plain(axes)
     panels[0].set_ylabel("MRE" if measure == "mre" else "error in standard errors")
     handles, labels = panels[0].get_legend_handles_labels()
