@@ -1,14 +1,16 @@
 """What the entries add up to: the budget, every charge, and what may still be spent."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Self
 
 from discreet.errors import BudgetError, LedgerError
 from discreet.privacy.accountant import Totals
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger.budget import Budget
-from discreet.privacy.ledger.chain import Entry, Head, Row, read_entry
+from discreet.privacy.ledger.chain import Entry, Head, Row, canonical, read_entry
 from discreet.privacy.ledger.interface import ReleaseRequest
 
 INITIALISED = "initialised"
@@ -111,7 +113,7 @@ class Book:
     def _enter_charge(self, entry: Entry) -> None:
         request = ReleaseRequest(
             entry.body["release_id"],
-            Guarantee.from_mapping(entry.body["guarantee"]),
+            _guarantee(canonical(entry.body["guarantee"])),
             entry.body["description"],
         )
         if request.release_id in self.charges:
@@ -125,6 +127,12 @@ class Book:
             raise _strange(entry)
         settled = replace(charge, digest=str(entry.body["digest"]))
         self.charges[charge.request.release_id] = settled
+
+
+@lru_cache(maxsize=1024)
+def _guarantee(content: str) -> Guarantee:
+    """The guarantee of a charge; most ledgers hold many alike."""
+    return Guarantee.from_mapping(json.loads(content))
 
 
 def _strange(entry: Entry) -> LedgerError:

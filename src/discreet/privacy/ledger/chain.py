@@ -138,7 +138,10 @@ def _linked(row: Row, members: dict[str, Any], previous: Head | None) -> Entry:
         raise _broken(before.sequence + 1, "is missing: the sequence has a gap there")
     if (members["ledger"], members["previous"]) != (before.ledger, before.hash):
         raise _broken(row.sequence, "does not follow the entry before it (broken chain)")
-    return Entry(str(members["kind"]), members["body"], before)
+    entry = Entry(str(members["kind"]), members["body"], before)
+    # checked above: no need to write and hash the entry again
+    vars(entry).update(content=row.content, head=Head(before.ledger, row.sequence, row.hash))
+    return entry
 
 
 def _broken(sequence: int, what: str) -> LedgerError:

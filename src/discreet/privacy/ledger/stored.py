@@ -8,6 +8,8 @@ Invariants (proved in docs/proofs/ledger.md):
 
 import secrets
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from discreet.errors import LedgerError, SettingsError
@@ -83,7 +85,7 @@ class StoredLedger:
         `BudgetError` when it does not fit what is left, before anything is written.
         """
         reach(Point.RESERVE_ASKED)
-        with with_consequence(_NOT_RELEASED), self._store.writing() as session:
+        with with_consequence(_NOT_RELEASED), self._writing() as session:
             reach(Point.RESERVE_LOCKED)
             book = self._current(session)
             known = book.charges.get(request.release_id)
@@ -103,7 +105,7 @@ class StoredLedger:
         """Record which file was published for the charge; again with the same digest is fine."""
         require_digest(digest)
         reach(Point.SETTLE_ASKED)
-        with with_consequence(_NOT_SETTLED), self._store.writing() as session:
+        with with_consequence(_NOT_SETTLED), self._writing() as session:
             reach(Point.SETTLE_LOCKED)
             book = self._current(session)
             charge = book.charges.get(reservation.release_id)
@@ -139,6 +141,15 @@ class StoredLedger:
             session.commit()
             session.adopt(entry.head)
         return entry.head
+
+    @contextmanager
+    def _writing(self) -> Iterator[Session]:
+        """The write lock, taken after the past was read: nobody waits while it is checked."""
+        if getattr(self._read, "book", None) is None:
+            with self._store.reading() as session:
+                self._current(session)
+        with self._store.writing() as session:
+            yield session
 
     def _current(self, session: Session) -> Book:
         """The book up to the newest entry, after the session proved to be its continuation."""
