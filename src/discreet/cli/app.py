@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import audit, check, fit, page, predict, summary
+from discreet.cli import audit, check, fit, page, plan, predict, summary
 from discreet.cli.budget import budget_app
 from discreet.version import __version__
 
@@ -37,6 +37,7 @@ def common(
 
 
 app.command("check")(check.check)
+app.command("plan")(plan.plan)
 app.command("fit")(fit.fit)
 app.command("summary")(summary.summary)
 app.command("predict")(predict.predict)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,7 @@ class Budget:
     ) -> Array:
         """The integers with discrete Gaussian or lattice L2-Laplace noise."""
         scale = self.scale(share, squared_sensitivity)
+        noisy: NDArray[Any]
         if self.pure:
             noisy = values + np.asarray(noise.lattice_laplace(len(values), scale))
         else:

@@ -32,7 +32,7 @@ def nearest_counts(noisy: Array, total: float) -> Array:
     excess = (np.cumsum(ordered) - total) / np.arange(1, size + 1)
     last = np.nonzero(ordered > excess)[0]
     threshold = excess[last[-1]] if len(last) else excess[-1]
-    return np.maximum(shifted - threshold, 0.0)
+    return np.asarray(np.maximum(shifted - threshold, 0.0))
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def correlation(noisy: Array, persons: int, deviation: float, size: int) -> Arra
     mixed = keep * (matrix - np.diag(np.diag(matrix))) + np.diag(diagonal)
     values, vectors = np.linalg.eigh(mixed)
     floor = max(0.05, 0.7 * error * np.sqrt(size))
-    return (vectors * np.maximum(values, floor)) @ vectors.T
+    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
 
 
 def draw_cohort(shares: Sequence[Shares], moments: Array, size: int) -> Array:
@@ -195,4 +195,4 @@ def _quantiles(item: Shares, rank: Array) -> Array:
     place = np.clip(np.searchsorted(cumulated, rank, side="right") - 1, 0, item.marginal.bins - 1)
     within = (rank - cumulated[place]) / np.maximum(item.shares[place], 1e-12)
     offset = (np.clip(within, 0.0, 1.0) * 2.0 - 1.0) * item.half_width
-    return item.centres[place] + offset[:, None]
+    return np.asarray(item.centres[place] + offset[:, None])

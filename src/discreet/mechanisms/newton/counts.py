@@ -112,7 +112,7 @@ def _shortened(values: Array, limit: int) -> Integers:
     """Integer vectors of squared norm at most `limit`, checked in integers."""
     squares = np.maximum(np.sum(values * values, axis=1), 1.0)
     factor = np.minimum(1.0, np.sqrt(limit / squares))
-    whole = np.trunc(values * factor[:, None]).astype(np.int64)
+    whole: Integers = np.trunc(values * factor[:, None]).astype(np.int64)
     whole[np.sum(whole * whole, axis=1) > limit] = 0
     return whole
 
@@ -124,7 +124,7 @@ def _cells(values: Array, item: Marginal, scale: Array) -> Integers:
         positive = chosen > 0
         return np.where(positive.any(axis=1), positive.argmax(axis=1) + 1, 0)
     place = np.floor((chosen[:, 0] / scale[item.columns[0]] + 1.0) / 2.0 * item.bins)
-    return np.clip(place, 0, item.bins - 1).astype(np.int64)
+    return np.asarray(np.clip(place, 0, item.bins - 1), dtype=np.int64)
 
 
 def _first_values(block: Episodes) -> Iterator[Array]:

@@ -32,7 +32,7 @@ class Step:
     @property
     def unwhitening(self) -> Array:
         """W^-1: the length of a difference of f in standard errors."""
-        return np.linalg.inv(self.whitening)
+        return np.asarray(np.linalg.inv(self.whitening), dtype=np.float64)
 
     @property
     def precision(self) -> Array:
@@ -65,7 +65,8 @@ def combine(steps: list[Step], prior: Prior, events: float) -> Array:
         for step in used:
             part = step.weight(estimate, events) * step.precision
             precision, load = precision + part, load + part @ step.target
-        estimate = within_trust(np.linalg.solve(precision, load), last, events)
+        solved = np.asarray(np.linalg.solve(precision, load), dtype=np.float64)
+        estimate = within_trust(solved, last, events)
     return estimate
 
 
@@ -73,7 +74,7 @@ def within_trust(estimate: Array, last: Step, events: float) -> Array:
     """The estimate, pulled back to the trust region around the point of the last step."""
     move = estimate - last.point
     length = float(np.linalg.norm(last.unwhitening @ move)) / np.sqrt(events)
-    return last.point + move * min(1.0, TRUST / max(length, 1e-300))
+    return np.asarray(last.point + move * min(1.0, TRUST / max(length, 1e-300)))
 
 
 def covariance(steps: list[Step], estimate: Array, prior: Prior, events: float) -> Array:
@@ -107,11 +108,11 @@ def variances(
 def _root(matrix: Array) -> Array:
     """The symmetric square root."""
     values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 def whitening(information: Array) -> Array:
     """W = information^(-1/2), symmetric."""
     values, vectors = np.linalg.eigh(information)
     floor = max(float(values[-1]) * 1e-10, 1e-12)
-    return (vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T
+    return np.asarray((vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T)

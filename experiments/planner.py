@@ -1,0 +1,85 @@
+# ruff: noqa: INP001, scripts beside each other, no package
+"""Predicted against measured err on simulated designs: one row a design, mechanism and epsilon.
+
+python experiments/planner.py DRAWS; rows that are there already are kept. `median` in the file is
+the median over the draws; the ratio of interest is predicted / median.
+"""
+
+import csv
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+from newton_designs import Array, Cohort, designs, error, fit
+
+from discreet.baseline import NaturalSpline
+from discreet.likelihood.objective import TotalLoss
+from discreet.link import Logit
+from discreet.mechanisms import Mechanism, ObjectivePerturbation, OutputPerturbation, PrivateNewton
+from discreet.planner import Outlook, forecasts
+from discreet.privacy.testing import SeededNoise
+from discreet.release import Order, publish, simulation
+
+FILE = Path(__file__).parent / "results" / "planner.csv"
+COLUMNS = ("design", "mechanism", "epsilon", "delta", "draws", "predicted", "median")
+CASES = ((1.0, None), (1.0, 0.0), (4.0, None), (0.25, None))
+INTERVALS = 50
+
+
+def main(draws: int) -> None:
+    """Every missing row."""
+    done = _done()
+    for name, make in designs(intervals=INTERVALS).items():
+        cohort = make()
+        loss = cohort.loss()
+        best = fit(loss)
+        for epsilon, delta in CASES:
+            for mechanism, predicted in _predictions(cohort, loss, epsilon, delta):
+                key = (name, mechanism.name, str(epsilon), str(delta), str(draws))
+                if key not in done:
+                    measured = _measured(mechanism, loss, best, "/".join(key), draws)
+                    _append((*key, f"{predicted:.4f}", f"{measured:.4f}"))
+
+
+def _predictions(
+    cohort: Cohort, loss: TotalLoss, epsilon: float, delta: float | None
+) -> list[tuple[Mechanism, float]]:
+    schema, events = loss.design.schema, int(cohort.events.sum())
+    outlook = Outlook(schema, loss.persons, events, Logit(), NaturalSpline(3))
+    found = {item.mechanism: item.error or 0.0 for item in forecasts(outlook, epsilon, delta)}
+    made: list[Mechanism] = [PrivateNewton(epsilon, delta)]
+    if delta is None:
+        made.append(ObjectivePerturbation(epsilon, survival=outlook.survival))
+        made.append(OutputPerturbation(epsilon, survival=outlook.survival))
+    return [(item, found[item.name]) for item in made]
+
+
+def _measured(
+    mechanism: Mechanism, loss: TotalLoss, best: tuple[Array, Array], key: str, draws: int
+) -> float:
+    order = Order(mechanism, loss.design.schema, loss.link, NaturalSpline(3), loss.persons)
+    errors = []
+    for draw in range(draws):
+        with simulation(SeededNoise(zlib.crc32(f"{key}/{draw}".encode()))):
+            release = publish(order, lambda: loss.engine, lambda: loss.persons)
+        point = np.array(release.internal.baseline + release.internal.covariates)
+        errors.append(error(point, *best))
+    return float(np.median(errors))
+
+
+def _done() -> set[tuple[str, ...]]:
+    if not FILE.exists():
+        _append(COLUMNS)
+        return set()
+    with FILE.open(newline="") as lines:
+        return {tuple(row[:5]) for row in csv.reader(lines)}
+
+
+def _append(row: tuple[str, ...]) -> None:
+    with FILE.open("a", newline="") as lines:
+        csv.writer(lines).writerow(row)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
