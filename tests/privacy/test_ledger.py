@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -303,3 +304,24 @@ def test_without_a_ledger_everything_is_admitted_once():
     with pytest.raises(LedgerError):
         reservation.authorise_draw()
     ledger.settle(reservation, DIGEST)
+
+
+def test_without_posix_locks_a_file_ledger_is_refused_and_nothing_else(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    for name in ("sqlite", "witness"):
+        monkeypatch.delitem(sys.modules, f"discreet.privacy.ledger.{name}", raising=False)
+    with pytest.raises(SettingsError, match="POSIX"):
+        open_ledger(tmp_path / "registry.ledger")
+    NullLedger().reserve(pure("one", 1.0))
+
+
+def test_without_psycopg_a_server_ledger_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(SettingsError, match=r"discreet\[postgres\]"):
+        open_ledger("postgresql://localhost/x")
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_a_lock_timeout_is_positive(tmp_path, seconds):
+    with pytest.raises(SettingsError, match="timeout"):
+        open_ledger(tmp_path / "x", seconds)

@@ -22,7 +22,6 @@ from discreet.privacy.ledger.interface import (
     Reservation,
 )
 from discreet.privacy.ledger.location import PostgresLocation, is_postgres
-from discreet.privacy.ledger.sqlite import SqliteStore
 from discreet.privacy.ledger.statement import Line, Statement
 from discreet.privacy.ledger.store import Store
 from discreet.privacy.ledger.stored import StoredLedger
@@ -59,4 +58,10 @@ def _store(location: str | PathLike[str], lock_timeout: float) -> Store:
         from discreet.privacy.ledger.postgres import PostgresStore  # noqa: PLC0415  # optional
 
         return PostgresStore(PostgresLocation.parse(location), lock_timeout)
+    try:
+        from discreet.privacy.ledger.sqlite import SqliteStore  # noqa: PLC0415 - locks of POSIX
+    except ImportError:
+        raise SettingsError(
+            "a ledger file needs the file locks of a POSIX system; here, use a postgresql:// URL."
+        ) from None
     return SqliteStore(Path(location), lock_timeout)
