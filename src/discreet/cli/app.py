@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import audit, check, fit, page, plan, predict, summary
+from discreet.cli import audit, check, fit, page, plan, predict, reproduce, summary
 from discreet.cli.budget import budget_app
 from discreet.version import __version__
 
@@ -43,4 +43,5 @@ app.command("summary")(summary.summary)
 app.command("predict")(predict.predict)
 app.command("page")(page.page)
 app.command("audit")(audit.audit)
+app.command("reproduce")(reproduce.reproduce)
 app.add_typer(budget_app)
