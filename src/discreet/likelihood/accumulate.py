@@ -99,7 +99,7 @@ def _accumulate_compiled(rows: Rows, panel: Panel, table: Array) -> Accumulated:
     shape = (cells * terms, width + 1)
     return Accumulated(
         panel.collect(flat).reshape(-1, *shape),
-        flat.sum(axis=0).reshape(shape),
+        (np.ones(length) @ flat).reshape(shape),  # faster than a sum over the first axis
         lower + np.tril(lower, -1).T,
     )
 

@@ -110,8 +110,10 @@ def _prefix_tables(rule: TimeRule, values: list[Array]) -> list[Array]:
     tables = []
     before = np.zeros(values[0].shape[1])
     for panel, here in zip(rule.panels, values, strict=True):
-        tables.append(panel.spread(here) + before)
-        before = tables[-1][-1]
+        table = panel.spread(here)
+        table += before
+        tables.append(table)
+        before = table[-1]
     return tables
 
 
