@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import SettingsError
+from discreet.likelihood.lattice import Expansion
 from discreet.likelihood.time_rule import Panel
 
 Array = NDArray[np.float64]
@@ -24,13 +25,12 @@ _kernel: Kernel = "auto"
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows placed on the lattice."""
+    """Rows with their positions c = beta'x."""
 
     lengths: Integers
     amplitudes: Array
     covariates: Array
-    cells: Integers
-    places: Array
+    positions: Array
 
     def part(self, chosen: slice) -> "Rows":
         """A run of rows, as views."""
@@ -38,8 +38,7 @@ class Rows:
             self.lengths[chosen],
             self.amplitudes[chosen],
             self.covariates[chosen],
-            self.cells[chosen],
-            self.places[chosen],
+            self.positions[chosen],
         )
 
 
@@ -69,14 +68,18 @@ def worth_compiling(rows: int) -> bool:
     return rows >= COMPILED_FROM if _kernel == "auto" else _kernel == "compiled"
 
 
-def accumulate(rows: Rows, panel: Panel, table: Array, *, compiled: bool) -> Accumulated:
+def accumulate(
+    rows: Rows, panel: Panel, expansion: Expansion, table: Array, *, compiled: bool
+) -> Accumulated:
     """One pass over the rows of a panel; ``table`` is F'', (intervals, cells, terms)."""
     if compiled:
-        return _accumulate_compiled(rows, panel, table)
-    return _accumulate_numpy(rows, panel, table)
+        return _accumulate_compiled(rows, panel, expansion, table)
+    return _accumulate_numpy(rows, panel, expansion, table)
 
 
-def _accumulate_compiled(rows: Rows, panel: Panel, table: Array) -> Accumulated:
+def _accumulate_compiled(
+    rows: Rows, panel: Panel, expansion: Expansion, table: Array
+) -> Accumulated:
     # imported here: numba takes longer to import than a plain fit to run
     from discreet.likelihood import compiled  # noqa: PLC0415
 
@@ -88,8 +91,8 @@ def _accumulate_compiled(rows: Rows, panel: Panel, table: Array) -> Accumulated:
         rows.lengths,
         rows.amplitudes,
         rows.covariates,
-        rows.cells,
-        rows.places,
+        rows.positions,
+        expansion.placing,
         panel.first,
         table,
         moments,
@@ -104,22 +107,23 @@ def _accumulate_compiled(rows: Rows, panel: Panel, table: Array) -> Accumulated:
     )
 
 
-def _accumulate_numpy(rows: Rows, panel: Panel, table: Array) -> Accumulated:
+def _accumulate_numpy(rows: Rows, panel: Panel, expansion: Expansion, table: Array) -> Accumulated:
     """The same with one weighted bincount a term and column."""
     length, cells, terms = table.shape
     width = rows.covariates.shape[1]
-    bins = (rows.lengths.astype(np.int64) - (panel.first + 1)) * cells + rows.cells
+    located, places = expansion.locate(rows.positions)
+    bins = (rows.lengths.astype(np.int64) - (panel.first + 1)) * cells + located
     columns = np.ascontiguousarray(rows.covariates.T)
     entries = np.ascontiguousarray(table.reshape(length * cells, terms).T)
     moments = np.empty((terms, width + 1, length * cells))
     weight = np.zeros(len(bins))
-    current, following = rows.amplitudes, rows.amplitudes * rows.places
+    current, following = rows.amplitudes, rows.amplitudes * places
     for term in range(terms):
         weight += current * entries[term][bins]
         moments[term, 0] = np.bincount(bins, current, length * cells)
         for column in range(width):
             moments[term, column + 1] = np.bincount(bins, current * columns[column], length * cells)
-        current, following = following, 2.0 * rows.places * following - current
+        current, following = following, 2.0 * places * following - current
     cube = moments.reshape(terms, width + 1, length, cells)
     return Accumulated(
         _nodes_first(panel.collect(cube)).reshape(-1, cells * terms, width + 1),

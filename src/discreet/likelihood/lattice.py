@@ -45,6 +45,11 @@ class Chebyshev:
         cell = np.floor(scaled)
         return (cell - self.first).astype(np.int32), 2.0 * (scaled - cell) - 1.0
 
+    @property
+    def placing(self) -> tuple[float, int]:
+        """1 / 2w and the first cell: what compiled code needs to locate a row."""
+        return 0.5 / self.half_width, self.first
+
     def amplitudes(self, positions: Array, weights: Array) -> Array:  # noqa: ARG002, one interface
         """Polynomials carry everything."""
         return weights
@@ -85,6 +90,11 @@ class Exponential:
     def locate(self, positions: Array) -> tuple[NDArray[np.int32], Array]:
         """One cell; the polynomial is the constant."""
         return np.zeros(len(positions), np.int32), np.zeros(len(positions))
+
+    @property
+    def placing(self) -> tuple[float, int]:
+        """Every position falls into cell 0."""
+        return 0.0, 0
 
     def amplitudes(self, positions: Array, weights: Array) -> Array:
         """The row carries e^(c - m)."""

@@ -19,7 +19,7 @@ from discreet.likelihood.functions import (
     information_functions,
     survival_functions,
 )
-from discreet.likelihood.rows import closed_prefixes, event_rows, open_prefixes
+from discreet.likelihood.rows import closed_prefixes, event_rows, event_totals, open_prefixes
 from discreet.likelihood.sums import event_sums, prefix_sums
 from discreet.link import Link
 from discreet.optim import Evaluation
@@ -101,7 +101,7 @@ def block_loss(block: Episodes, design: Design, link: Link, f: Array) -> tuple[A
     if link.linear_event:
         rows = closed_prefixes(block)
         sums = prefix_sums(rows, design, link, f, survival_functions(link), exact=True)
-        linear = np.concatenate(event_rows(block).linear_sums(design.basis))
+        linear = event_totals(block).linear(design.basis)
         sums.value -= float(linear @ f)
         sums.gradient = sums.gradient - linear
     else:

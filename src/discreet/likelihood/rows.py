@@ -52,10 +52,17 @@ class EventRows:
     intervals: NDArray[np.int32]
     covariates: Array
 
-    def linear_sums(self, basis: Array) -> tuple[Array, Array]:
-        """(sum of B_exit, sum of x) over events: all that a linear event term needs."""
-        counts = np.bincount(self.intervals, minlength=len(basis) + 1)[1:]
-        return counts @ basis, self.covariates.sum(axis=0)
+
+@dataclass(frozen=True)
+class EventTotals:
+    """Events by interval and the sum of their covariates: all that a linear term needs."""
+
+    counts: NDArray[np.int64]
+    covariates: Array
+
+    def linear(self, basis: Array) -> Array:
+        """(sum of B_exit, sum of x) over events."""
+        return np.concatenate([self.counts @ basis[: len(self.counts)], self.covariates])
 
 
 def _remembered(build: Callable[[Episodes], Built]) -> Callable[[Episodes], Built]:
@@ -81,6 +88,13 @@ def closed_prefixes(block: Episodes) -> PrefixRows:
 def open_prefixes(block: Episodes) -> PrefixRows:
     """Prefixes that leave the event's interval out: every interval survived."""
     return _prefixes(block, block.exit - block.event.astype(np.int32))
+
+
+@_remembered
+def event_totals(block: Episodes) -> EventTotals:
+    """Sufficient statistics of the events of a block."""
+    counts = np.bincount(block.exit[block.event], minlength=1)[1:]
+    return EventTotals(counts, block.event @ block.covariates)
 
 
 @_remembered

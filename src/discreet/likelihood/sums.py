@@ -44,7 +44,7 @@ def prefix_sums(
         rows.lengths,
         expansion.amplitudes(positions, rows.weights),
         rows.covariates,
-        *expansion.locate(positions),
+        positions,
     )
     return _tabulated_sums(rows, placed, rule, expansion, f, functions)
 
@@ -82,6 +82,7 @@ def _tabulated_sums(
         found = accumulate(
             placed.part(rows.between(panel.first, panel.last)),
             panel,
+            expansion,
             tables[index].reshape(-1, expansion.cells, expansion.terms),
             compiled=worth_compiling(len(placed.lengths)),
         )
