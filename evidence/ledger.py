@@ -141,6 +141,7 @@ def throughput(stage: Stage, backend: str, processes: int) -> Rows:
     charged = len(open_ledger(location).show().lines)
     sound = not any(statuses) and charged == RESERVES
     yield "reserves per second", round(RESERVES / seconds, 1), sound
+    yield "load average", round(os.getloadavg()[0], 1), True
 
 
 def _reserve(location: str, index: int, processes: int) -> None:
