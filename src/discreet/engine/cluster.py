@@ -49,10 +49,15 @@ def local_client(workers: int | None = None) -> Any:
 def connect(address: str) -> Any:
     """A client of an existing cluster, once its workers are known not to spill."""
     try:
-        client = distributed.Client(address, timeout="10s")
+        # not the default: a client that cannot be had must leave no mark on Dask's settings
+        client = distributed.Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError):
         raise SettingsError(f"no Dask scheduler answers at {address!r}.") from None
-    return _without_spill(client)
+    try:
+        return _without_spill(client)
+    except SettingsError:
+        client.close()
+        raise
 
 
 def _without_spill(client: Any) -> Any:
