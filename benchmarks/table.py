@@ -9,8 +9,8 @@ HEAD = """\
 # Benchmarks
 
 Written by `make bench` from `benchmarks/results/core.csv`; do not edit. All contenders ran in one
-run, taking turns; times are medians, ratios are medians of the ratios within a round. The cohorts
-are simulated, about 30% have the event. One fit is Newton to a gradient norm of 1e-10 (of the mean
+run, taking turns; a turn is the median of as many fits as go into a second, at least one; times are
+medians over turns, ratios are medians of the ratios within a round. The cohorts are simulated, about 30% have the event. One fit is Newton to a gradient norm of 1e-10 (of the mean
 loss) on the logit model with a natural spline of three knots, with standard errors.
 
 *fit(frame)* starts from the user's table in memory and does everything: reading, clipping, encoding,

@@ -165,8 +165,9 @@ class SqliteStore:
     def _patiently(self, action: Callable[[], object]) -> None:
         """Try until the file is free.
 
-        SQLite's own waiting grows to 100 ms between tries, so that among many processes those
-        who came last overtake those who wait; an even rhythm starves nobody.
+        SQLite's own waiting grows to 100 ms between tries, which favours those who came last.  The
+        even rhythm here does not, but it is no queue: on an overloaded machine a process can still
+        wait past its limit, and then fails closed.
         """
         deadline = time.monotonic() + self._lock_timeout
         while True:
