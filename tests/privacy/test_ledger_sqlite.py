@@ -46,7 +46,8 @@ def test_what_the_ledger_mends_by_itself(scene, name):
 def test_files_are_private_and_at_rest_there_is_no_log(scene):
     scene.begin()
     found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in scene.folder.glob("reg*")}
-    assert found == {"registry.ledger": 0o600, "registry.ledger-head": 0o600}
+    names = ("registry.ledger", "registry.ledger-head", "registry.ledger-queue")
+    assert found == dict.fromkeys(names, 0o600)
 
 
 def test_the_file_is_a_write_ahead_log_database_of_ours(scene):

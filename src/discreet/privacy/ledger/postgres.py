@@ -1,7 +1,8 @@
 """A team's ledger: PostgreSQL, several populations in one database, each with its own chain.
 
 A writer locks its population's row (`SELECT ... FOR UPDATE`), so one population has one writer at
-a time and populations do not wait for each other.  `synchronous_commit` is on for every session
+a time and populations do not wait for each other.  A row lock lets newcomers past those who wait;
+an advisory lock is a queue, so writers take that first and are served in order of arrival.  `synchronous_commit` is on for every session
 and a server that runs with `fsync = off` is refused.  The place of a ledger is the cluster, its
 timeline and the database: a dump restored elsewhere, a point-in-time recovery or a promoted
 standby is another place, because any of them may lack the last reservations.
@@ -170,6 +171,7 @@ class PostgresStore:
         with self._transaction() as connection:
             _require_format(connection)
             ledger = self._ledger(connection)
+            _await_turn(connection, ledger)
             connection.execute(
                 "SELECT 1 FROM discreet_ledger.population WHERE ledger = %s FOR UPDATE", (ledger,)
             )
@@ -197,6 +199,11 @@ class PostgresStore:
         if key not in names:
             raise LedgerError("the database has no ledger of that population; initialise it first.")
         return str(names[key])
+
+
+def _await_turn(connection: "Connection[tuple[Any, ...]]", ledger: str) -> None:
+    """Stand in the queue of the ledger's writers until the transaction ends."""
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (ledger,))
 
 
 # One question for all of it: every question is a journey to the server and back.

@@ -1,17 +1,17 @@
 """The embedded ledger: one SQLite file, with its witness beside it.
 
 Write-ahead log with `synchronous=FULL`: a commit returns after the log is forced to disk.  Writers
-take `BEGIN IMMEDIATE`, so between reading what is spent and appending there is no other writer.
+take `BEGIN IMMEDIATE`, so between reading what is spent and appending there is no other writer;
+who is next is decided by `queue`.
 References: SQLite, "Write-Ahead Logging" and "How To Corrupt An SQLite Database File".
 """
 
 import os
-import random
 import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from urllib.parse import quote
 from discreet.errors import LedgerError, SettingsError
 from discreet.privacy.ledger.chain import FORMAT, Entry, Head, Row
 from discreet.privacy.ledger.faults import is_locked, typed_faults
+from discreet.privacy.ledger.queue import Queue
 from discreet.privacy.ledger.witness import Witness
 
 APPLICATION_ID = 0x44504C31
@@ -39,7 +40,7 @@ _NO_DELETE = """CREATE TRIGGER entry_is_never_deleted BEFORE DELETE ON entry
 BEGIN SELECT RAISE(ABORT, 'a ledger entry is never deleted'); END"""
 _SCHEMA = (_TABLE, _NO_UPDATE, _NO_DELETE)
 
-_PAUSE_SECONDS = (0.001, 0.01)
+_PAUSE_SECONDS = 0.002
 _SIDE_FILES = ("-wal", "-shm", "-journal", "-head")
 
 
@@ -103,6 +104,7 @@ class SqliteStore:
         self._path = Path(os.path.abspath(path))  # noqa: PTH100  # resolve() would follow links
         self._lock_timeout = lock_timeout
         self._witness = Witness(self._path, lock_timeout)
+        self._queue = Queue(self._path)
 
     @property
     def name(self) -> str:
@@ -130,21 +132,24 @@ class SqliteStore:
     @contextmanager
     def reading(self) -> Iterator[SqliteSession]:
         """A session in one read transaction."""
-        with typed_faults(self._lock_timeout), self._session("BEGIN") as session:
+        with typed_faults(self._lock_timeout), self._session("BEGIN", _no_turn) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[SqliteSession]:
         """A session in one write transaction, which holds the only write lock."""
-        with typed_faults(self._lock_timeout), self._session("BEGIN IMMEDIATE") as session:
+        turn = self._queue.turn
+        with typed_faults(self._lock_timeout), self._session("BEGIN IMMEDIATE", turn) as session:
             yield session
 
     @contextmanager
-    def _session(self, begin: str) -> Iterator[SqliteSession]:
+    def _session(self, begin: str, turn: "_Turn") -> Iterator[SqliteSession]:
         place = self._place()
-        with self._connected() as connection:
-            self._patiently(lambda: _require_ledger(connection))
-            self._patiently(lambda: connection.execute(begin))
+        deadline = time.monotonic() + self._lock_timeout
+        with self._connected(deadline) as connection:
+            _patiently(deadline, partial(_require_ledger, connection))
+            with turn(deadline):  # the next in line tries while this one writes
+                _patiently(deadline, partial(connection.execute, begin))
             # from here on only the recovery after a crash can be in the way, and briefly
             connection.execute(f"PRAGMA busy_timeout={round(1000 * self._lock_timeout)}")
             if self._place() != place:
@@ -152,36 +157,18 @@ class SqliteStore:
             yield SqliteSession(connection, self._witness, place)
 
     @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
+    def _connected(self, deadline: float) -> Iterator[sqlite3.Connection]:
         uri = f"file:{quote(str(self._path))}?mode=rw"
         connection = sqlite3.connect(
             uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False
         )
         with closing(connection):
             for pragma in ("synchronous=FULL", "fullfsync=ON", "trusted_schema=OFF"):
-                self._patiently(partial(connection.execute, f"PRAGMA {pragma}"))
+                _patiently(deadline, partial(connection.execute, f"PRAGMA {pragma}"))
             yield connection
 
-    def _patiently(self, action: Callable[[], object]) -> None:
-        """Try until the file is free.
-
-        SQLite's own waiting grows to 100 ms between tries, which favours those who came last.  The
-        even rhythm here does not, but it is no queue: on an overloaded machine a process can still
-        wait past its limit, and then fails closed.
-        """
-        deadline = time.monotonic() + self._lock_timeout
-        while True:
-            try:
-                action()
-            except sqlite3.OperationalError as fault:
-                if not is_locked(fault) or time.monotonic() > deadline:
-                    raise
-                time.sleep(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - a rhythm, no secret
-            else:
-                return
-
     def _fill(self, entry: Entry) -> None:
-        with self._connected() as connection:
+        with self._connected(time.monotonic() + self._lock_timeout) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -226,6 +213,27 @@ class SqliteStore:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+_Turn = Callable[[float], AbstractContextManager[None]]
+
+
+def _no_turn(_deadline: float) -> AbstractContextManager[None]:
+    """Readers wait for nobody."""
+    return nullcontext()
+
+
+def _patiently(deadline: float, action: Callable[[], object]) -> None:
+    """Try until the file is free: the writer before, a recovery, the close of the last connection."""
+    while True:
+        try:
+            action()
+        except sqlite3.OperationalError as fault:
+            if not is_locked(fault) or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 def _require_ledger(connection: sqlite3.Connection) -> None:
