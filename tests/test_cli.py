@@ -4,6 +4,7 @@ import csv
 import json
 import subprocess
 import sys
+from unittest.mock import ANY
 
 import pytest
 from pyarrow import csv as arrow_csv
@@ -189,7 +190,8 @@ def test_an_existing_file_is_refused_before_anything_is_computed(discreet, folde
 
 def test_a_private_fit_is_a_release(discreet, folder):
     status, out, err = discreet(FIT.replace("none", "objective --epsilon 1"))
-    assert (status, err) == (0, "")
+    assert status == 0
+    assert err.count("warning: this release is charged to no ledger") == err.count("\n") == 1
     assert "concluded" in out
     mapping = json.loads((folder / "model.json").read_text())
     assert mapping["private"] is True
@@ -205,6 +207,59 @@ def test_epsilon_alone_takes_the_default_mechanism(discreet, folder):
     mapping = json.loads((folder / "r.json").read_text())
     assert mapping["mechanism"]["name"] == DEFAULT_MECHANISM
     assert mapping["persons"] == 400
+
+
+PRIVATE = "fit people.csv --schema schema.toml --mechanism output --epsilon 1 --out r.json"
+
+
+@pytest.fixture
+def budget(discreet, folder):
+    """A ledger of which 0.5 is spent and 0.75 is left."""
+    path = folder / "registry.ledger"
+    assert discreet(f"budget init {path} --population p --epsilon 1.25")[0] == 0
+    paid = f"{PRIVATE} --ledger {path}".replace("epsilon 1", "epsilon 0.5")
+    assert discreet(f"{paid} --overwrite") == (0, ANY, "")
+    (folder / "r.json").unlink()
+    return path
+
+
+@pytest.mark.parametrize("persons", ["", "--persons 400"])
+def test_a_release_beyond_the_budget_never_looks_for_the_data(discreet, folder, budget, persons):
+    (folder / "people.csv").unlink()
+    status, out, err = discreet(f"{PRIVATE} --ledger {budget} {persons}")
+    assert (status, out) == (3, "")
+    assert "Asked: epsilon 1," in err
+    assert "Left: epsilon 0.75 " in err
+    assert not (folder / "r.json").exists()
+
+
+FORMS = {
+    "no file": ("people.csv", None, "'people.csv' cannot be read"),
+    "no column": ("people.csv", "time,status,age\n1,1,50\n", "no column 'arm'"),
+    "a folder without files": ("parts/*.parquet", None, "no file matches"),
+    "an unknown kind": ("people.xls", "time", "neither .csv nor .parquet"),
+    "not Parquet": ("people.parquet", "time", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_data_of_another_form_cost_nothing(discreet, folder, budget, name):
+    path, content, words = FORMS[name]
+    (folder / "people.csv").unlink()
+    if content is not None:
+        (folder / path).write_text(content)
+    command = PRIVATE.replace("people.csv", path).replace("epsilon 1", "epsilon 0.75")
+    status, _, err = discreet(f"{command} --persons 400 --ledger {budget}")
+    assert status == 2
+    assert words in err
+    assert "Left: epsilon 0.75 " in discreet(f"budget show {budget}")[1]
+
+
+def test_exactly_what_is_left_is_admitted(discreet, budget):
+    command = f"{PRIVATE} --ledger {budget}".replace("epsilon 1", "epsilon 0.75")
+    assert discreet(command)[0] == 0
+    assert "Left: epsilon 0 " in discreet(f"budget show {budget}")[1]
+    assert discreet(f"budget verify {budget} --release r.json")[0] == 0
 
 
 def test_ids_are_kept_and_formulas_defused(discreet, folder):

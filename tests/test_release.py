@@ -15,12 +15,13 @@ from discreet.baseline import NaturalSpline
 from discreet.errors import ArtefactError, BudgetError, DataFormError, SchemaError, SettingsError
 from discreet.frame import to_episodes
 from discreet.link import CLogLog, Logit
+from discreet.mechanisms import get_mechanism
 from discreet.mechanisms.contract import Draw, Plan, settings_of
 from discreet.model import Release, model_from_mapping
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger.interface import NullLedger
 from discreet.privacy.testing import SeededNoise
-from discreet.release import Order, publish, simulation
+from discreet.release import REHEARSAL, Order, publish, simulation
 from tests.cohorts import cohort, episodic, schema
 
 TABLE = cohort(people=120)
@@ -65,6 +66,11 @@ class Recorder(NullLedger):
     def __init__(self, trace, fail=None):
         self.trace, self.fail = trace, fail
 
+    def check(self, request):
+        self.trace.append(("afford", request.release_id, request.guarantee.epsilon))
+        if self.fail == "afford":
+            raise BudgetError("the budget is spent")
+
     def reserve(self, request):
         self.trace.append(("reserve", request.release_id, request.guarantee.epsilon))
         if self.fail == "reserve":
@@ -80,18 +86,32 @@ def order(**changes):
     return replace(Order(Fixed(), PUBLIC, Logit(), NaturalSpline(3)), **changes)
 
 
-def run(order, trace, path=None, fail=None, **options):
-    def read():
-        trace.append(("read",))
-        if fail == "read":
-            raise RuntimeError("the disk broke")
-        return to_episodes(TABLE, order.schema)
+@dataclass
+class Table:
+    """A source that writes down what is asked of it, and can break."""
 
-    def count():
-        trace.append(("count",))
+    trace: list
+    fail: str | None = None
+
+    def check(self, _schema):
+        self.trace.append(("check",))
+        if self.fail == "check":
+            raise DataFormError("a column is missing")
+
+    def count(self, _schema):
+        self.trace.append(("count",))
         return TABLE.num_rows
 
-    return publish(order, read, count, ledger=Recorder(trace, fail), path=path, **options)
+    def open(self, schema):
+        self.trace.append(("read",))
+        if self.fail == "read":
+            raise RuntimeError("the disk broke")
+        return to_episodes(TABLE, schema)
+
+
+def run(order, trace, path=None, fail=None, **options):
+    ledger = Recorder(trace, fail)
+    return publish(order, Table(trace, fail), ledger=ledger, path=path, **options)
 
 
 def names(trace):
@@ -101,31 +121,58 @@ def names(trace):
 def test_the_order_of_a_release(tmp_path):
     trace = []
     found = run(order(), trace, tmp_path / "release.json")
-    assert names(trace) == ["count", "reserve", "read", "settle"]
+    assert names(trace) == ["afford", "check", "count", "reserve", "read", "settle"]
     content = (tmp_path / "release.json").read_bytes()
     assert trace[-1][2] == hashlib.sha256(content).hexdigest() == found.digest
-    assert trace[1][1] == trace[-1][1] == found.release_id
+    assert trace[0][1] == trace[3][1] == trace[-1][1] == found.release_id
 
 
 def test_with_the_number_of_persons_nothing_is_read_before_the_charge():
     trace = []
     run(order(persons=120), trace)
-    assert names(trace) == ["reserve", "read", "settle"]
+    assert names(trace) == ["afford", "check", "reserve", "read", "settle"]
 
 
 def test_a_refused_charge_reads_nothing(tmp_path):
     trace = []
     with pytest.raises(BudgetError):
         run(order(persons=120), trace, tmp_path / "release.json", fail="reserve")
-    assert names(trace) == ["reserve"]
+    assert names(trace) == ["afford", "check", "reserve"]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("persons", [None, 120])
+def test_a_budget_that_is_spent_is_told_before_the_data_are_looked_for(persons):
+    trace = []
+    with pytest.raises(BudgetError):
+        run(order(persons=persons), trace, fail="afford")
+    assert names(trace) == ["afford"]
+
+
+@pytest.mark.parametrize("persons", [None, 120])
+def test_data_of_another_form_are_told_before_the_charge(persons):
+    trace = []
+    with pytest.raises(DataFormError):
+        run(order(persons=persons), trace, fail="check")
+    assert names(trace) == ["afford", "check"]
+
+
+@pytest.mark.parametrize("name", ["newton", "output", "objective"])
+def test_no_number_of_persons_makes_a_promise_cheaper_than_the_rehearsal(name):
+    asked = order(mechanism=get_mechanism(name)(epsilon=1.0))
+    first = asked.plan(REHEARSAL).guarantee
+    for persons in (100, 10**5, 10**7):
+        found = asked.plan(persons).guarantee
+        assert found.kind == first.kind
+        assert (first.epsilon, first.delta) <= (found.epsilon, found.delta)
+        assert first.exact_rho <= found.exact_rho
 
 
 def test_a_crash_after_the_charge_is_not_refunded_and_writes_nothing(tmp_path):
     trace = []
     with pytest.raises(RuntimeError):
         run(order(persons=120), trace, tmp_path / "release.json", fail="read")
-    assert names(trace) == ["reserve", "read"]
+    assert names(trace) == ["afford", "check", "reserve", "read"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -133,7 +180,7 @@ def test_a_wrong_number_of_persons_is_an_error_after_the_charge():
     trace = []
     with pytest.raises(DataFormError, match="another number of persons"):
         run(order(persons=121), trace)
-    assert names(trace) == ["reserve", "read"]
+    assert names(trace) == ["afford", "check", "reserve", "read"]
 
 
 REFUSED = {
@@ -292,7 +339,7 @@ def test_the_estimator_takes_the_same_path(tmp_path):
     trace = []
     model = ds.SurvivalRegression(PUBLIC, mechanism=Fixed(), ledger=Recorder(trace))
     model.fit(TABLE)
-    assert names(trace) == ["reserve", "settle"]
+    assert names(trace) == ["afford", "reserve", "settle"]
     assert model.release_.private
     assert not hasattr(model, "standard_errors_")
     assert not hasattr(model, "repairs_")
@@ -334,7 +381,7 @@ def test_values_never_make_a_private_fit_fail_or_speak(recwarn):
     odd.loc[:5, "age"] = ["x", None, float("nan"), float("inf"), -1e308, ""]
     odd.loc[3, "time"] = -4
     odd.loc[4, "status"] = False
-    ds.SurvivalRegression(PUBLIC, mechanism=Fixed()).fit(odd)
+    ds.SurvivalRegression(PUBLIC, mechanism=Fixed(), ledger=NullLedger()).fit(odd)
     assert not list(recwarn)
 
 

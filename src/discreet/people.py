@@ -37,6 +37,19 @@ class People:
         """Whether Dask workers hold the data."""
         return self.engine == "dask" or type(self.data).__module__.startswith("dask.")
 
+    def check(self, schema: Schema) -> None:
+        """`DataFormError` unless files and columns are there; no record is looked at."""
+        if self.on_cluster:
+            self._check_cluster(schema)
+        elif _is_pattern(self.data):
+            from discreet.engine.stream import check_files, find_files  # noqa: PLC0415
+
+            check_files(find_files(self.data), schema)
+        else:
+            from discreet.frame.tables import check_form  # noqa: PLC0415 - loads pyarrow
+
+            check_form(self.data, schema, self.outcome)
+
     def open(self, schema: Schema) -> Engine:
         """The engine; the schema must have all bounds."""
         if self.on_cluster:
@@ -63,25 +76,44 @@ class People:
 
     def _cluster(self, schema: Schema) -> Engine:
         """Workers of this machine, or of the scheduler at an address."""
-        try:
-            from discreet.engine.cluster import ClusterEngine, current_client  # noqa: PLC0415
-        except ImportError:
-            raise SettingsError(
-                "Dask is not installed; install this package with its extra 'dask'."
-            ) from None
-        client = current_client(self.scheduler)
-        return ClusterEngine.from_frame(self._dask_frame(), schema, client)
+        cluster = _dask()
+        client = cluster.current_client(self.scheduler)
+        engine: Engine = cluster.ClusterEngine.from_frame(self._dask_frame(), schema, client)
+        return engine
+
+    def _check_cluster(self, schema: Schema) -> None:
+        cluster = _dask()
+        from discreet.engine.stream import check_files  # noqa: PLC0415 - loads pyarrow
+        from discreet.frame.files import check_columns  # noqa: PLC0415
+
+        if isinstance(self.data, str | PathLike):
+            check_files(self._files(), schema)
+        else:
+            check_columns(tuple(self.data.columns), schema.columns)
+        if self.scheduler is not None:  # a charge would be lost to a cluster that does not answer
+            cluster.connect(self.scheduler).close()
 
     def _dask_frame(self) -> Any:
         if not isinstance(self.data, str | PathLike):
             return self.data
         from dask import dataframe  # noqa: PLC0415 - only those who use it wait for it
 
-        from discreet.engine.stream import find_files  # noqa: PLC0415
+        return dataframe.read_parquet([str(file) for file in self._files()])
 
-        pattern = _is_pattern(self.data)
-        files = find_files(self.data) if pattern else (Path(self.data),)
-        return dataframe.read_parquet([str(file) for file in files])
+    def _files(self) -> tuple[Path, ...]:
+        from discreet.engine.stream import find_files  # noqa: PLC0415 - loads pyarrow
+
+        return find_files(self.data) if _is_pattern(self.data) else (Path(self.data),)
+
+
+def _dask() -> Any:
+    try:
+        from discreet.engine import cluster  # noqa: PLC0415 - only those who use it wait for it
+    except ImportError:
+        raise SettingsError(
+            "Dask is not installed; install this package with its extra 'dask'."
+        ) from None
+    return cluster
 
 
 def _is_pattern(data: Any) -> bool:

@@ -63,8 +63,8 @@ class SurvivalRegression(Predictions):
     information   "expected" (standard errors as glm) or "observed"
     tolerance     norm of the mean loss's gradient at which the fit ends
     intervals     number of intervals where the schema is taken from the data
-    persons       the number of persons, public under replace-one: a private fit then plans and
-                  charges before it reads anything; otherwise it counts them first
+    persons       the number of persons, public under replace-one: a private fit is then charged
+                  before it reads a record; otherwise it counts them first
     ledger        the budget that a private fit is charged to; None: no ledger
     release_id    the name of a private fit in the ledger; made up if None
     engine        "auto": in this process, streamed where the data are a pattern or folder of
@@ -130,11 +130,9 @@ class SurvivalRegression(Predictions):
 
         self._check_settings()
         order = self._order(Order)
-        people = self._people(X, y)
         self.release_: Release = publish(
             order,
-            lambda: people.open(order.schema),
-            lambda: people.count(order.schema),
+            self._people(X, y),
             ledger=as_ledger(self.ledger),
             path=None if path is None else Path(path),
             overwrite=overwrite,

@@ -1,8 +1,9 @@
-"""The one way to a private release: plan, reserve, read, draw, write, settle.
+"""The one way to a private release: plan, check, reserve, read, draw, write, settle.
 
     plan      from public facts alone, before a record is read
+    check     a budget that cannot cover it is refused; then the files and columns must be there
     reserve   charged to the ledger, durably; from here on nothing is refunded
-    read      the people, through the function that was handed over
+    read      the people, for the first time
     draw      the mechanism's noise, once
     write     the whole file or nothing
     settle    the ledger learns the digest of what was published
@@ -10,17 +11,18 @@
 A crash anywhere leaves the budget spent, never a release unpaid.  An error after the reserve does
 not refund: a refund would hand out a data-dependent bit for free.
 
-The number of persons is public under replace-one.  It is given beforehand, or counted before
-anything else is computed.
+The number of persons is public under replace-one.  It is given beforehand, or counted between
+check and reserve, before anything else is computed.
 """
 
 import secrets
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -40,10 +42,20 @@ from discreet.version import __version__
 if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
 
-# Stands in for n where settings are checked before the people are counted.
-REHEARSAL = 1_000_000
+# Stands in for n before the people are counted: more than there are on Earth, so that a delta
+# which falls with n makes no promise dearer than this one.
+REHEARSAL = 10**10
+
+_UNCHARGED = (
+    "this release is charged to no ledger: nothing adds up what repeated fits tell of the same "
+    "people. 'discreet budget init' makes a ledger; name it with ledger= (--ledger)."
+)
 
 _SIMULATION: ContextVar["NoiseSource | None"] = ContextVar("simulated noise", default=None)
+
+
+class NoLedgerWarning(UserWarning):
+    """A private release that no budget pays for."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +98,10 @@ class Order:
             self._require_publishable(plan)
         return plan
 
+    def request(self, plan: Plan) -> ReleaseRequest:
+        """What the ledger is asked for."""
+        return ReleaseRequest(self.release_id or _new_id(), plan.guarantee, self.description)
+
     def _require_publishable(self, plan: Plan) -> None:
         if not plan.publishable and not self.accept_printed:
             raise SettingsError(
@@ -97,6 +113,22 @@ class Order:
                 "the promise of this mechanism is proved for a perfect draw only, and its sampler "
                 "approximates one. Say accept_approximate (--accept-approximate) to release it."
             )
+
+
+class Source(Protocol):
+    """The only ways to the data."""
+
+    def check(self, schema: Schema) -> None:
+        """`DataFormError` unless the data have the schema's form; looks at no record."""
+        ...
+
+    def count(self, schema: Schema) -> int:
+        """The number of persons."""
+        ...
+
+    def open(self, schema: Schema) -> Engine:
+        """The people."""
+        ...
 
 
 @contextmanager
@@ -116,31 +148,41 @@ def simulation(noise: "NoiseSource") -> Iterator[None]:
 
 def publish(
     order: Order,
-    read: Callable[[], Engine],
-    count: Callable[[], int],
+    source: Source,
     *,
     ledger: Ledger | None = None,
     path: Path | None = None,
     overwrite: bool = False,
 ) -> Release:
-    """Make one release; ``read`` and ``count`` are the only ways to the data."""
+    """Make one release."""
     if path is not None:
         require_free(path, overwrite=overwrite)
-    order.plan(REHEARSAL if order.persons is None else order.persons)
-    persons = count() if order.persons is None else order.persons
-    plan = order.plan(persons)
+    order = replace(order, release_id=order.release_id or _new_id())
     noise = _SIMULATION.get()
     if noise is not None:
         if path is not None:
             raise SettingsError("a simulated release is not private and is not written.")
-        return _compose(order, plan, _draw(order, plan, read(), noise), _new_id(), NO_LEDGER)
-    return _charge_and_draw(order, plan, read, ledger or NullLedger(), path, overwrite=overwrite)
+        plan = _checked_plan(order, source, NullLedger())
+        return _compose(order, plan, _draw(order, plan, source, noise), NO_LEDGER)
+    payer = ledger or NullLedger()
+    plan = _checked_plan(order, source, payer)
+    if ledger is None:
+        warnings.warn(_UNCHARGED, NoLedgerWarning, stacklevel=3)
+    return _charge_and_draw(order, plan, source, payer, path, overwrite=overwrite)
+
+
+def _checked_plan(order: Order, source: Source, ledger: Ledger) -> Plan:
+    """The plan, after everything was checked that can be checked without a charge."""
+    rehearsed = order.plan(REHEARSAL if order.persons is None else order.persons)
+    ledger.check(order.request(rehearsed))
+    source.check(order.schema)
+    return rehearsed if order.persons is not None else order.plan(source.count(order.schema))
 
 
 def _charge_and_draw(
     order: Order,
     plan: Plan,
-    read: Callable[[], Engine],
+    source: Source,
     ledger: Ledger,
     path: Path | None,
     *,
@@ -149,26 +191,25 @@ def _charge_and_draw(
     """Reserve, then everything that touches data, then write and settle."""
     from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
 
-    release_id = order.release_id or _new_id()
-    request = ReleaseRequest(release_id, plan.guarantee, order.description)
-    reservation = ledger.reserve(request)
+    reservation = ledger.reserve(order.request(plan))
     reservation.authorise_draw()
-    draw = _draw(order, plan, read(), SystemNoise())
-    release = _compose(order, plan, draw, release_id, reservation.head)
+    draw = _draw(order, plan, source, SystemNoise())
+    release = _compose(order, plan, draw, reservation.head)
     if path is not None:
         release.save(path, overwrite=overwrite)
     ledger.settle(reservation, release.digest)
     return release
 
 
-def _draw(order: Order, plan: Plan, engine: Engine, noise: "NoiseSource") -> Draw:
+def _draw(order: Order, plan: Plan, source: Source, noise: "NoiseSource") -> Draw:
+    engine = source.open(order.schema)
     if engine.persons != plan.persons:
         raise DataFormError("the data have another number of persons than was declared.")
     loss = TotalLoss(engine, order.design, order.link)
     return order.mechanism.draw(plan, loss, noise)
 
 
-def _compose(order: Order, plan: Plan, draw: Draw, release_id: str, head: str) -> Release:
+def _compose(order: Order, plan: Plan, draw: Draw, head: str) -> Release:
     """The release: what was drawn, and public facts."""
     design = order.design
     size = design.baseline.dimension
@@ -194,7 +235,7 @@ def _compose(order: Order, plan: Plan, draw: Draw, release_id: str, head: str) -
             "grid_exponent": draw.grid_exponent,
             "details": dict(plan.details),
             "released": {name: np.asarray(item).tolist() for name, item in draw.extras.items()},
-            "release_id": release_id,
+            "release_id": order.release_id,
             "ledger": head,
             "promise": plan.guarantee.sentence(),
             "warnings": _warnings(plan, draw),

@@ -43,6 +43,12 @@ def find_files(pattern: str | os.PathLike[str]) -> tuple[Path, ...]:
     return files
 
 
+def check_files(files: tuple[Path, ...], schema: Schema) -> None:
+    """`DataFormError` unless every file is Parquet with the schema's columns."""
+    for file in files:
+        _open(file, schema.columns).close()
+
+
 @dataclass(frozen=True, eq=False)
 class StreamEngine:
     """Blocks of people from Parquet files that need not fit into memory."""

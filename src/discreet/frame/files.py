@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,23 @@ READABLE = (".csv", ".parquet")
 
 def read_file(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
     """The named columns of a file; a DataFormError says what is wrong with its form."""
+    with _typed(path):
+        return (_read_csv if _is_csv(path) else _read_parquet)(path, columns, numeric)
+
+
+def check_file(path: Path, columns: Sequence[str]) -> None:
+    """What `read_file` would say of the first line or the footer; no record is looked at."""
+    with _typed(path):
+        check_columns(_csv_header(path) if _is_csv(path) else _parquet_header(path), columns)
+
+
+@contextmanager
+def _typed(path: Path) -> Iterator[None]:
     suffix = path.suffix.lower()
     if suffix not in READABLE:
         raise DataFormError(f"'{path.name}' is neither .csv nor .parquet; convert the file.")
     try:
-        return (_read_csv if suffix == ".csv" else _read_parquet)(path, columns, numeric)
+        yield
     except OSError as error:
         reason = error.strerror or "it is not a file of that format"
         raise DataFormError(f"'{path.name}' cannot be read: {reason}.") from None
@@ -30,6 +43,10 @@ def read_file(path: Path, columns: Sequence[str], numeric: Collection[str]) -> A
             f"'{path.name}' cannot be read as {suffix[1:]}: it is damaged, or a line has another "
             "number of fields than the header."
         ) from None
+
+
+def _is_csv(path: Path) -> bool:
+    return path.suffix.lower() == ".csv"
 
 
 def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
@@ -91,3 +108,10 @@ def _read_parquet(path: Path, columns: Sequence[str], _numeric: Collection[str])
         names = file.schema_arrow.names
         check_columns(names, columns)
         return file.read(columns=list(columns) or names[:1])
+
+
+def _parquet_header(path: Path) -> list[str]:
+    from pyarrow import parquet  # noqa: PLC0415 - only those who read Parquet wait for it
+
+    names: list[str] = parquet.read_schema(path).names
+    return names

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataFormError
 from discreet.frame.columns import Column, NumberColumn, ObjectColumn, make_column
-from discreet.frame.files import check_columns, read_file
+from discreet.frame.files import check_columns, check_file, read_file
 from discreet.schema import Numeric, Schema
 
 
@@ -41,6 +41,19 @@ def read_table(data: Any, schema: Schema, outcome: Any = None) -> Table:
     if table.rows != len(event):
         raise DataFormError("X and y have different numbers of rows; they must describe one table.")
     return replace(table, column=lambda name: given[name] if name in given else table.column(name))
+
+
+def check_form(data: Any, schema: Schema, outcome: Any = None) -> None:
+    """What `read_table` would say of names and files; no record is looked at."""
+    given: set[str] = set()
+    if outcome is not None:
+        outcome_fields(outcome)
+        given = {schema.time.event, schema.time.duration}
+    columns = [name for name in schema.columns if name not in given]
+    if isinstance(data, str | Path):
+        check_file(Path(data), columns)
+    else:
+        check_columns(_names(data), columns)
 
 
 def read_covariates(data: Any, schema: Schema) -> Table:
@@ -98,6 +111,12 @@ def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
 def _numeric_columns(schema: Schema) -> set[str]:
     numbers = {item.name for item in schema.covariates if isinstance(item, Numeric)}
     return {schema.time.duration, schema.time.entry or schema.time.duration, *numbers}
+
+
+def _names(data: Any) -> tuple[str, ...]:
+    if isinstance(data, np.ndarray):
+        return _open_array(data).names
+    return tuple(_narwhals(data).collect_schema().names())
 
 
 def _narwhals(data: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":

@@ -1,5 +1,6 @@
 """What the release path sees of a ledger: ask for a charge, draw once, tell what was released.
 
+    ledger.check(request)                      early, and again by reserve: does it fit?
     reservation = ledger.reserve(request)      charged, durably, before any data is read
     reservation.authorise_draw()               once, in the process that was charged
     ... read data, draw, write the release with reservation.head in it, rename into place ...
@@ -110,6 +111,10 @@ class Reservation:
 class Ledger(Protocol):
     """What the release path needs of a ledger."""
 
+    def check(self, request: ReleaseRequest) -> None:
+        """`BudgetError` if the request does not fit what is left now; charges nothing."""
+        ...
+
     def reserve(self, request: ReleaseRequest) -> Reservation:
         """Charge the request durably, or raise `BudgetError` or `LedgerError`."""
         ...
@@ -121,6 +126,9 @@ class Ledger(Protocol):
 
 class NullLedger:
     """No budget at all: every request is admitted and nothing is remembered."""
+
+    def check(self, request: ReleaseRequest) -> None:
+        """Everything fits."""
 
     def reserve(self, request: ReleaseRequest) -> Reservation:
         """A reservation that says "no ledger"."""

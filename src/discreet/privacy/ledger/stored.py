@@ -40,6 +40,7 @@ from discreet.privacy.ledger.verification import (
 _LONGEST_POPULATION = 200
 
 
+_NOT_CHARGED = "Nothing was charged and nothing was released."
 _NOT_RELEASED = "No release was made; if the charge was recorded, it stays."
 _NOT_SETTLED = "The release stands and is charged; it will be listed as never settled."
 
@@ -78,6 +79,13 @@ class StoredLedger:
             population, lambda place: Entry(kinds.INITIALISED, {**body, "place": place}, before)
         )
         return entry.head
+
+    def check(self, request: ReleaseRequest) -> None:
+        """`BudgetError` if the request does not fit what is left now; a known id is left to reserve."""
+        with with_consequence(_NOT_CHARGED), self._store.reading() as session:
+            book = self._current(session)
+        if request.release_id not in book.charges and not book.admits(request):
+            raise book.refusal(request.guarantee)
 
     def reserve(self, request: ReleaseRequest) -> Reservation:
         """Charge the request; returns only after the charge is durable.
