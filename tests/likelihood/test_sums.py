@@ -125,11 +125,12 @@ def test_tables_equal_direct_summation(name, intervals, baseline, monkeypatch):
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_compiled_and_numpy_agree(name, monkeypatch):
+@pytest.mark.parametrize("intervals", [150, 4000])
+def test_compiled_and_numpy_agree(name, intervals, monkeypatch):
     random = np.random.default_rng(3)
-    design = make_design(150, 4, NaturalSpline(3))
+    design = make_design(intervals, 4, NaturalSpline(3))
     loss = TotalLoss(
-        LocalEngine(make_episodes(random, 2000, 150, 4, late=0.2)), design, get_link(name)
+        LocalEngine(make_episodes(random, 2000, intervals, 4, late=0.2)), design, get_link(name)
     )
     f = random.normal(size=design.dimension)
     found = []

@@ -3,17 +3,21 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from discreet.engine.engine import Arrays, BlockFunction, add
 from discreet.episodes import Episodes
 
 # Below this many rows a second thread costs more than it brings.
 ROWS_A_THREAD = 100_000
-# Enough people for a start two or three Newton steps from the end.
-ROWS_A_SAMPLE = 20_000
+# Enough people for a start two or three Newton steps from the end, at little beside those steps.
+ROWS_A_SAMPLE = (6_000, 20_000)
+SHARE_OF_SAMPLE = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +42,27 @@ class LocalEngine:
         return [whole.slice(low, high) for low, high in pairwise(edges)]
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
-        """Run the blocks, in threads where there are several, and add in block order."""
-        if len(self.blocks) == 1:
-            return function(self.blocks[0], *arguments)
-        with ThreadPoolExecutor(len(self.blocks)) as pool:
-            return reduce(add, pool.map(lambda block: function(block, *arguments), self.blocks))
+        """Run the blocks, in threads where there are several, and add in block order.
+
+        The blocks are the only threads: those of BLAS would wait for each other, on a busy machine
+        many times longer than they work, and the last bit would depend on how many there are.
+        """
+        with _libraries().limit(limits=1, user_api="blas"):
+            if len(self.blocks) == 1:
+                return function(self.blocks[0], *arguments)
+            with ThreadPoolExecutor(len(self.blocks)) as pool:
+                return reduce(add, pool.map(lambda block: function(block, *arguments), self.blocks))
 
     def sample(self) -> "LocalEngine":
         """Every k-th row of a large one-row-a-person block; smaller ones whole."""
-        step = self.episodes.rows // ROWS_A_SAMPLE
+        rows = self.episodes.rows
+        step = rows // int(np.clip(rows // SHARE_OF_SAMPLE, *ROWS_A_SAMPLE))
         if step < 2 or self.episodes.offsets is not None:
             return self
         return LocalEngine(self.episodes.every(step))
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> ThreadpoolController:
+    """The numerical libraries of this process, looked up once."""
+    return ThreadpoolController()

@@ -1,9 +1,11 @@
 """Moments of people by prefix length and cell: in numpy, or compiled where there are many rows.
 
-For a panel of L prefix lengths: ``moments[t, cell, j] = sum amplitude T_j(u) (1, x)`` over its
-rows, collected at the panel's nodes, and ``sum x x' F''(c)`` with F'' from the prefix table.
+For a panel and the prefix lengths t that occur in it: ``moments[t, cell, j] = sum amplitude T_j(u)
+(1, x)`` over its rows, collected at the panel's nodes, and ``sum x x' F''(c)`` with F'' from the
+prefix table.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -12,10 +14,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import SettingsError
 from discreet.likelihood.lattice import Expansion
-from discreet.likelihood.time_rule import Panel
+from discreet.likelihood.time_rule import Panel, Polynomial
 
 Array = NDArray[np.float64]
-Integers = NDArray[np.int32]
+Integers = NDArray[np.int64]
 
 # Below this many rows numpy is fast enough that nobody should wait for a compiler.
 COMPILED_FROM = 150_000
@@ -25,17 +27,21 @@ _kernel: Kernel = "auto"
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows with their positions c = beta'x."""
+    """Rows with their positions c = beta'x; those of lengths[k] begin at edges[k]."""
 
     lengths: Integers
+    edges: Integers
     amplitudes: Array
     covariates: Array
     positions: Array
 
-    def part(self, chosen: slice) -> "Rows":
-        """A run of rows, as views."""
+    def between(self, first: int, last: int) -> "Rows":
+        """Rows with first < length <= last, as views."""
+        low, high = np.searchsorted(self.lengths, [first, last], side="right")
+        chosen = slice(self.edges[low], self.edges[high])
         return Rows(
-            self.lengths[chosen],
+            self.lengths[low:high],
+            self.edges[low : high + 1] - self.edges[low],
             self.amplitudes[chosen],
             self.covariates[chosen],
             self.positions[chosen],
@@ -71,7 +77,7 @@ def worth_compiling(rows: int) -> bool:
 def accumulate(
     rows: Rows, panel: Panel, expansion: Expansion, table: Array, *, compiled: bool
 ) -> Accumulated:
-    """One pass over the rows of a panel; ``table`` is F'', (intervals, cells, terms)."""
+    """One pass over the rows of a panel; ``table`` is F'', (lengths, cells, terms)."""
     if compiled:
         return _accumulate_compiled(rows, panel, expansion, table)
     return _accumulate_numpy(rows, panel, expansion, table)
@@ -83,28 +89,22 @@ def _accumulate_compiled(
     # imported here: numba takes longer to import than a plain fit to run
     from discreet.likelihood import compiled  # noqa: PLC0415
 
-    length, cells, terms = table.shape
     width = rows.covariates.shape[1]
-    moments = np.zeros((length, cells, terms, width + 1))
+    shape = (math.prod(table.shape[1:]), width + 1)
     lower = np.zeros((width, width))
-    compiled.accumulate(
-        rows.lengths,
-        rows.amplitudes,
-        rows.covariates,
-        rows.positions,
-        expansion.placing,
-        panel.first,
-        table,
-        moments,
-        lower,
-    )
-    flat = moments.reshape(length, -1)
-    shape = (cells * terms, width + 1)
-    return Accumulated(
-        panel.collect(flat).reshape(-1, *shape),
-        (np.ones(length) @ flat).reshape(shape),  # faster than a sum over the first axis
-        lower + np.tril(lower, -1).T,
-    )
+    people = (rows.edges, rows.amplitudes, rows.covariates, rows.positions, expansion.placing)
+    if isinstance(panel, Polynomial):
+        collector = panel.collector(rows.lengths)
+        found = np.zeros((collector.shape[1], math.prod(shape)))
+        compiled.accumulate_and_collect(*people, table, collector, found, lower)
+        collected, total = found[:-1], found[-1]
+    else:
+        moments = np.zeros((*table.shape, width + 1))
+        compiled.accumulate(*people, table, moments, lower)
+        flat = moments.reshape(len(table), math.prod(shape))
+        collected, total = panel.collect(flat, rows.lengths), np.ones(len(flat)) @ flat
+    curvature = lower + np.tril(lower, -1).T
+    return Accumulated(collected.reshape(-1, *shape), total.reshape(shape), curvature)
 
 
 def _accumulate_numpy(rows: Rows, panel: Panel, expansion: Expansion, table: Array) -> Accumulated:
@@ -112,7 +112,7 @@ def _accumulate_numpy(rows: Rows, panel: Panel, expansion: Expansion, table: Arr
     length, cells, terms = table.shape
     width = rows.covariates.shape[1]
     located, places = expansion.locate(rows.positions)
-    bins = (rows.lengths.astype(np.int64) - (panel.first + 1)) * cells + located
+    bins = np.repeat(np.arange(length) * cells, np.diff(rows.edges)) + located
     columns = np.ascontiguousarray(rows.covariates.T)
     entries = np.ascontiguousarray(table.reshape(length * cells, terms).T)
     moments = np.empty((terms, width + 1, length * cells))
@@ -126,7 +126,7 @@ def _accumulate_numpy(rows: Rows, panel: Panel, expansion: Expansion, table: Arr
         current, following = following, 2.0 * places * following - current
     cube = moments.reshape(terms, width + 1, length, cells)
     return Accumulated(
-        _nodes_first(panel.collect(cube)).reshape(-1, cells * terms, width + 1),
+        _nodes_first(panel.collect(cube, rows.lengths)).reshape(-1, cells * terms, width + 1),
         _nodes_first(np.ones((1, length)) @ cube).reshape(cells * terms, width + 1),
         (columns * weight) @ columns.T,
     )

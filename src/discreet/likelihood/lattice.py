@@ -28,6 +28,7 @@ _LOGIT = ((0.125, 8), (0.25, 10), (0.5, 13), (1.0, 18))
 _OTHER = ((0.125, 14), (0.25, 18), (0.5, 23))
 MOST_CELLS = 4096
 SMALL = 64
+ENTRY = 2
 
 
 @dataclass(frozen=True)
@@ -113,10 +114,11 @@ Expansion = Chebyshev | Exponential
 
 
 def choose_expansion(
-    link: Link, positions: Array, intervals: int, *, exact: bool = True
+    link: Link, positions: Array, lengths: int, *, exact: bool = True
 ) -> Expansion | None:
     """The cheapest expansion over the range of c; None where direct summation must serve.
 
+    ``lengths`` is the number of prefix lengths that occur, each with its row of the table.
     ``exact`` allows cloglog's closed form, right for its losses but not for its information.
     """
     low, high = float(positions.min()), float(positions.max())
@@ -130,10 +132,10 @@ def choose_expansion(
     # a few rows spread over many cells are summed directly: the tables would be larger
     most = min(MOST_CELLS, max(len(positions), SMALL))
     fitting = [option for option in options if option.cells <= most]
-    # One unit is a row's work for one term; a table entry costs about as much.
+    # One unit is a row's work for one term; a table entry costs about ENTRY times as much.
     return min(
         fitting,
-        key=lambda option: option.terms * (len(positions) + option.cells * intervals),
+        key=lambda option: option.terms * (len(positions) + ENTRY * option.cells * lengths),
         default=None,
     )
 

@@ -29,20 +29,28 @@ class PrefixRows:
     covariates: Array
 
     @cached_property
+    def levels(self) -> NDArray[np.int64]:
+        """The lengths that occur, ascending: days on a fine grid leave most intervals empty."""
+        return np.flatnonzero(self._counts)
+
+    @cached_property
+    def edges(self) -> NDArray[np.int64]:
+        """The rows of levels[k] are edges[k] ... edges[k + 1] - 1."""
+        return np.concatenate([[0], np.cumsum(self._counts[self.levels])])
+
+    @cached_property
     def starts(self) -> NDArray[np.int64]:
         """starts[t] is the first row with length > t, for t = 0 ... the greatest length."""
-        counts = np.bincount(self.lengths, minlength=1)
-        return np.cumsum(counts)
+        return np.cumsum(self._counts)
 
     @property
     def longest(self) -> int:
         """The greatest length, 0 when there is no row."""
         return int(self.lengths[-1]) if len(self.lengths) else 0
 
-    def between(self, first: int, last: int) -> slice:
-        """Rows with first < length <= last."""
-        top = len(self.starts) - 1
-        return slice(int(self.starts[min(first, top)]), int(self.starts[min(last, top)]))
+    @cached_property
+    def _counts(self) -> NDArray[np.int64]:
+        return np.bincount(self.lengths, minlength=1)
 
 
 @dataclass(frozen=True)

@@ -37,16 +37,17 @@ def prefix_sums(
         return Sums.zeros(len(f))
     positions = rows.covariates @ f[design.baseline.dimension :]
     rule = choose_rule(design, link, f[: design.baseline.dimension])
-    expansion = choose_expansion(link, positions, design.intervals, exact=exact)
+    expansion = choose_expansion(link, positions, len(rows.levels), exact=exact)
     if expansion is None:
         return direct_sums(rows, design.basis, f, functions)
     placed = Rows(
-        rows.lengths,
+        rows.levels,
+        rows.edges,
         expansion.amplitudes(positions, rows.weights),
         rows.covariates,
         positions,
     )
-    return _tabulated_sums(rows, placed, rule, expansion, f, functions)
+    return _tabulated_sums(placed, rule, expansion, f, functions)
 
 
 def event_sums(rows: EventRows, basis: Array, f: Array, functions: Functions) -> Sums:
@@ -60,31 +61,27 @@ def event_sums(rows: EventRows, basis: Array, f: Array, functions: Functions) ->
 
 
 def _tabulated_sums(
-    rows: PrefixRows,
-    placed: Rows,
-    rule: TimeRule,
-    expansion: Expansion,
-    f: Array,
-    functions: Functions,
+    rows: Rows, rule: TimeRule, expansion: Expansion, f: Array, functions: Functions
 ) -> Sums:
     """Panels from the last to the first, carrying the moments of all longer prefixes along."""
     size = len(f) - rows.covariates.shape[1]
     expand = _Expander(expansion, [basis @ f[:size] for basis in rule.bases])
     curvatures = expand(functions.curvature)
-    tables = _prefix_tables(rule, curvatures)
+    parts = [rows.between(panel.first, panel.last) for panel in rule.panels]
+    tables = _prefix_tables(rule, parts, curvatures)
     values, slopes = expand(functions.value), expand(functions.slope)
     carried = np.zeros((expansion.cells * expansion.terms, 1 + len(f) - size))
     sums = Sums.zeros(len(f))
     for index in reversed(range(len(rule.panels))):
         panel = rule.panels[index]
-        if panel.first >= rows.longest:
+        if panel.first >= rows.lengths[-1]:
             continue
         found = accumulate(
-            placed.part(rows.between(panel.first, panel.last)),
+            parts[index],
             panel,
             expansion,
             tables[index].reshape(-1, expansion.cells, expansion.terms),
-            compiled=worth_compiling(len(placed.lengths)),
+            compiled=worth_compiling(len(rows.positions)),
         )
         at_risk = found.collected + panel.weights[:, None, None] * carried
         carried = carried + found.total
@@ -106,15 +103,15 @@ class _Expander:
         return np.split(self._expansion.coefficients(function(self._eta)), self._ends)
 
 
-def _prefix_tables(rule: TimeRule, values: list[Array]) -> list[Array]:
-    """Prefix sums over time at every interval, panel after panel."""
+def _prefix_tables(rule: TimeRule, parts: list[Rows], values: list[Array]) -> list[Array]:
+    """Prefix sums over time at every length that occurs, panel after panel."""
     tables = []
     before = np.zeros(values[0].shape[1])
-    for panel, here in zip(rule.panels, values, strict=True):
-        table = panel.spread(here)
+    for panel, part, here in zip(rule.panels, parts, values, strict=True):
+        table = panel.spread(here, part.lengths)
         table += before
         tables.append(table)
-        before = table[-1]
+        before = before + panel.weights @ here
     return tables
 
 

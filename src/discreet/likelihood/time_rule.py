@@ -8,14 +8,14 @@ function g of the interval are ``sum_{s <= t} g(s) = sum_k Q[t, k] g(node_k)``:
   summed; with a piecewise constant baseline m = 1 is exact.
 
 ``spread`` applies Q (prefix tables), ``collect`` applies Q' along the last axis but one (moments
-of people to moments of nodes). Between knots a_s is a polynomial in s; writing a(x) = sum_j a_j x^j on the panel scaled to
+of people to moments of nodes), both at the lengths t that occur and no others. Between knots a_s is a polynomial in s; writing a(x) = sum_j a_j x^j on the panel scaled to
 [-1, 1], a stays within sum_j |a_j| X^j of its middle on the ellipse of radius
 X = (rho + 1/rho)/2; where that is less than the link's distance to its nearest singularity the
 error falls as rho^-m (Trefethen 2013, theorem 8.2).
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -26,6 +26,7 @@ from discreet.design import Design
 from discreet.link import Link
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 NODES = 20  # rho^-20 < 1e-14 for rho = 5
 _RADIUS = 0.5 * (5.0 + 1.0 / 5.0)
@@ -46,13 +47,16 @@ class EveryInterval:
         """Each node stands for itself."""
         return np.ones(self.last - self.first)
 
-    def spread(self, values: Array) -> Array:
+    def spread(self, values: Array, lengths: Integers) -> Array:
         """Prefix sums over the panel."""
-        return np.cumsum(values, axis=0)
+        return np.cumsum(values, axis=0)[lengths - (self.first + 1)]
 
-    def collect(self, moments: Array) -> Array:
+    def collect(self, moments: Array, lengths: Integers) -> Array:
         """Sums over the rows at least as long."""
-        return np.cumsum(moments[..., ::-1, :], axis=-2)[..., ::-1, :]
+        reaching = np.cumsum(moments[..., ::-1, :], axis=-2)[..., ::-1, :]
+        nobody = np.zeros((*moments.shape[:-2], 1, moments.shape[-1]))
+        shortest = np.searchsorted(lengths, np.arange(self.first + 1, self.last + 1))
+        return np.concatenate([reaching, nobody], axis=-2)[..., shortest, :]
 
 
 @dataclass(frozen=True)
@@ -68,13 +72,23 @@ class Polynomial:
         """Node weights of the whole panel."""
         return np.asarray(self.matrix[-1])
 
-    def spread(self, values: Array) -> Array:
+    def spread(self, values: Array, lengths: Integers) -> Array:
         """Q values."""
-        return self.matrix @ values
+        return self.collector(lengths)[:, :-1] @ values
 
-    def collect(self, moments: Array) -> Array:
+    def collect(self, moments: Array, lengths: Integers) -> Array:
         """Q' moments."""
-        return self.matrix.T @ moments
+        return self.collector(lengths)[:, :-1].T @ moments
+
+    def collector(self, lengths: Integers) -> Array:
+        """The rows of Q at these lengths and a column of ones: nodes and total in one product."""
+        if len(lengths) == len(self.matrix):
+            return self._with_total
+        return self._with_total[lengths - (self.first + 1)]
+
+    @cached_property
+    def _with_total(self) -> Array:
+        return np.hstack([self.matrix, np.ones((len(self.matrix), 1))])
 
 
 Panel = EveryInterval | Polynomial
