@@ -35,7 +35,9 @@ def parse_strict(content: bytes) -> dict[str, Any]:
             parse_float=_finite,
             parse_int=_short_integer,
         )
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        if _HALF_CHARACTERS.search(content):
+            json.dumps(value, ensure_ascii=False).encode()
+    except (UnicodeError, json.JSONDecodeError, RecursionError):
         raise ArtefactError("the file is not JSON in UTF-8.") from None
     if not isinstance(value, dict):
         raise ArtefactError("the file is not a JSON object.")
@@ -136,6 +138,8 @@ def _check_nesting(content: bytes) -> None:
             raise ArtefactError("the file is nested too deeply.")
 
 
+# Escapes of the halves of characters beyond 16 bits; half a character alone is no text.
+_HALF_CHARACTERS = re.compile(rb"\\u[dD][89a-fA-F]")
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _OTHER_BYTES = bytes(byte for byte in range(256) if byte not in b"[]{}")
 

@@ -18,6 +18,8 @@ from discreet.schema import Schema
 
 Array = NDArray[np.float64]
 Coordinates = Literal["orthonormal", "paper"]
+MOST_NUMBERS = 1 << 26
+"""Of the basis over the grid: half a GiB."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class Design:
             raise SettingsError(
                 f"baseline {self.baseline.spelling} has more parameters than the time axis has "
                 f"intervals ({self.intervals}): use fewer, or a finer grid"
+            )
+        if self.baseline.dimension * self.intervals > MOST_NUMBERS:
+            raise SettingsError(
+                f"baseline {self.baseline.spelling} has too many parameters for a time axis of "
+                f"{self.intervals} intervals: use fewer, or a coarser grid"
             )
 
     @property

@@ -2,14 +2,23 @@
 
 Texts name columns, keys and settings, never a value read from the data: an exception that reached
 a log would otherwise release what the mechanism protects.  ``exit_status`` is what the command
-line returns.
+line returns.  Names of files, columns and keys come from outside, so a text is made printable and
+cut to a length that fits a log.
 """
+
+from discreet.text import printable
+
+LONGEST_TEXT = 1000
 
 
 class DiscreetError(Exception):
     """Base class of every error this package raises on purpose."""
 
     exit_status = 1
+
+    def __init__(self, text: str = "") -> None:
+        shown = printable(text)
+        super().__init__(shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]} ...")
 
 
 class InputError(DiscreetError, ValueError):

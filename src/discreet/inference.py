@@ -51,7 +51,8 @@ class CoefficientTable:
     @property
     def z(self) -> Array:
         """coefficient / standard error."""
-        return np.asarray(self.coefficients / self._errors)
+        with np.errstate(all="ignore"):  # a file may state an error of 0
+            return np.asarray(self.coefficients / self._errors)
 
     @property
     def p(self) -> Array:
@@ -101,7 +102,8 @@ class CoefficientTable:
 
     @property
     def _margin(self) -> Array:
-        return np.asarray(special.ndtri(0.5 + self.confidence / 2) * self._errors)
+        with np.errstate(over="ignore"):
+            return np.asarray(special.ndtri(0.5 + self.confidence / 2) * self._errors)
 
 
 def _cell(heading: str, value: float) -> str:

@@ -30,6 +30,7 @@ from discreet.design import Coordinates, Design
 from discreet.errors import ArtefactError, SettingsError
 from discreet.life_table import LifeTable
 from discreet.link import get_link
+from discreet.privacy.grid import LARGEST_EXPONENT
 from discreet.privacy.guarantee import Guarantee
 from discreet.schema import Schema
 
@@ -220,7 +221,7 @@ class Release(Model):
     mechanism: dict[str, Any]
     guarantee: Guarantee
     noise_scale: Number
-    grid_exponent: Annotated[int, Strict()]
+    grid_exponent: Annotated[int, Strict(), Field(ge=-LARGEST_EXPONENT, le=LARGEST_EXPONENT)]
     details: dict[str, Any]
     released: dict[str, Any]
     release_id: Text
@@ -233,15 +234,26 @@ class Release(Model):
     def _read_guarantee(cls, value: object) -> object:
         return Guarantee.from_mapping(value) if isinstance(value, dict) else value
 
+    @field_validator("mechanism")
+    @classmethod
+    def _check_name(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if type(value.get("name")) is not str:
+            raise ValueError("the mechanism has no name")
+        return value
+
     @model_validator(mode="after")
     def _check_promise(self) -> Self:
         if self.promise != self.guarantee.sentence():
             raise ValueError("the promise in words is not that of the guarantee")
-        steps = np.ldexp(self.internal.vector, -self.grid_exponent)
+        with np.errstate(over="ignore"):
+            steps = np.ldexp(self.internal.vector, -self.grid_exponent)
         if not np.array_equal(steps, np.rint(steps)):
             raise ValueError("the internal values are not on the declared grid")
-        if "covariance" in self.released:
-            _matrix(self.released["covariance"], self.design.dimension)
+        covariance, table = self.covariance, self.life_table
+        if covariance is not None and not np.all(np.isfinite(covariance)):
+            raise ValueError("the released covariance is too large")
+        if table is not None and not np.all(np.isfinite(table.at_risk)):
+            raise ValueError("the released life table is too large")
         return self
 
     @cached_property
@@ -249,8 +261,11 @@ class Release(Model):
         """Covariance on the user's scale, privacy noise included, where the mechanism gave one."""
         if "covariance" not in self.released:
             return None
-        internal = _matrix(self.released["covariance"], self.design.dimension)
-        return np.asarray(self.design.to_user @ internal @ self.design.to_user.T)
+        internal = _numbers("covariance", self.released["covariance"])
+        if internal.shape != (self.design.dimension, self.design.dimension):
+            raise ArtefactError("the released covariance has another size than the coefficients.")
+        with np.errstate(all="ignore"):
+            return np.asarray(self.design.to_user @ internal @ self.design.to_user.T)
 
     @cached_property
     def life_table(self) -> LifeTable | None:
@@ -258,7 +273,7 @@ class Release(Model):
         if "life_table" not in self.released:
             return None
         time = self.public_schema.time
-        rows = np.asarray(self.released["life_table"], dtype=np.float64)
+        rows = _numbers("life table", self.released["life_table"])
         return LifeTable.of(rows, self.persons, time.horizon / time.intervals)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -294,13 +309,13 @@ def model_from_mapping(mapping: dict[str, Any]) -> Model:
         raise ArtefactError(_sentence(error)) from None
 
 
-def _matrix(rows: Any, size: int) -> Array:
-    """A square matrix from a file."""
-    matrix = np.array(rows, dtype=object)
-    numbers = all(type(item) in {int, float} for item in matrix.ravel())
-    if matrix.shape != (size, size) or not numbers:
-        raise ArtefactError("the released covariance is not a square of numbers of the right size.")
-    return matrix.astype(np.float64)
+def _numbers(name: str, rows: Any) -> Array:
+    """Rows of equally many numbers from a file."""
+    table = rows if isinstance(rows, list) else [None]
+    whole = all(isinstance(row, list) and len(row) == len(table[0]) for row in table)
+    if not whole or not all(type(item) in {int, float} for row in table for item in row):
+        raise ArtefactError(f"the released {name} is not a table of numbers.")
+    return np.array(table, dtype=np.float64).reshape(len(table), -1)
 
 
 def _check_coefficients(model: Model) -> None:
@@ -312,9 +327,11 @@ def _check_coefficients(model: Model) -> None:
     right_size = len(user.baseline) == len(internal.baseline) == size
     if not right_size or tuple(user.covariates) != names or len(internal.covariates) != len(names):
         raise ValueError("the coefficients are not those that the schema and the baseline name")
-    expected = design.to_user @ internal.vector
-    margin = AGREEMENT * (np.abs(design.to_user) @ np.abs(internal.vector))
-    if np.any(np.abs(user.vector - expected) > margin):
+    with np.errstate(all="ignore"):
+        expected = design.to_user @ internal.vector
+        margin = AGREEMENT * (np.abs(design.to_user) @ np.abs(internal.vector))
+        gap = np.abs(user.vector - expected)
+    if not np.all(gap <= margin) or not np.all(np.isfinite(margin)):
         raise ValueError("the coefficients and the internal values do not agree")
 
 

@@ -33,7 +33,7 @@ from discreet.engine.engine import Engine
 from discreet.errors import DataFormError, SettingsError
 from discreet.likelihood.objective import TotalLoss
 from discreet.link import Link
-from discreet.mechanisms.contract import Constants, Draw, Mechanism, Plan
+from discreet.mechanisms.contract import MOST_PERSONS, Constants, Draw, Mechanism, Plan
 from discreet.model import VERSION, Coefficients, Internal, Release
 from discreet.privacy.ledger.interface import NO_LEDGER, Ledger, NullLedger, ReleaseRequest
 from discreet.schema import Schema
@@ -42,9 +42,8 @@ from discreet.version import __version__
 if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
 
-# Stands in for n before the people are counted: more than there are on Earth, so that a delta
-# which falls with n makes no promise dearer than this one.
-REHEARSAL = 10**10
+# Stands in for n before the people are counted: a delta that falls with n makes no promise cheaper.
+REHEARSAL = MOST_PERSONS
 
 _UNCHARGED = (
     "this release is charged to no ledger: nothing adds up what repeated fits tell of the same "

@@ -1,4 +1,4 @@
-"""Tables as plain text."""
+"""Tables and names as plain text."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -16,3 +16,12 @@ def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> str:
     ]
     rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
     return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def printable(text: str) -> str:
+    """The text with everything that could steer a terminal (controls, bidi marks) escaped."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()

@@ -98,7 +98,8 @@ def _coefficients(release: Release) -> list[Finding]:
 
 def _grid(release: Release) -> list[Finding]:
     """Integer multiples of 2^k in internal coordinates, within the precision of floats."""
-    steps = np.ldexp(release.internal.vector, -release.grid_exponent)
+    with np.errstate(over="ignore"):
+        steps = np.ldexp(release.internal.vector, -release.grid_exponent)
     off = int(np.count_nonzero(steps != np.rint(steps)))
     return [
         _line(

@@ -86,7 +86,8 @@ def _numbers(option: str, text: str) -> list[float]:
 
 def _identity(fitted: "FittedModel", data: Path, count: int) -> tuple[str, Iterator[object]]:
     """The person column where the file has it, otherwise the number of the row."""
-    from discreet.frame.files import read_file  # noqa: PLC0415 - loads pyarrow
+    from discreet.frame.arrow import to_values  # noqa: PLC0415 - loads pyarrow
+    from discreet.frame.files import read_file  # noqa: PLC0415
 
     person = fitted.model.public_schema.person
     if person is not None:
@@ -95,5 +96,5 @@ def _identity(fitted: "FittedModel", data: Path, count: int) -> tuple[str, Itera
         except DataFormError:  # a table of new people need not have ids
             pass
         else:
-            return person, ("" if item is None else item for item in table[person].to_pylist())
+            return person, ("" if item is None else item for item in to_values(table[person]))
     return "row", iter(range(1, count + 1))

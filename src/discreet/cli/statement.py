@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.privacy.ledger import Line, Statement
-from discreet.privacy.ledger.location import printable
+from discreet.text import printable
 
 BAR_WIDTH = 50
 

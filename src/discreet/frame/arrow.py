@@ -36,6 +36,19 @@ def to_arrow(values: NDArray[Any]) -> Any:
     return pa.Array.from_buffers(arrow_type, len(plain), [None, pa.py_buffer(plain)])
 
 
+def to_values(array: Any) -> list[Any]:
+    """Python's values of an arrow array; bytes that are not UTF-8 are replaced, value by value.
+
+    Arrow trusts that a file's texts are UTF-8, and a failure to decode one would quote it.
+    """
+    try:
+        values: list[Any] = array.to_pylist()
+    except UnicodeDecodeError:
+        raw = array.cast(pa.large_binary()).to_pylist()
+        values = [None if item is None else item.decode(errors="replace") for item in raw]
+    return values
+
+
 def _bits(bitmap: Any, array: Any) -> NDArray[np.bool_]:
     """Where the array has a value, from arrow's bitmap."""
     bits = np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import DataFormError
-from discreet.frame.arrow import to_arrow, to_numpy
+from discreet.frame.arrow import to_arrow, to_numpy, to_values
 from discreet.frame.values import is_missing, read_number
 
 Array = NDArray[Any]
@@ -130,7 +130,7 @@ def _dictionary(array: Any) -> tuple[Codes, Sequence[object]]:
     if isinstance(encoded, pa.ChunkedArray):  # combining no chunks at all gives no array
         return np.empty(0, dtype=np.int32), []
     codes = to_numpy(encoded.indices.cast(pa.int32()), gap=-1)
-    return codes, encoded.dictionary.to_pylist()
+    return codes, to_values(encoded.dictionary)
 
 
 def make_column(series: "nw.Series[Any]") -> Column:

@@ -13,6 +13,7 @@ from discreet.errors import DataFormError
 from discreet.frame.values import MISSING_TEXTS
 
 READABLE = (".csv", ".parquet")
+LONGEST_HEADER = 1 << 20
 
 
 def read_file(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
@@ -76,10 +77,17 @@ def _read_csv(path: Path, columns: Sequence[str], numeric: Collection[str]) -> A
 
 def _csv_header(path: Path) -> list[str]:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        try:
-            header = next(csv.reader(file), [])
-        except csv.Error:
-            header = []
+        beginning = file.read(LONGEST_HEADER)
+    source = io.StringIO(beginning, newline="")
+    try:
+        header = next(csv.reader(source), [])
+    except csv.Error:  # one name of more than 128 KiB
+        source.seek(LONGEST_HEADER)
+    if source.tell() >= LONGEST_HEADER:
+        raise DataFormError(
+            f"the first line of '{path.name}' does not end within {LONGEST_HEADER:,} characters; "
+            "it must name the columns, with closed quotes."
+        )
     if not header:
         raise DataFormError(f"'{path.name}' is empty; its first line must name the columns.")
     return header

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import DataFormError
+from discreet.frame.arrow import to_values
 from discreet.frame.identity import number_persons
 from discreet.frame.tables import open_table
 from discreet.frame.values import MISSING_TEXTS, is_missing
@@ -90,7 +91,7 @@ def _hashes(ids: Any) -> Hashes:
     if pa.types.is_integer(known.type):
         # an integer is its own hash
         return np.asarray(known.cast(pa.int64(), safe=False)).view(np.uint64)
-    texts = [text for text in known.cast(pa.string()).to_pylist() if text not in MISSING_TEXTS]
+    texts = [text for text in to_values(known.cast(pa.string())) if text not in MISSING_TEXTS]
     # Python keys its text hash anew in every process; nobody can aim at a collision.
     return np.fromiter((hash(text) % 2**64 for text in texts), np.uint64, count=len(texts))
 

@@ -15,6 +15,9 @@ from discreet.frame.columns import Column, NumberColumn, ObjectColumn, make_colu
 from discreet.frame.files import check_columns, check_file, read_file
 from discreet.schema import Numeric, Schema
 
+MOST_ROWS = 1_000_000_000
+"""Of one table in memory."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -105,6 +108,8 @@ def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
         data = read_file(Path(data), columns, _numeric_columns(schema))
     table = open_table(data, columns)
     check_columns(table.names, columns)
+    if table.rows > MOST_ROWS:
+        raise DataFormError(f"the data have more than {MOST_ROWS:,} rows; stream them in parts.")
     return table
 
 

@@ -11,6 +11,7 @@ anybody. `Draw` holds released numbers only, each a multiple of a public power o
 """
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
 
 Json = None | bool | int | float | str | list[Any] | dict[str, Any]
+
+MOST_PERSONS = 10**10
+"""More than there are on Earth; sums of whole numbers over so many stay within 64 bits."""
+
+SMALLEST_SETTING = 1e-12
 
 NOT_GIVEN = math.nan
 """Default of a required setting: construction without it is a `SettingsError`, not a guess."""
@@ -52,6 +58,8 @@ class Constants:
         """Reject a count that cannot be a number of persons."""
         if not is_count(self.persons):
             raise SettingsError("the number of persons must be a positive integer")
+        if self.persons > MOST_PERSONS:
+            raise SettingsError(f"the number of persons must be at most {MOST_PERSONS:,}")
 
     @property
     def dimension(self) -> int:
@@ -248,9 +256,12 @@ def mechanism_from_settings(mapping: Mapping[str, Json]) -> Mechanism:
 
 
 def require_positive(name: str, value: float) -> None:
-    """`SettingsError` unless the setting is a finite number above zero."""
+    """`SettingsError` unless the setting is a number above zero that formulas survive."""
     if not is_number(value) or not value > 0:
         raise SettingsError(f"{name} must be given as a finite number greater than 0")
+    if not SMALLEST_SETTING <= value <= 1 / SMALLEST_SETTING:
+        limits = f"{SMALLEST_SETTING:g} and {1 / SMALLEST_SETTING:g}"
+        raise SettingsError(f"{name} must lie between {limits}")
 
 
 def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -268,7 +279,7 @@ def is_number(value: object) -> bool:
     """Whether the value is a finite real number (booleans are not)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value)
+    return abs(value) <= sys.float_info.max  # also of integers that are no float
 
 
 def _plain(value: Json) -> Json:

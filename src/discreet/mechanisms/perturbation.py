@@ -38,6 +38,9 @@ RIDGES = tuple(2.0**exponent for exponent in range(-24, 25))
 SHIFTS = tuple(range(-4, 5))
 """Candidates for log2 omega, the scale of the baseline against the covariates."""
 
+RAREST = 1e-9
+"""The guess of survival keeps this distance from 0 and 1, where no link has a finite value."""
+
 COARSEST_GRID = -20
 """Released numbers are never coarser than 2^-20, and the centre 2^-10 lies on every grid."""
 
@@ -63,7 +66,7 @@ class PerturbationSettings:
         object.__setattr__(self, "epsilon", float(self.epsilon))
         if self.ridge is not None:
             require_positive("ridge", self.ridge)
-        if not is_number(self.survival) or not 0 < self.survival < 1:
+        if not is_number(self.survival) or not RAREST <= self.survival <= 1 - RAREST:
             raise SettingsError("survival must be a number between 0 and 1, both excluded")
         require_choice("variant", self.variant, ("corrected", "printed"))
         if self.variant == "printed" and self.ridge is None:

@@ -78,7 +78,7 @@ class SanitizedExponential:
         if self.relation == "add-remove" and self.v is None:
             raise SettingsError("under add-remove v must be given: its default reveals n")
         if isinstance(self.sampler, Mapping):
-            object.__setattr__(self, "sampler", PSGLD(**self.sampler))
+            object.__setattr__(self, "sampler", _sampler(self.sampler))
         if not isinstance(self.sampler, PSGLD):
             raise SettingsError("sampler must be a PSGLD")
 
@@ -148,3 +148,10 @@ def fresh_key(noise: "NoiseSource") -> int:
 def _usable(point: Array) -> Array:
     lost = not np.all(np.isfinite(point)) or float(np.linalg.norm(point)) > LARGEST
     return np.zeros_like(point) if lost else point
+
+
+def _sampler(settings: Mapping[str, Any]) -> PSGLD:
+    try:
+        return PSGLD(**settings)
+    except TypeError:  # another key, or a value that is no number
+        raise SettingsError("the settings of the sampler are not those it declares") from None

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from discreet.errors import SettingsError
 from discreet.privacy.ledger.faults import LedgerFaultError
+from discreet.text import printable
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -17,15 +18,6 @@ _SCHEMES = ("postgresql://", "postgres://")
 def is_postgres(location: str) -> bool:
     """Whether the text is a URL of a PostgreSQL server (otherwise it is a path)."""
     return location.lower().startswith(_SCHEMES)
-
-
-def printable(text: str) -> str:
-    """The text with everything that could steer a terminal (controls, bidi marks) escaped."""
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 @dataclass(frozen=True)

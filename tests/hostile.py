@@ -1,0 +1,166 @@
+"""Hostile files: how they are made, and what may come of them.
+
+`tests/test_hostile.py` tries them with hypothesis, `evidence/fuzz.py` with atheris.
+"""
+
+import copy
+import io
+import json
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+import discreet as ds
+from discreet.artefact import parse_strict
+from discreet.audit.release import _audit
+from discreet.errors import LONGEST_TEXT, DiscreetError
+from discreet.fitted import FittedModel
+from discreet.frame import count_repairs, encode_covariates, to_episodes
+from discreet.model import Release, model_from_mapping
+from discreet.privacy.ledger import NO_LEDGER, NullLedger
+from discreet.report import page
+from discreet.schema import Schema
+from tests.cohorts import cohort, schema
+
+CANARY = "canary-7f3a"
+"""Stands in the data where a secret would; it must not be in anything that is said."""
+
+HEADER = b"id,start,time,status,age,arm\n"
+SCHEMA = """
+time = { duration = "time", event = "status", horizon = 24.0, intervals = 12 }
+covariate = [
+    { name = "age", low = 20, high = 90 }, { name = "arm", levels = ["a", "b"] },
+]
+"""
+
+
+@cache
+def documents() -> tuple[dict, ...]:
+    """A model that is not private and a release of each kind of content."""
+    table, public = cohort(people=60), schema()
+    plain = ds.SurvivalRegression(public).fit(table).model_
+    found = [plain.to_mapping()]
+    for mechanism in (ds.OutputPerturbation(epsilon=1.0), ds.PrivateNewton(epsilon=1.0)):
+        model = ds.SurvivalRegression(public, mechanism=mechanism, ledger=NullLedger())
+        found.append(model.fit(table).release_.to_mapping())
+    assert found[-1]["ledger"] == NO_LEDGER
+    return tuple(found)
+
+
+def places(value: object, path: tuple = ()) -> list[tuple]:
+    """The path of every member of a document."""
+    if isinstance(value, dict):
+        inner = [place for key in value for place in places(value[key], (*path, key))]
+    elif isinstance(value, list):
+        inner = [place for key in range(len(value)) for place in places(value[key], (*path, key))]
+    else:
+        inner = []
+    return [path, *inner] if path else inner
+
+
+def changed(document: dict, path: tuple, value: object) -> dict:
+    """The document with another value at the path; `...` takes the member away."""
+    found = copy.deepcopy(document)
+    owner = found
+    for key in path[:-1]:
+        owner = owner[key]
+    if value is ...:
+        del owner[path[-1]]
+    else:
+        owner[path[-1]] = value
+    return found
+
+
+def use_document(content: bytes) -> bool:
+    """Read a model file and do everything that commands do with it; False if it was refused."""
+    try:
+        model = model_from_mapping(parse_strict(content))
+        fitted = FittedModel(model)
+        str(fitted.summary())
+        people = np.zeros((1, model.design.covariates.dimension))
+        model.curves.survival(people, [0.0, model.public_schema.time.horizon])
+        model.curves.quantile(people, 0.5)
+        if isinstance(model, Release):
+            _audit(model)
+            with patch.object(page, "_charts", str):  # the library of charts is large and fixed
+                page.make_page(model)
+    except DiscreetError as error:
+        _require_a_sentence(error)
+        return False
+    return True
+
+
+def use_schema(content: bytes, folder: Path) -> bool:
+    """Read a schema file; False if it was refused."""
+    path = folder / "schema.toml"
+    path.write_bytes(content)
+    return _made(lambda: Schema.from_toml(path))
+
+
+def use_mapping(mapping: dict) -> bool:
+    """Make a schema of a mapping; False if it was refused."""
+    return _made(lambda: Schema.from_mapping(mapping))
+
+
+def _made(make: Callable[[], Schema]) -> bool:
+    try:
+        found = make()
+        assert Schema.from_mapping(found.to_mapping()) == found
+    except DiscreetError as error:
+        _require_a_sentence(error)
+        return False
+    return True
+
+
+def use_table(content: bytes, folder: Path, suffix: str = ".csv") -> bool:
+    """Read a table the way every command does; nothing that is said holds the canary."""
+    path = folder / f"people{suffix}"
+    path.write_bytes(content)
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        accepted = _read(path, said)
+    assert CANARY not in said.getvalue()
+    return accepted
+
+
+def _read(path: Path, said: io.StringIO) -> bool:
+    public = schema(person=True, entry=True)
+    try:
+        said.write(str(count_repairs(path, public)))
+        episodes = to_episodes(path, public)
+        assert np.all(np.isfinite(episodes.covariates))
+        assert np.all(np.isfinite(encode_covariates(path, public)))
+    except DiscreetError as error:
+        said.write(str(error))
+        said.write(repr(error.__cause__))
+        _require_a_sentence(error)
+        return False
+    return True
+
+
+def _require_a_sentence(error: DiscreetError) -> None:
+    """One line, not too long, nothing that moves a terminal's cursor."""
+    text = str(error)
+    assert text.isprintable(), ascii(text)
+    assert len(text) <= LONGEST_TEXT + 4
+    assert error.__cause__ is None
+
+
+def serialised(document: object) -> bytes:
+    return json.dumps(document).encode()
+
+
+@cache
+def parquet_file() -> bytes:
+    """A table of canaries."""
+    columns = {name: [CANARY, CANARY] for name in HEADER.decode().strip().split(",")}
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.table(columns), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
