@@ -311,7 +311,7 @@ def model_from_mapping(mapping: dict[str, Any]) -> Model:
 
 def _numbers(name: str, rows: Any) -> Array:
     """Rows of equally many numbers from a file."""
-    table = rows if isinstance(rows, list) else [None]
+    table: list[Any] = rows if isinstance(rows, list) else [None]
     whole = all(isinstance(row, list) and len(row) == len(table[0]) for row in table)
     if not whole or not all(type(item) in {int, float} for row in table for item in row):
         raise ArtefactError(f"the released {name} is not a table of numbers.")
