@@ -85,6 +85,16 @@ def test_curves_of_given_people_are_their_predictions():
         np.testing.assert_allclose(line.get_ydata(), curve)
 
 
+def test_curves_have_their_bands(monkeypatch):
+    drawn = plots.survival_curves(MODEL.model_, axes(), confidence=0.9)
+    assert len(drawn.collections) == len(drawn.lines) == 3
+    for line, shade in zip(drawn.lines, drawn.collections, strict=True):
+        heights = shade.get_paths()[0].vertices[:, 1]
+        assert heights.min() < line.get_ydata()[-1] < heights.max()
+    monkeypatch.setattr(type(MODEL.model_), "covariance", None)
+    assert not plots.survival_curves(MODEL.model_, axes()).collections
+
+
 def test_typical_people_vary_the_strongest_covariate():
     people = plots.typical(MODEL.model_)
     assert [item.label for item in people] == ["age 20", "age 55", "age 90"]

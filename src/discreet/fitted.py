@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.inference import CoefficientTable
+from discreet.life_table import LifeTable
 from discreet.model import Coefficients, Model, PlainModel, Release, read_model
 
 if TYPE_CHECKING:
@@ -108,6 +109,11 @@ class FittedModel(Predictions):
     def private(self) -> bool:
         """Whether the numbers are protected by differential privacy."""
         return self.model.private
+
+    @property
+    def life_table(self) -> LifeTable | None:
+        """The private life table, where the mechanism released one."""
+        return self.model.life_table if isinstance(self.model, Release) else None
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the model's file."""

@@ -4,7 +4,6 @@ Every function draws on given axes and returns them, so that pictures can be com
 bars are pointwise confidence intervals, drawn where the model knows its standard errors.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from scipy import special
 
+from discreet.bands import survival_band
 from discreet.link import get_link
 from discreet.model import Model
 from discreet.schema import Categorical, Numeric
@@ -48,7 +48,7 @@ def overview(model: Model, encoded: Array | None = None, confidence: float = 0.9
     baseline_hazard(model, axes[0], confidence)
     if names:
         coefficients(model, axes[1], confidence)
-    survival_curves(model, axes[-1], encoded)
+    survival_curves(model, axes[-1], encoded, confidence)
     return figure
 
 
@@ -91,33 +91,34 @@ def coefficients(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes"
     return axes
 
 
-def survival_curves(model: Model, axes: "Axes", encoded: Array | None = None) -> "Axes":
+def survival_curves(
+    model: Model, axes: "Axes", encoded: Array | None = None, confidence: float = 0.95
+) -> "Axes":
     """S(u) of the given people, or of typical persons who differ in the strongest covariate."""
-    if encoded is None:
-        people = typical(model)
-        labels, rows = [item.label for item in people], encode(model, people)
-    else:
-        rows = encoded[:MOST_CURVES]
-        labels = [f"row {index}" for index in range(1, len(rows) + 1)]
+    people = typical(model) if encoded is None else _people(model, encoded[:MOST_CURVES])
     edges = model.curves.grid.edges
-    for index, curve in enumerate(model.curves.survival(rows, edges)):
-        colour = COLOURS[index % len(COLOURS)]
-        style = "-" if index < len(COLOURS) else "--"
-        axes.plot(
-            edges,
-            curve,
-            style,
-            drawstyle="steps-post",
-            color=colour,
-            label=_plain(labels[index]),
-            lw=1.8,
-        )
+    for index, person in enumerate(people):
+        colour, style = COLOURS[index % len(COLOURS)], "-" if index < len(COLOURS) else "--"
+        band = survival_band(model, person.raw, confidence)
+        axes.step(edges, band.survival, style, where="post", color=colour, lw=1.8)
+        axes.lines[-1].set_label(_plain(person.label))
+        if band.lower is not None and band.upper is not None:
+            axes.fill_between(
+                edges, band.lower, band.upper, step="post", color=colour, alpha=0.15, lw=0
+            )
     axes.set_ylim(0.0, 1.02)
     axes.set_xlim(edges[0], edges[-1])
     _dress(axes, "Survival", "time", "probability of no event so far")
-    if any(labels):
+    if any(person.label for person in people):
         axes.legend(frameon=False, fontsize="small", loc="best")
     return axes
+
+
+def _people(model: Model, encoded: Array) -> list[Profile]:
+    """Rows of data as profiles, back on the user's scale."""
+    public = model.design.covariates
+    raw = encoded / public.scale + public.centre
+    return [Profile(f"row {index}", row) for index, row in enumerate(raw, start=1)]
 
 
 def reference(model: Model) -> Profile:
@@ -148,13 +149,6 @@ def typical(model: Model) -> list[Profile]:
     if strongest[1] < 0:
         return [Profile("", start.raw)]
     return _varied(covariates[strongest[1]], strongest[2], start.raw)
-
-
-def encode(model: Model, people: Sequence[Profile]) -> Array:
-    """Internal covariates of profiles."""
-    public = model.design.covariates
-    raw = np.array([item.raw for item in people]).reshape(len(people), public.dimension)
-    return np.asarray((raw - public.centre) * public.scale)
 
 
 def _varied(item: Numeric | Categorical, first: int, raw: Array) -> list[Profile]:
