@@ -50,7 +50,7 @@ def cases(largest: int) -> Iterator[dict[str, object]]:
             yield {"engine": "stream", "people": people, "intervals": 200}
     for intervals in (50, 800, 3_200):
         yield {"engine": "memory", "people": 1_000_000, "intervals": intervals}
-    for block in (32_768, 1_048_576):
+    for block in (65_536, 1_048_576):
         yield {"engine": "stream", "people": 1_000_000, "intervals": 200, "block": block}
     for workers in (1, 2):
         yield {"engine": "dask", "people": 1_000_000, "intervals": 200, "workers": workers}

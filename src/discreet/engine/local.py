@@ -3,14 +3,14 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from discreet.engine.engine import Arrays, BlockFunction, add
+from discreet.engine.threads import one_blas_thread
 from discreet.episodes import Episodes
 
 # Below this many rows a second thread costs more than it brings.
@@ -42,12 +42,8 @@ class LocalEngine:
         return [whole.slice(low, high) for low, high in pairwise(edges)]
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
-        """Run the blocks, in threads where there are several, and add in block order.
-
-        The blocks are the only threads: those of BLAS would wait for each other, on a busy machine
-        many times longer than they work, and the last bit would depend on how many there are.
-        """
-        with _libraries().limit(limits=1, user_api="blas"):
+        """Run the blocks, in threads where there are several, and add in block order."""
+        with one_blas_thread():
             if len(self.blocks) == 1:
                 return function(self.blocks[0], *arguments)
             with ThreadPoolExecutor(len(self.blocks)) as pool:
@@ -60,9 +56,3 @@ class LocalEngine:
         if step < 2 or self.episodes.offsets is not None:
             return self
         return LocalEngine(self.episodes.every(step))
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    """The numerical libraries of this process, looked up once."""
-    return ThreadpoolController()

@@ -1,15 +1,16 @@
 """People in Parquet files, read block by block at every sum: memory does not grow with n.
 
-Each ``reduce`` reads the files once more. A block is cut between people; while one block is
-summed, the next is read and encoded by another thread, so at most two are in memory. Nothing is
-written anywhere.
+Each ``reduce`` reads the files once more. A block is cut between people; while threads encode and
+sum blocks, the next one is read, so there is one block more in memory than there are threads.
+Nothing is written anywhere.
 """
 
 import os
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from pyarrow import parquet
 
 from discreet.engine.engine import Arrays, BlockFunction, Engine, add
 from discreet.engine.local import LocalEngine
+from discreet.engine.threads import one_blas_thread
 from discreet.episodes import Episodes
 from discreet.errors import DataFormError
 from discreet.frame import to_episodes
@@ -27,6 +29,8 @@ from discreet.frame.runs import PersonCount, last_person
 from discreet.schema import Schema
 
 ROWS_A_BLOCK = 262_144
+# Each holds a block: some 40 MB with eight covariates.
+MOST_THREADS = 8
 
 
 def find_files(pattern: str | os.PathLike[str]) -> tuple[Path, ...]:
@@ -74,14 +78,16 @@ class StreamEngine:
             yield to_episodes(table, self.schema)
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
-        """Sum block by block, in the order of the files."""
+        """Sum block by block, added in the order of the files whichever thread is first."""
         if not self.persons:
             raise DataFormError("the files hold no row.")
-        total: Arrays | None = None
-        for block in _ahead(self.blocks()):
-            part = LocalEngine(block).reduce(function, *arguments)
-            total = part if total is None else add(total, part)
-        return total or ()
+
+        def sums(table: pa.Table) -> Arrays:
+            block = to_episodes(table, self.schema)
+            return LocalEngine(block, threads=1).reduce(function, *arguments)
+
+        with one_blas_thread():
+            return reduce(add, _in_turn(sums, self._people(self.schema.columns)))
 
     def sample(self) -> Engine:
         """The people of the first block: enough for a starting value."""
@@ -116,10 +122,14 @@ def _open(file: Path, columns: tuple[str, ...]) -> parquet.ParquetFile:
     return source
 
 
-def _ahead(blocks: Iterator[Episodes]) -> Iterator[Episodes]:
-    """Prepare the next block while the caller works on this one."""
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, blocks, None)
-        while (block := coming.result()) is not None:
-            coming = pool.submit(next, blocks, None)
-            yield block
+def _in_turn(work: Callable[[pa.Table], Arrays], tables: Iterator[pa.Table]) -> Iterator[Arrays]:
+    """What threads make of the tables, in their order; few tables are under way at a time."""
+    threads = min(os.cpu_count() or 1, MOST_THREADS)
+    with ThreadPoolExecutor(threads) as pool:
+        coming: deque[Future[Arrays]] = deque()
+        for table in tables:
+            coming.append(pool.submit(work, table))
+            if len(coming) > threads:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()

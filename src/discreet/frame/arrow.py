@@ -15,10 +15,11 @@ def to_numpy(array: Any, gap: float = np.nan) -> NDArray[Any]:
 
     ``gap`` stands where there is no value: NaN, which makes the numbers doubles, or one of them.
     """
+    if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1:
+        array = array.chunk(0)
     if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
-    if isinstance(array, pa.ChunkedArray):  # combining no chunks at all gives no array
-        return np.empty(0)
+        # by numpy: arrow keeps the memory of what it combined long after the last use
+        return np.concatenate([to_numpy(chunk, gap) for chunk in array.chunks] or [np.empty(0)])
     if pa.types.is_boolean(array.type):
         return to_numpy(array.cast(pa.uint8()), gap)
     width = array.type.bit_width // 8

@@ -10,7 +10,10 @@ entry       missing or negative: 0; after the duration: the duration
 ==========  ==================================================================================
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +27,10 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 
-# Rows that are repaired at a time: small enough to stay in cache from one step to the next.
-BLOCK = 1 << 16
+# Rows that are encoded at a time: small enough to stay in cache from one column to the next.
+BLOCK = 1 << 13
+COLUMNS_AT_ONCE = 4
+_Placed = tuple[int | slice, Callable[[slice], Floats]]
 
 
 @dataclass(frozen=True)
@@ -65,58 +70,59 @@ def read_events(table: Table, schema: Schema) -> Flags:
 def encode(table: Table, schema: Schema, rows: Rows | None) -> Floats:
     """The covariates of the given rows (all if None) in internal coordinates.
 
-    Column by column straight into the result, so that at most one column is converted at a time.
+    In the order of the table first and by whole rows then: a row is one place in memory, its
+    values in the columns are many.  A few columns at a time are held as numbers.
     """
     public_map = CovariateMap.from_schema(schema)
-    count = table.rows if rows is None else len(rows)
-    encoded = np.empty((count, public_map.dimension))
+    encoded = np.empty((table.rows, public_map.dimension))
+    encoders = _encoders(table, schema, public_map)
+    while together := list(islice(encoders, COLUMNS_AT_ONCE)):
+        for start in range(0, table.rows, BLOCK):
+            part = slice(start, start + BLOCK)
+            for columns, encoder in together:
+                encoded[part, columns] = encoder(part)
+        del together
+    return encoded if rows is None else np.take(encoded, rows, axis=0)
+
+
+def _encoders(table: Table, schema: Schema, public_map: CovariateMap) -> Iterator[_Placed]:
+    """For each covariate its columns in the result, and what fills a part of them."""
     first = 0
     for covariate in schema.covariates:
         last = first + len(covariate.coefficient_names)
         centre, scale = public_map.centre[first:last], public_map.scale[first:last]
         if isinstance(covariate, Numeric):
-            _encode_numeric(table, covariate, rows, (centre[0], scale[0]), encoded[:, first])
+            values = table.column(covariate.name).numbers()
+            yield first, partial(_encode_numbers, values, covariate, centre[0], scale[0])
         else:
-            _encode_levels(table, covariate, rows, (centre, scale), encoded[:, first:last])
+            points = (np.eye(len(covariate.levels))[:, 1:] - centre) * scale
+            levels = _read_levels(table, covariate)
+            yield slice(first, last), partial(_encode_levels, levels, points)
         first = last
-    return encoded
 
 
-def _encode_numeric(
-    table: Table,
-    covariate: Numeric,
-    rows: Rows | None,
-    placement: tuple[float, float],
-    target: Floats,
-) -> None:
+def _encode_numbers(
+    values: NDArray[np.generic], covariate: Numeric, centre: float, scale: float, part: slice
+) -> Floats:
     """(repaired value - centre) * scale."""
-    values = table.column(covariate.name).numbers()
-    (low, high), fill, (centre, scale) = covariate.bounds, covariate.fill, placement
-    for start in range(0, len(target), BLOCK):
-        part = slice(start, start + BLOCK)
-        block = _as_floats(values[part] if rows is None else values[rows[part]])
-        repaired = np.where(np.isnan(block), fill, block)
-        np.clip(repaired, low, high, out=repaired)
-        repaired -= centre
-        np.multiply(repaired, scale, out=target[part])
+    block, (low, high) = _as_floats(values[part]), covariate.bounds
+    repaired = np.where(np.isnan(block), covariate.fill, block)
+    np.clip(repaired, low, high, out=repaired)
+    repaired -= centre
+    repaired *= scale
+    return repaired
 
 
-def _encode_levels(
-    table: Table,
-    covariate: Categorical,
-    rows: Rows | None,
-    placement: tuple[Floats, Floats],
-    target: Floats,
-) -> None:
+def _encode_levels(levels: NDArray[np.int16], points: Floats, part: slice) -> Floats:
     """(indicators - centre) * scale, looked up by level."""
+    return np.asarray(points[levels[part]])
+
+
+def _read_levels(table: Table, covariate: Categorical) -> NDArray[np.int16]:
+    """The level of every row, the reference where it is missing or unknown."""
     lookup = level_lookup(covariate)
     column = table.column(covariate.name)
-    levels = column.apply(lambda value: max(read_level(value, lookup), 0), 0, np.int16)
-    centre, scale = placement
-    points = (np.eye(len(covariate.levels))[:, 1:] - centre) * scale
-    for start in range(0, len(target), BLOCK):
-        part = slice(start, start + BLOCK)
-        target[part] = points[levels[part] if rows is None else levels[rows[part]]]
+    return column.apply(lambda value: max(read_level(value, lookup), 0), 0, np.int16)
 
 
 def _as_floats(values: NDArray[np.generic]) -> Floats:
