@@ -6,7 +6,9 @@ from support import make_design, make_episodes
 
 from discreet.baseline import NaturalSpline, PiecewiseConstant
 from discreet.episodes import Episodes
-from discreet.likelihood.record_kernel import choose_level, sanitized_sums
+from discreet.likelihood.record_functions import decay
+from discreet.likelihood.record_kernel import choose_level, decode, gather, sanitized_sums
+from discreet.likelihood.record_table import COLUMNS, STRIDE, WIDTH, count_cells
 from discreet.likelihood.records import SanitizedRecords
 from discreet.link import LINKS
 
@@ -151,3 +153,54 @@ def test_the_sanitized_loss_stays_below_its_bound():
     for person in range(40):
         value, _ = summed(records, random.normal(size=5) * 10, [person])
         assert 0.0 <= value <= 2.5
+
+
+def cells_of(records, f, picks):
+    """The first cell and the number of cells that tables in c would have."""
+    people, rule, scratch = records.context(len(picks))
+    rows = gather(people, np.asarray(picks), scratch)
+    decode(people, rule.counts, choose_level(rule, f), f, scratch, rows)
+    return count_cells(scratch, rows)
+
+
+@pytest.mark.parametrize("baseline", [NaturalSpline(3), PiecewiseConstant(7)])
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize(("spread", "tables"), [(0.2, 1), (3.0, 5), (8.0, 0)])
+def test_tables_in_c_agree_with_direct_sums(link, baseline, spread, tables):
+    random = np.random.default_rng(9)
+    design = make_design(90, 2, baseline)
+    people = make_episodes(random, 120, 90, 2)
+    records = SanitizedRecords(people, design, LINKS[link], BOUND)
+    f = np.concatenate([-0.6 * np.ones(baseline.dimension), [spread, spread / 3]])
+    _, cells = cells_of(records, f, np.arange(120))
+    assert cells == tables or (tables > 1 and 1 < cells <= 120 // (2 * COLUMNS))
+    check(records, f, np.arange(120), tolerance=5e-8)
+
+
+def test_positions_on_the_edges_of_cells():
+    random = np.random.default_rng(10)
+    base = make_episodes(random, 100, 50, 1)
+    edges = np.tile([-0.75, -0.25, 0.0, 0.25, 0.75], 20)[:, None]
+    people = Episodes(edges, base.entry, base.exit, base.event, None, persons=100)
+    records = SanitizedRecords(people, make_design(50, 1, NaturalSpline(3)), LINKS["logit"], BOUND)
+    f = np.array([-3.0, 0.2, 0.1, 2.0 * WIDTH / 1.5])
+    assert cells_of(records, f, np.arange(100))[1] > 1
+    check(records, f, np.arange(100), tolerance=1e-8)
+
+
+def test_a_batch_beyond_the_slots_is_summed_directly():
+    random = np.random.default_rng(11)
+    design = make_design(40, 2, NaturalSpline(3))
+    records = SanitizedRecords(make_episodes(random, 30, 40, 2), design, LINKS["logit"], BOUND)
+    f, picks = np.array([-2.0, 0.3, 0.1, 0.5, 0.5]), random.integers(0, 30, STRIDE + 5)
+    assert cells_of(records, f, picks) == (0, 0)
+    assert cells_of(records, f, picks[: STRIDE - 1])[1] > 0
+    check(records, f, picks)
+
+
+def test_the_vector_exponential():
+    values = np.concatenate([np.linspace(0.0, 60.0, 4001), [699.0, 1e300, np.inf]])
+    expected = np.exp(-np.minimum(values, 700.0))
+    powers = np.zeros(len(values))
+    decay(values, values.view(np.uint64), powers, powers.view(np.uint64), len(values))
+    np.testing.assert_allclose(values, expected, rtol=4e-14)

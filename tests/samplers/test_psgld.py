@@ -121,6 +121,23 @@ def test_the_ball_is_never_left():
     assert norms.max() > 0.8
 
 
+@numba.njit
+def plateau_gradient(context, f, picks, out):
+    """u_i(f) = 25 tanh(|f - 8|^2 / 25): flat at the start f = 0, steep on the way, 0 at 8."""
+    away = f[0] - context
+    decay = np.exp(-2.0 * away * away / 25.0)
+    out[0] = len(picks) * 2.0 * away * 4.0 * decay / (1.0 + decay) ** 2
+    return 0.0
+
+
+def test_a_chain_that_starts_on_a_plateau_does_not_leap_over_the_valley():
+    density = StochasticDensity(make_run(plateau_gradient), 8.0, 1000, 1, 0.1, 1e-3)
+    chain = PSGLD(burn_in=2000).start(density, KEY)
+    states = chain.advance(4000, 1)
+    assert np.abs(np.diff(states[:, 0], prepend=0.0)).max() < 1.0
+    assert np.abs(states[-1000:] - 8.0).max() < 1.0
+
+
 def test_an_epoch_is_as_many_steps_as_terms():
     chain = PSGLD(batch=10, burn_in=100).start(gaussian(), KEY)
     sizes = [len(states) for states in chain.epochs(3, kept=20)]

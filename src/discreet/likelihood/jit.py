@@ -28,13 +28,22 @@ def compiled(function: Function) -> Function:
 
     Division follows numpy: Python's would test every divisor, and no such loop vectorises.
     """
+    return _cached(function, _compile)
+
+
+def reordered(function: Function) -> Function:
+    """The same for a sum whose terms may be added in any order, which is all that is relaxed."""
+    return _cached(function, partial(_compile, fastmath={"reassoc", "contract", "nsz"}))
+
+
+def _cached(function: Function, compiler: Callable[[Function], object]) -> Function:
     before = _get_folder()
     folder = _cache_folder()
     _announce(folder)
     _set_folder(str(folder))
     try:
         # The folder is fixed at decoration, so that other packages keep their own setting.
-        return cast("Function", _compile(function))
+        return cast("Function", compiler(function))
     finally:
         _set_folder(before)
 

@@ -40,7 +40,11 @@ class Rule(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Space for one batch: by row, by node, and by (flat panel, node); flat views of the last."""
+    """Space for one batch: by row, by node, and by (flat panel, node); flat views of the last.
+
+    What comes after serves the tables in c (`record_table`): columns are the same space again, by
+    (cell, panel, node) and column; then by (cell, panel), by row, and by slot.
+    """
 
     batch: Array
     codes: Integers
@@ -59,6 +63,24 @@ class Scratch(NamedTuple):
     flat_losses: Array
     flat_loss_bits: Bits
     flat_slopes: Array
+    decays: Array
+    decay_bits: Bits
+    powers: Array
+    power_bits: Bits
+    odds_columns: Array
+    loss_columns: Array
+    slope_columns: Array
+    loss_before: Array
+    slope_before: Array
+    slots: Integers
+    starts: Integers
+    places: Array
+    weights: Array
+    cardinals: Array
+    products: Array
+    slot_losses: Array
+    slot_slopes: Array
+    points: Array
 
 
 class Context(NamedTuple):

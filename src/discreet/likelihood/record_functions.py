@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 Bits = NDArray[np.uint64]
 
 LOGIT, CLOGLOG, PROBIT = 0, 1, 2
+ODDS, ETA = 0, 1
 LARGEST = 300.0
 """While |a| + |c| stays below this, exp(a) exp(c) neither overflows nor loses digits."""
 CELLS = 64
@@ -26,6 +27,7 @@ TABLE_REACH = 40.0
 _TWO_THIRDS = np.uint64(0x3FE5555555555555)
 _TWO_TO_52 = np.uint64(0x4330000000000000)
 _MANTISSA_BITS = np.uint64(52)
+_ROUNDING = 1.5 * 2.0**52
 
 
 @compiled
@@ -65,6 +67,33 @@ def _split(bits: Bits, exponents: Bits, total: int) -> None:
         exponent = (bits[index] - _TWO_THIRDS) >> _MANTISSA_BITS
         bits[index] = bits[index] - (exponent << _MANTISSA_BITS)
         exponents[index] = exponent + _TWO_TO_52
+
+
+@compiled
+def decay(values: Array, bits: Bits, powers: Array, power_bits: Bits, total: int) -> None:
+    """values <- exp(-values) for values >= 0, in vectors; `bits`, `power_bits` are views.
+
+    x = k log 2 - r with |r| <= log(2)/2, exp(-x) = 2^-k e^r: adding 1.5 2^52 rounds -x/log 2 to
+    the integer -k and leaves it in the last bits, from where it moves to the exponent.
+    """
+    for index in range(total):
+        powers[index] = _ROUNDING - min(values[index], 700.0) * 1.4426950408889634
+    for index in range(total):
+        whole = powers[index] - _ROUNDING
+        rest = -min(values[index], 700.0) - whole * 0.693147180369123816490
+        rest -= whole * 1.90821492927058770002e-10
+        series = 1.0 / 39916800.0 * rest + 1.0 / 3628800.0
+        series = series * rest + 1.0 / 362880.0
+        series = series * rest + 1.0 / 40320.0
+        series = series * rest + 1.0 / 5040.0
+        series = series * rest + 1.0 / 720.0
+        series = series * rest + 1.0 / 120.0
+        series = series * rest + 1.0 / 24.0
+        series = series * rest + 1.0 / 6.0
+        series = series * rest + 0.5
+        values[index] = (series * rest + 1.0) * rest + 1.0
+    for index in range(total):
+        bits[index] += power_bits[index] << _MANTISSA_BITS
 
 
 @compiled

@@ -4,8 +4,8 @@ For person i with loss l_i(f) and the sanitizer C_v(l) = v tanh(l/v):
 
     value = sum_i C_v(l_i),    gradient = sum_i C_v'(l_i) grad l_i,    C_v' = 1 - tanh^2(l_i/v).
 
-Passes over the batch: decode the records, fill the panels they use (`RecordRule`), evaluate all
-(record, node) pairs in flat loops, then weigh, sanitize and add. A context belongs to one thread:
+Passes over the batch: decode the records, sum phi and phi' over their intervals (by tables in c,
+`record_table`, or at the nodes of each, `record_direct`), then sanitize and add. A context belongs to one thread:
 it holds the scratch space. Indices inside hot loops come straight from `range`: numba then knows
 that they are not negative, and the loop vectorises.
 """
@@ -17,11 +17,22 @@ from numpy.typing import NDArray
 
 from discreet.likelihood.jit import compiled
 from discreet.likelihood.record_context import EVENT, LENGTH, PANEL, Context, People, Rule, Scratch
+from discreet.likelihood.record_direct import (
+    add_baseline,
+    spread_product,
+    spread_sum,
+    total_rows,
+    weigh,
+    weigh_late,
+)
 from discreet.likelihood.record_functions import (
     CLOGLOG,
+    ETA,
     LARGEST,
     LOGIT,
+    ODDS,
     PROBIT,
+    decay,
     event_loss,
     exponential,
     exponential_everywhere,
@@ -30,6 +41,19 @@ from discreet.likelihood.record_functions import (
     probit_everywhere,
 )
 from discreet.likelihood.record_rule import NODES
+from discreet.likelihood.record_table import (
+    COLUMNS,
+    add_baseline_columns,
+    count_cells,
+    fill_cardinals,
+    fill_slots,
+    read_slots,
+    spread_cells,
+    sum_before,
+    sum_losses,
+    sum_slopes,
+    take_slots,
+)
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,18 +67,57 @@ def sanitized_sums(context: Context, f: Array, picks: Integers, gradient: Array)
     panels = prepare(rule, level, f, scratch.effects, scratch.factors)
     rows = gather(people, picks, scratch)
     decode(people, rule.counts, level, f, scratch, rows)
-    evaluate(people, scratch, rows, panels)
+    cells = (0, 0) if len(people.entries) else count_cells(scratch, rows)
+    if cells[1] > 0:
+        sum_by_table(context, level, cells, panels, rows)
+    else:
+        sum_directly(context, level, panels, rows)
+    value = sanitize(people, scratch, f, picks)
+    for index in range(len(gradient)):
+        gradient[index] = 0.0
+    add(people, scratch, rows, gradient)
+    if cells[1] > 0:
+        add_baseline_columns(rule, level, scratch, (cells[1], panels), rows, gradient)
+    else:
+        add_baseline(rule, level, scratch, rows, gradient)
+    return value
+
+
+@compiled
+def sum_by_table(
+    context: Context, level: int, cells: tuple[int, int], panels: int, rows: int
+) -> None:
+    """Sums over time of every row, from tables in c."""
+    people, rule, scratch = context
+    size = (cells[1], panels)
+    form = choose_form(people, scratch, rows, panels)
+    spread_cells(scratch, cells[0], size, form)
+    evaluate(people, scratch, cells[1] * panels * NODES * COLUMNS, form)
+    sum_before(rule, level, scratch.loss_columns, scratch.loss_before, size)
+    sum_before(rule, level, scratch.slope_columns, scratch.slope_before, size)
+    take_slots(scratch, cells[0], size, rows)
+    fill_slots(rule, level, scratch, rows)
+    fill_cardinals(scratch, rows)
+    sum_losses(scratch, size)
+    sum_slopes(scratch, size)
+    read_slots(scratch, rows)
+
+
+@compiled
+def sum_directly(context: Context, level: int, panels: int, rows: int) -> None:
+    """The same, every row at its own nodes."""
+    people, rule, scratch = context
+    form = choose_form(people, scratch, rows, panels)
+    if form == ODDS:
+        spread_product(scratch.rows, scratch.positions, scratch.factors, scratch.odds, rows)
+    else:
+        spread_sum(scratch.rows, scratch.positions, scratch.effects, scratch.odds, rows)
+    evaluate(people, scratch, scratch.rows[rows, PANEL] * NODES, form)
     if len(people.entries):
         weigh_late(rule, level, scratch, rows)
     else:
         weigh(rule, level, scratch, rows)
     total_rows(scratch, rows)
-    value = sanitize(people, scratch, f, picks)
-    for index in range(len(gradient)):
-        gradient[index] = 0.0
-    add(people, scratch, rows, gradient)
-    add_baseline(rule, level, scratch, rows, gradient)
-    return value
 
 
 @compiled
@@ -172,20 +235,14 @@ def decode(
 
 
 @compiled
-def evaluate(people: People, scratch: Scratch, rows: int, panels: int) -> None:
-    """phi and phi' at every (row, node) in use."""
-    total = scratch.rows[rows, PANEL] * NODES
+def evaluate(people: People, scratch: Scratch, total: int, form: int) -> None:
+    """phi and phi' of the first `total` pairs: of y = exp(eta) or of eta itself."""
     odds, losses, slopes = scratch.flat_odds, scratch.flat_losses, scratch.flat_slopes
-    if people.link != PROBIT and _is_moderate(scratch, rows, panels):
-        _spread_product(scratch.rows, scratch.positions, scratch.factors, scratch.odds, rows)
-        if people.link == LOGIT:
-            bits, loss_bits = scratch.flat_bits, scratch.flat_loss_bits
-            logistic(odds, bits, losses, loss_bits, slopes, total)
-        else:
-            exponential(odds, losses, slopes, total)
-        return
-    _spread_sum(scratch.rows, scratch.positions, scratch.effects, scratch.odds, rows)
-    if people.link == LOGIT:
+    if form == ODDS and people.link == LOGIT:
+        logistic(odds, scratch.flat_bits, losses, scratch.flat_loss_bits, slopes, total)
+    elif form == ODDS:
+        exponential(odds, losses, slopes, total)
+    elif people.link == LOGIT:
         logistic_everywhere(odds, losses, slopes, total)
     elif people.link == CLOGLOG:
         exponential_everywhere(odds, losses, slopes, total)
@@ -194,116 +251,53 @@ def evaluate(people: People, scratch: Scratch, rows: int, panels: int) -> None:
 
 
 @compiled
-def _is_moderate(scratch: Scratch, rows: int, panels: int) -> bool:
-    """Whether exp(a) exp(c) is safe for every pair."""
+def choose_form(people: People, scratch: Scratch, rows: int, panels: int) -> int:
+    """ODDS where exp(a) exp(c) is safe for every pair."""
     highest, widest = 0.0, 0.0
     for panel in range(panels):
         for node in range(NODES):
             highest = max(highest, abs(scratch.effects[panel, node]))
     for row in range(rows):
         widest = max(widest, abs(scratch.positions[row]))
-    return highest + widest < LARGEST
-
-
-@compiled
-def _spread_product(
-    rows: Integers, positions: Array, factors: Array, odds: Array, count: int
-) -> None:
-    """odds = exp(a_k) exp(c)."""
-    for row in range(count):
-        start, scale = rows[row, PANEL], math.exp(positions[row])
-        for panel in range(rows[row + 1, PANEL] - start):
-            for node in range(NODES):
-                odds[start + panel, node] = scale * factors[panel, node]
-
-
-@compiled
-def _spread_sum(rows: Integers, positions: Array, effects: Array, odds: Array, count: int) -> None:
-    """odds = a_k + c."""
-    for row in range(count):
-        start = rows[row, PANEL]
-        for panel in range(rows[row + 1, PANEL] - start):
-            for node in range(NODES):
-                odds[start + panel, node] = effects[panel, node] + positions[row]
-
-
-@compiled
-def weigh(rule: Rule, level: int, scratch: Scratch, count: int) -> None:
-    """Multiply losses and slopes of every row by the weights of its prefix 1 ... LENGTH."""
-    rows, full, partial = scratch.rows, rule.full, rule.partial
-    losses, slopes = scratch.losses, scratch.slopes
-    first = rule.panel_starts[level]
-    for row in range(count):
-        start, length = rows[row, PANEL], rows[row, LENGTH]
-        last = rows[row + 1, PANEL] - start - 1
-        for panel in range(last):
-            for node in range(NODES):
-                losses[start + panel, node] *= full[first + panel, node]
-                slopes[start + panel, node] *= full[first + panel, node]
-        if last >= 0:
-            for node in range(NODES):
-                losses[start + last, node] *= partial[level, length, node]
-                slopes[start + last, node] *= partial[level, length, node]
-
-
-@compiled
-def weigh_late(rule: Rule, level: int, scratch: Scratch, count: int) -> None:
-    """The same for rows that enter late: weights of 1 ... LENGTH less those of 1 ... entry."""
-    rows = scratch.rows
-    for row in range(count):
-        start, entry = rows[row, PANEL], scratch.entries[row]
-        for panel in range(rows[row + 1, PANEL] - start):
-            for node in range(NODES):
-                weight = _weight(rule, level, rows[row, LENGTH], panel, node)
-                weight -= _weight(rule, level, entry, panel, node)
-                scratch.losses[start + panel, node] *= weight
-                scratch.slopes[start + panel, node] *= weight
-
-
-@compiled
-def _weight(rule: Rule, level: int, length: int, panel: int, node: int) -> float:
-    last = rule.counts[level, length] - 1
-    if panel < last:
-        return float(rule.full[rule.panel_starts[level] + panel, node])
-    return float(rule.partial[level, length, node]) if panel == last else 0.0
-
-
-@compiled
-def total_rows(scratch: Scratch, count: int) -> None:
-    """sums[row] = (sum of phi, sum of phi') over the row's intervals."""
-    rows, sums = scratch.rows, scratch.sums
-    for row in range(count):
-        loss, slope = 0.0, 0.0
-        for panel in range(rows[row, PANEL], rows[row + 1, PANEL]):
-            loss += _total(scratch.losses, panel)
-            slope += _total(scratch.slopes, panel)
-        sums[row, 0] = loss
-        sums[row, 1] = slope
+    return ODDS if people.link != PROBIT and highest + widest < LARGEST else ETA
 
 
 @compiled
 def sanitize(people: People, scratch: Scratch, f: Array, picks: Integers) -> float:
-    """Multiply sums and slopes of every row by C_v' of its person; returns the sum of C_v."""
-    rows, sums, offsets = scratch.rows, scratch.sums, people.offsets
+    """Multiply sums and slopes of every row by C_v' of its person; returns the sum of C_v.
+
+    tanh(l/v) = (1 - d)/(1 + d) and C_v' = 4d/(1 + d)^2 with d = exp(-2l/v).
+    """
+    sums, rows, decays, offsets = scratch.sums, scratch.rows, scratch.decays, people.offsets
     row, value = 0, 0.0
-    for pick in picks:
-        count = 1 if pick < len(people.records) else 0
-        if len(offsets):
-            count = offsets[pick + 1] - offsets[pick]
+    for index in range(len(picks)):
         loss = 0.0
-        for step in range(row, row + count):
-            event, slope = 0.0, 0.0
-            if rows[step, EVENT] > 0:
-                event, slope = _event(people, f, rows[step, EVENT], scratch.positions[step])
+        for _ in range(_count(offsets, len(people.records), picks[index])):
+            event, slope, stop = 0.0, 0.0, rows[row, EVENT]
+            if stop > 0:
+                event, slope = _event(people, f, stop, scratch.positions[row])
             # interpolation may leave a sum of positive terms a rounding below zero
-            loss += max(sums[step, 0] + event, 0.0)
-            sums[step, 2] = slope
-        decay = math.exp(-2.0 * loss / people.bound)
-        value += people.bound * (1.0 - decay) / (1.0 + decay)
-        for step in range(row, row + count):
-            sums[step, 3] = 4.0 * decay / ((1.0 + decay) * (1.0 + decay))
-        row += count
+            loss += max(sums[row, 0] + event, 0.0)
+            sums[row, 2] = slope
+            row += 1
+        decays[index] = 2.0 * loss / people.bound
+    decay(decays, scratch.decay_bits, scratch.powers, scratch.power_bits, len(picks))
+    row = 0
+    for index in range(len(picks)):
+        share = decays[index]
+        value += people.bound * (1.0 - share) / (1.0 + share)
+        for _ in range(_count(offsets, len(people.records), picks[index])):
+            sums[row, 3] = 4.0 * share / ((1.0 + share) * (1.0 + share))
+            row += 1
     return value
+
+
+@compiled
+def _count(offsets: Integers, records: int, pick: int) -> int:
+    """Rows of a person."""
+    if len(offsets):
+        return int(offsets[pick + 1] - offsets[pick])
+    return 1 if pick < records else 0
 
 
 @compiled
@@ -323,36 +317,9 @@ def add(people: People, scratch: Scratch, count: int, gradient: Array) -> None:
 
 
 @compiled
-def add_baseline(rule: Rule, level: int, scratch: Scratch, count: int, gradient: Array) -> None:
-    """gradient += sum over nodes of B_k times the sum of C_v' phi' there."""
-    rows, sums, slopes, collected = scratch.rows, scratch.sums, scratch.slopes, scratch.collected
-    first = rule.panel_starts[level]
-    panels = rule.panel_starts[level + 1] - first
-    collected[:panels] = 0.0
-    for row in range(count):
-        start, sanitizer = rows[row, PANEL], sums[row, 3]
-        for panel in range(rows[row + 1, PANEL] - start):
-            for node in range(NODES):
-                collected[panel, node] += sanitizer * slopes[start + panel, node]
-    for panel in range(panels):
-        for node in range(NODES):
-            for index in range(rule.basis.shape[2]):
-                gradient[index] += collected[panel, node] * rule.basis[first + panel, node, index]
-
-
-@compiled
 def _event(people: People, f: Array, stop: int, position: float) -> tuple[float, float]:
     """psi and psi' at the event's interval (for logit, what they add to phi and phi')."""
     eta = position
     for index in range(people.design.shape[1]):
         eta += people.design[stop - 1, index] * f[index]
     return event_loss(people.link, people.table, eta)
-
-
-@compiled
-def _total(values: Array, row: int) -> float:
-    """The sum of a panel as a tree: without fast-math the compiler may not reorder it."""
-    left = (values[row, 0] + values[row, 1]) + (values[row, 2] + values[row, 3])
-    middle = (values[row, 4] + values[row, 5]) + (values[row, 6] + values[row, 7])
-    right = (values[row, 8] + values[row, 9]) + (values[row, 10] + values[row, 11])
-    return float(left + middle + right)

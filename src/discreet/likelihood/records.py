@@ -8,6 +8,7 @@ Reference: Nguyen and Hui, section 5.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from discreet.likelihood.record_context import Context, People, Rule, Scratch
 from discreet.likelihood.record_functions import CELLS, TABLE_REACH
 from discreet.likelihood.record_kernel import sanitized_total
 from discreet.likelihood.record_rule import NODES, make_rule
+from discreet.likelihood.record_table import COLUMNS, STRIDE
 from discreet.link import Link, Probit
 
 Array = NDArray[np.float64]
@@ -84,6 +86,7 @@ class SanitizedRecords:
     def _scratch(self, rows: int) -> Scratch:
         panels = int(np.max(np.diff(self._rule.panel_starts)))
         nodes = (panels, NODES)
+        decays, powers = np.zeros(rows + 1), np.zeros(rows + 1)
         odds, losses, slopes = (np.zeros((rows * panels, NODES)) for _ in range(3))
         return Scratch(
             batch=np.zeros((rows, self.episodes.dimension)),
@@ -103,6 +106,11 @@ class SanitizedRecords:
             flat_losses=losses.ravel(),
             flat_loss_bits=losses.ravel().view(np.uint64),
             flat_slopes=slopes.ravel(),
+            decays=decays,
+            decay_bits=decays.view(np.uint64),
+            powers=powers,
+            power_bits=powers.view(np.uint64),
+            **_columns(rows, panels, (odds, losses, slopes)),
         )
 
     @cached_property
@@ -118,6 +126,27 @@ class SanitizedRecords:
     def _entries(self) -> Integers:
         entries = self.episodes.entry.astype(np.int64)
         return entries if np.any(entries) else np.empty(0, dtype=np.int64)
+
+
+def _columns(rows: int, panels: int, shared: tuple[Array, Array, Array]) -> dict[str, Any]:
+    """Space for tables in c; there are never more of their columns than rows of the batch."""
+    cells = -(-rows // COLUMNS)
+    lines = rows * panels * NODES // COLUMNS
+    names = ("odds_columns", "loss_columns", "slope_columns")
+    views = [array.ravel()[: lines * COLUMNS].reshape(lines, COLUMNS) for array in shared]
+    return dict(zip(names, views, strict=True)) | {
+        "loss_before": np.zeros((cells * panels, COLUMNS)),
+        "slope_before": np.zeros((cells * panels, COLUMNS)),
+        "slots": np.zeros(rows, dtype=np.int64),
+        "starts": np.zeros(cells * panels + 1, dtype=np.int64),
+        "places": np.zeros(STRIDE),
+        "weights": np.zeros(NODES * STRIDE),
+        "cardinals": np.zeros(COLUMNS * STRIDE),
+        "products": np.zeros(STRIDE),
+        "slot_losses": np.zeros(STRIDE),
+        "slot_slopes": np.zeros(STRIDE),
+        "points": np.zeros(COLUMNS),
+    }
 
 
 def _probit_table() -> Array:

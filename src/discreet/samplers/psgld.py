@@ -12,11 +12,13 @@ printed (Nguyen and Hui, Algorithm 4; V includes the current g, step = 1):
 
 corrected (Li, Chen, Carlson and Carin 2016):
 
-    f <- f - h_t/2 G n g + N(0, h_t G)           V from earlier gradients, frozen after the burn-in
+    f <- f - h_t/2 G n g + N(0, h_t G)           V frozen after the burn-in
 
-so that G is constant and the term sum_j dG_ij/df_j, which a moving G needs, is zero. The corrected
-default is step = 1/n: G n g alone is of size n whatever the target, and with step = 1 the chain
-jumps over it. Indices are drawn with replacement. `docs/proofs/sanitized-exponential.md`, section 4.
+so that G is constant and the term sum_j dG_ij/df_j, which a moving G needs, is zero. During the
+burn-in G = 1 / (lambda + sqrt max(V, g^2)): no step is longer than n h_t/2 in any coordinate. Without
+that a chain that starts where the sanitized loss is flat, so that V is tiny, leaves with one leap
+when the first gradient arrives, and lands where it is flat again. The corrected default is
+step = 1/n: G n g alone is of size n whatever the target, and with step = 1 the chain jumps over it. Indices are drawn with replacement. `docs/proofs/sanitized-exponential.md`, section 4.
 """
 
 import math
@@ -221,15 +223,13 @@ def _move(
 ) -> None:
     """One Langevin step; a step out of the ball is not taken."""
     length = setting.step * time ** (-setting.tau)
-    # the corrected G knows earlier gradients only, but for the first step, which has none
-    before = not setting.corrected or time == 1
     distance = 0.0
     for index in range(len(point)):
-        if before:
-            _adapt(setting, time, squares, index, mean[index])
-        scale = 1.0 / (setting.damping + math.sqrt(squares[0, index]))
-        if not before:
-            _adapt(setting, time, squares, index, mean[index])
+        _adapt(setting, time, squares, index, mean[index])
+        square = squares[0, index]
+        if setting.corrected and time < setting.burn_in:
+            square = max(square, mean[index] * mean[index])
+        scale = 1.0 / (setting.damping + math.sqrt(square))
         change = -setting.drift * length * scale * setting.terms * mean[index]
         change += math.sqrt(length * scale) * normals[index]
         mean[index] = point[index] + change
