@@ -85,7 +85,7 @@ def objective_witness(epsilon=1.0, *, time_varying=False, **facts):
     noise = FrozenNoise()
     bend = worst_bend(constants, plan)
     scale = coordinates_from(plan.details).scale
-    loss = QuadraticLoss(np.zeros(plan.dimension), bend, coordinates_from(plan.details).centre)
+    loss = QuadraticLoss(bend, coordinates_from(plan.details).centre)
     ObjectivePerturbation(epsilon=epsilon).draw(plan, loss, noise)
     (tilt_scale,) = [call[2] for call in noise.calls if call[0] == "continuous"]
     scaled = scale[:, None] * bend * scale

@@ -64,6 +64,14 @@ class Person:
             hessian += bend(eta)[0] * np.outer(z, z)
         return gradient, hessian
 
+    def gradient(self, constants: Constants, f: Array) -> Array:
+        """Of the person's loss."""
+        return self.derivatives(constants, f)[0]
+
+    def hessian(self, constants: Constants, f: Array) -> Array:
+        """Of the person's loss."""
+        return self.derivatives(constants, f)[1]
+
     def _intervals(self, constants: Constants) -> Iterator[tuple[Array, bool]]:
         """z_s = (B_s, x) of every interval at risk, and whether the event is in it."""
         basis, last_row = constants.design.basis, len(self.exit) - 1
@@ -98,14 +106,16 @@ def loss_of(people: Sequence[Person], constants: Constants) -> TotalLoss:
     return TotalLoss(engine, constants.design, constants.link)
 
 
-def random_person(random: np.random.Generator, constants: Constants) -> Person:
-    """A person on the sphere |x| = 1 or within it, mostly at risk all the time."""
+def random_person(
+    random: np.random.Generator, constants: Constants, *, pieces: int = 1, extreme: float = 0.7
+) -> Person:
+    """A person of so many rows; the share `extreme` are on the sphere |x| = 1 and stay long."""
     intervals, width = constants.intervals, constants.covariates
-    cuts = np.sort(random.choice(intervals + 1, 2, replace=False))
-    if random.random() < 0.7:
-        cuts[:] = 0, intervals
-    x = random.normal(size=(1, width))
-    radius = 1.0 if random.random() < 0.7 else random.random()
+    cuts = np.sort(random.choice(intervals + 1, min(pieces, intervals) + 1, replace=False))
+    if random.random() < extreme:
+        cuts[0], cuts[-1] = 0, intervals
+    x = random.normal(size=(len(cuts) - 1, width))
+    radius = 1.0 if random.random() < extreme else random.random()
     x *= radius / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300)
     return Person(x, cuts[:-1], cuts[1:], bool(random.random() < 0.5))
 

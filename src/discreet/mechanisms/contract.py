@@ -34,7 +34,7 @@ Json = None | bool | int | float | str | list[Any] | dict[str, Any]
 MOST_PERSONS = 10**10
 """More than there are on Earth; sums of whole numbers over so many stay within 64 bits."""
 
-SMALLEST_SETTING = 1e-12
+SMALLEST_SETTING, LARGEST_SETTING = 1e-12, 1e12
 
 NOT_GIVEN = math.nan
 """Default of a required setting: construction without it is a `SettingsError`, not a guess."""
@@ -257,11 +257,9 @@ def mechanism_from_settings(mapping: Mapping[str, Json]) -> Mechanism:
 
 def require_positive(name: str, value: float) -> None:
     """`SettingsError` unless the setting is a number above zero that formulas survive."""
-    if not is_number(value) or not value > 0:
-        raise SettingsError(f"{name} must be given as a finite number greater than 0")
-    if not SMALLEST_SETTING <= value <= 1 / SMALLEST_SETTING:
-        limits = f"{SMALLEST_SETTING:g} and {1 / SMALLEST_SETTING:g}"
-        raise SettingsError(f"{name} must lie between {limits}")
+    if not is_number(value) or not SMALLEST_SETTING <= value <= LARGEST_SETTING:
+        limits = f"{SMALLEST_SETTING:g} to {LARGEST_SETTING:g}"
+        raise SettingsError(f"{name} must be given as a finite number greater than 0 ({limits})")
 
 
 def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
