@@ -17,6 +17,7 @@ from discreet import schema as schemas
 from discreet.baseline import NaturalSpline
 from discreet.cli import main
 from discreet.design import Design
+from discreet.engine.stream import StreamEngine, check_files
 from discreet.errors import LONGEST_TEXT, DataFormError, DiscreetError, SchemaError, SettingsError
 from discreet.frame import files, tables, to_episodes
 from discreet.mechanisms import PrivateNewton, SanitizedExponential
@@ -146,6 +147,23 @@ def test_a_damaged_parquet_file(tmp_path_factory, position, odd):
     start = position % len(content)
     damaged = content[:start] + odd + content[start + len(odd) :]
     use_table(damaged, tmp_path_factory.getbasetemp(), ".parquet")
+
+
+def test_a_column_that_is_not_named_in_utf8(tmp_path):
+    content = parquet_file().replace(b"start", b"s\xf2art")
+    assert not use_table(content, tmp_path, ".parquet")
+    with pytest.raises(DataFormError, match="cannot be read as Parquet"):
+        check_files((tmp_path / "people.parquet",), schema(person=True, entry=True))
+
+
+def test_a_damaged_file_stops_a_stream_in_our_own_words(tmp_path):
+    content = bytearray(parquet_file())
+    content[4:40] = b"\xff" * 36
+    (tmp_path / "people.parquet").write_bytes(content)
+    engine = StreamEngine((tmp_path / "people.parquet",), schema(person=True, entry=True))
+    with pytest.raises(DataFormError) as refused:
+        list(engine.blocks())
+    assert CANARY not in str(refused.value)
 
 
 COMMANDS = [

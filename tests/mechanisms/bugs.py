@@ -294,7 +294,7 @@ BUGS = [
     Bug(
         "values used before they are clipped",
         discreet.frame.repair,
-        "_encode_numeric",
+        "_encode_numbers",
         "np.clip(repaired, low, high, out=repaired)",
         "np.clip(repaired, low, high)",
         user_path.check_every_record_lies_in_the_ball,
@@ -302,15 +302,15 @@ BUGS = [
     Bug(
         "NaN let through the clip",
         discreet.frame.repair,
-        "_encode_numeric",
-        "np.where(np.isnan(block), fill, block)",
+        "_encode_numbers",
+        "np.where(np.isnan(block), covariate.fill, block)",
         "np.array(block, dtype=float)",
         user_path.check_every_record_lies_in_the_ball,
     ),
     Bug(
         "lower bound used twice, upper bound never",
         discreet.frame.repair,
-        "_encode_numeric",
+        "_encode_numbers",
         "np.clip(repaired, low, high, out=repaired)",
         "np.maximum(repaired, low, out=repaired)",
         user_path.check_every_record_lies_in_the_ball,

@@ -9,6 +9,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from glob import glob
@@ -109,17 +110,30 @@ class StreamEngine:
     def _tables(self, columns: tuple[str, ...]) -> Iterator[pa.Table]:
         for file in self.files:
             with _open(file, columns) as source:
-                for batch in source.iter_batches(self.rows_a_block, columns=list(columns)):
+                batches = source.iter_batches(self.rows_a_block, columns=list(columns))
+                while (batch := _next(batches, file)) is not None:
                     yield pa.Table.from_batches([batch])
 
 
 def _open(file: Path, columns: tuple[str, ...]) -> parquet.ParquetFile:
-    try:
+    with _typed(file):
         source = parquet.ParquetFile(file)
-    except (OSError, pa.ArrowException):
-        raise DataFormError(f"'{file.name}' cannot be read as Parquet.") from None
-    check_columns(source.schema_arrow.names, columns)
+        check_columns(source.schema_arrow.names, columns)
     return source
+
+
+def _next(batches: Iterator[pa.RecordBatch], file: Path) -> pa.RecordBatch | None:
+    with _typed(file):
+        return next(batches, None)
+
+
+@contextmanager
+def _typed(file: Path) -> Iterator[None]:
+    """Arrow's own text may quote what it stumbled over."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, UnicodeError):
+        raise DataFormError(f"'{file.name}' cannot be read as Parquet.") from None
 
 
 def _in_turn(work: Callable[[pa.Table], Arrays], tables: Iterator[pa.Table]) -> Iterator[Arrays]:

@@ -38,8 +38,8 @@ def _typed(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or "it is not a file of that format"
         raise DataFormError(f"'{path.name}' cannot be read: {reason}.") from None
-    except pa.ArrowException:
-        # arrow's own text quotes the line it stumbled over
+    except (pa.ArrowException, UnicodeError):
+        # arrow's own text quotes the line it stumbled over; a column's name may not be UTF-8
         raise DataFormError(
             f"'{path.name}' cannot be read as {suffix[1:]}: it is damaged, or a line has another "
             "number of fields than the header."
