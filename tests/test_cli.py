@@ -255,10 +255,21 @@ def test_data_of_another_form_cost_nothing(discreet, folder, budget, name):
     assert "Left: epsilon 0.75 " in discreet(f"budget show {budget}")[1]
 
 
+@pytest.mark.parametrize(("persons", "delta"), [("", "at least 1e-11"), ("--persons 400", "1e-06")])
+def test_a_refusal_says_what_is_known_of_delta(discreet, folder, persons, delta):
+    path = folder / "other.ledger"
+    discreet(f"budget init {path} --population p --epsilon 1 --delta 1e-6")
+    command = PRIVATE.replace("output --epsilon 1", "newton --epsilon 2")
+    _, _, err = discreet(f"{command} --ledger {path} {persons}")
+    assert f"Asked: epsilon 2, delta {delta}. Left: epsilon 1 without" in err
+
+
 def test_exactly_what_is_left_is_admitted(discreet, budget):
     command = f"{PRIVATE} --ledger {budget}".replace("epsilon 1", "epsilon 0.75")
     assert discreet(command)[0] == 0
-    assert "Left: epsilon 0 " in discreet(f"budget show {budget}")[1]
+    shown = discreet(f"budget show {budget}")[1]
+    assert "Left: epsilon 0 " in shown
+    assert "output, logit" in shown
     assert discreet(f"budget verify {budget} --release r.json")[0] == 0
 
 

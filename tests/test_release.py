@@ -66,8 +66,8 @@ class Recorder(NullLedger):
     def __init__(self, trace, fail=None):
         self.trace, self.fail = trace, fail
 
-    def check(self, request):
-        self.trace.append(("afford", request.release_id, request.guarantee.epsilon))
+    def check(self, request, *, least=False):
+        self.trace.append(("afford", request.release_id, request.guarantee.epsilon, least))
         if self.fail == "afford":
             raise BudgetError("the budget is spent")
 

@@ -99,7 +99,9 @@ class Order:
 
     def request(self, plan: Plan) -> ReleaseRequest:
         """What the ledger is asked for."""
-        return ReleaseRequest(self.release_id or _new_id(), plan.guarantee, self.description)
+        facts = f"{self.mechanism.name}, {self.link.name} link, {self.baseline.spelling}"
+        text = self.description or facts
+        return ReleaseRequest(self.release_id or _new_id(), plan.guarantee, text)
 
     def _require_publishable(self, plan: Plan) -> None:
         if not plan.publishable and not self.accept_printed:
@@ -173,7 +175,7 @@ def publish(
 def _checked_plan(order: Order, source: Source, ledger: Ledger) -> Plan:
     """The plan, after everything was checked that can be checked without a charge."""
     rehearsed = order.plan(REHEARSAL if order.persons is None else order.persons)
-    ledger.check(order.request(rehearsed))
+    ledger.check(order.request(rehearsed), least=order.persons is None)
     source.check(order.schema)
     return rehearsed if order.persons is not None else order.plan(source.count(order.schema))
 

@@ -89,6 +89,10 @@ def test_show_has_a_bar_a_table_and_ideal_draws_apart(path, release):
     assert "1 reserved, never settled" in apart
 
 
+def test_show_says_that_there_is_no_release_yet(path):
+    assert "No release yet." in shown(path)
+
+
 def test_show_says_what_is_left_for_gaussian_noise(path):
     guarantee = zcdp_guarantee(rho_for(4.0, 1e-6), 1e-6)
     open_ledger(path).reserve(ReleaseRequest("gaussian", guarantee))
@@ -119,6 +123,7 @@ def test_verify_tells_a_changed_release(path, release):
         "{}",
         '{"release_id": "a", "ledger": "no ledger"}',
         '{"release_id": "a", "ledger": 3}',
+        '{"release_id": "a", "ledger": "x", "guarantee": 3}',
         '{"release_id": "a", "release_id": "a", "ledger": ""}',
     ],
 )

@@ -59,7 +59,7 @@ def verify(ledger: Location, release: ReleaseFile = None) -> None:
     if not found.sound:
         raise LedgerError("; ".join(found.problems))
     for text in found.notes:
-        say(text)
+        say(f"{text[:1].upper()}{text[1:]}")
     say(f"The ledger is sound. Its head is {found.head}")
 
 
@@ -90,13 +90,15 @@ def read_claim(path: Path) -> "ReleaseClaim":
     content = _read(path)
     members = parse_strict(content)
     release_id, head = members.get("release_id"), members.get("ledger")
+    guarantee = members.get("guarantee")
     if not isinstance(release_id, str) or not isinstance(head, str):
         raise ArtefactError("this is no release: it lacks the texts release_id and ledger.")
     if head == NO_LEDGER:
         raise ArtefactError("the release was charged to no ledger; there is nothing to verify.")
-    guarantee = Guarantee.from_mapping(members.get("guarantee", {}))
-    digest = hashlib.sha256(content).hexdigest()
-    return ReleaseClaim(release_id, Head.parse(head), guarantee, digest)
+    if not isinstance(guarantee, dict):
+        raise ArtefactError("this is no release: it lacks a guarantee.")
+    claimed = Guarantee.from_mapping(guarantee)
+    return ReleaseClaim(release_id, Head.parse(head), claimed, hashlib.sha256(content).hexdigest())
 
 
 def _read(path: Path) -> bytes:

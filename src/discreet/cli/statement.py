@@ -14,7 +14,10 @@ BAR_WIDTH = 50
 def render(statement: Statement) -> RenderableType:
     """Budget, what is left, every release; those for an ideal draw only apart."""
     parts: list[RenderableType] = [_summary(statement), _bar(statement)]
-    parts.append(_table("Releases", statement.proved))
+    if statement.proved:
+        parts.append(_table("Releases", statement.proved))
+    if not statement.lines:
+        parts.append(Text("No release yet."))
     if statement.ideal_draw_only:
         title = "Charged for an ideal draw only: how far the promise holds is not proved"
         parts.append(_table(title, statement.ideal_draw_only))

@@ -89,13 +89,14 @@ class Book:
         """Whether everything charged so far and the request fit the budget."""
         return self.budget.admits(self.totals, request.guarantee)
 
-    def refusal(self, guarantee: Guarantee) -> BudgetError:
-        """What was asked and what is left, for a request that does not fit."""
+    def refusal(self, guarantee: Guarantee, *, least: bool = False) -> BudgetError:
+        """What was asked (or the least that it could be) and what is left."""
         budget, totals = self.budget, self.totals
+        asked = f"{'at least ' if least and guarantee.delta else ''}{guarantee.delta:g}"
         zcdp = f", or epsilon {budget.left_zcdp(totals):.15g} at delta {budget.delta:g} with zCDP"
         return BudgetError(
             f"the budget does not cover this release. Asked: epsilon {guarantee.epsilon:.15g}, "
-            f"delta {guarantee.delta:g}. Left: epsilon {budget.left_pure(totals):.15g} without "
+            f"delta {asked}. Left: epsilon {budget.left_pure(totals):.15g} without "
             f"delta{zcdp if budget.delta_atto else ''}. Budget: epsilon {budget.epsilon:.15g}, "
             f"delta {budget.delta:g}. Nothing was charged and nothing was released."
         )

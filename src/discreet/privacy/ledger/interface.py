@@ -111,7 +111,7 @@ class Reservation:
 class Ledger(Protocol):
     """What the release path needs of a ledger."""
 
-    def check(self, request: ReleaseRequest) -> None:
+    def check(self, request: ReleaseRequest, *, least: bool = False) -> None:
         """`BudgetError` if the request does not fit what is left now; charges nothing."""
         ...
 
@@ -127,7 +127,7 @@ class Ledger(Protocol):
 class NullLedger:
     """No budget at all: every request is admitted and nothing is remembered."""
 
-    def check(self, request: ReleaseRequest) -> None:
+    def check(self, request: ReleaseRequest, *, least: bool = False) -> None:
         """Everything fits."""
 
     def reserve(self, request: ReleaseRequest) -> Reservation:

@@ -80,12 +80,15 @@ class StoredLedger:
         )
         return entry.head
 
-    def check(self, request: ReleaseRequest) -> None:
-        """`BudgetError` if the request does not fit what is left now; a known id is left to reserve."""
+    def check(self, request: ReleaseRequest, *, least: bool = False) -> None:
+        """`BudgetError` if the request does not fit what is left now; a known id is left to reserve.
+
+        `least`: the request may turn out larger than this when the people are counted.
+        """
         with with_consequence(_NOT_CHARGED), self._store.reading() as session:
             book = self._current(session)
         if request.release_id not in book.charges and not book.admits(request):
-            raise book.refusal(request.guarantee)
+            raise book.refusal(request.guarantee, least=least)
 
     def reserve(self, request: ReleaseRequest) -> Reservation:
         """Charge the request; returns only after the charge is durable.
