@@ -10,6 +10,7 @@ import pytest
 dask = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
+import discreet as ds  # noqa: E402
 from discreet.baseline import NaturalSpline  # noqa: E402
 from discreet.design import Design  # noqa: E402
 from discreet.engine.cluster import ClusterEngine, connect, local_client  # noqa: E402
@@ -18,6 +19,7 @@ from discreet.errors import DataFormError, SettingsError  # noqa: E402
 from discreet.frame import to_episodes  # noqa: E402
 from discreet.likelihood.objective import TotalLoss, block_totals  # noqa: E402
 from discreet.link import get_link  # noqa: E402
+from discreet.privacy.ledger import open_ledger  # noqa: E402
 from tests.engine.test_stream import _schema, _table  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings are not ours to mend
@@ -75,6 +77,38 @@ def test_a_killed_worker_changes_nothing(client, tmp_path):
     assert marker.exists()
     expected = LocalEngine(to_episodes(frame, schema)).reduce(block_totals)[0]
     assert np.array_equal(found, expected)
+
+
+def test_a_private_fit_outlives_a_worker_and_is_charged_once(client, tmp_path, monkeypatch):
+    _, spread = _frame()
+    ledger = open_ledger(tmp_path / "registry.ledger")
+    ledger.initialise("registry", 4, "1e-6")
+    calls, original = [], ClusterEngine.reduce
+
+    def reduce(engine, function, *arguments):
+        calls.append(function)
+        if len(calls) == 3:  # in the middle: after the charge, before the last step
+            workers = client.run(os.getpid)
+            os.kill(next(iter(workers.values())), signal.SIGKILL)
+        return original(engine, function, *arguments)
+
+    monkeypatch.setattr(ClusterEngine, "reduce", reduce)
+    model = ds.SurvivalRegression(_schema(True), mechanism=ds.PrivateNewton(1.0), ledger=ledger)
+    model.fit(spread)
+    assert len(calls) > 3
+    (charged,) = ledger.show().lines
+    assert charged.request.release_id == model.release_.release_id
+
+
+def test_a_worker_that_was_started_again_spills_no_more_than_before(client):
+    before = client.run(os.getpid)
+    os.kill(next(iter(before.values())), signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while len(now := set(client.scheduler_info()["workers"])) < 2 or now == set(before):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    with connect(client.scheduler.address) as again:
+        assert len(again.scheduler_info()["workers"]) == 2
 
 
 def test_workers_hold_people_in_memory_only(client):

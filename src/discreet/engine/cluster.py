@@ -8,6 +8,7 @@ Blocks must not be spilled to disk: that would write people where nobody looks a
 
 import secrets
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 distributed: Any = distributed_untyped
 
-# Workers hold people in memory or fail; nothing is paused or written to disk.
+# Workers hold people in memory or fail; nothing is written to disk.
 NO_SPILL = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
@@ -40,10 +41,13 @@ NO_SPILL = {
 def local_client(workers: int | None = None) -> Any:
     """A cluster of single-threaded worker processes on this machine that never spills."""
     with dask.config.set(NO_SPILL):
-        cluster = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=":0"
-        )
-        return distributed.Client(cluster)
+        # A copy for the workers' nannies: one that starts its worker again after a death would
+        # otherwise pass on what Dask's settings are by then.
+        settings = deepcopy(dask.config.config)
+    cluster = distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=":0", config=settings
+    )
+    return distributed.Client(cluster)
 
 
 def connect(address: str) -> Any:
@@ -103,7 +107,9 @@ class ClusterEngine:
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
         """Sums of every partition, added in the order of the partitions."""
-        shared = self.client.scatter(_Call(function, arguments), broadcast=True, hash=False)
+        # a task like any other, so that it is done again where a worker dies; data that were
+        # scattered would wait for the dead one
+        shared = self.client.submit(_same, _Call(function, arguments), pure=False, retries=3)
         sums = self.client.map(_apply, self.parts, call=shared, pure=False, retries=3)
         return reduce(add, self.client.gather(sums))
 
@@ -122,6 +128,11 @@ class _Call:
 
     function: BlockFunction
     arguments: tuple[Any, ...]
+
+
+def _same(call: _Call) -> _Call:
+    """On a worker, from where the others fetch it."""
+    return call
 
 
 def _apply(block: Episodes, call: _Call) -> Arrays:
