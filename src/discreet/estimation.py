@@ -32,6 +32,8 @@ RESCUE_RIDGE = 1e-3
 SETTLED_STEP = 1e-6
 MOST_STEPS = 100
 SAMPLE_STEPS = 12
+# The gradient of a sample of 6,000 differs from that of all by more than this anyway.
+SAMPLE_TOLERANCE = 3e-3
 
 
 class SeparationWarning(UserWarning):
@@ -107,7 +109,7 @@ def _near(total: TotalLoss, ridge: float, start: Array) -> Array:
     if sample is total.engine:
         return start
     part = MeanLoss(TotalLoss(sample, total.design, total.link), ridge)
-    found = minimise(part, start, tolerance=1e-4, limit=SAMPLE_STEPS)
+    found = minimise(part, start, tolerance=SAMPLE_TOLERANCE, limit=SAMPLE_STEPS)
     # a part may be separated where the whole is not: then its estimate is no help
     return found.point if found.converged else start
 

@@ -9,7 +9,7 @@ from discreet.baseline import NaturalSpline, PiecewiseConstant
 from discreet.engine.local import LocalEngine
 from discreet.episodes import Episodes
 from discreet.errors import SettingsError
-from discreet.likelihood import accumulate, sums
+from discreet.likelihood import accumulate, sums, time_rule
 from discreet.likelihood.lattice import choose_expansion
 from discreet.likelihood.objective import TotalLoss
 from discreet.likelihood.time_rule import choose_rule
@@ -122,6 +122,28 @@ def test_tables_equal_direct_summation(name, intervals, baseline, monkeypatch):
     np.testing.assert_allclose(tabulated.hessian, direct.hessian, rtol=0, atol=bound)
     bound = TOLERANCE * np.abs(expected).max()
     np.testing.assert_allclose(information, expected, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_fewer_nodes_for_a_flatter_baseline_are_as_exact(name, monkeypatch):
+    random, link, used = np.random.default_rng(5), get_link(name), set()
+    design = make_design(4000, 2, NaturalSpline(3))
+    loss = TotalLoss(LocalEngine(make_episodes(random, 60, 4000, 2, late=0.3)), design, link)
+    for size in 10.0 ** np.linspace(-5, 0.5, 40):
+        f = random.normal(size=5) * np.array([size, size, size, 1.0, 1.0])
+        f[:3] += design.baseline.constant * (-2.0 if name == "probit" else -4.0)
+        nodes = {len(basis) for basis in choose_rule(design, link, f[:3]).bases}
+        if nodes <= used:
+            continue
+        used |= nodes
+        found = loss(f)
+        with monkeypatch.context() as patch:
+            patch.setattr(sums, "choose_expansion", lambda *_, **__: None)
+            exact = loss(f)
+        assert found.value == pytest.approx(exact.value, rel=TOLERANCE)
+        bound = TOLERANCE * np.abs(exact.hessian).max()
+        np.testing.assert_allclose(found.hessian, exact.hessian, rtol=0, atol=bound)
+    assert used >= set(time_rule.NODES)
 
 
 @pytest.mark.parametrize("name", LINKS)

@@ -8,10 +8,13 @@ function g of the interval are ``sum_{s <= t} g(s) = sum_k Q[t, k] g(node_k)``:
   summed; with a piecewise constant baseline m = 1 is exact.
 
 ``spread`` applies Q (prefix tables), ``collect`` applies Q' along the last axis but one (moments
-of people to moments of nodes), both at the lengths t that occur and no others. Between knots a_s is a polynomial in s; writing a(x) = sum_j a_j x^j on the panel scaled to
-[-1, 1], a stays within sum_j |a_j| X^j of its middle on the ellipse of radius
-X = (rho + 1/rho)/2; where that is less than the link's distance to its nearest singularity the
-error falls as rho^-m (Trefethen 2013, theorem 8.2).
+of people to moments of nodes), both at the lengths t that occur and no others.
+
+Between knots a_s is a polynomial in s; writing a(x) = sum_j a_j x^j on the panel scaled to [-1, 1],
+a stays within sum_j |a_j| X^j of its middle on the ellipse of radius X = (rho + 1/rho)/2; where
+that is less than the link's distance to its nearest singularity the error falls as rho^-m
+(Trefethen 2013, theorem 8.2). The sums carry B_s B_s', which grows as X^6 on the ellipse, so what is
+kept alike from m to m is rho^-(m - 6): a flatter baseline, with a larger rho, needs fewer nodes.
 """
 
 from dataclasses import dataclass
@@ -28,8 +31,9 @@ from discreet.link import Link
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-NODES = 20  # rho^-20 < 1e-14 for rho = 5
-_RADIUS = 0.5 * (5.0 + 1.0 / 5.0)
+NODES = (12, 14, 16, 20)
+_RHO = 5.0 ** (14.0 / (np.array(NODES) - 6.0))
+_RADII = 0.5 * (_RHO + 1.0 / _RHO)
 # How far a may wander on the ellipse: logit is singular at distance pi, cloglog's information at
 # pi/2; probit falls like exp(-eta^2/2), so relative accuracy at eta = -9 allows only 1/2.
 _REACH = {"logit": 2.7, "cloglog": 1.4, "probit": 0.5}
@@ -106,11 +110,10 @@ def choose_rule(design: Design, link: Link, alpha: Array) -> TimeRule:
     """Panels if they save at least half of the nodes, else every interval."""
     if isinstance(design.baseline, PiecewiseConstant):
         return _constant_rule(design)
-    pieces = _pieces_needed(design, alpha, _REACH[link.name])
-    spans = max(design.baseline.dimension - 1, 1)
-    if 2 * spans * pieces * NODES > design.intervals:
+    panels, nodes = _panels_needed(design, alpha, _REACH[link.name])
+    if 2 * panels * nodes > design.intervals:
         return _direct_rule(design)
-    return _polynomial_rule(design, spans, pieces)
+    return _polynomial_rule(design, panels, nodes)
 
 
 @lru_cache(maxsize=16)
@@ -132,50 +135,58 @@ def _constant_rule(design: Design) -> TimeRule:
 
 
 @lru_cache(maxsize=16)
-def _polynomial_rule(design: Design, spans: int, pieces: int) -> TimeRule:
-    """``pieces`` equal panels between neighbouring knots."""
-    count, intervals = spans * pieces, design.intervals
+def _polynomial_rule(design: Design, count: int, nodes: int) -> TimeRule:
+    """``count`` equal panels, as many between any two neighbouring knots."""
+    intervals = design.intervals
     edges = [panel * intervals / count for panel in range(count + 1)]
     panels, bases = [], []
     for low, high in pairwise(edges):
-        panel = _polynomial_panel(low, high)
         middle, half = 0.5 * (low + high), 0.5 * (high - low)
-        panels.append(panel)
-        bases.append(design.basis_at((middle + half * _chebyshev_nodes()) / intervals))
+        panels.append(_polynomial_panel(low, high, nodes))
+        bases.append(design.basis_at((middle + half * _chebyshev_nodes(nodes)) / intervals))
     return TimeRule(tuple(panels), tuple(bases))
 
 
-def _polynomial_panel(low: float, high: float) -> Polynomial:
+def _polynomial_panel(low: float, high: float, nodes: int) -> Polynomial:
     """Intervals s with low < s <= high; the interpolant is summed term by term."""
     first, last = int(np.floor(low)), int(np.floor(high))
     steps = np.arange(first + 1, last + 1)
     scaled = (steps - 0.5 * (low + high)) / (0.5 * (high - low))
-    orders = np.arange(NODES)
+    orders = np.arange(nodes)
     terms = np.cos(orders * np.arccos(np.clip(scaled, -1.0, 1.0))[:, None])
-    angles = np.pi * (orders + 0.5) / NODES
-    transform = np.cos(np.outer(orders, angles)) * (2.0 / NODES)
+    angles = np.pi * (orders + 0.5) / nodes
+    transform = np.cos(np.outer(orders, angles)) * (2.0 / nodes)
     transform[0] *= 0.5
     return Polynomial(first, last, np.cumsum(terms, axis=0) @ transform)
 
 
-def _chebyshev_nodes() -> Array:
-    return np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+def _chebyshev_nodes(nodes: int) -> Array:
+    return np.cos(np.pi * (np.arange(nodes) + 0.5) / nodes)
 
 
-def _pieces_needed(design: Design, alpha: Array, reach: float) -> int:
-    """Smallest power of two for which every panel's cubic stays inside the strip."""
-    knots = np.linspace(0.0, 1.0, max(design.baseline.dimension, 2))
-    pieces = 1
-    while pieces * NODES < design.intervals and _wandering(design, alpha, knots, pieces) > reach:
-        pieces *= 2
-    return pieces
+def _panels_needed(design: Design, alpha: Array, reach: float) -> tuple[int, int]:
+    """The fewest panels, by doubling, and nodes for which every panel's cubic stays in the strip."""
+    count = max(design.baseline.dimension - 1, 1)
+    while True:
+        within = np.flatnonzero(_wandering(design, alpha, count) <= reach)
+        if len(within):
+            return count, NODES[within[0]]
+        if count * NODES[-1] >= design.intervals:
+            return count, NODES[-1]
+        count *= 2
 
 
-def _wandering(design: Design, alpha: Array, knots: Array, pieces: int) -> float:
-    """The largest sum_j |a_j| X^j, j >= 1, of any panel; a is the cubic through four points."""
-    count = (len(knots) - 1) * pieces
+def _wandering(design: Design, alpha: Array, count: int) -> Array:
+    """For each number of nodes the largest sum_j |a_j| X^j, j >= 1, of any panel."""
+    cubics = np.abs(_cubic_terms(design, count) @ alpha)
+    return np.asarray(np.max(cubics @ (_RADII ** np.arange(1, 4)[:, None]), axis=0))
+
+
+@lru_cache(maxsize=64)
+def _cubic_terms(design: Design, count: int) -> Array:
+    """The terms a_1, a_2, a_3 of each panel's cubic through four points, a column a parameter."""
     middles = (np.arange(count) + 0.5) / count
     places = np.array([-1.0, -1.0 / 3.0, 1.0 / 3.0, 1.0])
-    values = design.basis_at((middles[:, None] + 0.5 * places / count).ravel()) @ alpha
-    cubic = np.linalg.solve(np.vander(places, increasing=True), values.reshape(count, 4).T)
-    return float(np.max(np.abs(cubic[1:]).T @ (_RADIUS ** np.arange(1, 4))))
+    basis = design.basis_at((middles[:, None] + 0.5 * places / count).ravel())
+    inverse = np.linalg.inv(np.vander(places, increasing=True))
+    return np.asarray(inverse[1:] @ basis.reshape(count, 4, -1))
