@@ -264,6 +264,14 @@ def test_a_refusal_says_what_is_known_of_delta(discreet, folder, persons, delta)
     assert f"Asked: epsilon 2, delta {delta}. Left: epsilon 1 without" in err
 
 
+def test_a_release_with_delta_does_not_fit_a_budget_without(discreet, budget):
+    command = PRIVATE.replace("output --epsilon 1", "newton --epsilon 0.5")
+    status, _, err = discreet(f"{command} --ledger {budget}")
+    assert status == 3
+    assert "The budget has no delta" in err
+    assert discreet(f"{command} --delta 0 --ledger {budget}")[0] == 0
+
+
 def test_exactly_what_is_left_is_admitted(discreet, budget):
     command = f"{PRIVATE} --ledger {budget}".replace("epsilon 1", "epsilon 0.75")
     assert discreet(command)[0] == 0

@@ -98,7 +98,8 @@ class Book:
             f"the budget does not cover this release. Asked: epsilon {guarantee.epsilon:.15g}, "
             f"delta {asked}. Left: epsilon {budget.left_pure(totals):.15g} without "
             f"delta{zcdp if budget.delta_atto else ''}. Budget: epsilon {budget.epsilon:.15g}, "
-            f"delta {budget.delta:g}. Nothing was charged and nothing was released."
+            f"delta {budget.delta:g}. {_hint(budget, guarantee)}"
+            "Nothing was charged and nothing was released."
         )
 
     def _enter(self, entry: Entry) -> None:
@@ -128,6 +129,12 @@ class Book:
             raise _strange(entry)
         settled = replace(charge, digest=str(entry.body["digest"]))
         self.charges[charge.request.release_id] = settled
+
+
+def _hint(budget: Budget, guarantee: Guarantee) -> str:
+    if budget.delta_atto or not guarantee.delta:
+        return ""
+    return "The budget has no delta, so no release with one fits; --delta 0 asks for none. "
 
 
 @lru_cache(maxsize=1024)
