@@ -107,7 +107,9 @@ def test_the_tutorial_leaves_what_it_names(tutorial):
 
 def test_a_larger_epsilon_has_smaller_errors_in_the_program_that_is_shown(tutorial, monkeypatch):
     folder, _ = tutorial
-    ((_, _, done),) = Page("choosing-epsilon.md").run(folder, monkeypatch)
+    (_, _, plan), (_, _, done) = Page("choosing-epsilon.md").run(folder, monkeypatch)
+    assert plan.status == 0
+    assert "newton" in plan.printed
     lines = [line for line in done.printed.splitlines() if re.match(r"[\d.]+ ", line)]
     ratios = [[float(item) for item in line.split()] for line in lines]
     assert [line[0] for line in ratios] == [0.1, 0.3, 1, 3]

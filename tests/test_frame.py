@@ -356,3 +356,14 @@ def test_parquet_reads_only_what_it_needs(tmp_path):
     table = pa.table(make_columns()).append_column("nested", pa.array([[1]] * 60))
     parquet.write_table(table, tmp_path / "data.parquet")
     assert to_episodes(tmp_path / "data.parquet", SCHEMA).persons == 60
+
+
+@pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_file_with_another_separator_gets_a_hint(tmp_path, mark, name):
+    path = tmp_path / "people.csv"
+    path.write_text(mark.join(["id", "time", "status"]) + "\n")
+    public = Schema.from_mapping(
+        {"time": {"duration": "time", "event": "status", "horizon": 1, "intervals": 2}}
+    )
+    with pytest.raises(DataFormError, match=f"no column 'time'.* separated by {name}"):
+        to_episodes(path, public)

@@ -54,9 +54,19 @@ def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
     """Every wanted column is there, once."""
     for name in wanted:
         if name not in present:
-            raise DataFormError(f"the data have no column '{name}', which the schema names.")
+            raise DataFormError(
+                f"the data have no column '{name}', which the schema names.{_separator(present)}"
+            )
         if list(present).count(name) > 1:
             raise DataFormError(f"the data have two columns '{name}'; keep one.")
+
+
+def _separator(present: Sequence[str]) -> str:
+    """A hint where the header looks like that of a spreadsheet which separates otherwise."""
+    for mark, name in {";": "semicolons", "\t": "tabs"}.items():
+        if len(present) == 1 and mark in present[0]:
+            return f" The columns seem to be separated by {name}; they must be by commas."
+    return ""
 
 
 def _read_csv(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
