@@ -14,6 +14,7 @@ import discreet as ds
 from discreet.cli import main, output
 from discreet.cli.app import app
 from discreet.cli.fit import DEFAULT_MECHANISM
+from discreet.watch import watcher
 from tests.cohorts import cohort, schema
 
 SCHEMA = """\
@@ -335,6 +336,26 @@ def test_the_bar_is_for_terminals_and_long_work_only(monkeypatch, capsys):
                 break
             output.threading.Event().wait(0.01)
     assert shown
+
+
+def test_work_that_counts_shows_how_much_is_done_and_tells_its_notes_at_the_end(
+    monkeypatch, capsys
+):
+    shown = []
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
+    monkeypatch.setattr(output, "REFRESH", 0.01)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("rich.progress.Progress.update", lambda *_, **facts: shown.append(facts))
+    with output.progress("Working"):
+        watcher().begin(10)
+        watcher().advance(4)
+        watcher().note("all is well")
+        for _ in range(500):
+            if shown:
+                break
+            output.threading.Event().wait(0.01)
+    assert shown[-1] == {"total": 10, "completed": 4}
+    assert "note: all is well" in capsys.readouterr().err
 
 
 def test_python_m_runs_the_command():

@@ -18,6 +18,7 @@ from discreet.link import CLogLog, Logit
 from discreet.mechanisms import get_mechanism
 from discreet.mechanisms.contract import Draw, Plan, settings_of
 from discreet.model import Release, model_from_mapping
+from discreet.people import People
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger.interface import NullLedger
 from discreet.privacy.testing import SeededNoise
@@ -155,6 +156,16 @@ def test_data_of_another_form_are_told_before_the_charge(persons):
     with pytest.raises(DataFormError):
         run(order(persons=persons), trace, fail="check")
     assert names(trace) == ["afford", "check"]
+
+
+@pytest.mark.parametrize("source", ["stream", "cluster"])
+def test_the_sampler_refuses_streams_and_clusters_before_anything_is_charged(source, tmp_path):
+    trace = []
+    elsewhere = People(str(tmp_path / "*.parquet"), engine="auto" if source == "stream" else "dask")
+    sampler = order(mechanism=ds.SanitizedExponential(epsilon=1.0), accept_approximate=True)
+    with pytest.raises(SettingsError, match="one table in memory, not a stream of files"):
+        publish(sampler, elsewhere, ledger=Recorder(trace))
+    assert trace == []
 
 
 @pytest.mark.parametrize("name", ["newton", "output", "objective"])

@@ -175,6 +175,11 @@ def publish(
 def _checked_plan(order: Order, source: Source, ledger: Ledger) -> Plan:
     """The plan, after everything was checked that can be checked without a charge."""
     rehearsed = order.plan(REHEARSAL if order.persons is None else order.persons)
+    if getattr(order.mechanism, "needs_memory", False) and not getattr(source, "in_memory", True):
+        raise SettingsError(
+            "the sampler visits people at random: it needs one table in memory, "
+            "not a stream of files or a cluster."
+        )
     ledger.check(order.request(rehearsed), least=order.persons is None)
     source.check(order.schema)
     return rehearsed if order.persons is not None else order.plan(source.count(order.schema))

@@ -193,7 +193,7 @@ def test_a_batch_beyond_the_slots_is_summed_directly():
     design = make_design(40, 2, NaturalSpline(3))
     records = SanitizedRecords(make_episodes(random, 30, 40, 2), design, LINKS["logit"], BOUND)
     f, picks = np.array([-2.0, 0.3, 0.1, 0.5, 0.5]), random.integers(0, 30, STRIDE + 5)
-    assert cells_of(records, f, picks) == (0, 0)
+    assert cells_of(records, f, picks) == (0.0, 0)
     assert cells_of(records, f, picks[: STRIDE - 1])[1] > 0
     check(records, f, picks)
 

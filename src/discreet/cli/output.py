@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
 
+from discreet.watch import Nobody, watching
+
 # A spreadsheet takes a text that begins with one of these for a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 PATIENCE = 1.0
+REFRESH = 0.5
 
 
 def say(text: str) -> None:
@@ -40,30 +43,72 @@ def warnings_as_lines() -> Iterator[None]:
 
 @contextmanager
 def progress(text: str) -> Iterator[None]:
-    """A moving bar on work over a second, on a terminal only."""
+    """A bar on work over a second, on a terminal only; with the time left where work counts."""
     if not sys.stderr.isatty():
-        yield
+        with watching(_Line()):
+            yield
         return
-    done = threading.Event()
-    watcher = threading.Thread(target=_show_progress, args=(text, done), daemon=True)
+    done, count = threading.Event(), _Count()
+    watcher = threading.Thread(target=_show_progress, args=(text, done, count), daemon=True)
     watcher.start()
     try:
-        yield
+        with watching(count):
+            yield
     finally:
         done.set()
         watcher.join()
+        count.tell()
 
 
-def _show_progress(text: str, done: threading.Event) -> None:
+class _Line(Nobody):
+    """Notes, and nothing that moves."""
+
+    def note(self, text: str) -> None:
+        sys.stderr.write(f"note: {text}\n")
+
+
+class _Count(_Line):
+    """How much is done of what was announced; notes wait until the bar is gone."""
+
+    def __init__(self) -> None:
+        self.total, self.done = 0, 0
+        self._lock = threading.Lock()
+        self._notes: list[str] = []
+
+    def begin(self, total: int) -> None:
+        with self._lock:
+            self.total += total
+
+    def advance(self, units: int) -> None:
+        with self._lock:
+            self.done += units
+
+    def note(self, text: str) -> None:
+        self._notes.append(text)
+
+    def tell(self) -> None:
+        for text in self._notes:
+            super().note(text)
+
+
+def _show_progress(text: str, done: threading.Event, count: _Count) -> None:
     if done.wait(PATIENCE):
         return
     from rich.console import Console  # noqa: PLC0415 - short work never needs it
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        bar.add_task(text, total=None)
-        done.wait()
+    left = (TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False))
+    with Progress(*columns, *left, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(text, total=None)
+        while not done.wait(REFRESH):
+            bar.update(task, total=count.total or None, completed=count.done)
 
 
 def csv_bytes(rows: Iterable[Sequence[object]]) -> bytes:

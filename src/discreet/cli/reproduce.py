@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.output import progress
+
 
 def reproduce(
     what: Annotated[
@@ -32,4 +34,5 @@ def reproduce(
     if quick:
         folder = out / "experiments" / "quick"
         options = replace(options.quick(), results=folder, docs=folder)
-    run(what, options, lambda line: typer.echo(line, err=True))
+    with progress("Reproducing"):
+        run(what, options, lambda line: typer.echo(line, err=True))

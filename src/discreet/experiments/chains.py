@@ -1,7 +1,12 @@
 """The sampler's cells: Figures 3, 4 and 5, and the reference density."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +21,11 @@ from discreet.mechanisms.sanitized_exponential import fresh_key, sanitized_recor
 from discreet.optim import minimise
 from discreet.privacy.testing import SeededNoise
 from discreet.samplers import PSGLD, Metropolis
+from discreet.watch import Watcher, watcher
 
 Array = NDArray[np.float64]
 
+_WRITING = Lock()
 DROPPED = 10_000
 KEPT = 100
 GRID = 60
@@ -73,29 +80,57 @@ def figure_3(options: Options) -> Results:
 
 
 def run_chains(options: Options, tell: Callable[[str], None]) -> None:
-    """Every (set, variant, epsilon) once: one chain serves all three figures."""
+    """Every (set, variant, epsilon) once, on all cores: one chain serves all three figures."""
+    cells = [cell for cell in _cells(options) if not _is_done(options, *cell)]
+    watch = watcher()
+    for data, variant, _ in cells:
+        watch.begin(variant.settings(options, data.persons).epochs * data.persons)
+        _ = data.optimum  # found once, before threads ask for it
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for finished in [pool.submit(_cell, options, *cell, tell, watch) for cell in cells]:
+            finished.result()
+
+
+def _cells(options: Options) -> Iterator[tuple[PaperSet, Variant, float]]:
     for epsilon in sorted(options.epsilons, reverse=True):
         for variant in VARIANTS:
             if variant.only is not None and epsilon not in variant.only:
                 continue
             for name in options.sets:
                 if sets.is_available(name) and name != "hdfail":
-                    _cell(options, sets.load(name), variant, epsilon, tell)
+                    yield sets.load(name), variant, epsilon
+
+
+def _is_done(options: Options, data: PaperSet, variant: Variant, epsilon: float) -> bool:
+    epochs = variant.settings(options, data.persons).epochs
+    key = {"set": data.name, "variant": variant.name, "epsilon": epsilon, "epochs": epochs}
+    return figure_5(options).has(mechanism="sampler", **key)
 
 
 def _cell(
-    options: Options, data: PaperSet, variant: Variant, epsilon: float, tell: Callable[[str], None]
+    options: Options,
+    data: PaperSet,
+    variant: Variant,
+    epsilon: float,
+    tell: Callable[[str], None],
+    watch: Watcher,
 ) -> None:
     sampler = variant.settings(options, data.persons)
-    key = {"set": data.name, "variant": variant.name, "epsilon": epsilon, "epochs": sampler.epochs}
-    if figure_5(options).has(mechanism="sampler", **key):
-        return
     tell(f"{data.name}, {variant.name}, epsilon {epsilon:g}, {sampler.epochs} epochs")
-    states, curve = run_chain(data, epsilon, sampler, options.seed)
+    states, curve = run_chain(data, epsilon, sampler, options.seed, watch)
+    key = {"set": data.name, "variant": variant.name, "epsilon": epsilon, "epochs": sampler.epochs}
+    with _WRITING:
+        _write(options, data, key, states, curve)
+
+
+def _write(
+    options: Options, data: PaperSet, key: dict[str, Any], states: Array, curve: list[float]
+) -> None:
+    """The rows of a finished cell; that of Figure 5 last, which marks the cell as done."""
     figure_4(options).append(*({**key, "epoch": i + 1, "mre": m} for i, m in enumerate(curve)))
-    if epsilon == TABLE_EPSILON:
-        density = _densities(data, variant.name, states, sampler.epochs)
-        figure_3(options).append(*density)
+    if key["epsilon"] == TABLE_EPSILON:
+        save_states(options, data.name, key["variant"], key["epochs"], states)
+        figure_3(options).append(*_densities(data, key["variant"], states, key["epochs"]))
     figure_5(options).append(
         {
             **key,
@@ -108,21 +143,33 @@ def _cell(
 
 
 def run_chain(
-    data: PaperSet, epsilon: float, sampler: PSGLD, seed: int
+    data: PaperSet, epsilon: float, sampler: PSGLD, seed: int, watch: Watcher | None = None
 ) -> tuple[Array, list[float]]:
-    """States after the dropped steps, in the paper's coordinates, and MRE after each epoch."""
+    """States after the dropped steps, in the paper's coordinates, and MRE after each epoch.
+
+    An epoch's MRE is the mean over all states since the dropped ones, as in the paper.
+    """
     mechanism, plan = _planned(data, epsilon, sampler)
     records = sanitized_records(data.loss(), plan.number("bound"))
     chain = sampler.start(mechanism.density(plan, records), fresh_key(SeededNoise(seed)))
     kept: list[Array] = []
+    total, count = 0.0, 0
     curve = []
     for states in chain.epochs(sampler.epochs, kept=KEPT):
-        first = chain.steps - data.persons
-        drop = int(np.ceil(max(0, DROPPED - first) / data.persons * len(states)))
-        kept.append(states[drop:] if drop < len(states) else states[-1:])
-        recent = kept if len(kept) < 2 else kept[1:] if len(kept[0]) < 2 else kept
-        curve.append(float(data.relative_error(np.concatenate(recent)).mean()))
-    return np.concatenate(kept), curve
+        drop = _dropped(chain.steps - data.persons, data.persons, len(states))
+        fresh = states[drop:]
+        kept.append(fresh)
+        total, count = total + float(data.relative_error(fresh).sum()), count + len(fresh)
+        # an epoch that was dropped whole shows its last state
+        curve.append(total / count if count else float(data.relative_error(states[-1:])[0]))
+        if watch is not None:
+            watch.advance(data.persons)
+    return (np.concatenate(kept) if count else states[-1:]), curve
+
+
+def _dropped(first: int, persons: int, states: int) -> int:
+    """How many of an epoch's states belong to the first 10,000 steps."""
+    return min(states, int(np.ceil(max(0, DROPPED - first) / persons * states)))
 
 
 def _planned(data: PaperSet, epsilon: float, sampler: PSGLD) -> tuple[SanitizedExponential, Plan]:
@@ -162,6 +209,7 @@ def run_reference(options: Options, tell: Callable[[str], None]) -> None:
         tell(f"{name}, Metropolis reference, {draws} draws")
         data = sets.load(name)
         states = reference_states(data, TABLE_EPSILON, draws, options.seed)
+        save_states(options, name, "reference", 0, states)
         results.append(*_densities(data, "reference", states, 0))
         figure_5(options).append(
             {
@@ -175,6 +223,19 @@ def run_reference(options: Options, tell: Callable[[str], None]) -> None:
                 "epochs": 0,
             }
         )
+
+
+def save_states(options: Options, name: str, source: str, epochs: int, states: Array) -> None:
+    """Keep the states beside the results, for `agreement`; they are not committed."""
+    path = states_path(options, name, source, epochs)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.save(path, states)
+
+
+def states_path(options: Options, name: str, source: str, epochs: int) -> Path:
+    """Where the states of a chain at epsilon = 6.4 are kept."""
+    plain = source.replace(", ", "-").replace(" ", "-").replace("/", "-")
+    return options.results / "states" / f"{name}-{plain}-{epochs}.npy"
 
 
 def _densities(data: PaperSet, source: str, states: Array, epochs: int) -> list[dict[str, object]]:

@@ -9,7 +9,12 @@ from discreet.experiments import sets
 from discreet.experiments.chains import figure_5
 from discreet.experiments.config import BEST_RIDGE, Options
 from discreet.experiments.sets import PaperSet
-from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, PrivateNewton
+from discreet.mechanisms import (
+    ObjectivePerturbation,
+    OutputPerturbation,
+    PrivateNewton,
+    SelectedRidge,
+)
 from discreet.mechanisms.contract import Mechanism
 from discreet.privacy.testing import SeededNoise
 
@@ -23,7 +28,7 @@ def run_others(options: Options, tell: Callable[[str], None]) -> None:
     results = figure_5(options)
     for epsilon in sorted(options.epsilons, reverse=True):
         for name in options.sets:
-            if not sets.is_available(name) or name == "hdfail":
+            if not sets.is_available(name):
                 continue
             for kind, variant, mechanism in mechanisms(name, epsilon):
                 key = {"mechanism": kind, "variant": variant, "epsilon": epsilon, "epochs": 0}
@@ -51,6 +56,7 @@ def mechanisms(name: str, epsilon: float) -> Iterator[Named]:
         yield kind.name, "corrected", kind(epsilon=epsilon)
     yield "newton", "delta 1e-6", PrivateNewton(epsilon=epsilon, delta=DELTA)
     yield "newton", "pure", PrivateNewton(epsilon=epsilon, delta=0.0)
+    yield "selected", "objective", SelectedRidge(epsilon=epsilon)
 
 
 def draw_points(data: PaperSet, mechanism: Mechanism, options: Options) -> Array:

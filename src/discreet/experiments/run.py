@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from discreet.errors import SettingsError
-from discreet.experiments import chains, others, remarks, tables
+from discreet.experiments import agreement, chains, others, remarks, tables
 from discreet.experiments.config import Options
 from discreet.experiments.figures import draw_all
 from discreet.experiments.page import write_page
@@ -19,6 +19,7 @@ def _drawn(*_: object) -> None:
 def _sampler(options: Options, tell: Tell) -> None:
     chains.run_reference(options, tell)
     chains.run_chains(options, tell)
+    agreement.run_agreement(options, tell)
 
 
 def _figure_5(options: Options, tell: Tell) -> None:

@@ -67,7 +67,7 @@ def sanitized_sums(context: Context, f: Array, picks: Integers, gradient: Array)
     panels = prepare(rule, level, f, scratch.effects, scratch.factors)
     rows = gather(people, picks, scratch)
     decode(people, rule.counts, level, f, scratch, rows)
-    cells = (0, 0) if len(people.entries) else count_cells(scratch, rows)
+    cells = (0.0, 0) if len(people.entries) else count_cells(scratch, rows)
     if cells[1] > 0:
         sum_by_table(context, level, cells, panels, rows)
     else:
@@ -85,7 +85,7 @@ def sanitized_sums(context: Context, f: Array, picks: Integers, gradient: Array)
 
 @compiled
 def sum_by_table(
-    context: Context, level: int, cells: tuple[int, int], panels: int, rows: int
+    context: Context, level: int, cells: tuple[float, int], panels: int, rows: int
 ) -> None:
     """Sums over time of every row, from tables in c."""
     people, rule, scratch = context
@@ -96,7 +96,7 @@ def sum_by_table(
     sum_before(rule, level, scratch.loss_columns, scratch.loss_before, size)
     sum_before(rule, level, scratch.slope_columns, scratch.slope_before, size)
     take_slots(scratch, cells[0], size, rows)
-    fill_slots(rule, level, scratch, rows)
+    fill_slots(rule, level, scratch, cells, rows)
     fill_cardinals(scratch, rows)
     sum_losses(scratch, size)
     sum_slopes(scratch, size)

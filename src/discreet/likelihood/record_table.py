@@ -1,7 +1,7 @@
 """The same sums by tables in c = beta'x, when a batch has more records than its tables have columns.
 
 Within a step all records share the baseline, so phi(a_k + c) at a node k is one smooth function of
-c. It is evaluated at 10 Chebyshev points of every cell |c - 3i/2| <= 3/4 that the batch touches, and a
+c. It is evaluated at 10 Chebyshev points of every cell, 3/2 wide, that the batch touches, and a
 record combines those values with its weights in time (`RecordRule`) and its cardinal functions
 
     l_j(u) = prod_{m != j} (u - u_m) / (u_j - u_m),    u in [-1, 1] within the cell:
@@ -45,33 +45,31 @@ _S2, _S3, _S4, _S5, _S6, _S7, _S8, _S9, _S10, _S11 = (_U(k * STRIDE) for k in ra
 
 
 @compiled
-def _cell(position: float) -> int:
-    return math.floor(position / WIDTH + 0.5)
+def count_cells(scratch: Scratch, count: int) -> tuple[float, int]:
+    """The lower end of the first cell and how many there are; 0 cells where tables do not pay.
 
-
-@compiled
-def count_cells(scratch: Scratch, count: int) -> tuple[int, int]:
-    """The first cell and how many there are; (0, 0) where tables would not pay."""
+    The cells lie around the middle of the batch: as few as there can be.
+    """
     lowest, highest = math.inf, -math.inf
     for row in range(count):
         lowest = min(lowest, scratch.positions[row])
         highest = max(highest, scratch.positions[row])
     # also false for what is not a number
     if not (abs(lowest) < 1e6 and abs(highest) < 1e6 and count < STRIDE):
-        return 0, 0
-    first = _cell(lowest)
-    cells = _cell(highest) - first + 1
-    return (first, cells) if 2 * COLUMNS * cells <= count else (0, 0)
+        return 0.0, 0
+    cells = math.floor((highest - lowest) / WIDTH) + 1
+    origin = 0.5 * (lowest + highest - cells * WIDTH)
+    return (origin, cells) if 2 * COLUMNS * cells <= count else (0.0, 0)
 
 
 @compiled
-def spread_cells(scratch: Scratch, first: int, size: Size, form: int) -> None:
+def spread_cells(scratch: Scratch, origin: float, size: Size, form: int) -> None:
     """y = exp(a_k) exp(c_j), or eta = a_k + c_j, by (cell, panel, node) and column."""
     cells, panels = size
     columns, points = scratch.odds_columns, scratch.points
     for cell in range(cells):
         for j in range(COLUMNS):
-            place = WIDTH * (first + cell + 0.5 * _POINTS[j])
+            place = origin + WIDTH * (cell + 0.5 + 0.5 * _POINTS[j])
             points[j] = math.exp(place) if form == ODDS else place
         for panel in range(panels):
             for node in range(NODES):
@@ -100,13 +98,14 @@ def sum_before(rule: Rule, level: int, values: Array, before: Array, size: Size)
 
 
 @compiled
-def take_slots(scratch: Scratch, first: int, size: Size, count: int) -> None:
+def take_slots(scratch: Scratch, origin: float, size: Size, count: int) -> None:
     """A slot for every row with intervals, those of one (cell, panel) together; -1 for the rest."""
     rows, slots, starts, groups = scratch.rows, scratch.slots, scratch.starts, size[0] * size[1]
     starts[: groups + 1] = 0
     for row in range(count):
         last = rows[row + 1, PANEL] - rows[row, PANEL] - 1
-        cell = _cell(scratch.positions[row]) - first
+        cell = int((scratch.positions[row] - origin) / WIDTH)
+        cell = min(max(cell, 0), size[0] - 1)
         slots[row] = cell * size[1] + last if last >= 0 else -1
         if last >= 0:
             starts[slots[row] + 1] += 1
@@ -123,14 +122,16 @@ def take_slots(scratch: Scratch, first: int, size: Size, count: int) -> None:
 
 
 @compiled
-def fill_slots(rule: Rule, level: int, scratch: Scratch, count: int) -> None:
+def fill_slots(
+    rule: Rule, level: int, scratch: Scratch, cells: tuple[float, int], count: int
+) -> None:
     """Weights in time and place in the cell, by slot."""
     weights, places, partial = scratch.weights, scratch.places, rule.partial
     for row in range(count):
         if scratch.slots[row] >= 0:
             slot, length = _U(scratch.slots[row]), scratch.rows[row, LENGTH]
-            position = scratch.positions[row]
-            places[slot] = 2.0 * (position / WIDTH - _cell(position))
+            away = (scratch.positions[row] - cells[0]) / WIDTH
+            places[slot] = 2.0 * (away - min(max(int(away), 0), cells[1] - 1)) - 1.0
             for node in range(NODES):
                 weights[_U(node) * _S + slot] = partial[level, length, node]
 

@@ -62,6 +62,8 @@ class PSGLD:
 
     epochs: an epoch is n steps. batch: k. tau, damping (lambda), memory (mu): as above. step: the
     factor of t^-tau; None is 1 as printed and 1/n corrected. burn_in: steps before G is frozen.
+    chains: how many run side by side; a draw is the first one's, the others tell whoever watches
+    whether they agree.
     """
 
     epochs: int = 250
@@ -72,12 +74,14 @@ class PSGLD:
     step: float | None = None
     burn_in: int = 10_000
     variant: Variant = "corrected"
+    chains: int = 1
 
     def __post_init__(self) -> None:
         """Refuse settings that are no chain."""
         if self.variant not in {"corrected", "printed"}:
             raise SettingsError("variant of the sampler must be corrected or printed")
         _require_counts(epochs=self.epochs, batch=self.batch, burn_in=self.burn_in)
+        _require_counts(chains=self.chains)
         _require_positive(damping=self.damping, step=1.0 if self.step is None else self.step)
         if not (0.0 <= self.tau <= 1.0 and 0.0 <= self.memory < 1.0):
             raise SettingsError("the sampler needs 0 <= tau <= 1 and 0 <= memory < 1")
