@@ -1,10 +1,12 @@
 # ruff: noqa: INP001, scripts beside each other, no package
 """Coverage of private Newton's 95% intervals: people drawn from the model, truth known.
 
-    python experiments/newton_coverage.py 1000 results/newton-coverage.csv [part parts]
+    python experiments/newton_coverage.py PEOPLE REPLICATIONS results/newton-coverage.csv [part parts]
 
 One line a replication, appended at once: the z-score (estimate - truth) / standard error of every
-coefficient in internal coordinates. Lines that are there are not made again. Seeded: not private.
+coefficient in internal coordinates. Lines that are there are not made again. The people of a
+replication are the same in all its cells; the noise is that of a real release, so a rerun gives
+other lines.
 """
 
 import csv
@@ -24,13 +26,12 @@ from discreet.episodes import Episodes
 from discreet.likelihood.objective import TotalLoss
 from discreet.link import Logit
 from discreet.mechanisms import Constants, PrivateNewton
-from discreet.privacy.testing import SeededNoise
+from discreet.privacy.noise import SystemNoise
 
 Array = NDArray[np.float64]
 
 INTERVALS = 50
 TRUTH = np.array([-4.6, 0.3, -0.2, 1.0, -0.8, 0.4])
-PEOPLE = (5000, 50_000)
 EPSILONS = (0.5, 1.0, 4.0)
 DELTAS = (1e-6, 0.0)
 COLUMNS = ("people", "epsilon", "delta", "replication", *(f"z{k}" for k in range(len(TRUTH))))
@@ -56,26 +57,29 @@ def people_from_model(design: Design, people: int, random: np.random.Generator) 
     return TotalLoss(LocalEngine(rows, threads=1), design, Logit())
 
 
-def replicate(people: int, epsilon: float, delta: float, seed: int) -> Array:
-    """z-scores of one fit to new people."""
-    design = Design(schema_for(3, (2,), INTERVALS), NaturalSpline(3))
-    loss = people_from_model(design, people, np.random.default_rng(seed))
+def z_scores(loss: TotalLoss, epsilon: float, delta: float) -> Array:
+    """(estimate - truth) / standard error of one release."""
     mechanism = PrivateNewton(epsilon, delta)
-    plan = mechanism.plan(Constants(people, design, Logit()))
-    draw = mechanism.draw(plan, loss, SeededNoise(seed))
+    plan = mechanism.plan(Constants(loss.persons, loss.design, loss.link))
+    draw = mechanism.draw(plan, loss, SystemNoise())
     return (draw.point - TRUTH) / np.sqrt(np.diag(draw.extras["covariance"]))
 
 
-def main(replications: int, file: Path, part: int = 0, parts: int = 1) -> None:
+def main(people: int, replications: int, file: Path, part: int = 0, parts: int = 1) -> None:
     """Every missing replication of this part, all cells in turn."""
     done = _done(file)
+    design = Design(schema_for(3, (2,), INTERVALS), NaturalSpline(3))
     for replication in range(part, replications, parts):
-        for people, delta, epsilon in itertools.product(PEOPLE, DELTAS, EPSILONS):
-            key = (str(people), str(epsilon), str(delta), str(replication))
-            if key not in done:
-                seed = zlib.crc32("/".join(key).encode())
-                scores = replicate(people, epsilon, delta, seed)
-                _append(file, (*key, *(f"{z:.4f}" for z in scores)))
+        cells = [
+            (epsilon, delta, key)
+            for delta, epsilon in itertools.product(DELTAS, EPSILONS)
+            if (key := (str(people), str(epsilon), str(delta), str(replication))) not in done
+        ]
+        if cells:
+            seed = zlib.crc32(f"{people}/{replication}".encode())
+            loss = people_from_model(design, people, np.random.default_rng(seed))
+        for epsilon, delta, key in cells:
+            _append(file, (*key, *(f"{z:.4f}" for z in z_scores(loss, epsilon, delta))))
 
 
 def _done(file: Path) -> set[tuple[str, ...]]:
@@ -92,4 +96,5 @@ def _append(file: Path, row: tuple[str, ...]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(__file__).parent / sys.argv[2], *map(int, sys.argv[3:5]))
+    counts = int(sys.argv[1]), int(sys.argv[2])
+    main(*counts, Path(__file__).parent / sys.argv[3], *map(int, sys.argv[4:6]))

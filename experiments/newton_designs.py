@@ -218,6 +218,52 @@ def designs(  # noqa: C901, a list of designs, each a function
     return {item.__name__: item for item in (*made, varying90wrong, many2, small30)}
 
 
+def tail_designs(seed: int = 0, intervals: int = 200) -> dict[str, Callable[[], Cohort]]:
+    """Designs in which a few people carry much of the information on some coefficients."""
+    smooth = 3 * _times(intervals) * (1 - _times(intervals))
+
+    def tail20wrong() -> Cohort:
+        covariates, latent = _long_tails(np.random.default_rng(seed + 11), 8000)
+        effect = covariates[0] @ [1, 0.2, 0, 0, 0.3] + latent @ [0.3, 0.2]
+        return simulate(covariates, effect, smooth, 0.2, 0.4, seed)
+
+    def tail20right() -> Cohort:
+        covariates, _ = _long_tails(np.random.default_rng(seed + 12), 8000)
+        effect = covariates[0] @ [1, 0.2, 1.5, 1, 0.3]
+        return simulate(covariates, effect, smooth, 0.2, 0.4, seed)
+
+    def tail5wrong() -> Cohort:
+        covariates, latent = _long_tails(np.random.default_rng(seed + 13), 40_000)
+        effect = covariates[0] @ [1, 0.2, 0, 0, 0.3] + np.maximum(latent, 0) @ [0.4, -0.2]
+        return simulate(covariates, effect, smooth, 0.05, 0.3, seed)
+
+    def outlier40wrong() -> Cohort:
+        random = np.random.default_rng(seed + 14)
+        x = _normal(random, (6000, 4), 0.12)
+        seen = np.where(random.random(x.shape) < 0.01, random.uniform(-1, 1, x.shape), x)
+        return simulate((seen, ()), x @ [4, -3, 2, 0], smooth, 0.4, 0.3, seed)
+
+    def step70wrong() -> Cohort:
+        x = np.random.default_rng(seed + 15).standard_t(3, (10_000, 5)).clip(-20, 20) / 20
+        effect = (x > 0.05) @ [0.8, -0.5, 0.3, 0, 0] + x @ [0, 0, 0, 3, -3]
+        return simulate((x, ()), effect, smooth, 0.7, 0.2, seed)
+
+    made = (tail20wrong, tail20right, tail5wrong, outlier40wrong, step70wrong)
+    return {item.__name__: item for item in made}
+
+
+def _long_tails(random: np.random.Generator, n: int) -> tuple[Covariates, Array]:
+    """A normal, a binary, two correlated lognormal columns in a wide public range, a uniform."""
+    latent = random.normal(size=(n, 2)) @ np.array([[1.0, 0.7], [0.0, 0.7]])
+    columns = (
+        _normal(random, n, 0.4),
+        random.choice([-1.0, 1.0], n),
+        *(np.exp(0.9 * latent).clip(0, 40) / 20 - 1).T,
+        random.uniform(-1, 1, n),
+    )
+    return (np.column_stack(columns), (1,)), latent
+
+
 def paper_sets() -> dict[str, Cohort]:
     """FL, TB and WT under the paper's preprocessing, which reads the data: for comparison only."""
     folder = os.environ.get("DISCREET_DATA")

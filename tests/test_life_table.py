@@ -39,6 +39,17 @@ def test_a_table_of_the_wrong_shape_is_refused():
         LifeTable.of(np.zeros((2, 3)), 10, 1.0)
 
 
+def test_the_picture_shows_the_curve_and_who_is_at_risk():
+    rows = np.array([[1, 10, 20.0, 30.0], [11, 20, 10.0, 15.0]])
+    table = LifeTable.of(rows, 100, 0.5)
+    axes = table.plot()
+    (line,) = axes.get_lines()
+    np.testing.assert_allclose(line.get_xdata(), [0.0, 5.0, 10.0])
+    np.testing.assert_allclose(line.get_ydata(), [1.0, *table.survival])
+    assert [text.get_text() for text in axes.texts] == [" 100", "50", " at risk"]
+    assert table.plot(axes) is axes
+
+
 @pytest.mark.parametrize("link", ["logit", "cloglog", "probit"])
 def test_bands_hold_what_the_delta_method_promises(link):
     covariance = 0.02 * make_covariance(7)

@@ -12,14 +12,21 @@ Reference: Kalbfleisch and Prentice (2002), section 1.4.
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import ArtefactError
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Array = NDArray[np.float64]
+
+COLOUR, INK = "#0072B2", "#333333"
+COUNTS_SHOWN = 6
+"""How many numbers at risk are written under the curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,3 +66,35 @@ class LifeTable:
                 *self.at_risk.tolist(),
             ],
         }
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The survival curve of everybody, with numbers at risk under it; on new axes if none."""
+        if axes is None:
+            from matplotlib.figure import Figure  # noqa: PLC0415 - a table alone needs no pictures
+
+            axes = Figure(figsize=(6.0, 4.2), layout="constrained").subplots()
+        columns = self.to_mapping()
+        axes.plot(
+            columns["time"], columns["survival"], drawstyle="steps-post", color=COLOUR, lw=1.8
+        )
+        axes.set_xlim(0.0, columns["time"][-1])
+        axes.set_ylim(0.0, 1.02)
+        axes.set_title("Life table", loc="left", fontsize="medium", fontweight="bold", color=INK)
+        axes.set_ylabel("share without an event so far")
+        axes.set_xlabel("time")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color="#DDDDDD", linewidth=0.6)
+        self._write_counts(axes)
+        return axes
+
+    def _write_counts(self, axes: "Axes") -> None:
+        """Numbers at risk, from released counts, at the starts of a few stretches."""
+        starts = np.concatenate([[0.0], self.time[:-1]])
+        chosen = np.unique(np.linspace(0, len(starts) - 1, COUNTS_SHOWN).round().astype(int))
+        place: Any = axes.get_xaxis_transform()
+        style = {"transform": place, "fontsize": "small", "color": "#666666", "va": "bottom"}
+        for index in chosen:
+            side = "left" if index == 0 else "center"
+            text = f"{self.at_risk[index]:.0f}"
+            axes.text(starts[index], 0.02, f" {text}" if index == 0 else text, ha=side, **style)
+        axes.text(0.0, 0.08, " at risk", ha="left", **style)

@@ -181,3 +181,79 @@ def test_the_expected_jacobian_is_that_of_the_mean_score(link):
     assert np.allclose(full, np.einsum("is,isj,isk->jk", weight, z, z), rtol=1e-3)
     tight = Whitened(design, LINKS[link], point, np.eye(3), 0.8).expected(cohort, 60, np.ones(12))
     assert np.trace(tight[1]) < np.trace(tight[0]) < np.trace(tight[2])
+
+
+def walked(scores, person, constants):
+    """The definition: V in all d coordinates, one interval after the other."""
+    basis, total = constants.design.basis, np.zeros(constants.dimension)
+    time = basis.shape[1]
+    for x, entry, leave, event in person:
+        for interval in range(entry, leave):
+            z = np.concatenate([basis[interval], x])
+            eta = basis[interval] @ scores.point[:time] + x @ scores.point[time:]
+            a, b = slopes(scores.kind, eta)
+            image = scores.mapping.T @ z
+            w = ball_weight(total @ image, total @ total, image @ image, a, b, scores.bound)
+            total += w * (-b if event and interval == leave - 1 else a) * image
+    return total
+
+
+@each_link
+def test_the_walk_in_few_coordinates_is_the_walk(link):
+    random = np.random.default_rng(8)
+    constants = make_constants(intervals=12, link=link, time_varying=True)
+    point = np.array([-1.2, 0.4, -0.3, 0.9, -0.6])
+    for bound in (0.3, 1.0, 3.0):
+        mapping = random.normal(size=(5, 5))
+        scores = Whitened(constants.design, LINKS[link], point, mapping, bound)
+        for _ in range(20):
+            person = random_person(random, constants, time_varying=True)
+            block = episodes_of([person], 2)
+            rows = list(zip(block.covariates, block.entry, block.exit, block.event, strict=True))
+            found = scores.sums(block, Levels())[0] * (bound / LARGEST)
+            # at the surface the norm is checked in integers, and may be cut by one part in a million
+            assert np.allclose(found, walked(scores, rows, constants), atol=3e-6 * bound)
+
+
+@each_link
+def test_the_foreseen_score_is_the_mean_of_simulated_people(link):
+    random = np.random.default_rng(9)
+    design = make_design(10, 1, PiecewiseConstant(2))
+    point, truth = np.array([-1.6, 0.4, 1.2]), np.array([-1.2, 0.1, 0.5])
+    people = 100_000
+    x = random.integers(-10, 11, (people, 1)) / 10.0
+    hazard = LINKS[link].hazard(design.basis @ truth[:2] + x * truth[2])
+    hits = random.random((people, 10)) < hazard
+    last = np.where(hits.any(1), hits.argmax(1) + 1, 10)
+    rows = np.column_stack([x[:, 0], last, hits.any(1)])
+    different, count = np.unique(rows, axis=0, return_counts=True)
+    for bound in (0.8, 3.0):
+        scores = Whitened(design, LINKS[link], point, np.eye(3), bound)
+        cohort = np.arange(-10, 11)[:, None] / 10.0
+        score, slope, _, _ = scores.foreseen(cohort, 1, np.ones(10), truth)
+        mean, error = moments(scores, different, count)
+        assert np.all(np.abs(mean - score) < norm.isf(FALSE_ALARM / 6) * error)
+        assert np.max(np.abs(score)) > 10 * error.max()  # the point is not the truth: no zero
+        near = point + 1e-5 * np.array([1.0, -2.0, 0.5])
+        first = scores.foreseen(cohort, 1, np.ones(10), near)[0]
+        level = scores.expected(cohort, 1, np.ones(10))[0]
+        assert np.allclose(first, -level @ (near - point), rtol=1e-3, atol=1e-10)
+        assert np.allclose(slope, slope.T)
+
+
+def moments(scores, different, count):
+    """Mean score of one person and its standard error."""
+    rows = len(different)
+    block = Episodes(
+        np.ascontiguousarray(different[:, :1]),
+        np.zeros(rows, np.int32),
+        different[:, 1].astype(np.int32),
+        different[:, 2] > 0,
+        np.arange(rows + 1),
+        rows,
+    )
+    every = [scores.sums(block.slice(i, i + 1), Levels())[0] for i in range(rows)]
+    values = np.array(every) * (scores.bound / LARGEST)
+    mean = np.average(values, axis=0, weights=count)
+    variance = np.average((values - mean) ** 2, axis=0, weights=count)
+    return mean, np.sqrt(variance / count.sum())

@@ -18,6 +18,7 @@ from discreet.likelihood.score import LARGEST, Levels, Whitened
 from discreet.link import LINKS, Logit
 from discreet.mechanisms.contract import Constants
 from discreet.mechanisms.newton.cohort import correlation, nearest_counts
+from discreet.mechanisms.newton.combination import combine, lacking_curvature
 from discreet.mechanisms.newton.counts import (
     ENTRIES_TOO,
     EXITS_ONLY,
@@ -27,6 +28,7 @@ from discreet.mechanisms.newton.counts import (
     marginals_of,
     time_edges,
 )
+from discreet.mechanisms.newton.steps import Prior, Step
 from discreet.mechanisms.private_newton import (
     Layout,
     PrivateNewton,
@@ -299,3 +301,40 @@ def test_noisy_correlations_are_positive_definite_and_shrink():
         matrix = correlation(random.normal(size=10) * deviation, 1000, deviation, 4)
         assert np.linalg.eigvalsh(matrix).min() > 0
     assert np.allclose(np.diag(matrix), np.diag(matrix)[0], rtol=0.5)
+
+
+def run_of_steps(slope, *, deviation=0.01, seed=13):
+    """Five steps to the root of a linear score of this slope, were the slope believed to be 1."""
+    random = np.random.default_rng(seed)
+    root, size = np.array([3.0, -2.0, 1.0]), 3
+    prior = Prior(np.zeros(size), 1e-9 * np.eye(size))
+    point, released = np.zeros(size), []
+    for _ in range(5):
+        score = slope @ (root - point) + deviation * random.normal(size=size)
+
+        def linear(estimate, start=point, found=score):
+            # expected at `start` were the estimate the truth: estimate - start
+            target = estimate + found - (estimate - start)
+            return Step(start, np.eye(size), np.eye(size), np.eye(size), deviation, target)
+
+        released.append(linear)
+        point = combine(released, point, prior, events=1e6)
+    return point, root, released
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.8, 3.0, 8.0])
+def test_a_slope_that_nobody_expected_does_not_run_away(factor):
+    along = np.array([2.0, -1.0, 2.0]) / 3.0
+    slope = np.eye(3) + (factor - 1.0) * np.outer(along, along)
+    point, root, released = run_of_steps(slope)
+    assert np.linalg.norm(point - root) < 0.2
+    lacking = lacking_curvature([item(point) for item in released], point)
+    assert np.linalg.eigvalsh(lacking).min() > -1e-9
+    assert along @ lacking @ along == pytest.approx(max(factor - 1.0, 0.0), abs=0.3)
+
+
+def test_noise_is_not_taken_for_a_slope():
+    for seed in range(20):
+        point, _, released = run_of_steps(np.eye(3), deviation=2.0, seed=seed)
+        lacking = lacking_curvature([item(point) for item in released], point)
+        assert np.trace(lacking) < 3.0

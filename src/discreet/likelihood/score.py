@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from discreet.design import Design
 from discreet.episodes import Episodes
-from discreet.likelihood.score_walk import LARGEST_PREDICTOR, expected_sums, score_sums
+from discreet.likelihood.score_expected import expected_sums
+from discreet.likelihood.score_walk import LARGEST_PREDICTOR, score_sums
 from discreet.link import Link
 
 Array = NDArray[np.float64]
@@ -83,6 +84,7 @@ class Whitened:
                 self.beta,
                 np.ascontiguousarray(self.mapping),
                 self.predictor,
+                np.ascontiguousarray(self.design.basis),
                 self.baseline,
                 (levels.origin, SPACING),
                 levels.table,
@@ -94,6 +96,15 @@ class Whitened:
 
     def expected(self, cohort: Array, persons: int, present: Array) -> tuple[Array, Array, Array]:
         """(J, Meat, full information) of the weighted scores, were the cohort the people."""
+        _, matrix, meat, full = self.foreseen(cohort, persons, present, self.point)
+        return matrix, meat, full
+
+    def foreseen(
+        self, cohort: Array, persons: int, present: Array, truth: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """Expected (score, slope, Meat, full information) here when `truth` is the truth."""
+        basis = self.design.basis
+        time = basis.shape[1]
         return expected_sums(
             np.ascontiguousarray(cohort),
             persons / len(cohort),
@@ -101,9 +112,12 @@ class Whitened:
             self.beta,
             np.ascontiguousarray(self.mapping),
             self.predictor,
+            np.ascontiguousarray(basis),
             self.baseline,
             np.ascontiguousarray(present),
             self.bound,
+            np.ascontiguousarray(truth[time:]),
+            np.ascontiguousarray(basis @ truth[:time]),
         )
 
 

@@ -19,6 +19,12 @@ LOGIT, CLOGLOG, PROBIT = 0, 1, 2
 LARGEST_PREDICTOR = 40.0
 """Predictors are cut to +-40: beyond, hazards differ from 0 and 1 by less than rounding."""
 
+SAFE_EXPONENT = 300.0
+"""e^x and the product of two such are numbers."""
+
+Grid = tuple[Array, Array, Array, Array, Array]
+"""By interval: predictor, e^predictor, basis B, its images M M'B and the squares |M'B|^2."""
+
 FAR = 6.0
 LEVELS = 40
 
@@ -77,6 +83,36 @@ def ball_weight(
 
 
 @compiled
+def interval_slopes(
+    kind: int, predictor: float, level: float, odds: float, factor: float
+) -> tuple[float, float]:
+    """`slopes` at predictor + level; the logit's by odds = e^predictor times factor = e^level."""
+    eta = predictor + level
+    if kind == LOGIT and abs(eta) < LARGEST_PREDICTOR and abs(level) < SAFE_EXPONENT:
+        share = 1.0 / (1.0 + odds * factor)
+        return odds * factor * share, share
+    return slopes(kind, eta)
+
+
+@compiled
+def set_out(
+    tilt: Array, mapping: Array, total: Array, scratch: Array
+) -> tuple[float, float, float]:
+    """Write M x~, M V_0 and 0 into the scratch; |x~|^2, V_0'x~ and |V_0|^2."""
+    spread, begun, square = 0.0, 0.0, 0.0
+    for k in range(len(total)):
+        spread += tilt[k] * tilt[k]
+        begun += total[k] * tilt[k]
+        square += total[k] * total[k]
+    scratch[:] = 0.0
+    for j in range(scratch.shape[1]):
+        for k in range(len(total)):
+            scratch[0, j] += mapping[j, k] * tilt[k]
+            scratch[1, j] += mapping[j, k] * total[k]
+    return spread, begun, square
+
+
+@compiled
 def walk_row(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
     kind: int,
     entry: int,
@@ -84,25 +120,46 @@ def walk_row(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
     event: bool,  # noqa: FBT001, compiled code has no keyword-only arguments
     level: float,
     tilt: Array,
-    predictor: Array,
-    baseline: Array,
+    mapping: Array,
+    grid: Grid,
     bound: float,
     total: Array,
+    scratch: Array,
 ) -> None:
-    """Add one row's weighted score to `total`, the person's V so far."""
-    size = len(total)
+    """Add one row's weighted score to `total`, the person's V so far.
+
+    Within the row V = V_0 + M'm + u x~ with M the baseline's rows of the mapping, so inner products
+    need the e + 1 numbers (m, u) and not the d of V: with c = M x~ and images g_s = M M'B_s,
+
+        V'z~_s = (M V_0 + c u)'B_s + m'(g_s + c) + V_0'x~ + u |x~|^2.
+    """
+    predictor, odds, basis, images, squares = grid
+    parts = basis.shape[1]
+    cross, begin, moved = scratch[0], scratch[1], scratch[2]
+    spread, begun, square = set_out(tilt, mapping, total, scratch)
+    along, crossing, factor = 0.0, 0.0, math.exp(level)
     for interval in range(entry, leave):
-        survive, happen = slopes(kind, predictor[interval] + level)
-        inner, square, norm = 0.0, 0.0, 0.0
-        for k in range(size):
-            z = baseline[interval, k] + tilt[k]
-            inner += total[k] * z
-            square += total[k] * total[k]
-            norm += z * z
-        step = ball_weight(inner, square, norm, survive, happen, bound)
+        survive, happen = interval_slopes(kind, predictor[interval], level, odds[interval], factor)
+        meeting, inner = 0.0, begun + crossing
+        for j in range(parts):
+            meeting += cross[j] * basis[interval, j]
+            inner += begin[j] * basis[interval, j] + moved[j] * images[interval, j]
+        inner += along * (meeting + spread)
+        norm = max(squares[interval] + 2.0 * meeting + spread, 0.0)
+        step = 1.0
+        steep = max(survive, happen)
+        if not 2.0 * (square + steep * steep * norm) <= bound * bound:
+            step = ball_weight(inner, square, norm, survive, happen, bound)
         step *= -happen if event and interval == leave - 1 else survive
-        for k in range(size):
-            total[k] += step * (baseline[interval, k] + tilt[k])
+        square += step * (2.0 * inner + step * norm)
+        along += step
+        crossing += step * meeting
+        for j in range(parts):
+            moved[j] += step * basis[interval, j]
+    for k in range(len(total)):
+        total[k] += along * tilt[k]
+        for j in range(parts):
+            total[k] += moved[j] * mapping[j, k]
 
 
 @compiled
@@ -251,6 +308,19 @@ def longest(vectors: Array) -> float:
 
 
 @compiled
+def interval_grid(mapping: Array, predictor: Array, basis: Array, baseline: Array) -> Grid:
+    """What a walk needs of every interval."""
+    images, squares = np.zeros(basis.shape), np.zeros(len(predictor))
+    for interval in range(len(predictor)):
+        for k in range(baseline.shape[1]):
+            squares[interval] += baseline[interval, k] * baseline[interval, k]
+            for j in range(basis.shape[1]):
+                images[interval, j] += mapping[j, k] * baseline[interval, k]
+    within = np.minimum(np.maximum(predictor, -SAFE_EXPONENT), SAFE_EXPONENT)
+    return predictor, np.exp(within), basis, images, squares
+
+
+@compiled
 def score_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
     starts: Integers,
     covariates: Array,
@@ -262,6 +332,7 @@ def score_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objec
     beta: Array,
     mapping: Array,
     predictor: Array,
+    basis: Array,
     baseline: Array,
     lattice: tuple[float, float],
     table: Array,
@@ -272,7 +343,7 @@ def score_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objec
     """The sum over persons of their quantised bounded scores.
 
     `mapping` (e + p, d) takes z to whitened coordinates, `baseline` (q, d) is its image of the
-    basis. `table` holds the prefix sums on the lattice of levels (origin, spacing), empty where
+    `basis` (q, e). `table` holds the prefix sums on the lattice of levels (origin, spacing), empty where
     everybody walks; `steepest` the largest event slope of each prefix.
     """
     size = mapping.shape[1]
@@ -280,6 +351,8 @@ def score_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objec
     total, tilt = np.zeros(size), np.zeros(size)
     sums = np.zeros(mapping.shape[0] - covariates.shape[1] + 2)
     farthest = longest(baseline)
+    grid = interval_grid(mapping, predictor, basis, baseline)
+    scratch = np.zeros((3, basis.shape[1]))
     reach = math.inf if clipped else bound
     for who in range(len(starts) - 1):
         total[:] = 0.0
@@ -294,7 +367,7 @@ def score_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objec
                 level = locate(covariates, row, beta, mapping, tilt)
                 walk_row(
                     kind, entry[row], leave[row], event[row], level, tilt,
-                    predictor, baseline, reach, total,
+                    mapping, grid, reach, total, scratch,
                 )  # fmt: skip
         if clipped:
             clip(total, bound)
@@ -302,60 +375,3 @@ def score_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objec
         for k in range(size):
             result[k] += person[k]
     return result
-
-
-@compiled
-def expected_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
-    covariates: Array,
-    weight: float,
-    kind: int,
-    beta: Array,
-    mapping: Array,
-    predictor: Array,
-    baseline: Array,
-    present: Array,
-    bound: float,
-) -> tuple[Array, Array, Array]:
-    """Expected (J, Meat, full information) of weighted scores when the model holds.
-
-    J = sum pi w a b z~ z~', Meat = sum pi w^2 a b z~ z~', both over a synthetic cohort;
-    pi is the probability of being at risk: survival times `present`.
-    """
-    size = mapping.shape[1]
-    matrix, meat = np.zeros((size, size)), np.zeros((size, size))
-    full = np.zeros((size, size))
-    total, z, tilt = np.zeros(size), np.zeros(size), np.zeros(size)
-    for row in range(covariates.shape[0]):
-        level = locate(covariates, row, beta, mapping, tilt)
-        total[:] = 0.0
-        alive = weight
-        for interval in range(len(predictor)):
-            survive, happen = slopes(kind, predictor[interval] + level)
-            inner, square, norm = 0.0, 0.0, 0.0
-            for k in range(size):
-                z[k] = baseline[interval, k] + tilt[k]
-                inner += total[k] * z[k]
-                square += total[k] * total[k]
-                norm += z[k] * z[k]
-            w = ball_weight(inner, square, norm, survive, happen, bound)
-            mass = alive * present[interval] * survive * happen
-            for k in range(size):
-                total[k] += survive * w * z[k]
-                for j in range(k + 1):
-                    product = mass * z[k] * z[j]
-                    full[k, j] += product
-                    matrix[k, j] += w * product
-                    meat[k, j] += w * w * product
-            alive *= happen / (survive + happen)
-            if alive < weight * 1e-4:
-                break
-    return mirrored(matrix), mirrored(meat), mirrored(full)
-
-
-@compiled
-def mirrored(lower: Array) -> Array:
-    """The symmetric matrix with this lower triangle."""
-    for k in range(lower.shape[0]):
-        for j in range(k):
-            lower[j, k] = lower[k, j]
-    return lower

@@ -3,7 +3,7 @@
     1. release exit counts (time x event), marginal counts and second moments of the covariates;
     2. from these: a synthetic cohort, a start, whitened coordinates, the bound B;
     3. a fixed number of times: release the sum of the people's bounded scores (the predictable
-       ball), solve for the root, combine all steps by their precision and a weak prior.
+       ball), fit all released sums together by weighted least squares and a weak prior.
 
 Noise is discrete Gaussian under (epsilon, delta), or exact lattice L2-Laplace and discrete
 Laplace for pure epsilon (delta = 0). All noise scales are known before any data is read.
@@ -40,6 +40,7 @@ from discreet.mechanisms.newton.cohort import (
     numeric_ranges,
     released_shares,
 )
+from discreet.mechanisms.newton.combination import Linear, around, combine
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
     ENTRIES_TOO,
@@ -52,7 +53,7 @@ from discreet.mechanisms.newton.counts import (
     time_edges,
 )
 from discreet.mechanisms.newton.equation import Setting
-from discreet.mechanisms.newton.steps import Prior, Step, combine, covariance
+from discreet.mechanisms.newton.steps import Prior, covariance
 from discreet.privacy.accountant import rho_for
 from discreet.privacy.guarantee import Guarantee, checked_delta
 
@@ -205,12 +206,12 @@ def _moment_error(budget: Budget, persons: int, covariates: int) -> float:
 
 
 def _number_of_steps(signal: float) -> int:
-    """Four, and one more or less for every factor of 3 in the signal; from 3 to 6.
+    """Four, and one more or less for every factor of 3 in the signal; from 3 to 5.
 
-    Every step is a pass over the people, and six reach the noise from any start.
+    Every step is a pass over the people, and five reach the noise from any start.
     """
     factors = math.floor(math.log(max(signal, 1.0) / FOUR_STEPS) / math.log(3.0))
-    return int(min(6, max(3, 4 + factors)))
+    return int(min(5, max(3, 4 + factors)))
 
 
 def _power_of_two(value: float, low: int, high: int) -> int:
@@ -239,15 +240,16 @@ class _Run:
         profile, life_table = self._profile()
         people = People(self._cohort(), self.persons, profile.present, profile.total_events)
         prior = self.setting.prior(profile)
-        point, steps = prior.centre, []
+        point, released = prior.centre, []
         for share in self.budget.steps:
-            steps.append(self._step(point, people, prior, share))
-            point = combine(steps, prior, people.events)
-        spread = covariance(steps, point, prior, people.events)
+            released.append(self._step(point, people, prior, share))
+            point = combine(released, point, prior, people.events)
+        steps = around(released, point)
+        spread = covariance(steps, point, prior)
         grid = math.ldexp(1.0, GRID_EXPONENT)
-        released = np.rint(np.clip(np.nan_to_num(point), -FARTHEST, FARTHEST) / grid) * grid
+        numbers = np.rint(np.clip(np.nan_to_num(point), -FARTHEST, FARTHEST) / grid) * grid
         extras = {"covariance": spread, "life_table": life_table}
-        return Draw(released, GRID_EXPONENT, self.noise.private, extras)
+        return Draw(numbers, GRID_EXPONENT, self.noise.private, extras)
 
     def _profile(self) -> tuple[Profile, Array]:
         """The released life table: rows (first interval, last, censored, events[, entered])."""
@@ -287,10 +289,10 @@ class _Run:
         deviation = self.budget.deviation(share, squared, len(half))
         return correlation(noisy, self.persons, deviation, width)
 
-    def _step(self, point: Array, people: People, prior: Prior, share: Fraction) -> Step:
-        """Whiten at the point, choose the bound, release the sum of bounded scores, solve."""
+    def _step(self, point: Array, people: People, prior: Prior, share: Fraction) -> Linear:
+        """Whiten at the point, choose the bound, release the sum of bounded scores."""
         equation = self.setting.equation(point, people, prior, share)
-        return equation.solved(-self._release(equation.scores, share))
+        return equation.answered(-self._release(equation.scores, share), people)
 
     def _release(self, scores: Whitened, share: Fraction) -> Array:
         """The noisy sum of bounded scores in whitened units."""

@@ -3,10 +3,9 @@
     predicted^2(B) = noise^2(B) + (LAMBDA sqrt(E) (loss(B) + TAIL / c))^2,   B = c sqrt(d / E)
 
 loss(B) is the share of information that the ball's weights take away, on the synthetic cohort. Where
-the model is wrong, what is down-weighted pulls the estimate: over simulated designs the distance
-between the ball's root and the maximum likelihood estimate is 0.05 to 0.1 (right models) or 0.25 to
-0.5 (wrong ones) times sqrt(E) loss(B) standard errors; of the pairs in
-experiments/results/newton-bound.csv LAMBDA = 0.15, TAIL = 0.05 has the smallest errors. TAIL stands for tails that counts cannot show.
+the model is wrong, what is down-weighted pulls the estimate: how far, without any noise, is in
+experiments/results/newton-root.csv; of the pairs in experiments/results/newton-bound.csv
+LAMBDA = 0.15, TAIL = 0.05 has the smallest errors. TAIL stands for tails that counts cannot show.
 """
 
 from dataclasses import dataclass, replace
@@ -24,8 +23,6 @@ MULTIPLES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 16.0, 32.0
 FLOOR = 0.02
 """Added to the Jacobian: a direction that the bound takes away entirely still has a slope."""
 
-COHORT = 64
-
 
 @dataclass(frozen=True)
 class People:
@@ -37,21 +34,23 @@ class People:
     events: float
 
 
-def choose_bound(scores: Whitened, people: People, unit_noise: float) -> float:
-    """The B with the smallest predicted error; `unit_noise` is the noise of a sum over B."""
+def choose_bound(scores: Whitened, people: People, unit_noise: float) -> tuple[float, float]:
+    """The B with the smallest predicted error, and its predicted bias squared.
+
+    `unit_noise` is the noise of a sum over B; errors are in standard errors.
+    """
     size = len(scores.point)
     unit = np.sqrt(size / people.events)
-    cohort = people.cohort[:COHORT]
-    best, chosen = np.inf, MULTIPLES[0] * unit
+    best, chosen, doubt = np.inf, MULTIPLES[0] * unit, 0.0
     for multiple in MULTIPLES:
         if (unit_noise * multiple * unit) ** 2 > 2.0 * best:
             break  # from here on the noise alone is worse
         candidate = replace(scores, bound=multiple * unit)
-        matrix, _, full = candidate.expected(cohort, people.persons, people.present)
+        matrix, _, full = candidate.expected(people.cohort, people.persons, people.present)
         lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
         gain = np.linalg.eigvalsh(matrix + FLOOR * np.eye(size))
         noise = (unit_noise * multiple * unit) ** 2 * np.mean(gain**-2.0)
         bias = LAMBDA**2 * people.events * (lost + TAIL / multiple) ** 2
         if noise + bias < best:
-            best, chosen = noise + bias, multiple * unit
-    return float(chosen)
+            best, chosen, doubt = noise + bias, multiple * unit, bias
+    return float(chosen), float(doubt)

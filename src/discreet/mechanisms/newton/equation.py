@@ -16,6 +16,7 @@ from discreet.link import Link
 from discreet.mechanisms.newton.bound import FLOOR, People, choose_bound
 from discreet.mechanisms.newton.budget import Budget
 from discreet.mechanisms.newton.cohort import Profile, baseline_start, numeric_ranges
+from discreet.mechanisms.newton.combination import Linear
 from discreet.mechanisms.newton.steps import Prior, Step, whitening
 
 Array = NDArray[np.float64]
@@ -25,7 +26,7 @@ RANGE_EFFECT = 4.0
 scale: e^4 = 55 times the odds is one standard deviation."""
 LEVEL_DEVIATION, SHAPE_DEVIATION = 3.0, 2.0
 """Prior standard deviations of the baseline: its level and its other directions."""
-MANY_STEPS = 5
+MANY_STEPS = 4
 """With as many later steps the first one's noise is below its curvature: a bound tighter than
 theirs would gain nothing, and everybody would have to walk."""
 
@@ -44,12 +45,22 @@ class Equation:
     jacobian: Array
     meat: Array
     deviation: float
+    doubt: float
 
-    def solved(self, released: Array) -> Step:
-        """The step to the root: target = f_t + W J^-1 y."""
-        point, frame = self.scores.point, self.scores.mapping
-        target = point + frame @ np.linalg.solve(self.jacobian, released)
-        return Step(point, frame, self.jacobian, self.meat, self.deviation, target)
+    def answered(self, released: Array, people: People) -> Linear:
+        """The released score as a linear equation around any estimate."""
+        scores = self.scores
+        frame, size = scores.mapping, len(scores.point)
+
+        def linear(estimate: Array) -> Step:
+            score, slope, meat, _ = scores.foreseen(
+                people.cohort, people.persons, people.present, estimate
+            )
+            jacobian = slope + FLOOR * np.eye(size)
+            target = estimate + frame @ np.linalg.solve(jacobian, released + score)
+            return Step(scores.point, frame, jacobian, meat, self.deviation, target, self.doubt)
+
+        return linear
 
 
 @dataclass(frozen=True)
@@ -80,11 +91,11 @@ class Setting:
         information = expected_information(self.design, self.link, point, people)
         frame = whitening(information + prior.precision)
         scores = Whitened(self.design, self.link, point, frame, math.inf, self.clipped)
-        bound = choose_bound(scores, people, self._unit_noise(share))
+        bound, doubt = choose_bound(scores, people, self._unit_noise(share))
         scores = Whitened(self.design, self.link, point, frame, bound, self.clipped)
         jacobian, meat, _ = scores.expected(people.cohort, people.persons, people.present)
         jacobian = jacobian + FLOOR * np.eye(len(point))
-        return Equation(scores, jacobian, meat, self._deviation(share) * bound)
+        return Equation(scores, jacobian, meat, self._deviation(share) * bound, doubt)
 
     def _deviation(self, share: Fraction) -> float:
         """Noise of a coordinate of the sum, in units of the bound."""

@@ -25,7 +25,7 @@ def predicted_variance(
     for share in setting.budget.steps:
         equation = setting.equation(point, people, prior, share)
         steps.append(_displaced(equation, min(squared, people.events)))
-        noise = variances(steps, point, prior, people.events)[1]
+        noise = variances(steps, point, prior)[1]
         unwhitening = steps[-1].unwhitening
         squared = float(np.trace(unwhitening @ noise @ unwhitening.T))
     return noise + _inefficiency(equation, people)

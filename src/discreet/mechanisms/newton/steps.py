@@ -1,8 +1,10 @@
-"""The steps: each release of a score is a noisy linear equation for the root; all are combined.
+"""The steps: each release of a score is a noisy equation for the root; all are combined.
 
-At f_t, with whitened coordinates f = f_t + W g, the release is  y_t = J_t g* + noise_t  up to
-curvature, J_t the expected Jacobian. The estimate solves the weighted least squares of all steps and
-the weak prior. A step from far away is discounted by what curvature may have done to it.
+The release at f_t is  y_t = S_t(f) + noise_t,  S_t(f) the score expected at f_t were f the truth. The
+estimate solves the weighted least squares of all steps and the weak prior, by Gauss-Newton: at the
+estimate so far, with whitened coordinates f + W g, every step is the linear equation
+y_t - S_t(f) = J_t g + noise_t. So curvature between a step's point and the end is followed, not
+feared; what is left, the cohort not being the people, discounts a step from far away.
 """
 
 from dataclasses import dataclass
@@ -15,12 +17,16 @@ Array = NDArray[np.float64]
 TRUST = 1.0
 """A step may change the predictors of the events by 1 in root mean square."""
 
-ROUNDS = 4
+MISFIT = 0.2
+"""How far the cohort's scores are taken to be from the people's, in parts of the distance."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One released score, solved: target = f_t + W J^-1 y, with its precision."""
+    """One released score around an estimate f: target = f + W J^-1 (y - S(f)), with its precision.
+
+    `doubt` is the squared bias that the bound is expected to have.
+    """
 
     point: Array
     whitening: Array
@@ -28,6 +34,7 @@ class Step:
     meat: Array
     deviation: float
     target: Array
+    doubt: float = 0.0
 
     @property
     def unwhitening(self) -> Array:
@@ -40,10 +47,10 @@ class Step:
         root = self.jacobian @ self.unwhitening
         return root.T @ root / self.deviation**2
 
-    def weight(self, estimate: Array, events: float) -> float:
-        """1 / (1 + curvature^2 / sigma^2), curvature = |g|^2 / (2 sqrt(E d))."""
+    def weight(self, estimate: Array) -> float:
+        """1 / (1 + (misfit^2 + doubt) / sigma^2), misfit = MISFIT |g| / sqrt(d)."""
         length = float(np.sum((self.unwhitening @ (estimate - self.point)) ** 2))
-        extra = length**2 / (4.0 * events * len(estimate))
+        extra = MISFIT**2 * length / len(estimate) + self.doubt
         return 1.0 / (1.0 + extra / self.deviation**2)
 
 
@@ -55,21 +62,6 @@ class Prior:
     precision: Array
 
 
-def combine(steps: list[Step], prior: Prior, events: float) -> Array:
-    """The estimate from all steps so far, within the trust region of the last one."""
-    last = steps[-1]
-    estimate = last.target
-    for attempt in range(ROUNDS):
-        used = steps[-1:] if attempt == 0 else steps
-        precision, load = prior.precision, prior.precision @ prior.centre
-        for step in used:
-            part = step.weight(estimate, events) * step.precision
-            precision, load = precision + part, load + part @ step.target
-        solved = np.asarray(np.linalg.solve(precision, load), dtype=np.float64)
-        estimate = within_trust(solved, last, events)
-    return estimate
-
-
 def within_trust(estimate: Array, last: Step, events: float) -> Array:
     """The estimate, pulled back to the trust region around the point of the last step."""
     move = estimate - last.point
@@ -77,24 +69,22 @@ def within_trust(estimate: Array, last: Step, events: float) -> Array:
     return np.asarray(last.point + move * min(1.0, TRUST / max(length, 1e-300)))
 
 
-def covariance(steps: list[Step], estimate: Array, prior: Prior, events: float) -> Array:
-    """Sampling and privacy noise, curvature and prior included, of the combined estimate."""
-    sampling, noise = variances(steps, estimate, prior, events)
+def covariance(steps: list[Step], estimate: Array, prior: Prior) -> Array:
+    """Sampling and privacy noise, misfit, doubt and prior included, of the combined estimate."""
+    sampling, noise = variances(steps, estimate, prior)
     return sampling + noise
 
 
-def variances(
-    steps: list[Step], estimate: Array, prior: Prior, events: float
-) -> tuple[Array, Array]:
-    """(sampling, privacy noise with curvature and prior): their sum is the covariance.
+def variances(steps: list[Step], estimate: Array, prior: Prior) -> tuple[Array, Array]:
+    """(sampling, privacy noise with misfit, doubt and prior): their sum is the covariance.
 
     The estimate is sum_t G_t target_t + K^-1 P f_0, G_t = K^-1 c_t P_t, K the total precision.
     Sampling moves all targets together by W J^-1 (score), whose variance is Meat; the noises are
     independent. So the variance is the square of sum_t G_t W J^-1 Meat^(1/2), plus the sum of
-    (sigma_t^2 / c_t) G_t W J^-2 W' G_t', where sigma^2 / c = sigma^2 + curvature^2, plus
+    (sigma_t^2 / c_t) G_t W J^-2 W' G_t', where sigma^2 / c = sigma^2 + misfit^2 + doubt, plus
     K^-1 P K^-1: what the prior's pull is expected to be, squared.
     """
-    weights = [step.weight(estimate, events) for step in steps]
+    weights = [step.weight(estimate) for step in steps]
     parts = [weight * step.precision for weight, step in zip(weights, steps, strict=True)]
     total = np.linalg.inv(prior.precision + sum(parts))
     sampling, noise = np.zeros_like(total), total @ prior.precision @ total

@@ -1,0 +1,182 @@
+"""What bounded scores come to in expectation, over a synthetic cohort: no record is seen here.
+
+An interval at risk, with slopes a, b and weight w at the scores' point and hazard h at what is taken
+for the truth, adds to the expected score, to its slope toward the truth (at a fixed risk set), to its
+variance and to the full information at the truth
+
+    w (a - (a + b) h) z~,   w (a + b) h' z~ z~',   w^2 (a + b)^2 h (1 - h) z~ z~',   (h'^2/(h (1 - h))) z~ z~'
+
+times the probability of being at risk. At the truth itself the score is 0 and the slope is J.
+Proof page: docs/proofs/private-newton.md, section 5.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.likelihood.jit import compiled
+from discreet.likelihood.score_walk import ball_weight, interval_grid, interval_slopes
+
+Array = NDArray[np.float64]
+
+NOBODY = 1e-4
+"""Somebody of the cohort is followed until fewer than this share are left."""
+
+
+@compiled
+def expected_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
+    covariates: Array,
+    weight: float,
+    kind: int,
+    beta: Array,
+    mapping: Array,
+    predictor: Array,
+    basis: Array,
+    baseline: Array,
+    present: Array,
+    bound: float,
+    true_beta: Array,
+    true_predictor: Array,
+) -> tuple[Array, Array, Array, Array]:
+    """Expected (score, slope, Meat, full information) at one point when another one is true."""
+    size, parts = mapping.shape[0], basis.shape[1]
+    grid = interval_grid(mapping, predictor, basis, baseline)
+    truth = interval_grid(mapping, true_predictor, basis, baseline)
+    score, sums = np.zeros(size), np.zeros((3, size, size))
+    drift, masses = np.zeros(parts + 1), np.zeros((3, parts + 1, parts + 1))
+    cross, moved = np.zeros(parts), np.zeros(parts)
+    for row in range(covariates.shape[0]):
+        drift[:] = 0.0
+        masses[:] = 0.0
+        person = covariates[row]
+        spread = relate(person, mapping, parts, cross)
+        levels = (product(person, beta), product(person, true_beta))
+        follow(
+            kind, levels, weight, spread, cross, moved, grid, truth, present, bound, drift, masses
+        )
+        add_person(person, parts, drift, masses, score, sums)
+    return (
+        mapping.T @ score,
+        turned(sums[0], mapping),
+        turned(sums[1], mapping),
+        turned(sums[2], mapping),
+    )
+
+
+@compiled
+def turned(lower: Array, mapping: Array) -> Array:
+    """W'S W of the symmetric S with this lower triangle."""
+    for j in range(lower.shape[0]):
+        for i in range(j):
+            lower[i, j] = lower[j, i]
+    return mapping.T @ lower @ mapping
+
+
+@compiled
+def product(one: Array, other: Array) -> float:
+    """The inner product."""
+    result = 0.0
+    for j in range(len(one)):
+        result += one[j] * other[j]
+    return result
+
+
+@compiled
+def relate(person: Array, mapping: Array, parts: int, cross: Array) -> float:
+    """Write c = M x~ into `cross`; |x~|^2."""
+    spread = 0.0
+    cross[:] = 0.0
+    for k in range(mapping.shape[1]):
+        tilt = 0.0
+        for j in range(len(person)):
+            tilt += person[j] * mapping[parts + j, k]
+        spread += tilt * tilt
+        for j in range(parts):
+            cross[j] += mapping[j, k] * tilt
+    return spread
+
+
+@compiled
+def follow(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
+    kind: int,
+    levels: tuple[float, float],
+    weight: float,
+    spread: float,
+    cross: Array,
+    moved: Array,
+    grid: tuple[Array, Array, Array, Array, Array],
+    truth: tuple[Array, Array, Array, Array, Array],
+    present: Array,
+    bound: float,
+    drift: Array,
+    masses: Array,
+) -> None:
+    """One person through all intervals: sums over them of (B_s, 1) and of its outer products.
+
+    Coordinates as in `walk_row`, with V_0 = 0.
+    """
+    predictor, odds, basis, images, squares = grid
+    parts = basis.shape[1]
+    factors = (math.exp(levels[0]), math.exp(levels[1]))
+    moved[:] = 0.0
+    along, crossing, square, alive = 0.0, 0.0, 0.0, weight
+    for s in range(len(predictor)):
+        survive, happen = interval_slopes(kind, predictor[s], levels[0], odds[s], factors[0])
+        rise, fall = interval_slopes(kind, truth[0][s], levels[1], truth[1][s], factors[1])
+        hazard = rise / (rise + fall)
+        meeting, inner = 0.0, crossing
+        for j in range(parts):
+            meeting += cross[j] * basis[s, j]
+            inner += moved[j] * images[s, j]
+        inner += along * (meeting + spread)
+        norm = max(squares[s] + 2.0 * meeting + spread, 0.0)
+        w, steep = 1.0, max(survive, happen)
+        if not 2.0 * (square + steep * steep * norm) <= bound * bound:
+            w = ball_weight(inner, square, norm, survive, happen, bound)
+        both, mass, step = w * (survive + happen), alive * present[s], w * survive
+        shares = (
+            mass * both * rise * (1.0 - hazard),
+            mass * both * both * hazard * (1.0 - hazard),
+            mass * rise * fall,
+        )
+        add_interval(basis[s], mass * (step - both * hazard), shares, drift, masses)
+        square += step * (2.0 * inner + step * norm)
+        along += step
+        crossing += step * meeting
+        for j in range(parts):
+            moved[j] += step * basis[s, j]
+        alive *= 1.0 - hazard
+        if alive < weight * NOBODY:
+            break
+
+
+@compiled
+def add_interval(
+    basis: Array, push: float, shares: tuple[float, float, float], drift: Array, masses: Array
+) -> None:
+    """Add push (B, 1) and shares (B, 1)(B, 1)', the lower triangle."""
+    parts = len(basis)
+    for j in range(parts + 1):
+        one = basis[j] if j < parts else 1.0
+        drift[j] += push * one
+        for i in range(j + 1):
+            both = one * (basis[i] if i < parts else 1.0)
+            masses[0, j, i] += shares[0] * both
+            masses[1, j, i] += shares[1] * both
+            masses[2, j, i] += shares[2] * both
+
+
+@compiled
+def add_person(
+    person: Array, parts: int, drift: Array, masses: Array, score: Array, sums: Array
+) -> None:
+    """From sums of (B, 1) to sums of z = (B, x)."""
+    size = parts + len(person)
+    for j in range(size):
+        first, one = min(j, parts), person[j - parts] if j >= parts else 1.0
+        score[j] += drift[first] * one
+        for i in range(j + 1):
+            second, other = min(i, parts), person[i - parts] if i >= parts else 1.0
+            for kind in range(masses.shape[0]):
+                sums[kind, j, i] += masses[kind, first, second] * one * other
