@@ -1,19 +1,20 @@
 # ruff: noqa: INP001, scripts beside each other, no package
 """Median err over the simulated designs for several constants of the bound's rule.
 
-    python experiments/newton_bound.py 9 results/newton-bound.csv
+    python experiments/newton_bound.py 5 results/newton-bound.csv
 
-The committed file was made with 9 draws a cell and one step fewer where the signal is strong; the
-design many2 did not finish. Seeded: not private.
+One line a cell, appended at once; lines that are there are not made again. Seeded: not private.
 """
 
 import csv
+import itertools
 import sys
 from pathlib import Path
 
 import numpy as np
-from newton_designs import designs, error, fit
+from newton_designs import Array, designs, error, fit, tail_designs
 
+from discreet.likelihood.objective import TotalLoss
 from discreet.mechanisms import Constants, PrivateNewton
 from discreet.mechanisms.newton import bound
 from discreet.privacy.testing import SeededNoise
@@ -25,22 +26,41 @@ COLUMNS = ("design", "lambda", "tail", "epsilon", "delta", "draws", "median")
 
 def main(draws: int, file: Path) -> None:
     """One line a design, pair of constants and privacy setting."""
-    with file.open("w", newline="") as lines:
-        writer = csv.writer(lines)
-        writer.writerow(COLUMNS)
-        for name, make in designs().items():
-            loss = make().loss()
-            best, hessian = fit(loss)
-            for slope, tail in CONSTANTS:
-                bound.LAMBDA, bound.TAIL = slope, tail
-                for epsilon, delta in PRIVACY:
-                    mechanism = PrivateNewton(epsilon, delta)
-                    plan = mechanism.plan(Constants(loss.persons, loss.design, loss.link))
-                    released = [
-                        mechanism.draw(plan, loss, SeededNoise(draw)).point for draw in range(draws)
-                    ]
-                    median = np.median([error(point, best, hessian) for point in released])
-                    writer.writerow((name, slope, tail, epsilon, delta, draws, f"{median:.2f}"))
+    done = _done(file)
+    for name, make in {**designs(intervals=50), **tail_designs(intervals=50)}.items():
+        loss = make().loss()
+        best = fit(loss)
+        for constants, privacy in itertools.product(CONSTANTS, PRIVACY):
+            key = (name, *map(str, (*constants, *privacy, draws)))
+            if key not in done:
+                _append(file, (*key, f"{_median(loss, best, constants, privacy, draws):.2f}"))
+
+
+def _median(
+    loss: TotalLoss,
+    best: tuple[Array, Array],
+    constants: tuple[float, float],
+    privacy: tuple[float, float],
+    draws: int,
+) -> float:
+    bound.LAMBDA, bound.TAIL = constants
+    mechanism = PrivateNewton(*privacy)
+    plan = mechanism.plan(Constants(loss.persons, loss.design, loss.link))
+    points = [mechanism.draw(plan, loss, SeededNoise(draw)).point for draw in range(draws)]
+    return float(np.median([error(point, *best) for point in points]))
+
+
+def _done(file: Path) -> set[tuple[str, ...]]:
+    if not file.exists():
+        _append(file, COLUMNS)
+        return set()
+    with file.open(newline="") as lines:
+        return {tuple(row[:-1]) for row in csv.reader(lines)}
+
+
+def _append(file: Path, row: tuple[str, ...]) -> None:
+    with file.open("a", newline="") as lines:
+        csv.writer(lines).writerow(row)
 
 
 if __name__ == "__main__":

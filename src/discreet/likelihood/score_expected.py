@@ -44,7 +44,8 @@ def expected_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not ob
     grid = interval_grid(mapping, predictor, basis, baseline)
     truth = interval_grid(mapping, true_predictor, basis, baseline)
     score, sums = np.zeros(size), np.zeros((3, size, size))
-    drift, masses = np.zeros(parts + 1), np.zeros((3, parts + 1, parts + 1))
+    loads, products = interval_products(basis)
+    drift, masses = np.zeros(parts + 1), np.zeros((3, products.shape[1]))
     cross, moved = np.zeros(parts), np.zeros(parts)
     for row in range(covariates.shape[0]):
         drift[:] = 0.0
@@ -53,8 +54,9 @@ def expected_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not ob
         spread = relate(person, mapping, parts, cross)
         levels = (product(person, beta), product(person, true_beta))
         follow(
-            kind, levels, weight, spread, cross, moved, grid, truth, present, bound, drift, masses
-        )
+            kind, levels, weight, spread, cross, moved, grid, truth, loads, products, present,
+            bound, drift, masses,
+        )  # fmt: skip
         add_person(person, parts, drift, masses, score, sums)
     return (
         mapping.T @ score,
@@ -107,6 +109,8 @@ def follow(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
     moved: Array,
     grid: tuple[Array, Array, Array, Array, Array],
     truth: tuple[Array, Array, Array, Array, Array],
+    loads: Array,
+    products: Array,
     present: Array,
     bound: float,
     drift: Array,
@@ -135,12 +139,16 @@ def follow(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
         if not 2.0 * (square + steep * steep * norm) <= bound * bound:
             w = ball_weight(inner, square, norm, survive, happen, bound)
         both, mass, step = w * (survive + happen), alive * present[s], w * survive
-        shares = (
-            mass * both * rise * (1.0 - hazard),
-            mass * both * both * hazard * (1.0 - hazard),
-            mass * rise * fall,
-        )
-        add_interval(basis[s], mass * (step - both * hazard), shares, drift, masses)
+        push = mass * (step - both * hazard)
+        first = mass * both * rise * (1.0 - hazard)
+        second = mass * both * both * hazard * (1.0 - hazard)
+        third = mass * rise * fall
+        for j in range(parts + 1):
+            drift[j] += push * loads[s, j]
+        for pair in range(products.shape[1]):
+            masses[0, pair] += first * products[s, pair]
+            masses[1, pair] += second * products[s, pair]
+            masses[2, pair] += third * products[s, pair]
         square += step * (2.0 * inner + step * norm)
         along += step
         crossing += step * meeting
@@ -152,19 +160,19 @@ def follow(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
 
 
 @compiled
-def add_interval(
-    basis: Array, push: float, shares: tuple[float, float, float], drift: Array, masses: Array
-) -> None:
-    """Add push (B, 1) and shares (B, 1)(B, 1)', the lower triangle."""
-    parts = len(basis)
-    for j in range(parts + 1):
-        one = basis[j] if j < parts else 1.0
-        drift[j] += push * one
-        for i in range(j + 1):
-            both = one * (basis[i] if i < parts else 1.0)
-            masses[0, j, i] += shares[0] * both
-            masses[1, j, i] += shares[1] * both
-            masses[2, j, i] += shares[2] * both
+def interval_products(basis: Array) -> tuple[Array, Array]:
+    """(B, 1) of every interval, and the lower triangle of its outer product, row after row."""
+    intervals, parts = basis.shape
+    loads = np.ones((intervals, parts + 1))
+    loads[:, :parts] = basis
+    products = np.zeros((intervals, (parts + 1) * (parts + 2) // 2))
+    for s in range(intervals):
+        pair = 0
+        for j in range(parts + 1):
+            for i in range(j + 1):
+                products[s, pair] = loads[s, j] * loads[s, i]
+                pair += 1
+    return loads, products
 
 
 @compiled
@@ -178,5 +186,6 @@ def add_person(
         score[j] += drift[first] * one
         for i in range(j + 1):
             second, other = min(i, parts), person[i - parts] if i >= parts else 1.0
+            pair = first * (first + 1) // 2 + second
             for kind in range(masses.shape[0]):
-                sums[kind, j, i] += masses[kind, first, second] * one * other
+                sums[kind, j, i] += masses[kind, pair] * one * other

@@ -21,6 +21,8 @@ LARGEST_PREDICTOR = 40.0
 
 SAFE_EXPONENT = 300.0
 """e^x and the product of two such are numbers."""
+SAFE_LEVEL = SAFE_EXPONENT - LARGEST_PREDICTOR
+"""Where predictor + level is cut to +-40, a level of this size leaves the predictor a safe one."""
 
 Grid = tuple[Array, Array, Array, Array, Array]
 """By interval: predictor, e^predictor, basis B, its images M M'B and the squares |M'B|^2."""
@@ -88,7 +90,7 @@ def interval_slopes(
 ) -> tuple[float, float]:
     """`slopes` at predictor + level; the logit's by odds = e^predictor times factor = e^level."""
     eta = predictor + level
-    if kind == LOGIT and abs(eta) < LARGEST_PREDICTOR and abs(level) < SAFE_EXPONENT:
+    if kind == LOGIT and abs(eta) < LARGEST_PREDICTOR and abs(level) < SAFE_LEVEL:
         share = 1.0 / (1.0 + odds * factor)
         return odds * factor * share, share
     return slopes(kind, eta)

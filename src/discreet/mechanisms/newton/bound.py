@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 LAMBDA = 0.15
 TAIL = 0.05
 MULTIPLES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 16.0, 32.0, 64.0)
+NOTHING = 1e-4
+"""A loss of information that is none."""
 FLOOR = 0.02
 """Added to the Jacobian: a direction that the bound takes away entirely still has a slope."""
 
@@ -42,14 +44,17 @@ def choose_bound(scores: Whitened, people: People, unit_noise: float) -> tuple[f
     size = len(scores.point)
     unit = np.sqrt(size / people.events)
     best, chosen, doubt = np.inf, MULTIPLES[0] * unit, 0.0
+    lost, spread = 1.0, 1.0
     for multiple in MULTIPLES:
         if (unit_noise * multiple * unit) ** 2 > 2.0 * best:
             break  # from here on the noise alone is worse
-        candidate = replace(scores, bound=multiple * unit)
-        matrix, _, full = candidate.expected(people.cohort, people.persons, people.present)
-        lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
-        gain = np.linalg.eigvalsh(matrix + FLOOR * np.eye(size))
-        noise = (unit_noise * multiple * unit) ** 2 * np.mean(gain**-2.0)
+        if lost > NOTHING:  # a larger bound takes no more than nothing
+            candidate = replace(scores, bound=multiple * unit)
+            matrix, _, full = candidate.expected(people.cohort, people.persons, people.present)
+            lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
+            gain = np.linalg.eigvalsh(matrix + FLOOR * np.eye(size))
+            spread = float(np.mean(gain**-2.0))
+        noise = (unit_noise * multiple * unit) ** 2 * spread
         bias = LAMBDA**2 * people.events * (lost + TAIL / multiple) ** 2
         if noise + bias < best:
             best, chosen, doubt = noise + bias, multiple * unit, bias
