@@ -155,7 +155,8 @@ def draw(model: ds.FittedModel, folder: Path) -> None:
     """Baseline hazard, coefficients, and the patients' survival with their names."""
     figure = model.plot(folder / "patients.csv")
     labels = [f"{name}, {age}, stage {stage}" for name, age, _, stage in PATIENTS]
-    figure.axes[-1].legend(labels, frameon=False, loc="lower left", fontsize=8)
+    curves = figure.axes[-1]
+    curves.legend(curves.lines, labels, frameon=False, loc="lower left", fontsize=8)
     figure.savefig(folder / "model.png", dpi=150)
 
 
