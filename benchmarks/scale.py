@@ -52,8 +52,10 @@ def cases(largest: int) -> Iterator[dict[str, object]]:
         yield {"engine": "memory", "people": 1_000_000, "intervals": intervals}
     for block in (65_536, 1_048_576):
         yield {"engine": "stream", "people": 1_000_000, "intervals": 200, "block": block}
-    for workers in (1, 2):
-        yield {"engine": "dask", "people": 1_000_000, "intervals": 200, "workers": workers}
+    for people in (1_000_000, 10_000_000):
+        for workers in (1, 2):
+            if people <= largest:
+                yield {"engine": "dask", "people": people, "intervals": 200, "workers": workers}
 
 
 def measure(results: Results, largest: int) -> None:
