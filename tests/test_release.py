@@ -37,6 +37,7 @@ class Fixed:
     epsilon: float = 1.0
     status: str = "proved"
     publishable: bool = True
+    relation: str = "replace-one"
 
     def plan(self, constants):
         if constants.link.name == "cloglog":
@@ -44,7 +45,7 @@ class Fixed:
         return Plan(
             mechanism=self.name,
             settings=settings_of(self),
-            guarantee=Guarantee(self.epsilon, status=self.status),
+            guarantee=Guarantee(self.epsilon, relation=self.relation, status=self.status),
             persons=constants.persons,
             dimension=constants.dimension,
             noise_scale=3.0,
@@ -203,6 +204,16 @@ REFUSED = {
         SettingsError,
         "accept_approximate",
     ),
+    "without a proof": (
+        order(mechanism=Fixed(status="unproved"), accept_approximate=True),
+        SettingsError,
+        "accept_printed",
+    ),
+    "a secret number of persons": (
+        order(mechanism=Fixed(relation="add-remove")),
+        SettingsError,
+        "number of persons is a secret",
+    ),
     "too fine a baseline": (order(baseline=NaturalSpline(50)), SettingsError, "more parameters"),
 }
 
@@ -232,6 +243,8 @@ def test_flags_publish_with_a_warning_in_the_file():
     assert any("comparison" in text for text in printed.warnings)
     rough = order(mechanism=Fixed(status="ideal-draw-only"), accept_approximate=True)
     assert any("perfect draw" in text for text in run(rough, []).warnings)
+    unproved = order(mechanism=Fixed(status="unproved"), accept_printed=True)
+    assert any("No promise is proved" in text for text in run(unproved, []).warnings)
     assert run(order(), []).warnings == ()
 
 
@@ -248,6 +261,7 @@ def test_the_file_holds_released_numbers_and_public_facts_only(tmp_path):
         "epsilon": 1.0,
         "status": "proved",
         "publishable": True,
+        "relation": "replace-one",
     }
     assert mapping["guarantee"]["epsilon"] == 1.0
     assert mapping["guarantee"]["status"] == "proved"

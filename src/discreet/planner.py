@@ -41,6 +41,11 @@ VALUE_BINS = 64
 EFFECT_SHARE = 0.25
 """Effects are taken to be half as large as the cautious guess by which the perturbation mechanisms
 choose their ridge: what the designs of experiments/results/planner.csv come to."""
+PROOFS = {
+    "proved": "proved",
+    "ideal-draw-only": "for an ideal draw only",
+    "unproved": "without a proof",
+}
 NO_PREDICTION = "no prediction for this mechanism"
 
 
@@ -158,7 +163,7 @@ class Forecast:
         """The guarantee in a few words."""
         if self.guarantee is None:
             return "-"
-        proof = "proved" if self.guarantee.status == "proved" else "for an ideal draw only"
+        proof = PROOFS[self.guarantee.status]
         return f"epsilon = {self.guarantee.epsilon:g}, delta = {self.guarantee.delta:.2g}; {proof}"
 
 

@@ -104,12 +104,18 @@ class Order:
         return ReleaseRequest(self.release_id or _new_id(), plan.guarantee, text)
 
     def _require_publishable(self, plan: Plan) -> None:
-        if not plan.publishable and not self.accept_printed:
+        if plan.relation != "replace-one":
             raise SettingsError(
-                f"this variant is not published: {plan.reason.rstrip('.')}. "
+                "under add-remove the number of persons is a secret, and a release prints it: "
+                "ask for replace-one."
+            )
+        unproved = not plan.publishable or plan.guarantee.status == "unproved"
+        if unproved and not self.accept_printed:
+            raise SettingsError(
+                f"this variant is not published: {plan.reason.rstrip('.') or 'it has no proof'}. "
                 "Say accept_printed (--accept-printed) if you must."
             )
-        if plan.guarantee.status != "proved" and not self.accept_approximate:
+        if plan.guarantee.status == "ideal-draw-only" and not self.accept_approximate:
             raise SettingsError(
                 "the promise of this mechanism is proved for a perfect draw only, and its sampler "
                 "approximates one. Say accept_approximate (--accept-approximate) to release it."
@@ -251,11 +257,13 @@ def _compose(order: Order, plan: Plan, draw: Draw, head: str) -> Release:
 
 def _warnings(plan: Plan, draw: Draw) -> tuple[str, ...]:
     found = []
+    if plan.guarantee.status == "unproved":
+        found.append("No promise is proved for this release: it protects nobody for certain.")
     if not draw.private:
         found.append("The noise came from a seed: this is a simulation and protects nobody.")
     if not plan.publishable:
         found.append(f"This variant exists for comparison: {plan.reason.rstrip('.')}.")
-    if plan.guarantee.status != "proved":
+    if plan.guarantee.status == "ideal-draw-only":
         found.append("The promise is proved for a perfect draw only; this one is approximate.")
     return tuple(found)
 

@@ -168,6 +168,8 @@ def test_approximate_guarantees_bring_their_deltas():
 def test_what_is_unproved_or_mixed_is_said():
     unproved = Guarantee(1.0, status="ideal-draw-only")
     assert compose([Guarantee(1.0), unproved], 0.0).status == "ideal-draw-only"
+    worst = Guarantee(1.0, status="unproved")
+    assert compose([worst, Guarantee(1.0), unproved], 0.0).status == "unproved"
     with pytest.raises(SettingsError, match="different neighbouring relations"):
         compose([Guarantee(1.0), Guarantee(1.0, relation="add-remove")], 0.0)
     with pytest.raises(SettingsError, match="no guarantees"):

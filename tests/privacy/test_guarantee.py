@@ -18,7 +18,7 @@ GUARANTEES = st.builds(
     delta=st.floats(1e-15, 0.5),
     rho=st.none() | st.floats(1e-12, 1e3),
     relation=st.sampled_from(["replace-one", "add-remove"]),
-    status=st.sampled_from(["proved", "ideal-draw-only"]),
+    status=st.sampled_from(["proved", "ideal-draw-only", "unproved"]),
 )
 
 
@@ -104,6 +104,10 @@ def test_the_sentence_names_what_weakens_the_promise():
     assert "probability at most 1e-06 (delta)" in Guarantee(1.0, 1e-6).sentence()
     assert "left out of the data or added" in Guarantee(1.0, relation="add-remove").sentence()
     assert "perfect draw only" in Guarantee(1.0, status="ideal-draw-only").sentence()
+    unproved = Guarantee(1.0, status="unproved").sentence()
+    assert unproved.startswith("Nothing is promised.")
+    assert "sampler" not in unproved
+    assert "% sure" not in unproved
     weak = Guarantee(1e9).sentence()
     assert "weak" in weak
     assert "% sure" not in weak

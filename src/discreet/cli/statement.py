@@ -12,7 +12,7 @@ BAR_WIDTH = 50
 
 
 def render(statement: Statement) -> RenderableType:
-    """Budget, what is left, every release; those for an ideal draw only apart."""
+    """Budget, what is left, every release; those without a proof of their draw apart."""
     parts: list[RenderableType] = [_summary(statement), _bar(statement)]
     if statement.proved:
         parts.append(_table("Releases", statement.proved))
@@ -21,6 +21,9 @@ def render(statement: Statement) -> RenderableType:
     if statement.ideal_draw_only:
         title = "Charged for an ideal draw only: how far the promise holds is not proved"
         parts.append(_table(title, statement.ideal_draw_only))
+    if statement.unproved:
+        title = "Charged without a proof (printed variants): what they protect is not known"
+        parts.append(_table(title, statement.unproved))
     if statement.unsettled:
         parts.append(_unsettled(statement))
     parts.append(Text(f"Head: {statement.head}", overflow="fold"))

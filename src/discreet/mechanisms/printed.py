@@ -90,7 +90,7 @@ def _plan(
     return Plan(
         mechanism=mechanism.name,
         settings=settings_of(mechanism),
-        guarantee=Guarantee(epsilon=epsilon, status="ideal-draw-only"),
+        guarantee=Guarantee(epsilon=epsilon, status="unproved"),
         persons=constants.persons,
         dimension=constants.dimension,
         noise_scale=noise_scale,

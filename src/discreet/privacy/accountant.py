@@ -21,7 +21,14 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from discreet.errors import SettingsError
-from discreet.privacy.guarantee import Guarantee, Relation, checked_delta, checked_epsilon
+from discreet.privacy.guarantee import (
+    Guarantee,
+    Relation,
+    Status,
+    checked_delta,
+    checked_epsilon,
+    worst_status,
+)
 from discreet.privacy.reals import rational
 from discreet.privacy.scales import Number, exact
 
@@ -62,7 +69,7 @@ class Totals:
 
     relation: Relation | None = None
     first_kind: str | None = None
-    proved: bool = True
+    status: Status = "proved"
     pure: Mapping[Fraction, int] = field(default_factory=lambda: MappingProxyType({}))
     rho: Fraction = Fraction(0)
     leaks: Fraction = Fraction(0)
@@ -86,7 +93,7 @@ class Totals:
             self,
             relation=guarantee.relation,
             first_kind=self.first_kind or guarantee.kind,
-            proved=self.proved and guarantee.status == "proved",
+            status=worst_status((self.status, guarantee.status)),
             pure=self.pure if guarantee.kind == "zcdp" else self._counted(guarantee),
             rho=self.rho + guarantee.exact_rho,
             leaks=self.leaks + (guarantee.exact_delta if approximate else 0),
@@ -149,7 +156,7 @@ def compose(guarantees: Iterable[Guarantee], delta: float) -> Guarantee:
         delta=delta,
         rho=_composed_rho(totals) if delta > 0 else None,
         relation=totals.relation,
-        status="proved" if totals.proved else "ideal-draw-only",
+        status=totals.status,
     )
 
 

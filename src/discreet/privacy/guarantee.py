@@ -9,7 +9,7 @@ P(M(D) in S) <= exp(epsilon) P(M(D') in S) + delta.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from typing import Any, Literal, Self, get_args
@@ -19,7 +19,8 @@ from discreet.privacy.scales import exact
 
 Relation = Literal["replace-one", "add-remove"]
 Unit = Literal["person"]
-Status = Literal["proved", "ideal-draw-only"]
+Status = Literal["proved", "ideal-draw-only", "unproved"]
+"""From best to worst: what holds of the draw that was made, of a perfect one, of none."""
 
 WEAK_EPSILON = 8.0
 """From here on the factor exceeds 2,900 and the sentence says that the protection is weak."""
@@ -89,6 +90,8 @@ class Guarantee:
 
     def sentence(self) -> str:
         """What is promised, for a reader who is no expert."""
+        if self.status == "unproved":
+            return _NO_PROMISE.format(epsilon=f"{self.epsilon:g}")
         return " ".join(part for part in _sentence_parts(self) if part)
 
 
@@ -175,6 +178,17 @@ def _bet(epsilon: float) -> str:
         "Somebody for whom a fact about one person was an even bet can become at most"
         f" {chance:.0f}% sure of it because this person took part."
     )
+
+
+_NO_PROMISE = (
+    "Nothing is promised. The algorithm is the one printed in a paper, meant for"
+    " epsilon = {epsilon}; its proof has errors, so no protection of anybody in the data is proved."
+)
+
+
+def worst_status(statuses: Iterable[Status]) -> Status:
+    """What holds of several releases together."""
+    return max(statuses, key=get_args(Status).index)
 
 
 def _status(status: Status) -> str:

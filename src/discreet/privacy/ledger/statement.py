@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from discreet.privacy.guarantee import Status
 from discreet.privacy.ledger.book import Book, Charge
 from discreet.privacy.ledger.budget import Budget
 from discreet.privacy.ledger.chain import Head
@@ -25,9 +26,9 @@ class Line:
         return "reserved, never settled" if self.digest is None else "settled"
 
     @property
-    def proved(self) -> bool:
-        """Whether the guarantee is proved for the draw that was made, not for an ideal one."""
-        return self.request.guarantee.status == "proved"
+    def status(self) -> Status:
+        """What is proved: the guarantee of the draw that was made, of an ideal one, or nothing."""
+        return self.request.guarantee.status
 
 
 @dataclass(frozen=True)
@@ -48,17 +49,25 @@ class Statement:
     @property
     def proved(self) -> tuple[Line, ...]:
         """Releases whose guarantee is proved."""
-        return tuple(line for line in self.lines if line.proved)
+        return self._of("proved")
 
     @property
     def ideal_draw_only(self) -> tuple[Line, ...]:
         """Releases charged as if their sampler were a perfect draw; shown apart."""
-        return tuple(line for line in self.lines if not line.proved)
+        return self._of("ideal-draw-only")
+
+    @property
+    def unproved(self) -> tuple[Line, ...]:
+        """Releases by an algorithm without a valid proof; what they are charged means little."""
+        return self._of("unproved")
 
     @property
     def unsettled(self) -> tuple[Line, ...]:
         """Charges without a known release."""
         return tuple(line for line in self.lines if line.digest is None)
+
+    def _of(self, status: Status) -> tuple[Line, ...]:
+        return tuple(line for line in self.lines if line.status == status)
 
 
 def statement_of(book: Book) -> Statement:
