@@ -11,14 +11,15 @@ import csv
 import json
 import os
 import platform
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -30,8 +31,9 @@ from tests.privacy.ledger_faults import NotPossibleHereError, Scene  # noqa: E40
 from tests.privacy.ledger_server import PostgresServer  # noqa: E402
 from tests.privacy.ledger_server_faults import ServerScene  # noqa: E402
 
-from discreet.privacy.ledger import open_ledger  # noqa: E402
+from discreet.privacy.ledger import ReleaseRequest, open_ledger, postgres  # noqa: E402
 from discreet.privacy.ledger.points import Point  # noqa: E402
+from discreet.privacy.ledger.queue import Queue  # noqa: E402
 
 from evidence.ledger_report import COLUMNS, RESULTS, write_report  # noqa: E402  # isort: skip
 
@@ -39,11 +41,11 @@ PROCESSES = 16
 REQUESTS = 10_000
 KILL_SHARE = 0.09
 BLIND_KILLS = 60
+PORTIONS = 8
 LEAST_KILLS = 500
 BUDGET = "4"
 DELTA = "1e-6"
 LOCKED_SECONDS = 30.0
-RESERVES = 800
 MUST_BE_ZERO = (
     "overspends",
     "uncharged releases",
@@ -58,6 +60,25 @@ MUST_BE_ZERO = (
 
 Rows = Iterator[tuple[str, object, bool]]
 """Measure, value, and whether it is as it must be."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How many processes reserve, beside how many busy ones, and whether they stand in line."""
+
+    name: str
+    processes: int
+    reserves: int = 800
+    busy: int = 0
+    queue: bool = True
+
+
+SETTINGS = (
+    Setting("1 process", 1),
+    Setting("16 processes", PROCESSES),
+    Setting("16 processes beside 20 busy ones", PROCESSES, 320, 20),
+    Setting("the same without a queue", PROCESSES, 320, 20, queue=False),
+)
 
 
 class Stage:
@@ -99,7 +120,7 @@ def load(stage: Stage, backend: str) -> Rows:
     folder = stage.new_folder()
     location = stage.new_ledger(backend, folder, BUDGET)
     settings = ledger_load.Load(
-        location, str(folder), PROCESSES, REQUESTS, KILL_SHARE, BLIND_KILLS, seed=6
+        location, str(folder), PROCESSES, REQUESTS, KILL_SHARE, BLIND_KILLS, 6, PORTIONS
     )
     found = _harness(settings, folder)
     yield "processes", PROCESSES, PROCESSES >= 16
@@ -129,35 +150,67 @@ def _harness(settings: ledger_load.Load, folder: Path) -> dict[str, object]:
     return json.loads(done.stdout)
 
 
-def throughput(stage: Stage, backend: str, processes: int) -> Rows:
-    """Durable reserves per second: fresh processes, one ledger, no kills."""
+def throughput(stage: Stage, backend: str, setting: Setting) -> Rows:
+    """Durable reserves: fresh processes, one ledger, no kills."""
     folder = stage.new_folder()
     location = stage.new_ledger(backend, folder, "100")
     open_ledger(location).show()
-    started = time.monotonic()
-    children = [_forked(partial(_reserve, location, i, processes)) for i in range(processes)]
-    statuses = [os.waitpid(child, 0)[1] for child in children]
-    seconds = time.monotonic() - started
+    requests = [ledger_load.request_of(number) for number in range(setting.reserves)]
+    with busy(setting.busy):
+        started = time.monotonic()
+        works = [
+            partial(_reserve, location, folder, requests[i :: setting.processes], setting)
+            for i in range(setting.processes)
+        ]
+        statuses = [os.waitpid(child, 0)[1] for child in [_forked(work) for work in works]]
+        seconds = time.monotonic() - started
+    slowest = max(float(path.read_text()) for path in folder.glob("slowest-*"))
     charged = len(open_ledger(location).show().lines)
-    sound = not any(statuses) and charged == RESERVES
-    yield "reserves per second", round(RESERVES / seconds, 1), sound
+    sound = not any(statuses) and charged == setting.reserves
+    yield "reserves per second", round(setting.reserves / seconds, 1), sound
+    yield "slowest reserve in seconds", f"{slowest:.2f}", True
     yield "load average", round(os.getloadavg()[0], 1), True
 
 
-def _reserve(location: str, index: int, processes: int) -> None:
-    ledger = open_ledger(location)
-    for number in range(index, RESERVES, processes):
-        ledger.reserve(ledger_load.request_of(number))
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """So many processes that only use up processor time."""
+    children = [_forked(_spin) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+def _reserve(location: str, folder: Path, requests: list[ReleaseRequest], setting: Setting) -> None:
+    if not setting.queue:
+        Queue.turn = lambda *_: nullcontext()
+        postgres._await_turn = lambda *_: None  # noqa: SLF001  # what a ledger without it would do
+    ledger, slowest = open_ledger(location), 0.0
+    for request in requests:
+        started = time.monotonic()
+        ledger.reserve(request)
+        slowest = max(slowest, time.monotonic() - started)
+    (folder / f"slowest-{requests[0].release_id}").write_text(str(slowest))
 
 
 def _forked(work: Callable[[], None]) -> int:
     child = os.fork()
     if child:
         return child
+    status = 1
     try:
         work()
+        status = 0
     finally:
-        os._exit(0)
+        os._exit(status)
 
 
 def file_fault(stage: Stage, name: str) -> Rows:
@@ -218,10 +271,9 @@ def experiments(stage: Stage) -> Iterator[tuple[tuple[str, str, str], Callable[[
     for name in (*ledger_server_faults.STORIES, *ledger_server_faults.PAID_FOR):
         yield ("fault", "postgres", name), partial(server_fault, stage, name)
     for backend in ("sqlite", "postgres"):
-        for processes in (1, PROCESSES):
-            item = f"{processes} process{'es' if processes > 1 else ''}"
-            work = partial(throughput, stage, backend, processes)
-            yield ("throughput", backend, item), work
+        for setting in SETTINGS:
+            work = partial(throughput, stage, backend, setting)
+            yield ("throughput", backend, setting.name), work
     for backend in ("sqlite", "postgres"):
         yield ("load", backend, ""), partial(load, stage, backend)
 

@@ -5,10 +5,10 @@ import csv
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results" / "ledger.csv"
-SUPERSEDED = RESULTS.with_name("ledger-superseded.csv")
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 COLUMNS = ["experiment", "backend", "item", "measure", "value", "as_it_must"]
 
+MISSING = "not measured"
 NAMES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 COUNTS = ("processes", "requests", "attempts", "admitted", "refused", "releases", "SIGKILLs")
 ZEROS = {
@@ -38,8 +38,9 @@ LOAD = """## Load, with processes killed at every named point
 Real processes release against one ledger: reserve, draw, write to a temporary file, rename,
 settle. Pure, zCDP and approximate guarantees are mixed; the budget runs out before the requests
 do. A process is killed with SIGKILL when it comes to a named point, or, blindly, wherever it is;
-its successor asks again with the same release id. Afterwards ledger, published files and the trace
-of every process are held against each other.
+its successor asks again with the same release id. The run has eight portions, between which all
+processes end and others go on. Afterwards ledger, published files and the trace of every process are
+held against each other.
 """
 
 POINTS = """### How often each point was reached, and how many processes died there
@@ -49,27 +50,9 @@ The sum is less than the number of SIGKILLs: blind kills belong to no point.
 
 RATES = """## Durable reserves per second
 
-One connection for each reserve, every charge forced to disk before the call returns. The machine
-was shared with other work; the load average at the end of each measurement says how busy it was.
-"""
-
-FOUND = """## What is known from runs that do not count
-
-The full load has not been completed with the present code. `evidence/results/ledger-superseded.csv`
-keeps what earlier runs gave, on a machine that other work kept very busy (load average up to 24 on
-two processors):
-
-- The first full run on SQLite: {first_attempts} attempts, {first_kills} SIGKILLs; nothing
-  overspent, uncharged or lost. {first_errors} attempts failed closed after waiting 30 s for the lock.
-- A run on PostgreSQL, stopped and never held against its trace, so it shows nothing about
-  spending: {server_errors} lock timeouts in {server_attempts} attempts when last counted.
-- Two changes were then made: waiting for the SQLite lock in an even rhythm, and reading the past
-  before the lock is taken. A second SQLite run with both was interrupted after {second_attempts}
-  attempts: nothing overspent, uncharged or lost, but {second_errors} lock timeouts, no smaller a
-  share than before. **The changes did not cure the timeouts, and their cause is not established.**
-
-A timeout fails closed: no release, or a release that is charged and listed as never settled. The
-faults above were measured before the two changes, the reserves per second after them.
+One connection for each reserve, every charge forced to disk before the call returns; the load
+average at the end of each measurement says how busy the machine was. Writers stand in line in order
+of arrival.
 """
 
 FAULTS = """## Faults on {backend}
@@ -116,27 +99,7 @@ def page(rows: list[dict[str, str]]) -> str:
     ]
     for backend, name in NAMES.items():
         parts += [FAULTS.format(backend=name), _table(_FAULT_HEADINGS, _fault_rows(rows, backend))]
-    return "\n".join([*parts, _found(), LIMITS])
-
-
-def _found() -> str:
-    with SUPERSEDED.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-
-    def number(experiment: str, backend: str, measure: str) -> str:
-        return _number(_value(rows, experiment, backend, "", measure))
-
-    first, second = "load, first run", "load, interrupted after the changes"
-    server = "load, stopped before the changes"
-    return FOUND.format(
-        first_attempts=number(first, "sqlite", "attempts"),
-        first_kills=number(first, "sqlite", "SIGKILLs"),
-        first_errors=number(first, "sqlite", "errors"),
-        second_attempts=number(second, "sqlite", "attempts"),
-        second_errors=number(second, "sqlite", "errors"),
-        server_attempts=number(server, "postgres", "attempts when last counted"),
-        server_errors=number(server, "postgres", "errors when last counted"),
-    )
+    return "\n".join([*parts, LIMITS])
 
 
 _FAULT_HEADINGS = ["fault", "released", "what is said", "next start"]
@@ -151,7 +114,7 @@ def _machine(rows: list[dict[str, str]]) -> str:
 def _value(rows: list[dict[str, str]], *key: str) -> str:
     columns = ("experiment", "backend", "item", "measure")
     found = [row["value"] for row in rows if tuple(row[name] for name in columns) == key]
-    return found[0] if found else "not measured"
+    return found[0] if found else MISSING
 
 
 def _load_rows(rows: list[dict[str, str]]) -> list[list[str]]:
@@ -193,11 +156,10 @@ def _throughput_rows(rows: list[dict[str, str]]) -> list[list[str]]:
 
 
 def _rate(rows: list[dict[str, str]], backend: str, item: str) -> str:
-    rate, busy = (
-        _value(rows, "throughput", backend, item, name)
-        for name in ("reserves per second", "load average")
-    )
-    return f"{rate} (load average {busy})"
+    measures = ("reserves per second", "slowest reserve in seconds", "load average")
+    rate, slowest, busy = (_value(rows, "throughput", backend, item, name) for name in measures)
+    longest = f"slowest {slowest} s, " if slowest != MISSING else ""
+    return f"{rate} ({longest}load average {busy})"
 
 
 def _fault_rows(rows: list[dict[str, str]], backend: str) -> list[list[str]]:

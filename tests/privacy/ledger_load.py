@@ -15,7 +15,8 @@ import sys
 import time
 import traceback
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -35,8 +36,10 @@ EPSILONS = (0.001, 0.002, 0.003, 0.005)
 class Load:
     """What to run.
 
-    `sabotage` breaks the ledger on purpose: the harness must notice.  `kill_share` of the requests are killed at a named point at their first attempt; besides,
-    `blind_kills` processes are killed from outside, wherever they happen to be.
+    `kill_share` of the requests are killed at a named point at their first attempt; besides,
+    `blind_kills` processes are killed from outside, wherever they happen to be.  In `portions`:
+    between them all processes end and others go on.  `sabotage` breaks the ledger on purpose: the
+    harness must notice.
     """
 
     location: str
@@ -46,6 +49,7 @@ class Load:
     kill_share: float
     blind_kills: int = 0
     seed: int = 0
+    portions: int = 1
     sabotage: str | None = None
 
 
@@ -156,9 +160,15 @@ def run(load: Load) -> dict[str, object]:
     for name in ("unpublished", "published"):
         (folder / name).mkdir()
     started = time.monotonic()
-    deaths = _supervise(load)
+    deaths = sum(_supervise(portion) for portion in _portions(load))
     seconds = time.monotonic() - started
     return {**outcome(load), "sigkills": deaths, "seconds": seconds}
+
+
+def _portions(load: Load) -> Iterator[Load]:
+    blind = -(-load.blind_kills // load.portions)
+    for number in range(1, load.portions + 1):
+        yield replace(load, requests=load.requests * number // load.portions, blind_kills=blind)
 
 
 def _supervise(load: Load) -> int:
