@@ -112,7 +112,9 @@ def test_the_picture_shows_epsilons_only():
     )
     audit = Audit("mechanism output", {"epsilon": 1.0}, findings)
     (axes,) = picture(audit).axes
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["end to end: lower bound"]
+    (label,) = axes.get_yticklabels()
+    assert label.get_text() == "from outcomes of real fits\n(lower bound)"
+    assert {text.get_text() for text in axes.texts} == {"0.6", "claimed: 1"}
     assert json.loads(content(audit))["findings"][2]["note"] == "why"
 
 
