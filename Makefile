@@ -39,6 +39,7 @@ evidence: $(READY)  ## the statistical evidence at full size, hours; it resumes,
 	$(BIN)/python evidence/perturbation.py $(if $(FRESH),--fresh)
 	$(BIN)/python evidence/ledger.py $(if $(FRESH),--fresh)
 	$(BIN)/python evidence/fuzz.py $(if $(FRESH),--fresh)
+	$(BIN)/python evidence/audit.py $(if $(FRESH),--fresh)
 	DISCREET_HYPOTHESIS=evidence $(BIN)/python -m pytest -n $(WORKERS) --timeout 3600
 
 bench: $(READY)  ## the core against its peers; it resumes, FRESH=1 measures everything anew

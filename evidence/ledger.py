@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
@@ -209,6 +210,8 @@ def _forked(work: Callable[[], None]) -> int:
     try:
         work()
         status = 0
+    except Exception:  # noqa: BLE001  # a child never returns to its parent's code
+        traceback.print_exc()
     finally:
         os._exit(status)
 

@@ -52,7 +52,8 @@ RATES = """## Durable reserves per second
 
 One connection for each reserve, every charge forced to disk before the call returns; the load
 average at the end of each measurement says how busy the machine was. Writers stand in line in order
-of arrival.
+of arrival. The last row is measured without that queue: where whoever happens to try first is next,
+somebody waits for many times the average.
 """
 
 FAULTS = """## Faults on {backend}
@@ -158,6 +159,8 @@ def _throughput_rows(rows: list[dict[str, str]]) -> list[list[str]]:
 def _rate(rows: list[dict[str, str]], backend: str, item: str) -> str:
     measures = ("reserves per second", "slowest reserve in seconds", "load average")
     rate, slowest, busy = (_value(rows, "throughput", backend, item, name) for name in measures)
+    if rate == MISSING:
+        return MISSING
     longest = f"slowest {slowest} s, " if slowest != MISSING else ""
     return f"{rate} ({longest}load average {busy})"
 

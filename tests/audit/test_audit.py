@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from evidence import audit as evidence_audit
 
 from discreet.audit import Audit, Effort, Finding, Subject
 from discreet.audit import run as audit_run
@@ -154,3 +155,10 @@ def test_one_subject_at_a_time(command, arguments):
     status, printed = command(f"audit {arguments}")
     assert status == 2
     assert "give" in printed.err
+
+
+def test_the_page_says_what_the_results_file_says_and_nothing_failed():
+    rows = evidence_audit.read_results()
+    assert {row["verdict"] for row in rows} <= {"pass", "not applicable"}
+    text = evidence_audit.PAGE.read_text()
+    assert text == evidence_audit.page(text, rows)

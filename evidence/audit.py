@@ -1,0 +1,135 @@
+# ruff: noqa: INP001  # a script, no package
+"""The audit of every mechanism at full counts; writes results/audit.csv family by family.
+
+A run continues where an earlier one stopped, and `--fresh` begins anew.  `--report` writes the table
+in docs/audit.md from the results file.
+"""
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from discreet.audit import Effort, Finding, Subject  # noqa: E402
+from discreet.audit.run import FAMILIES, run_family  # noqa: E402
+from discreet.text import aligned  # noqa: E402
+
+RESULTS = Path(__file__).parent / "results" / "audit.csv"
+PAGE = ROOT / "docs" / "audit.md"
+COLUMNS = ["mechanism", "effort", "family", "check", "claimed", "measured", "verdict", "seconds"]
+BEGIN, END = "<!-- written by evidence/audit.py --report -->\n", "<!-- end -->\n"
+
+SUBJECTS = {
+    "output": Subject("output"),
+    "objective": Subject("objective"),
+    "newton": Subject("newton", delta=1e-6),
+    "newton, pure": Subject("newton", delta=0.0),
+    "selected": Subject("selected"),
+    "sampler": Subject("sampler"),
+}
+FULL = Effort.full()
+EFFORTS = {"quick": Effort.quick(), "full": replace(FULL, slow_fits=FULL.fits)}
+SLOW = ("selected", "sampler")
+"""A fit of theirs is many: they keep the command's own number."""
+
+Row = dict[str, str]
+
+
+def run() -> None:
+    """Run what the results file lacks; the findings of one family are written together."""
+    for effort, name in ((effort, name) for effort in EFFORTS for name in SUBJECTS):
+        for family in FAMILIES:
+            if (name, effort, family) not in _done():
+                sys.stderr.write(f"{name}: {effort} {family}\n")
+                _append([name, effort, family], *_measured(name, effort, family))
+
+
+def _measured(name: str, effort: str, family: str) -> tuple[Iterable[Finding], float]:
+    counts = FULL if effort == "full" and name in SLOW else EFFORTS[effort]
+    started = time.process_time()
+    findings = run_family(family, SUBJECTS[name], counts)
+    return findings, time.process_time() - started
+
+
+def _append(key: list[str], findings: Iterable[Finding], seconds: float) -> None:
+    with RESULTS.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        for item in findings:
+            said = (item.check, item.claimed, item.measured, item.verdict)
+            writer.writerow([*key, *said, f"{seconds:.1f}"])
+            seconds = 0.0  # of the whole family, told once
+
+
+def _done() -> set[tuple[str, str, str]]:
+    if not RESULTS.exists():
+        RESULTS.write_text(",".join(COLUMNS) + "\n")
+    return {(row["mechanism"], row["effort"], row["family"]) for row in read_results()}
+
+
+def read_results() -> list[Row]:
+    """The rows of the results file."""
+    with RESULTS.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def page(text: str, rows: list[Row]) -> str:
+    """The page with its table made from the results."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table(rows)}\n{END}{after}"
+
+
+def table(rows: list[Row]) -> str:
+    """One line a mechanism; what was not run says so."""
+    headings = ["mechanism", "checks passed", "failed", "not applicable", "lower bound on epsilon",
+                "processor minutes", "processor seconds of `--quick`"]  # fmt: skip
+    lines = [headings, ["---"] * len(headings), *(_line(rows, name) for name in SUBJECTS)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _line(rows: list[Row], name: str) -> list[str]:
+    full, quick = (_of(rows, name, effort) for effort in ("full", "quick"))
+    seconds = f"{_seconds(quick):.0f}" if quick else "not run"
+    if not full:
+        return [f"`{name}`", *["not run"] * 5, seconds]
+    verdicts = [row["verdict"] for row in full]
+    counts = [str(verdicts.count(verdict)) for verdict in ("pass", "fail", "not applicable")]
+    bound = next(row["measured"] or "none" for row in full if row["family"] == "end to end")
+    return [f"`{name}`", *counts, bound, f"{_seconds(full) / 60:.1f}", seconds]
+
+
+def _seconds(rows: list[Row]) -> float:
+    return sum(float(row["seconds"]) for row in rows)
+
+
+def _of(rows: list[Row], name: str, effort: str) -> list[Row]:
+    """The findings of one audit, or none if it was interrupted."""
+    found = [row for row in rows if (row["mechanism"], row["effort"]) == (name, effort)]
+    return found if {row["family"] for row in found} == set(FAMILIES) else []
+
+
+def main() -> None:
+    """Run, or write the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    parser.add_argument("--report", action="store_true", help="only write docs/audit.md")
+    options = parser.parse_args()
+    if options.fresh:
+        RESULTS.unlink(missing_ok=True)
+    if not options.report:
+        run()
+    PAGE.write_text(page(PAGE.read_text(), read_results()))
+    failed = [row for row in read_results() if row["verdict"] == "fail"]
+    if failed:
+        names = ("mechanism", "effort", "family", "check")
+        sys.exit(aligned([names, *(tuple(row[name] for name in names) for row in failed)]))
+
+
+if __name__ == "__main__":
+    main()
