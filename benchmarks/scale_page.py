@@ -12,8 +12,8 @@ HEAD = """# Past one machine's memory
 <!-- Written by benchmarks/scale.py from benchmarks/results/scale.csv; do not edit. -->
 
 One fit of simulated people with 8 covariates: the columns in memory, streamed from Parquet files,
-and on single-threaded Dask workers of the same machine (2 cores: read the ratios, not the seconds). "One sum" is one pass over everybody for loss, gradient and Hessian; for a stream it
-includes reading and encoding the files again. Memory is the peak of the process during the fit
+and on single-threaded Dask workers of the same machine (2 cores: read the ratios, not the seconds).
+"One sum" is one pass over everybody for loss, gradient and Hessian; for a stream it includes reading and encoding the files again. Memory is the peak of the process during the fit
 above what it held before (in memory: beside the table itself).
 
 | engine | people | intervals | setting | fit, s | one sum, s | memory, MB |
@@ -63,7 +63,7 @@ def _case(name: str) -> dict[str, str]:
 def _row(results: Results, name: str) -> str:
     case = _case(name)
     setting = " ".join(
-        f"{value} {'rows a block' if key == 'block' else key}"
+        f"{int(value):,} {'rows a block' if key == 'block' else key}"
         for key, value in case.items()
         if key in {"block", "workers"}
     )
@@ -114,10 +114,11 @@ def _extrapolation(results: Results) -> str:
     known = [(n, _one(results, "evaluation", "stream", n)) for n in SIZES]
     people, value = [(n, value) for n, value in known if value is not None][-1]
     each = value / people
+    whole = 6 * each * 1e9
     return (
         f"\nAt {people:,} people a streamed sum costs {each * 1e9:.0f} ns a person on this machine. "
-        f"A fit needs about six sums: 1,000,000,000 people would take about "
-        f"{6 * each * 1e9 / 3600:.1f} hours here, and on a cluster of 100 such machines about "
-        f"{6 * each * 1e9 / 100 / 60:.0f} minutes (the sums are independent; only a few hundred "
-        "numbers a block travel). This is an extrapolation, not a measurement.\n"
+        f"A fit needs about six sums: 1,000,000,000 people would take about {whole / 60:.0f} minutes "
+        f"here, and on a cluster of 100 such machines about {whole / 100:.0f} s and the driver's "
+        "overhead (the sums are independent; only a few hundred numbers a block travel). This is an "
+        "extrapolation, not a measurement.\n"
     )
