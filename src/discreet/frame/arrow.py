@@ -32,8 +32,6 @@ def to_numpy(array: Any, gap: float = np.nan) -> NDArray[Any]:
 def to_arrow(values: NDArray[Any]) -> Any:
     """An arrow array of numpy's numbers or truth values; NaN stays a number."""
     plain = np.ascontiguousarray(values.view(np.uint8) if values.dtype.kind == "b" else values)
-    if plain.dtype == np.float16:  # older arrows cannot hash it; a single holds all its values
-        plain = plain.astype(np.float32)
     kind = {"i": "int", "u": "uint", "f": "float"}[plain.dtype.kind]
     arrow_type = getattr(pa, f"{kind}{plain.dtype.itemsize * 8}")()
     return pa.Array.from_buffers(arrow_type, len(plain), [None, pa.py_buffer(plain)])

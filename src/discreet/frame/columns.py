@@ -122,6 +122,8 @@ def _cast(array: Any) -> Array:
 
 def _dictionary(array: Any) -> tuple[Codes, Sequence[object]]:
     """Codes and values of an arrow array, dictionary-encoded already or not."""
+    if pa.types.is_float16(array.type):  # older arrows cannot hash it; a single holds its values
+        array = array.cast(pa.float32())
     if pa.types.is_null(array.type):
         return np.full(len(array), -1, dtype=np.int32), []
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
