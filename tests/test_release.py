@@ -12,7 +12,14 @@ import pytest
 import discreet as ds
 from discreet import release as release_path
 from discreet.baseline import NaturalSpline
-from discreet.errors import ArtefactError, BudgetError, DataFormError, SchemaError, SettingsError
+from discreet.errors import (
+    ArtefactError,
+    BudgetError,
+    DataFormError,
+    LedgerError,
+    SchemaError,
+    SettingsError,
+)
 from discreet.frame import to_episodes
 from discreet.link import CLogLog, Logit
 from discreet.mechanisms import get_mechanism
@@ -20,6 +27,7 @@ from discreet.mechanisms.contract import Draw, Plan, settings_of
 from discreet.model import Release, model_from_mapping
 from discreet.people import People
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.ledger import open_ledger
 from discreet.privacy.ledger.interface import NullLedger
 from discreet.privacy.testing import SeededNoise
 from discreet.release import REHEARSAL, Order, publish, simulation
@@ -193,6 +201,17 @@ def test_a_wrong_number_of_persons_is_an_error_after_the_charge():
     with pytest.raises(DataFormError, match="another number of persons"):
         run(order(persons=121), trace)
     assert names(trace) == ["afford", "check", "reserve", "read"]
+
+
+def test_a_repeated_order_finds_its_charge_and_draws_nothing(tmp_path):
+    ledger = open_ledger(tmp_path / "ledger")
+    ledger.initialise("the people", 10)
+    trace = []
+    again = order(persons=120, release_id="one")
+    publish(again, Table(trace), ledger=ledger)
+    with pytest.raises(LedgerError, match="one draw"):
+        publish(again, Table(trace), ledger=ledger)
+    assert names(trace).count("read") == 1
 
 
 REFUSED = {

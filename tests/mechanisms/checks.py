@@ -13,7 +13,7 @@ from discreet.mechanisms.constants import jacobian_bound
 from discreet.mechanisms.guess import public_guess
 from discreet.mechanisms.objective_perturbation import Shape
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
-from discreet.mechanisms.selected import clipped_score, score_bound
+from discreet.mechanisms.selected import _row_losses, clipped_score, score_bound
 from discreet.privacy.continuous import continuous_error
 from tests.mechanisms.cases import (
     FrozenNoise,
@@ -22,6 +22,7 @@ from tests.mechanisms.cases import (
     QuadraticLoss,
     StuckLoss,
     corner_people,
+    episodes_of,
     hostile_points,
     loss_of,
     make_constants,
@@ -332,3 +333,18 @@ def check_selection_score_is_bounded():
             for first in corners
         ]
         assert max(scores) - min(scores) <= bound * 2**10
+
+
+def check_scores_do_not_depend_on_the_company(link="logit"):
+    """A row's loss is the same number wherever and among however many rows it stands."""
+    random = np.random.default_rng(12)
+    for trial in range(24):
+        covariates = 2 + 3 * (trial % 2)
+        constants = make_constants(intervals=3, covariates=covariates, knots=2, link=link)
+        person = random_person(random, constants)
+        point = random.normal(size=constants.dimension)
+        found = set()
+        for count in (1, 2, 3, 4, 7):
+            block = episodes_of([person] * count, covariates)
+            found |= set(_row_losses(block, constants.design, constants.link, point).tolist())
+        assert len(found) == 1

@@ -15,6 +15,7 @@ from discreet.episodes import Episodes
 from discreet.errors import SettingsError
 from discreet.likelihood.objective import TotalLoss
 from discreet.likelihood.score import LARGEST, Levels, Whitened
+from discreet.likelihood.score_walk import quantise
 from discreet.link import LINKS, Logit
 from discreet.mechanisms.contract import Constants
 from discreet.mechanisms.newton.cohort import correlation, nearest_counts
@@ -37,6 +38,7 @@ from discreet.mechanisms.private_newton import (
 )
 from discreet.optim import minimise
 from discreet.privacy.accountant import epsilon_of
+from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.testing import SeededNoise
 from discreet.schema import Schema
 from tests.conftest import FALSE_ALARM
@@ -151,6 +153,25 @@ def test_score_sums_move_at_most_by_twice_the_bound(link, clipped):
         largest = max(largest, movement(scores.sums, people, 2, Levels())[0])
     assert largest <= (2 * LARGEST) ** 2
     assert largest > 0.98 * (2 * LARGEST) ** 2
+
+
+@pytest.mark.parametrize("dimension", [1, 5, 2**11, 2**12])
+def test_no_vector_is_too_long_for_the_integer_check(dimension):
+    """The squares of 2^12 entries of size L add up to 2^64, which wraps around to 0."""
+    result = np.ones(dimension, dtype=np.int64)
+    for factor in (1.0, 0.9, 1.0 / math.sqrt(dimension), math.nan):
+        quantise(np.full(dimension, 3.0 * factor), 3.0, LARGEST, result)
+        assert sum(int(value) ** 2 for value in result) <= LARGEST**2
+
+
+def test_moments_that_could_leave_the_integers_are_not_released():
+    released = []
+    for persons in (10**7, 10**10):
+        plan = PrivateNewton(1.0, 1e-12).plan(make_constants(persons=persons, covariates=8))
+        released.append(Fraction(plan.details["shares"]["moments"]) > 0)
+        largest = persons * 181 * _moment_limit(8)
+        assert largest <= LARGEST_VALUE or not released[-1]
+    assert released == [True, False]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 1000.0])

@@ -9,6 +9,7 @@ from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, Selec
 from discreet.mechanisms.selected import SCORE_EXPONENT, clipped_score, score_bound
 from discreet.privacy.selection import RandomStopping
 from discreet.privacy.testing import SeededNoise
+from tests.mechanisms import checks
 from tests.mechanisms.cases import (
     FrozenNoise,
     corner_people,
@@ -80,6 +81,11 @@ def test_rows_without_a_person_column_are_scored_alike():
     point = random.normal(size=5)
     ungrouped = type(loss)(type(loss.engine)(plain, threads=1), loss.design, loss.link)
     assert clipped_score(ungrouped, point, 3.0) == clipped_score(loss, point, 3.0)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+def test_nobodys_loss_is_rounded_by_the_company(link):
+    checks.check_scores_do_not_depend_on_the_company(link)
 
 
 def test_the_better_ridge_is_chosen_when_epsilon_allows():

@@ -175,7 +175,8 @@ def quantise(total: Array, bound: float, largest: int, result: Integers) -> None
             value = total[k] * (largest / bound) * shrink
             # a comparison with NaN is false: anything that is not a number in range becomes 0
             result[k] = int(value) if abs(value) <= largest else 0
-            square += result[k] * result[k]
+            # beyond the bound it does not matter by how much, and a sum of many would wrap around
+            square = min(square + result[k] * result[k], 2 * largest * largest)
         if square <= largest * largest:
             return
         shrink *= 1.0 - 2.0**-20 if shrink == 1.0 else 0.5

@@ -45,6 +45,7 @@ from discreet.mechanisms.newton.counts import (
     DIAGONAL,
     ENTRIES_TOO,
     EXITS_ONLY,
+    OFF_DIAGONAL,
     UNIT,
     block_exits,
     block_marginals,
@@ -56,6 +57,7 @@ from discreet.mechanisms.newton.equation import Setting
 from discreet.mechanisms.newton.steps import Prior, covariance
 from discreet.privacy.accountant import rho_for
 from discreet.privacy.guarantee import Guarantee, checked_delta
+from discreet.privacy.noise import LARGEST_VALUE
 
 if TYPE_CHECKING:
     from discreet.design import Coordinates
@@ -140,7 +142,7 @@ class Layout:
         """Finer bins and more steps the less the noise is, relative to n."""
         p = constants.covariates
         trial = split(total, 3, pure=pure, covariates=p > 0)
-        moments = p > 1 and _moment_error(trial, constants.persons, p) < LARGEST_MOMENT_ERROR
+        moments = p > 1 and _moments_fit(trial, constants.persons, p)
         signal = constants.persons * (total / constants.dimension if pure else math.sqrt(2 * total))
         budget = split(
             total, _number_of_steps(signal), pure=pure, moments=moments, covariates=p > 0
@@ -196,6 +198,13 @@ def _moment_limit(covariates: int) -> int:
 def _moment_sensitivity(covariates: int) -> int:
     """Squared: |v v' - u u'|_F^2 <= 2 R^4, times the integer weight."""
     return 2 * (DIAGONAL * _moment_limit(covariates)) ** 2
+
+
+def _moments_fit(budget: Budget, persons: int, covariates: int) -> bool:
+    """Whether the sums stay within the integers that noise is added to, and above their noise."""
+    largest = persons * OFF_DIAGONAL * _moment_limit(covariates)
+    error = _moment_error(budget, persons, covariates)
+    return largest <= LARGEST_VALUE and error < LARGEST_MOMENT_ERROR
 
 
 def _moment_error(budget: Budget, persons: int, covariates: int) -> float:

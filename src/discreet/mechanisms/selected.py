@@ -175,7 +175,7 @@ def block_score(
 def _row_losses(block: "Episodes", design: "Design", link: "Link", point: Array) -> Array:
     """Loss of every row, interval by interval."""
     size = design.basis.shape[1]
-    effect, level = block.covariates @ point[size:], design.basis @ point[:size]
+    effect, level = _effects(block.covariates, point[size:]), design.basis @ point[:size]
     losses = np.zeros(block.rows)
     for interval, height in enumerate(level, start=1):
         here = np.flatnonzero((block.entry < interval) & (interval <= block.exit))
@@ -183,6 +183,18 @@ def _row_losses(block: "Episodes", design: "Design", link: "Link", point: Array)
         dies = block.event[here] & (block.exit[here] == interval)
         losses[here] += np.where(dies, link.event_loss(eta), link.survival_loss(eta))
     return losses
+
+
+def _effects(covariates: Array, beta: Array) -> Array:
+    """x'beta of every row, one column after the other.
+
+    A matrix product rounds a row differently in other company: whoever brings a row more would
+    move the scores of the others.
+    """
+    effects = np.zeros(len(covariates))
+    for column, coefficient in zip(covariates.T, beta, strict=True):
+        effects += column * coefficient
+    return effects
 
 
 def _by_person(rows: Array, offsets: NDArray[np.int64]) -> Array:
