@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import discreet.covariate_map
 import discreet.frame.repair
+from discreet import release
 from discreet.mechanisms import (
     constants,
     contract,
     objective_perturbation,
     output_perturbation,
     perturbation,
-    printed,
     selected,
     solve,
 )
@@ -285,10 +285,10 @@ BUGS = [
     ),
     Bug(
         "printed variants publishable",
-        printed,
-        "_plan",
-        "publishable=False",
-        "publishable=True",
+        release.Order,
+        "_require_publishable",
+        "if unproved and not self.accept_printed:",
+        "if False:",
         user_path.check_printed_variants_stay_home,
     ),
     Bug(

@@ -8,12 +8,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, SelectedRidge
+from discreet.mechanisms import (
+    ObjectivePerturbation,
+    OutputPerturbation,
+    SelectedRidge,
+    selected,
+)
 from discreet.mechanisms.constants import jacobian_bound
 from discreet.mechanisms.guess import public_guess
 from discreet.mechanisms.objective_perturbation import Shape
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
-from discreet.mechanisms.selected import _row_losses, clipped_score, score_bound
+from discreet.mechanisms.selected import clipped_score, score_bound
 from discreet.privacy.continuous import continuous_error
 from tests.mechanisms.cases import (
     FrozenNoise,
@@ -336,7 +341,7 @@ def check_selection_score_is_bounded():
 
 
 def check_scores_do_not_depend_on_the_company(link="logit"):
-    """A row's loss is the same number wherever and among however many rows it stands."""
+    """A person's loss is the same number wherever and among however many people it stands."""
     random = np.random.default_rng(12)
     for trial in range(24):
         covariates = 2 + 3 * (trial % 2)
@@ -346,5 +351,23 @@ def check_scores_do_not_depend_on_the_company(link="logit"):
         found = set()
         for count in (1, 2, 3, 4, 7):
             block = episodes_of([person] * count, covariates)
-            found |= set(_row_losses(block, constants.design, constants.link, point).tolist())
+            rows = selected._row_losses(block, constants.design, constants.link, point)
+            found |= set(selected._by_person(rows, block.offsets).tolist())
         assert len(found) == 1
+
+
+def check_gradient_bound_holds_within_the_reach(link="logit"):
+    """g_1 of section 6: the slopes at twice the radius that confines the minimiser, not at it."""
+    constants = make_constants(persons=40, link=link)
+    for ridge in (0.01, 1.0, 50.0):
+        plan = OutputPerturbation(epsilon=1.0, ridge=ridge).plan(constants)
+        eta = constants.design.basis @ np.array(plan.details["centre"])[:3]
+        rows = constants.design.basis * 2.0 ** plan.number("baseline_shift")
+        r = np.sqrt((rows**2).sum(axis=1) + 1)
+        reach = 2 * plan.number("confinement")
+        u = constants.link.survival_loss_derivative(eta + reach * r)
+        v = np.maximum(u, -constants.link.event_loss_derivative(eta - reach * r))
+        needed = 40 * ((u * r).sum() + (v * r).max())
+        assert plan.number("reach") >= reach
+        assert math.isclose(plan.number("gradient_bound"), needed, rel_tol=1e-9)
+        assert plan.number("gradient_bound") >= needed * (1 - 1e-12)

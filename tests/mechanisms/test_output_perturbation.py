@@ -69,6 +69,11 @@ def test_confinement_and_slopes_are_the_formulas_of_lemma_2(link):
             assert -functions.event_loss_derivative(point)[0] <= slopes.event[s]
 
 
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_the_gradient_is_bounded_where_the_solver_may_go(link):
+    checks.check_gradient_bound_holds_within_the_reach(link)
+
+
 def test_a_large_ridge_bounds_the_slopes_far_below_one():
     constants = make_constants(persons=1000, intervals=100)
     guess, basis = public_guess(constants, 0.5), basis_of(constants)

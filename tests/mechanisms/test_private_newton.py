@@ -38,10 +38,10 @@ from discreet.mechanisms.private_newton import (
 )
 from discreet.optim import minimise
 from discreet.privacy.accountant import epsilon_of
-from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.testing import SeededNoise
 from discreet.schema import Schema
 from tests.conftest import FALSE_ALARM
+from tests.mechanisms import newton_checks
 from tests.mechanisms.cases import (
     FrozenNoise,
     corner_people,
@@ -165,13 +165,7 @@ def test_no_vector_is_too_long_for_the_integer_check(dimension):
 
 
 def test_moments_that_could_leave_the_integers_are_not_released():
-    released = []
-    for persons in (10**7, 10**10):
-        plan = PrivateNewton(1.0, 1e-12).plan(make_constants(persons=persons, covariates=8))
-        released.append(Fraction(plan.details["shares"]["moments"]) > 0)
-        largest = persons * 181 * _moment_limit(8)
-        assert largest <= LARGEST_VALUE or not released[-1]
-    assert released == [True, False]
+    newton_checks.check_moments_stay_within_the_integers()
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 1000.0])
@@ -207,6 +201,16 @@ def test_pure_parts_compose_to_epsilon(persons):
     assert 0.999 < spent <= 1
     assert plan.guarantee.delta == 0
     assert plan.guarantee.rho is None
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0])
+def test_late_entries_are_paid_for(delta):
+    newton_checks.check_late_entries_are_paid_for(delta)
+
+
+def test_what_is_released_is_a_function_of_the_noisy_sums():
+    newton_checks.check_nothing_but_noisy_sums_is_used()
+    newton_checks.check_sums_are_asked_with_released_numbers()
 
 
 def _released(plan, constants, noise):

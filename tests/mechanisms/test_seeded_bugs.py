@@ -13,9 +13,11 @@ import pytest
 
 from discreet.mechanisms import objective_perturbation, output_perturbation
 from tests.mechanisms.bugs import BUGS
+from tests.mechanisms.more_bugs import MORE_BUGS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "seeded-bugs.md"
-CHECKS = sorted({bug.check for bug in BUGS}, key=lambda check: check.__name__)
+ALL_BUGS = [*BUGS, *MORE_BUGS]
+CHECKS = sorted({bug.check for bug in ALL_BUGS}, key=lambda check: check.__name__)
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +72,7 @@ def test_the_shipped_code_passes(check):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.title)
+@pytest.mark.parametrize("bug", ALL_BUGS, ids=lambda bug: bug.title)
 def test_a_planted_bug_is_noticed(monkeypatch, bug):
     plant(monkeypatch, bug)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
@@ -80,8 +82,8 @@ def test_a_planted_bug_is_noticed(monkeypatch, bug):
 def test_the_document_names_every_bug_and_its_check():
     rows = [line.split("|") for line in DOCUMENT.read_text().splitlines() if line.startswith("| ")]
     named = {(row[1].strip(), row[2].strip(), row[3].strip()) for row in rows}
-    for bug in BUGS:
+    for bug in ALL_BUGS:
         module = inspect.getmodule(_underlying(inspect.getattr_static(bug.owner, bug.function)))
         place = f"`{module.__name__.removeprefix('discreet.')}`"
         assert (bug.title, place, f"`{bug.check.__name__}`") in named
-    assert len(BUGS) >= 20
+    assert len(ALL_BUGS) >= 50

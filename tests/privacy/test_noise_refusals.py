@@ -17,6 +17,7 @@ from discreet.privacy.laws import l1_laplace_p_value, normal_p_value
 from discreet.privacy.noise import SystemNoise
 from discreet.privacy.testing import SeededNoise
 from tests.conftest import FALSE_ALARM
+from tests.mechanisms.release_checks import check_scales_are_rounded_up
 
 
 @pytest.fixture
@@ -61,6 +62,10 @@ def test_sums_do_not_overflow(source):
 def test_a_scale_too_large_for_the_integers_is_refused(source):
     with pytest.raises(SettingsError, match="too large"):
         source.discrete_gaussian([0], 2.0**61)
+
+
+def test_a_rational_scale_is_rounded_up():
+    check_scales_are_rounded_up()
 
 
 def test_integers_of_every_kind_are_taken(source):

@@ -1,0 +1,121 @@
+"""Privacy bugs of private Newton, selection and the way to a release, found by reading the proofs.
+
+No family of the audit is named for them: tests notice them.
+"""
+
+from discreet import release
+from discreet.mechanisms import output_perturbation, private_newton, selected
+from discreet.mechanisms.newton import budget
+from discreet.privacy import noise
+from tests.mechanisms import checks, newton_checks, release_checks
+from tests.mechanisms.bugs import Bug
+
+Run = private_newton._Run
+
+MORE_BUGS = [
+    Bug(
+        "scores of private Newton with the sensitivity of adding or removing a person",
+        Run,
+        "_release",
+        "(2 * LARGEST) ** 2",
+        "LARGEST**2",
+        newton_checks.check_all_parts_are_paid_for,
+    ),
+    Bug(
+        "sums without delta scaled by the squared sensitivity's share of rho",
+        budget.Budget,
+        "scale",
+        "laplace_scale(sensitivity, self.total * share)",
+        "laplace_scale(sensitivity, 2 * self.total * share)",
+        newton_checks.check_pure_parts_are_paid_for,
+    ),
+    Bug(
+        "late entries counted and not paid for",
+        Run,
+        "_profile",
+        "2 if late else 1",
+        "1",
+        newton_checks.check_late_entries_are_paid_for,
+    ),
+    Bug(
+        "a person counted in one bin, as if there were one covariate",
+        Run,
+        "_cohort",
+        "self.budget.share(MARGINALS), len(marginals)",
+        "self.budget.share(MARGINALS), 1",
+        newton_checks.check_all_parts_are_paid_for,
+    ),
+    Bug(
+        "shares of the steps and of the first releases above one together",
+        budget,
+        "split",
+        "rest = 1 - sum(shares.values(), Fraction(0))",
+        "rest = Fraction(1)",
+        newton_checks.check_all_parts_are_paid_for,
+    ),
+    Bug(
+        "second moments centred at the people's own mean",
+        Run,
+        "_moments",
+        "(half,) = self.engine.reduce(block_moments, centre, spread, limit)",
+        "centre = self.engine.episodes.covariates.mean(axis=0); "
+        "(half,) = self.engine.reduce(block_moments, centre, spread, limit); noisy = half",
+        newton_checks.check_sums_are_asked_with_released_numbers,
+    ),
+    Bug(
+        "life table released without its noise",
+        Run,
+        "_profile",
+        "noisy.reshape(-1, len(edges) - 1)",
+        "counts.reshape(-1, len(edges) - 1)",
+        newton_checks.check_nothing_but_noisy_sums_is_used,
+    ),
+    Bug(
+        "second moments whose sums can leave the integers",
+        private_newton,
+        "_moments_fit",
+        "largest <= LARGEST_VALUE and ",
+        "",
+        newton_checks.check_moments_stay_within_the_integers,
+    ),
+    Bug(
+        "a person's score rounded by the company",
+        selected,
+        "_by_person",
+        "np.asarray(np.bincount(owner, weights=rows, minlength=count))",
+        "np.diff(np.concatenate([[0.0], np.cumsum(rows)])[offsets])",
+        checks.check_scores_do_not_depend_on_the_company,
+    ),
+    Bug(
+        "gradient bounded where the minimiser is, not where the solver may go",
+        output_perturbation.Calibration,
+        "make",
+        "gradient_bound(basis, wider)",
+        "gradient_bound(basis, slopes)",
+        checks.check_gradient_bound_holds_within_the_reach,
+    ),
+    Bug(
+        "a draw without the permit that its charge gives",
+        release,
+        "_charge_and_draw",
+        "reservation.authorise_draw()",
+        "pass",
+        release_checks.check_a_charge_pays_for_one_draw,
+    ),
+    Bug(
+        "the number of persons printed under add-remove",
+        release.Order,
+        "_require_publishable",
+        'plan.relation != "replace-one"',
+        "False",
+        release_checks.check_a_secret_number_of_persons_is_not_released,
+    ),
+    Bug(
+        "noise scales rounded to the nearest float",
+        noise,
+        "checked_scale",
+        "float_above(_rational(scale))",
+        "float(_rational(scale))",
+        release_checks.check_scales_are_rounded_up,
+    ),
+]

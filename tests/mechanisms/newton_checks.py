@@ -1,0 +1,134 @@
+"""What must hold of private Newton, as functions: seeded bugs must make them fail."""
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.likelihood.score import LARGEST
+from discreet.mechanisms import PrivateNewton
+from discreet.mechanisms.private_newton import Layout
+from discreet.privacy.noise import LARGEST_VALUE
+from discreet.privacy.testing import SeededNoise
+from tests.mechanisms.cases import FrozenNoise, loss_of, make_constants, random_person
+
+
+def some_people(constants, seed, count=40):
+    random = np.random.default_rng(seed)
+    return [random_person(random, constants, extreme=bool(i % 2)) for i in range(count)]
+
+
+def page_squares(layout, covariates):
+    """The squared L2 sensitivities of the proof page's table, in the order of the releases."""
+    shares = dict(layout.budget.shares)
+    first = [4 if layout.late_entry else 2, 2 * covariates]
+    if shares["moments"]:
+        first.append(2 * (128 * (3 * covariates * 2**20 // 2)) ** 2)
+    return first + [4 * LARGEST**2] * len(layout.budget.steps)
+
+
+def spent(constants, delta):
+    """Rho (epsilon when pure) of all noisy sums at the scales that a draw asked for, and allowed."""
+    mechanism = PrivateNewton(1.0, delta)
+    plan, noise = mechanism.plan(constants), FrozenNoise()
+    layout = Layout.read(plan)
+    mechanism.draw(plan, loss_of(some_people(constants, 1), constants), noise)
+    total = Fraction(0)
+    squares = page_squares(layout, constants.covariates)
+    for (law, _, scale), squared in zip(noise.calls, squares, strict=True):
+        if law == "gaussian":
+            total += Fraction(squared) / (2 * Fraction(scale) ** 2)
+        else:  # a count moves by 1 in so many cells: L1 and squared L2 sensitivity agree
+            total += (squared if law == "l1" else math.isqrt(squared)) / Fraction(scale)
+    return total, layout.budget.total
+
+
+def check_all_parts_are_paid_for(delta=1e-6, **facts):
+    """The parts add up to the whole: not above (privacy), not far below (accuracy)."""
+    found, allowed = spent(make_constants(persons=40, **facts), delta)
+    assert found <= allowed
+    assert found > 0.999 * allowed
+
+
+def check_pure_parts_are_paid_for():
+    """The same without delta."""
+    check_all_parts_are_paid_for(0)
+
+
+def check_late_entries_are_paid_for(delta=1e-6):
+    """With entries a person is in two cells of the first release."""
+    check_all_parts_are_paid_for(delta, late_entry=True)
+
+
+@dataclass
+class Replay(SeededNoise):
+    """Noisy sums of one fit, handed out again in another whatever its own sums are."""
+
+    answers: list = field(default_factory=list)
+    replaying: bool = False
+
+    def __post_init__(self):
+        super().__init__(5)
+
+    def discrete_gaussian(self, values, scale):
+        if self.replaying:
+            return self.answers.pop(0)
+        self.answers.append(super().discrete_gaussian(values, scale))
+        return self.answers[-1]
+
+
+def check_nothing_but_noisy_sums_is_used():
+    """Two cohorts with the same noisy sums have the same release: all else is post-processing."""
+    constants = make_constants(persons=40, late_entry=True)
+    mechanism = PrivateNewton(50.0, 1e-6)
+    plan, noise = mechanism.plan(constants), Replay()
+    first = mechanism.draw(plan, loss_of(some_people(constants, 2), constants), noise)
+    noise.replaying = True
+    second = mechanism.draw(plan, loss_of(some_people(constants, 3), constants), noise)
+    assert not noise.answers
+    assert np.array_equal(first.point, second.point)
+    for name, values in first.extras.items():
+        assert np.array_equal(values, second.extras[name])
+
+
+class Asked:
+    """An engine that writes down what is asked of it besides the people."""
+
+    def __init__(self, engine):
+        self.engine, self.asked = engine, []
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+    def reduce(self, function, *arguments):
+        arrays = [item for item in arguments if isinstance(item, np.ndarray)]
+        self.asked.append((function.__name__, [item.tolist() for item in arrays]))
+        return self.engine.reduce(function, *arguments)
+
+
+def check_sums_are_asked_with_released_numbers():
+    """Centre and spread of the moments come from noisy counts: the same for both cohorts."""
+    constants = make_constants(persons=40)
+    mechanism = PrivateNewton(1e6, 1e-6)
+    plan, noise = mechanism.plan(constants), Replay()
+    asked = []
+    for seed, replaying in ((2, False), (3, True)):
+        noise.replaying = replaying
+        loss = loss_of(some_people(constants, seed), constants)
+        engine = Asked(loss.engine)
+        mechanism.draw(plan, replace(loss, engine=engine), noise)
+        asked.append(engine.asked)
+    assert asked[0] == asked[1]
+    assert "block_moments" in [name for name, _ in asked[0]]
+
+
+def check_moments_stay_within_the_integers():
+    """They are released only where no cohort's sums leave what noise can be added to."""
+    released = []
+    for persons in (10**7, 10**10):
+        plan = PrivateNewton(1.0, 1e-12).plan(make_constants(persons=persons, covariates=8))
+        released.append(Fraction(plan.details["shares"]["moments"]) > 0)
+        largest = persons * 181 * (3 * 8 * 2**20 // 2)
+        assert largest <= LARGEST_VALUE or not released[-1]
+    assert released == [True, False]
