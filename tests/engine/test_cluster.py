@@ -103,7 +103,7 @@ def test_a_private_fit_outlives_a_worker_and_is_charged_once(client, tmp_path, m
 def test_a_worker_that_was_started_again_spills_no_more_than_before(client):
     before = client.run(os.getpid)
     os.kill(next(iter(before.values())), signal.SIGKILL)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while len(now := set(client.scheduler_info()["workers"])) < 2 or now == set(before):
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -112,7 +112,7 @@ def test_a_worker_that_was_started_again_spills_no_more_than_before(client):
 
 
 def test_workers_hold_people_in_memory_only(client):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while not client.scheduler_info()["workers"] and time.monotonic() < deadline:
         time.sleep(0.1)
     with connect(client.scheduler.address) as again:

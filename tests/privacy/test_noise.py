@@ -245,7 +245,8 @@ def test_a_uniform_keeps_its_bits():
     coarse, fine = uniform.enclose(10), uniform.enclose(200)
     assert coarse.contains(fine)
     assert uniform.enclose(100).contains(fine)
-    assert float(coarse.rad()) == 2.0**-11
+    # a library may round a radius up, never down
+    assert 2.0**-11 <= float(coarse.rad()) < 2.0**-11 * (1.0 + 1e-6)
 
 
 def test_all_zero_bits_ask_for_more():
