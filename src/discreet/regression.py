@@ -202,15 +202,18 @@ class SurvivalRegression(Predictions):
         people = self._people(data, outcome)
         declared = self._declared_schema(data, outcome)
         schema = resolve_bounds(data, declared) if people.in_memory else declared
+        # before the people are held a second time; elsewhere another pass would be needed, and
+        # `discreet check` counts
+        repairs = count_repairs(data, declared, outcome) if people.in_memory else None
         engine = people.open(schema)
         if engine.persons == 0:
             raise DataFormError("the data have no rows; there is nobody to fit.")
         total = TotalLoss(engine, Design(schema, self._baseline()), get_link(self.link))
         found = estimate(total, ridge=self.ridge, solver=self.solver, tolerance=self.tolerance)
         model = plain_model(total, found, self.solver, self.information)
-        if people.in_memory:  # elsewhere another pass would be needed; `discreet check` counts
-            self.repairs_ = count_repairs(data, declared, outcome)
-            _report(self.repairs_)
+        if repairs is not None:
+            self.repairs_ = repairs
+            _report(repairs)
         self.standard_errors_ = model.uncertainty.standard_errors
         return self._adopt(model, schema)
 
