@@ -6,7 +6,7 @@ No family of the audit is named for them: tests notice them.
 from discreet import release
 from discreet.mechanisms import output_perturbation, private_newton, selected
 from discreet.mechanisms.newton import budget
-from discreet.privacy import noise
+from discreet.privacy import noise, selection
 from tests.mechanisms import checks, newton_checks, release_checks
 from tests.mechanisms.bugs import Bug
 
@@ -85,6 +85,22 @@ MORE_BUGS = [
         "np.asarray(np.bincount(owner, weights=rows, minlength=count))",
         "np.diff(np.concatenate([[0.0], np.cumsum(rows)])[offsets])",
         checks.check_scores_do_not_depend_on_the_company,
+    ),
+    Bug(
+        "a trial's epsilon rounded up",
+        selection.RandomStopping,
+        "trial_epsilon",
+        "math.floor(rest * NANO)",
+        "math.ceil(rest * NANO)",
+        release_checks.check_a_trial_is_rounded_down,
+    ),
+    Bug(
+        "the number of trials decided before its bits are known",
+        selection,
+        "_invert",
+        "if total.overlaps(target):",
+        "if False:",
+        release_checks.check_an_undecided_number_of_trials_asks_for_more_bits,
     ),
     Bug(
         "gradient bounded where the minimiser is, not where the solver may go",

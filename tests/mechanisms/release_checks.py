@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from flint import ctx
 
 from discreet.baseline import NaturalSpline
 from discreet.engine.local import LocalEngine
@@ -13,8 +14,10 @@ from discreet.errors import LedgerError, SettingsError
 from discreet.frame import to_episodes
 from discreet.link import Logit
 from discreet.mechanisms import OutputPerturbation, SanitizedExponential
-from discreet.privacy import noise
+from discreet.privacy import noise, selection
 from discreet.privacy.ledger import open_ledger
+from discreet.privacy.reals import rational
+from discreet.privacy.scales import exact
 from discreet.release import Order, publish
 from tests.mechanisms.user_path import BASE, make_schema
 
@@ -63,3 +66,28 @@ def check_scales_are_rounded_up():
     """OpenDP takes floats: never one below the rational that was asked for."""
     for scale in (Fraction(1, 3), Fraction(2, 3), Fraction(10**6 + 1, 7), Fraction(1, 10)):
         assert scale <= Fraction(noise.checked_scale(scale)) < scale * (1 + Fraction(1, 2**51))
+
+
+def check_a_trial_is_rounded_down():
+    """Twice a trial and its score are never above epsilon, whatever its digits."""
+    for epsilon in (1.0, 0.1, 0.3333333333333, 2.7182818284590, 1.00000000123):
+        for share in (0.2, 0.123456789123):
+            parts = selection.RandomStopping(epsilon, 10.0, share)
+            spent = exact(parts.trial_epsilon) + exact(parts.score_epsilon)
+            assert 0 <= exact(epsilon) - 2 * spent < Fraction(4, 10**9)
+
+
+def check_an_undecided_number_of_trials_asks_for_more_bits():
+    """U a hair below P(K = 1): K is 1, though 64 bits cannot tell it from 2."""
+    stopping = Fraction(1, 8)
+    with ctx.workprec(400):
+        boundary = rational(1 - stopping) / -rational(stopping).log()
+        digits = int((boundary * 2**192).floor().unique_fmpz()) - 1
+    left = list(f"{digits:0192b}")
+
+    def bits(count):
+        taken = [left.pop(0) if left else "0" for _ in range(count)]
+        return int("".join(taken), 2)
+
+    assert selection.sample_logarithmic(stopping, bits) == 1
+    assert len(left) < 192 - 64

@@ -2,11 +2,12 @@
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 
-from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
+from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, solve
 from discreet.mechanisms.constants import Slopes, gradient_bound
 from discreet.mechanisms.perturbation import basis_of, coordinates_from, tolerance_from
 from discreet.mechanisms.solve import (
@@ -19,10 +20,12 @@ from discreet.mechanisms.solve import (
     project,
 )
 from discreet.optim import Evaluation
+from discreet.privacy.testing import SeededNoise
 from tests.mechanisms.cases import (
     FrozenNoise,
     LinearLoss,
     StuckLoss,
+    corner_people,
     loss_of,
     make_constants,
     random_person,
@@ -111,6 +114,27 @@ def test_without_a_certificate_the_public_centre_is_used(loss):
         plan = mechanism.plan(make_constants())
         draw = mechanism.draw(plan, loss, FrozenNoise())
         assert draw.point.tolist() == coordinates_from(plan.details).centre.tolist()
+
+
+@pytest.mark.parametrize(("link", "smallest"), [("logit", 1e-8), ("probit", 1e-4)])
+def test_hostile_cohorts_are_certified_at_the_first_attempt(link, smallest, monkeypatch):
+    """Assumption A4 of the proof where it is hardest: extreme people, tiny and huge ridges."""
+    certified, answers = solve._certified, []
+    monkeypatch.setattr(
+        solve, "_certified", lambda *given: answers.append(certified(*given)) or answers[-1]
+    )
+    constants = make_constants(persons=10, intervals=6, link=link)
+    corners = corner_people(constants)
+    kinds = [OutputPerturbation] + [ObjectivePerturbation] * (link == "logit")
+    draws = 0
+    for kind, ridge in product(kinds, (smallest, 1e-2, 1e3)):
+        mechanism = kind(epsilon=20.0, ridge=ridge)
+        plan = mechanism.plan(constants)
+        for person in corners[:: len(corners) // 4]:
+            mechanism.draw(plan, loss_of([person] * 10, constants), SeededNoise(draws))
+            draws += 1
+    assert answers == [True] * draws
+    assert draws >= 12
 
 
 @pytest.mark.parametrize("shift", [-3, 0, 2])

@@ -6,7 +6,10 @@ import stat
 import pytest
 
 from discreet.errors import LedgerError, SettingsError
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Head, open_ledger
+from discreet.privacy.ledger.interface import ReleaseRequest
+from discreet.privacy.ledger.verification import ReleaseClaim
 from discreet.privacy.ledger.witness import Witness
 from tests.privacy.ledger_faults import (
     FIRST,
@@ -116,6 +119,25 @@ def test_verify_names_every_kind_of_tampering(scene, statement, problem):
     assert any(problem in text for text in problems)
     assert any("changed schema" in text for text in problems)
     assert attempt(scene.ledger, scene.folder, request(2)) is not None
+
+
+def test_whoever_writes_the_files_can_forge_a_past_and_only_a_release_tells(tmp_path):
+    """The chain has no key: `docs/threat-model.md` says so."""
+    path = tmp_path / "ledger"
+    ledger = open_ledger(path)
+    first = ledger.initialise("everybody", 1)
+    spent = ledger.reserve(ReleaseRequest("one", Guarantee(1.0)))
+    with sqlite3.connect(path) as connection:
+        query = "SELECT sql FROM sqlite_master WHERE type = 'trigger'"
+        triggers = [text for (text,) in connection.execute(query)]
+    connection.close()
+    tamper(path, "DELETE FROM entry WHERE sequence > 1", *triggers)
+    Witness(path, 1.0).replace(first)
+    forged = open_ledger(path)
+    assert forged.verify().sound
+    assert forged.show().left_pure == 1
+    claim = ReleaseClaim("one", Head.parse(spent.head), Guarantee(1.0))
+    assert any("was promised" in text for text in forged.verify(claim).problems)
 
 
 def test_a_rollback_below_a_running_process_is_noticed_without_a_witness(scene):

@@ -139,7 +139,8 @@ class Draw:
 
     Every coordinate of `point` is an integer times 2^`grid_exponent`: construction fails
     otherwise, so no float with data in its low bits can pass. `extras` are further released
-    arrays (a covariance, a life table), on grids of their own. `private` is False when the noise
+    arrays: noisy integers (a life table), or computed from released numbers alone (a covariance),
+    which no constructor can check. `private` is False when the noise
     came from a seeded source; such a draw is never published.
     """
 
