@@ -9,18 +9,21 @@ chosen on the designs with long tails: they are held out.
 import csv
 import sys
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from newton_designs import Array, Cohort, designs, error, fit, tail_designs
 
 from discreet.baseline import NaturalSpline
+from discreet.engine.engine import Engine
 from discreet.likelihood.objective import TotalLoss
 from discreet.link import Logit
 from discreet.mechanisms import Mechanism, ObjectivePerturbation, OutputPerturbation, PrivateNewton
 from discreet.planner import Outlook, forecasts
 from discreet.privacy.testing import SeededNoise
 from discreet.release import Order, publish, simulation
+from discreet.schema import Schema
 
 FILE = Path(__file__).parent / "results" / "planner.csv"
 COLUMNS = ("design", "mechanism", "epsilon", "delta", "draws", "predicted", "median")
@@ -57,6 +60,24 @@ def _predictions(
     return [(item, found[item.name]) for item in made]
 
 
+@dataclass(frozen=True)
+class Simulated:
+    """A cohort as the source of a release."""
+
+    loss: TotalLoss
+
+    def check(self, _: Schema) -> None:
+        """Its form is right."""
+
+    def count(self, _: Schema) -> int:
+        """The number of persons."""
+        return self.loss.persons
+
+    def open(self, _: Schema) -> Engine:
+        """The people."""
+        return self.loss.engine
+
+
 def measured_error(
     mechanism: Mechanism, loss: TotalLoss, best: tuple[Array, Array], key: str, draws: int
 ) -> float:
@@ -65,7 +86,7 @@ def measured_error(
     errors = []
     for draw in range(draws):
         with simulation(SeededNoise(zlib.crc32(f"{key}/{draw}".encode()))):
-            release = publish(order, lambda: loss.engine, lambda: loss.persons)
+            release = publish(order, Simulated(loss))
         point = np.array(release.internal.baseline + release.internal.covariates)
         errors.append(error(point, *best))
     return float(np.median(errors))

@@ -18,7 +18,12 @@ from discreet.likelihood.score import LARGEST, Levels, Whitened
 from discreet.likelihood.score_walk import quantise
 from discreet.link import LINKS, Logit
 from discreet.mechanisms.contract import Constants
-from discreet.mechanisms.newton.cohort import correlation, nearest_counts
+from discreet.mechanisms.newton.cohort import (
+    Profile,
+    baseline_start,
+    correlation,
+    nearest_counts,
+)
 from discreet.mechanisms.newton.combination import combine, lacking_curvature
 from discreet.mechanisms.newton.counts import (
     ENTRIES_TOO,
@@ -326,6 +331,22 @@ def test_noisy_correlations_are_positive_definite_and_shrink():
         matrix = correlation(random.normal(size=10) * deviation, 1000, deviation, 4)
         assert np.linalg.eigvalsh(matrix).min() > 0
     assert np.allclose(np.diag(matrix), np.diag(matrix)[0], rtol=0.5)
+
+
+def test_a_life_table_of_noise_leaves_the_start_near_a_constant_hazard():
+    """Counts with noise of 300 around 400 events in 20,000: no start beyond what the prior allows."""
+    design = Design(mixed_schema(), NaturalSpline(3))
+    edges, precision = time_edges(20, 5), np.eye(3) / 4.0
+    truth = np.repeat([0.0, 80.0], 5)
+    truth[4] = 19_600.0
+    for seed in range(40):
+        noisy = truth + 300.0 * np.random.default_rng(seed).normal(size=10)
+        profile = Profile.make(noisy, edges, 20_000, 300.0)
+        start = baseline_start(design, Logit(), profile, precision)
+        assert np.ptp(design.basis @ start) < 6.0  # twice that and more, were the table believed
+        assert np.abs(design.basis @ start - math.log(400 / 390_000)).max() < 4.0
+    exact = Profile.make(truth, edges, 20_000, 0.0)
+    assert exact.certainty == 1.0
 
 
 def run_of_steps(slope, *, deviation=0.01, seed=13):

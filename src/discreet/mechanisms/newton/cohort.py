@@ -37,12 +37,16 @@ def nearest_counts(noisy: Array, total: float) -> Array:
 
 @dataclass(frozen=True)
 class Profile:
-    """Time as released: events, risk set and probability of being observed, by interval."""
+    """Time as released: events, risk set and probability of being observed, by interval.
+
+    `certainty` is the share of the events' variance by bin that is not noise, E / (E + bins sigma^2).
+    """
 
     events: Array
     at_risk: Array
     present: Array
     total_events: float
+    certainty: float = 1.0
 
     @classmethod
     def make(cls, counts: Array, edges: Integers, persons: int, deviation: float) -> "Profile":
@@ -57,7 +61,8 @@ class Profile:
         censoring = np.clip(spread[0] / at_risk, 0.0, 1.0)
         stay = np.concatenate([[1.0], np.cumprod(1.0 - censoring)[:-1]]) * entered / persons
         events = max(float(exits[bins:].sum()), 4.0 * deviation, 1.0)
-        return cls(spread[1], at_risk, stay, events)
+        certainty = events / (events + bins * deviation**2)
+        return cls(spread[1], at_risk, stay, events, certainty)
 
 
 def _entered(counts: Array, edges: Integers, persons: int) -> Array:
@@ -73,9 +78,13 @@ def _entered(counts: Array, edges: Integers, persons: int) -> Array:
 
 
 def baseline_start(design: Design, link: Link, profile: Profile, precision: Array) -> Array:
-    """alpha that fits the released life table, with the weak prior around a constant hazard."""
+    """alpha that fits the released life table, with the weak prior around a constant hazard.
+
+    The table counts as far as it is not noise: fitted as if it were exact, it would send the start
+    anywhere when events are fewer than the noise.
+    """
     basis = design.basis
-    hazard = float(np.clip(profile.events.sum() / profile.at_risk.sum(), 1e-9, 0.5))
+    hazard = float(np.clip(profile.total_events / profile.at_risk.sum(), 1e-9, 0.5))
     grid = np.linspace(-30.0, 3.0, 4001)
     constant = np.linalg.lstsq(basis, np.ones(len(basis)), rcond=None)[0]
     centre = constant * np.interp(hazard, link.hazard(grid), grid)
@@ -84,8 +93,8 @@ def baseline_start(design: Design, link: Link, profile: Profile, precision: Arra
         eta = np.clip(basis @ alpha, -30.0, 30.0)
         survive, happen = link.survival_loss_derivative(eta), -link.event_loss_derivative(eta)
         slope = (profile.at_risk - profile.events) * survive - profile.events * happen
-        gradient = basis.T @ slope + precision @ (alpha - centre)
-        weight = profile.at_risk * link.information(eta)
+        gradient = profile.certainty * (basis.T @ slope) + precision @ (alpha - centre)
+        weight = profile.certainty * profile.at_risk * link.information(eta)
         step = np.linalg.solve((basis.T * weight) @ basis + precision, -gradient)
         alpha = alpha + step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
     return alpha
