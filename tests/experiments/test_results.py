@@ -44,6 +44,11 @@ def test_the_page_shows_what_the_files_hold_and_nothing_else(options):
         "figure-4.csv": "set,variant,epsilon,epoch,mre,epochs\nFL,corrected,6.4,1,0.123,1\n",
         "figure-5.csv": "set,mechanism,variant,epsilon,mre,err,draws,epochs\n"
         "FL,sampler,corrected,6.4,0.321,2.75,800,8\nFL,output,printed,0.1,50.5,900.5,20,0\n",
+        "agreement.csv": "set,variant,epsilon,epochs,states,coordinates,judged,effective,r_hat,worst_of_all,worst_mean,"
+        "worst_variance,worst_quantile,variance_ratio,limit,accepted\n"
+        "TB,printed,6.4,250,100,6,4,77.4,1.01,9.75,1.5,9.25,3.5,0.515,4.19,no\n",
+        "table-2-gap.csv": "reading,norm,beta1,beta2,beta3,mre_1e-05,mre_0.1,mre_1\n"
+        "as here,27.0905,0.0118,-0.85,-0.24,100.719,0.974,0.982\n",
     }
     options.results.mkdir(parents=True)
     for name, text in files.items():
@@ -58,10 +63,23 @@ def test_the_page_shows_what_the_files_hold_and_nothing_else(options):
     }
     write_page(options)
     page = (options.docs / "reproduction.md").read_text()
-    for number in ("7874", "977.1", "981.635", "8.517", "9.039", "0.123", "2.75", "900.5"):
+    for number in (
+        "7874",
+        "977.1",
+        "981.635",
+        "8.517",
+        "9.039",
+        "0.123",
+        "2.75",
+        "900.5",
+        "9.25",
+        "27.09",
+        "-0.5 %",
+    ):
         assert number in page
     assert "data not available" in page
-    assert "Figure 3" not in page
+    assert "TB rejected" in page
+    assert "Figure 3:" not in page
 
 
 def test_an_unknown_part_is_refused(options):

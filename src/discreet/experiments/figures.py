@@ -14,6 +14,7 @@ from discreet.link import get_link
 COLOURS = {
     "corrected": "#1b6ca8",
     "printed, step 1/n": "#d1495b",
+    "corrected, step 10/n": "#2a9d8f",
     "printed": "#9a9a9a",
     "reference": "#222222",
 }
@@ -26,6 +27,7 @@ STYLES = {
     ("sampler", "corrected"): ("#1b6ca8", "-", "^"),
     ("newton", "delta 1e-6"): ("#7b2d8b", "-", "D"),
     ("newton", "pure"): ("#7b2d8b", ":", "D"),
+    ("selected", "objective"): ("#2a9d8f", ":", "v"),
 }
 
 
@@ -89,7 +91,7 @@ def figure_3(options: Options) -> Figure | None:
     for line, name in enumerate(names):
         for column, coefficient in enumerate(("beta1", "beta2")):
             axes = panels[line][column]
-            for source in ("printed, step 1/n", "corrected", "reference"):
+            for source in ("printed, step 1/n", "corrected", "corrected, step 10/n", "reference"):
                 found = [
                     row
                     for row in rows

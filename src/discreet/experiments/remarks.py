@@ -16,7 +16,7 @@ from discreet.optim import minimise
 from discreet.privacy.testing import SeededNoise
 from discreet.samplers import PSGLD
 
-SET = "FL"
+SET = "WT"
 EPSILON = 1.6
 GRIDS = (25, 50, 100, 200, 800)
 

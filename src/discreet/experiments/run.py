@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from discreet.errors import SettingsError
-from discreet.experiments import agreement, chains, others, remarks, tables
+from discreet.experiments import agreement, chains, gap, others, remarks, tables
 from discreet.experiments.config import Options
 from discreet.experiments.figures import draw_all
 from discreet.experiments.page import write_page
@@ -14,6 +14,11 @@ Stage = Callable[[Options, Tell], object]
 
 def _drawn(*_: object) -> None:
     """Nothing to run: the figure is a formula."""
+
+
+def _table_2(options: Options, tell: Tell) -> None:
+    tables.table_2(options)
+    gap.run_gap(options, tell)
 
 
 def _sampler(options: Options, tell: Tell) -> None:
@@ -34,7 +39,7 @@ def _remarks(options: Options, tell: Tell) -> None:
 
 STAGES: dict[str, Stage] = {
     "table-1": lambda options, _: tables.table_1(options),
-    "table-2": lambda options, _: tables.table_2(options),
+    "table-2": _table_2,
     "table-3": lambda options, _: tables.table_3(options),
     "figure-1": _drawn,
     "figure-2": _drawn,
