@@ -8,7 +8,6 @@ already are kept; the sampler's is the error of an ideal draw, sqrt(2 v / epsilo
 Seeded: not private.
 """
 
-import csv
 import math
 import sys
 from pathlib import Path
@@ -17,11 +16,13 @@ from matplotlib.figure import Figure
 from newton_designs import designs, fit
 from planner import measured_error
 
+from discreet.experiments.results import Results
 from discreet.mechanisms import Mechanism, ObjectivePerturbation, OutputPerturbation, PrivateNewton
 from discreet.plots import COLOURS, INK
 
 HERE = Path(__file__).parent
-FILE = HERE / "results" / "error-by-epsilon.csv"
+COLUMNS = ("mechanism", "epsilon", "draws", "median")
+RESULTS = Results(HERE / "results" / "error-by-epsilon.csv", COLUMNS, COLUMNS[:2])
 PICTURE = HERE.parent / "docs" / "images" / "error-by-epsilon.png"
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 NAMES = (
@@ -32,7 +33,7 @@ NAMES = (
 
 def main(draws: int) -> None:
     """Every missing row, then the picture."""
-    done = {(row["mechanism"], row["epsilon"]) for row in rows()}
+    done = RESULTS.cells()
     cohort = designs(intervals=50)["right10"]()
     loss = cohort.loss()
     best = fit(loss)
@@ -41,10 +42,10 @@ def main(draws: int) -> None:
         for name, mechanism in mechanisms(epsilon, survival).items():
             if (name, str(epsilon)) not in done:
                 found = measured_error(mechanism, loss, best, f"{name}/{epsilon}", draws)
-                append((name, epsilon, draws, f"{found:.4f}"))
+                append(name, epsilon, draws, found)
         if (NAMES[-1], str(epsilon)) not in done:
             ideal = math.sqrt(4.0 * math.log(loss.persons) / epsilon)
-            append((NAMES[-1], epsilon, 0, f"{ideal:.4f}"))
+            append(NAMES[-1], epsilon, 0, ideal)
     draw_picture()
 
 
@@ -66,7 +67,7 @@ def draw_picture() -> None:
     for name, colour, marker in zip(NAMES, COLOURS, "osD^v", strict=False):
         found = sorted(
             (float(row["epsilon"]), float(row["median"]))
-            for row in rows()
+            for row in RESULTS.rows()
             if row["mechanism"] == name
         )
         dashes = "--" if name == NAMES[-1] else "-"
@@ -84,18 +85,10 @@ def draw_picture() -> None:
     figure.savefig(PICTURE, dpi=110)
 
 
-def rows() -> list[dict[str, str]]:
-    """What was measured."""
-    if not FILE.exists():
-        append(("mechanism", "epsilon", "draws", "median"))
-    with FILE.open(newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-def append(row: tuple[object, ...]) -> None:
+def append(name: str, epsilon: float, draws: int, found: float) -> None:
     """At once, so that a stop loses nothing."""
-    with FILE.open("a", newline="") as lines:
-        csv.writer(lines).writerow(row)
+    row = (name, str(epsilon), draws, f"{found:.4f}")
+    RESULTS.append(dict(zip(COLUMNS, row, strict=True)))
 
 
 if __name__ == "__main__":

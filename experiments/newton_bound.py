@@ -6,7 +6,6 @@
 One line a cell, appended at once; lines that are there are not made again. Seeded: not private.
 """
 
-import csv
 import itertools
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from newton_designs import Array, designs, error, fit, tail_designs
 
+from discreet.experiments.results import Results
 from discreet.likelihood.objective import TotalLoss
 from discreet.mechanisms import Constants, PrivateNewton
 from discreet.mechanisms.newton import bound
@@ -26,14 +26,16 @@ COLUMNS = ("design", "lambda", "tail", "epsilon", "delta", "draws", "median")
 
 def main(draws: int, file: Path) -> None:
     """One line a design, pair of constants and privacy setting."""
-    done = _done(file)
+    results = Results(file, COLUMNS, COLUMNS[:-1])
+    done = results.cells()
     for name, make in {**designs(intervals=50), **tail_designs(intervals=50)}.items():
         loss = make().loss()
         best = fit(loss)
         for constants, privacy in itertools.product(CONSTANTS, PRIVACY):
             key = (name, *map(str, (*constants, *privacy, draws)))
             if key not in done:
-                _append(file, (*key, f"{_median(loss, best, constants, privacy, draws):.2f}"))
+                found = f"{_median(loss, best, constants, privacy, draws):.2f}"
+                results.append(dict(zip(COLUMNS, (*key, found), strict=True)))
 
 
 def _median(
@@ -48,19 +50,6 @@ def _median(
     plan = mechanism.plan(Constants(loss.persons, loss.design, loss.link))
     points = [mechanism.draw(plan, loss, SeededNoise(draw)).point for draw in range(draws)]
     return float(np.median([error(point, *best) for point in points]))
-
-
-def _done(file: Path) -> set[tuple[str, ...]]:
-    if not file.exists():
-        _append(file, COLUMNS)
-        return set()
-    with file.open(newline="") as lines:
-        return {tuple(row[:-1]) for row in csv.reader(lines)}
-
-
-def _append(file: Path, row: tuple[str, ...]) -> None:
-    with file.open("a", newline="") as lines:
-        csv.writer(lines).writerow(row)
 
 
 if __name__ == "__main__":

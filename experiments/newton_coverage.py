@@ -9,7 +9,6 @@ replication are the same in all its cells; the noise is that of a real release, 
 other lines.
 """
 
-import csv
 import itertools
 import sys
 import zlib
@@ -23,6 +22,7 @@ from discreet.baseline import NaturalSpline
 from discreet.design import Design
 from discreet.engine.local import LocalEngine
 from discreet.episodes import Episodes
+from discreet.experiments.results import Results
 from discreet.likelihood.objective import TotalLoss
 from discreet.link import Logit
 from discreet.mechanisms import Constants, PrivateNewton
@@ -67,7 +67,8 @@ def z_scores(loss: TotalLoss, epsilon: float, delta: float) -> Array:
 
 def main(people: int, replications: int, file: Path, part: int = 0, parts: int = 1) -> None:
     """Every missing replication of this part, all cells in turn."""
-    done = _done(file)
+    results = Results(file, COLUMNS, COLUMNS[:4])
+    done = results.cells()
     design = Design(schema_for(3, (2,), INTERVALS), NaturalSpline(3))
     for replication in range(part, replications, parts):
         cells = [
@@ -79,20 +80,8 @@ def main(people: int, replications: int, file: Path, part: int = 0, parts: int =
             seed = zlib.crc32(f"{people}/{replication}".encode())
             loss = people_from_model(design, people, np.random.default_rng(seed))
         for epsilon, delta, key in cells:
-            _append(file, (*key, *(f"{z:.4f}" for z in z_scores(loss, epsilon, delta))))
-
-
-def _done(file: Path) -> set[tuple[str, ...]]:
-    if not file.exists():
-        _append(file, COLUMNS)
-        return set()
-    with file.open(newline="") as lines:
-        return {tuple(row[:4]) for row in csv.reader(lines)}
-
-
-def _append(file: Path, row: tuple[str, ...]) -> None:
-    with file.open("a", newline="") as lines:
-        csv.writer(lines).writerow(row)
+            found = (f"{z:.4f}" for z in z_scores(loss, epsilon, delta))
+            results.append(dict(zip(COLUMNS, (*key, *found), strict=True)))
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ One line a draw, appended at once; lines that are there already are not drawn ag
 seeded, so nothing here is private.
 """
 
-import csv
 import sys
 import zlib
 from pathlib import Path
 
 from newton_designs import designs, error, fit, paper_sets
 
+from discreet.experiments.results import Results
 from discreet.mechanisms import Constants, PrivateNewton
 from discreet.privacy.testing import SeededNoise
 
@@ -25,7 +25,8 @@ COLUMNS = ("data", "epsilon", "delta", "score", "draw", "error")
 def main(kind: str, draws: int, file: Path) -> None:
     """Every missing draw of every cell."""
     cohorts = paper_sets() if kind == "paper" else {k: make() for k, make in designs().items()}
-    done = _done(file)
+    results = Results(file, COLUMNS, COLUMNS[:-1])
+    done = results.cells()
     for name, cohort in cohorts.items():
         loss = cohort.loss()
         best, hessian = fit(loss)
@@ -37,20 +38,8 @@ def main(kind: str, draws: int, file: Path) -> None:
                 if key not in done:
                     seed = zlib.crc32("/".join(key).encode())
                     point = mechanism.draw(plan, loss, SeededNoise(seed)).point
-                    _append(file, (*key, f"{error(point, best, hessian):.4f}"))
-
-
-def _done(file: Path) -> set[tuple[str, ...]]:
-    if not file.exists():
-        _append(file, COLUMNS)
-        return set()
-    with file.open(newline="") as lines:
-        return {tuple(row[:-1]) for row in csv.reader(lines)}
-
-
-def _append(file: Path, row: tuple[str, ...]) -> None:
-    with file.open("a", newline="") as lines:
-        csv.writer(lines).writerow(row)
+                    found = f"{error(point, best, hessian):.4f}"
+                    results.append(dict(zip(COLUMNS, (*key, found), strict=True)))
 
 
 if __name__ == "__main__":

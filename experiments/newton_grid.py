@@ -8,7 +8,6 @@ binaries, heavy tails; 20 intervals. One line a cohort and epsilon, with the med
 err over a few draws; lines that are there are not made again. Seeded: not private.
 """
 
-import csv
 import itertools
 import sys
 import zlib
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from newton_designs import Array, Cohort, Covariates, error, fit, simulate
 
+from discreet.experiments.results import Results
 from discreet.mechanisms import Constants, PrivateNewton
 from discreet.privacy.testing import SeededNoise
 
@@ -34,14 +34,15 @@ COLUMNS = (
 
 def main(file: Path) -> None:
     """Every missing line."""
-    done = _done(file)
+    results = Results(file, COLUMNS, ("kind", "rate", "people", "epsilon"))
+    done = results.cells()
     for people, kind, rate in itertools.product(DRAWS, WIDTHS, RATES):
         missing = [eps for eps in EPSILONS if (kind, str(rate), str(people), str(eps)) not in done]
         if missing and (people < max(DRAWS) or (kind, rate) in LARGEST):
-            _measure(file, people, kind, rate, missing)
+            _measure(results, people, kind, rate, missing)
 
 
-def _measure(file: Path, people: int, kind: str, rate: float, epsilons: list[float]) -> None:
+def _measure(results: Results, people: int, kind: str, rate: float, epsilons: list[float]) -> None:
     cohort = make(kind, people, rate, zlib.crc32(f"{kind}/{people}/{rate}".encode()))
     loss = cohort.loss()
     best, hessian = fit(loss)
@@ -52,8 +53,8 @@ def _measure(file: Path, people: int, kind: str, rate: float, epsilons: list[flo
         errors = [error(point, best, hessian) for point in points]
         found = f"{np.median(errors):.4f}", f"{max(errors):.4f}"
         events = int(cohort.events.sum())
-        key = kind, rate, people, events, len(best), epsilon, DELTA, DRAWS[people]
-        _append(file, (*key, *found))
+        facts = map(str, (kind, rate, people, events, len(best), epsilon, DELTA, DRAWS[people]))
+        results.append(dict(zip(COLUMNS, (*facts, *found), strict=True)))
 
 
 def make(kind: str, people: int, rate: float, seed: int) -> Cohort:
@@ -77,19 +78,6 @@ def _covariates(kind: str, n: int, random: np.random.Generator) -> tuple[Covaria
         flags = np.where(random.random((n, width)) < shares, 1.0, -1.0)
         return (flags, tuple(range(width))), 0.3 * signs
     return ((random.standard_t(3, (n, width)) / 12).clip(-1, 1), ()), signs
-
-
-def _done(file: Path) -> set[tuple[str, ...]]:
-    if not file.exists():
-        _append(file, COLUMNS)
-        return set()
-    with file.open(newline="") as lines:
-        return {(row[0], row[1], row[2], row[5]) for row in csv.reader(lines)}
-
-
-def _append(file: Path, row: tuple[object, ...]) -> None:
-    with file.open("a", newline="") as lines:
-        csv.writer(lines).writerow(row)
 
 
 if __name__ == "__main__":

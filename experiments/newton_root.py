@@ -27,7 +27,7 @@ ROUNDS, FARTHEST, SOLVED = 40, 20.0, 1e-2
 def main(file: Path) -> None:
     """One line a design, way of bounding and multiple."""
     with file.open("w", newline="") as lines:
-        writer = csv.writer(lines)
+        writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(COLUMNS)
         for name, make in {**designs(intervals=50), **tail_designs(intervals=50)}.items():
             cohort = make()

@@ -6,17 +6,18 @@ the median over the draws; the ratio of interest is predicted / median. Nothing 
 chosen on the designs with long tails: they are held out.
 """
 
-import csv
 import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from newton_designs import Array, Cohort, designs, error, fit, tail_designs
 
 from discreet.baseline import NaturalSpline
 from discreet.engine.engine import Engine
+from discreet.experiments.results import Results
 from discreet.likelihood.objective import TotalLoss
 from discreet.link import Logit
 from discreet.mechanisms import Mechanism, ObjectivePerturbation, OutputPerturbation, PrivateNewton
@@ -33,7 +34,8 @@ INTERVALS = 50
 
 def main(draws: int) -> None:
     """Every missing row."""
-    done = _done()
+    results = Results(FILE, COLUMNS, COLUMNS[:5])
+    done = results.cells()
     held_out = tail_designs(intervals=INTERVALS)
     for name, make in {**designs(intervals=INTERVALS), **held_out}.items():
         cohort = make()
@@ -44,7 +46,8 @@ def main(draws: int) -> None:
                 key = (name, mechanism.name, str(epsilon), str(delta), str(draws))
                 if key not in done:
                     measured = measured_error(mechanism, loss, best, "/".join(key), draws)
-                    _append((*key, f"{predicted:.4f}", f"{measured:.4f}"))
+                    found = f"{predicted:.4f}", f"{measured:.4f}"
+                    results.append(dict(zip(COLUMNS, (*key, *found), strict=True)))
 
 
 def _predictions(
@@ -65,6 +68,8 @@ class Simulated:
     """A cohort as the source of a release."""
 
     loss: TotalLoss
+
+    in_memory: ClassVar[bool] = True
 
     def check(self, _: Schema) -> None:
         """Its form is right."""
@@ -90,19 +95,6 @@ def measured_error(
         point = np.array(release.internal.baseline + release.internal.covariates)
         errors.append(error(point, *best))
     return float(np.median(errors))
-
-
-def _done() -> set[tuple[str, ...]]:
-    if not FILE.exists():
-        _append(COLUMNS)
-        return set()
-    with FILE.open(newline="") as lines:
-        return {tuple(row[:5]) for row in csv.reader(lines)}
-
-
-def _append(row: tuple[str, ...]) -> None:
-    with FILE.open("a", newline="") as lines:
-        csv.writer(lines).writerow(row)
 
 
 if __name__ == "__main__":

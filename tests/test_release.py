@@ -42,6 +42,7 @@ class Fixed:
     """Releases lattice noise and nothing else: no data in it, whatever the epsilon."""
 
     name: ClassVar[str] = "fixed"
+    needs_memory: ClassVar[bool] = False
     epsilon: float = 1.0
     status: str = "proved"
     publishable: bool = True
@@ -102,6 +103,7 @@ class Table:
 
     trace: list
     fail: str | None = None
+    in_memory: ClassVar[bool] = True
 
     def check(self, _schema):
         self.trace.append(("check",))

@@ -125,6 +125,11 @@ class Order:
 class Source(Protocol):
     """The only ways to the data."""
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the people are one table of this process."""
+        ...
+
     def check(self, schema: Schema) -> None:
         """`DataFormError` unless the data have the schema's form; looks at no record."""
         ...
@@ -181,7 +186,7 @@ def publish(
 def _checked_plan(order: Order, source: Source, ledger: Ledger) -> Plan:
     """The plan, after everything was checked that can be checked without a charge."""
     rehearsed = order.plan(REHEARSAL if order.persons is None else order.persons)
-    if getattr(order.mechanism, "needs_memory", False) and not getattr(source, "in_memory", True):
+    if order.mechanism.needs_memory and not source.in_memory:
         raise SettingsError(
             "the sampler visits people at random: it needs one table in memory, "
             "not a stream of files or a cluster."

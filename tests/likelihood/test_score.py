@@ -144,8 +144,8 @@ def test_the_ball_score_has_expectation_zero_at_the_truth(link):
     assert np.max(np.abs(biased)) > limit  # clipping is biased here, so the test can see a bias
 
 
-def each_score(scores, different, count):
-    """The mean score over its standard error, and the share of people at the ball's surface."""
+def one_by_one(scores, different):
+    """The integers of each person: a covariate, the last interval, whether with an event."""
     rows = len(different)
     episodes = Episodes(
         np.ascontiguousarray(different[:, :1]),
@@ -155,8 +155,12 @@ def each_score(scores, different, count):
         np.arange(rows + 1),
         rows,
     )
-    every = [scores.sums(episodes.slice(i, i + 1), Levels())[0] for i in range(rows)]
-    values = np.array(every) / LARGEST
+    return np.array([scores.sums(episodes.slice(i, i + 1), Levels())[0] for i in range(rows)])
+
+
+def each_score(scores, different, count):
+    """The mean score over its standard error, and the share of people at the ball's surface."""
+    values = one_by_one(scores, different) / LARGEST
     mean = np.average(values, axis=0, weights=count)
     variance = np.average((values - mean) ** 2, axis=0, weights=count)
     surface = np.average(np.linalg.norm(values, axis=1) > 0.999, weights=count)
@@ -243,17 +247,7 @@ def test_the_foreseen_score_is_the_mean_of_simulated_people(link):
 
 def moments(scores, different, count):
     """Mean score of one person and its standard error."""
-    rows = len(different)
-    block = Episodes(
-        np.ascontiguousarray(different[:, :1]),
-        np.zeros(rows, np.int32),
-        different[:, 1].astype(np.int32),
-        different[:, 2] > 0,
-        np.arange(rows + 1),
-        rows,
-    )
-    every = [scores.sums(block.slice(i, i + 1), Levels())[0] for i in range(rows)]
-    values = np.array(every) * (scores.bound / LARGEST)
+    values = one_by_one(scores, different) * (scores.bound / LARGEST)
     mean = np.average(values, axis=0, weights=count)
     variance = np.average((values - mean) ** 2, axis=0, weights=count)
     return mean, np.sqrt(variance / count.sum())

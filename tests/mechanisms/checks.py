@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.audit.pages import page_sensitivity
 from discreet.mechanisms import (
     ObjectivePerturbation,
     OutputPerturbation,
@@ -265,40 +266,6 @@ def check_certificate_decides():
         plan = mechanism.plan(make_constants())
         draw = mechanism.draw(plan, StuckLoss(), FrozenNoise())
         assert np.array_equal(draw.point, coordinates_from(plan.details).centre)
-
-
-def page_sensitivity(constants, plan):
-    """Delta of output perturbation, from the formulas of the proof page, interval by interval."""
-    link, ridge = constants.link, plan.number("total_ridge")
-    size = constants.design.basis.shape[1]
-    centre = np.array(plan.details["centre"])
-    eta = constants.design.basis @ centre[:size]
-    rows = constants.design.basis * 2.0 ** plan.number("baseline_shift")
-    r = np.array([math.sqrt(row @ row + 1) for row in rows])
-    up, down = link.survival_loss_derivative(eta), -link.event_loss_derivative(eta)
-    down = np.maximum(up, down)
-    loss = link.survival_loss(eta).sum() + link.event_loss(eta).max()
-    share = constants.persons / ridge
-    radius = min(math.sqrt(share * loss), share * ((up * r).sum() + (down * r).max()))
-    u = link.survival_loss_derivative(eta + radius * r)
-    v = np.maximum(u, -link.event_loss_derivative(eta - radius * r))
-    widest = np.maximum(r, 2)
-    extra = ((u + v) * r - u * widest).clip(0).max() + (v * r - u * widest).clip(0).max()
-    vertex = (u * widest).sum() + max(extra, ((v - u) * widest).max())
-    return radius, min(vertex, page_direction(rows, u.max(), v.max()))
-
-
-def page_direction(rows, u, v):
-    """Lemma 4 at many angles: never above its maximum."""
-    count = len(rows)
-    spread = np.linalg.eigvalsh(rows.T @ rows / count).max()
-    angle = np.linspace(0, math.pi / 2, 10001)
-    y, c = np.linalg.norm(rows, axis=1).max() * np.sin(angle), np.cos(angle)
-    one = v * (y + c) - u * (c - y).clip(0)
-    alone = (one - u * (y + c)).clip(0)
-    both = (v - u) * (c + np.maximum(y, c))
-    ordinary = u * count * (c + np.sqrt(spread * np.sin(angle) ** 2 + c**2))
-    return (ordinary + np.maximum(both, one + alone)).max()
 
 
 def check_output_constants_are_the_pages():

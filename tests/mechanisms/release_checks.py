@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import ClassVar
 
 import pytest
 from flint import ctx
@@ -27,6 +28,7 @@ class Counted:
     """Four people, and how often they were read."""
 
     reads: list = field(default_factory=list)
+    in_memory: ClassVar[bool] = True
 
     def check(self, _schema):
         pass

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from discreet.audit import tables
 from discreet.baseline import NaturalSpline
 from discreet.design import Design
 from discreet.engine.local import LocalEngine
@@ -38,23 +39,10 @@ def make_schema(*, person=False):
 
 
 def make_frame(rows):
-    return pd.DataFrame(rows, columns=["time", "dead", "age", "arm"])
+    return pd.DataFrame(rows, columns=list(tables.NAMES))
 
 
-BASE = make_frame(
-    [(0.5, 1, 12.0, "a"), (3.5, 0, 22.0, "b"), (5.9, 0, 29.0, "c"), (2.5, 1, 18.0, "a")]
-)
-
-HOSTILE_ROWS = [
-    (6.0, 0, 30.0, "d"),
-    (0.0, 1, 10.0, "d"),
-    (5.9, 1, 1e308, "b"),
-    (5.9, 0, -1e308, "c"),
-    (6.0, 0, math.nan, "nobody"),
-    (math.inf, 0, math.inf, "d"),
-    (-3.0, 1, -math.inf, ""),
-    (math.nan, 1, 5e-324, "a"),
-]
+BASE = make_frame(tables.BASE)
 
 
 def fit(frame, mechanism, noise, *, schema=None, **settings):
@@ -89,14 +77,16 @@ def check_neighbouring_tables_move_within_the_noise():
         noise = FrozenNoise()
         points = [in_steps(fit(BASE, mechanism, noise))]
         claimed = float(lattice_scale(noise))
-        points += [in_steps(fit(with_first(row), mechanism, FrozenNoise())) for row in HOSTILE_ROWS]
+        points += [
+            in_steps(fit(with_first(row), mechanism, FrozenNoise())) for row in tables.HOSTILE
+        ]
         gaps = [np.linalg.norm(a - b) for a in points for b in points]
         assert max(gaps) <= claimed
 
 
 def check_every_record_lies_in_the_ball():
     """Whatever the table holds, internal covariates are finite and of norm at most one."""
-    for row in HOSTILE_ROWS:
+    for row in tables.HOSTILE:
         norms = np.linalg.norm(to_episodes(with_first(row), make_schema()).covariates, axis=1)
         assert np.all(norms <= 1.0)
 
@@ -170,7 +160,7 @@ def check_replay():
     """Neighbours under frozen noise: same noise calls, same keys, nothing else in the file."""
     for mechanism in (OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)):
         traces = []
-        for frame in (BASE, with_first(HOSTILE_ROWS[0]), with_first(HOSTILE_ROWS[2])):
+        for frame in (BASE, with_first(tables.HOSTILE[0]), with_first(tables.HOSTILE[2])):
             noise = FrozenNoise()
             release = fit(frame, mechanism, noise)
             mapping = json.loads(release.model_dump_json())

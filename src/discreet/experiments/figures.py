@@ -113,8 +113,7 @@ def figure_4(options: Options) -> Figure | None:
     names = _sets(rows)
     if not names:
         return None
-    figure = Figure(figsize=(3.4 * len(names), 3.4), layout="constrained")
-    panels = figure.subplots(1, len(names), squeeze=False)[0]
+    figure, panels = _panel_a_set(names, 3.4)
     for axes, name in zip(panels, names, strict=True):
         for key in sorted({(r["variant"], float(r["epsilon"])) for r in rows if r["set"] == name}):
             variant, epsilon = key
@@ -134,8 +133,7 @@ def figure_4(options: Options) -> Figure | None:
         axes.set(title=name, xlabel="epoch", yscale="log")
         _plain(axes)
     panels[0].set_ylabel("MRE since step 10,000")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
+    _legend_below(figure, panels[0], 3)
     return figure
 
 
@@ -145,8 +143,7 @@ def figure_5(options: Options, measure: str) -> Figure | None:
     names = _sets(rows)
     if not names:
         return None
-    figure = Figure(figsize=(3.4 * len(names), 3.9), layout="constrained")
-    panels = figure.subplots(1, len(names), squeeze=False)[0]
+    figure, panels = _panel_a_set(names, 3.9)
     for axes, name in zip(panels, names, strict=True):
         for (mechanism, variant), (colour, line, marker) in STYLES.items():
             found = [
@@ -165,8 +162,7 @@ def figure_5(options: Options, measure: str) -> Figure | None:
         axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
         _plain(axes)
     panels[0].set_ylabel("MRE" if measure == "mre" else "error in standard errors")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7, frameon=False)
+    _legend_below(figure, panels[0], 4)
     return figure
 
 
@@ -193,3 +189,14 @@ def _numbers(rows: list[dict[str, str]], column: str) -> list[float]:
 
 def _plain(axes: Any) -> None:
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _panel_a_set(names: list[str], height: float) -> tuple[Figure, Any]:
+    figure = Figure(figsize=(3.4 * len(names), height), layout="constrained")
+    return figure, figure.subplots(1, len(names), squeeze=False)[0]
+
+
+def _legend_below(figure: Figure, first: Any, columns: int) -> None:
+    handles, labels = first.get_legend_handles_labels()
+    place: Any = "outside lower center"
+    figure.legend(handles, labels, loc=place, ncols=columns, fontsize=7, frameon=False)

@@ -22,8 +22,11 @@ class Results:
 
     def has(self, **key: object) -> bool:
         """Whether the cell was run already."""
-        wanted = tuple(_text(key[name]) for name in self.keys)
-        return any(tuple(row[name] for name in self.keys) == wanted for row in self.rows())
+        return tuple(_text(key[name]) for name in self.keys) in self.cells()
+
+    def cells(self) -> set[tuple[str, ...]]:
+        """The keys of what is there."""
+        return {tuple(row[name] for name in self.keys) for row in self.rows()}
 
     def append(self, *rows: Row) -> None:
         """Write finished rows at once."""

@@ -190,10 +190,12 @@ class Mechanism(Protocol):
     """A frozen dataclass of public settings that can plan and draw.
 
     `proof` names its page in `docs/proofs/`; `coordinates` are those the design must be made in.
+    `needs_memory` is true of one that cannot work on sums over blocks of people.
     """
 
     name: ClassVar[str]
     proof: ClassVar[str]
+    needs_memory: ClassVar[bool]
 
     @property
     def coordinates(self) -> "Coordinates":

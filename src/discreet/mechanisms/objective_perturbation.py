@@ -68,6 +68,7 @@ class ObjectivePerturbation(PerturbationSettings):
 
     name: ClassVar[str] = "objective"
     proof: ClassVar[str] = "objective-perturbation"
+    needs_memory: ClassVar[bool] = False
 
     def plan(self, constants: Constants) -> Plan:
         """Choose ridge, baseline scale and the split of epsilon by the public rule."""

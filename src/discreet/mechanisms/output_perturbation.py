@@ -59,6 +59,7 @@ class OutputPerturbation(PerturbationSettings):
 
     name: ClassVar[str] = "output"
     proof: ClassVar[str] = "output-perturbation"
+    needs_memory: ClassVar[bool] = False
 
     def plan(self, constants: Constants) -> Plan:
         """Choose ridge and baseline scale by the public rule, then calibrate the noise."""

@@ -89,6 +89,7 @@ class PrivateNewton:
 
     name: ClassVar[str] = "newton"
     proof: ClassVar[str] = "private-newton"
+    needs_memory: ClassVar[bool] = False
     coordinates: ClassVar["Coordinates"] = "orthonormal"
 
     def __post_init__(self) -> None:
