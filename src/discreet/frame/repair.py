@@ -81,7 +81,7 @@ def encode(table: Table, schema: Schema, rows: Rows | None) -> Floats:
             part = slice(start, start + BLOCK)
             for columns, encoder in together:
                 encoded[part, columns] = encoder(part)
-        del together
+        del together  # or these columns would be held while the next are read
     return encoded if rows is None else np.take(encoded, rows, axis=0)
 
 
