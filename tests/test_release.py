@@ -42,6 +42,7 @@ class Fixed:
     """Releases lattice noise and nothing else: no data in it, whatever the epsilon."""
 
     name: ClassVar[str] = "fixed"
+    coordinates: ClassVar[str] = "orthonormal"
     needs_memory: ClassVar[bool] = False
     epsilon: float = 1.0
     status: str = "proved"

@@ -29,10 +29,11 @@ from discreet.curves import Curves
 from discreet.design import Coordinates, Design
 from discreet.errors import ArtefactError, SettingsError
 from discreet.life_table import LifeTable
-from discreet.link import get_link
+from discreet.link import Link, get_link
 from discreet.privacy.grid import LARGEST_EXPONENT
 from discreet.privacy.guarantee import Guarantee
 from discreet.schema import Schema
+from discreet.version import __version__
 
 Array = NDArray[np.float64]
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
@@ -75,6 +76,12 @@ class Internal(_Document):
     coordinates: Coordinates
     baseline: tuple[Number, ...]
     covariates: tuple[Number, ...]
+
+    @classmethod
+    def of(cls, point: Array, design: Design) -> Self:
+        """Split a vector (baseline, covariates)."""
+        size, values = design.baseline.dimension, tuple(point.tolist())
+        return cls(coordinates=design.coordinates, baseline=values[:size], covariates=values[size:])
 
     @property
     def vector(self) -> Array:
@@ -128,6 +135,20 @@ class Model(_Document):
     baseline: Text
     coefficients: Coefficients
     internal: Internal
+
+    @classmethod
+    def shared_facts(cls, design: Design, link: Link, point: Array) -> dict[str, Any]:
+        """What every kind of file says of a fit that came to ``point``."""
+        return {
+            "format": cls.kind,
+            "version": VERSION,
+            "library_version": __version__,
+            "schema": design.schema,
+            "link": link.name,
+            "baseline": design.baseline.spelling,
+            "coefficients": Coefficients.of(design.to_user @ point, design),
+            "internal": Internal.of(point, design),
+        }
 
     @field_validator("public_schema", mode="before")
     @classmethod

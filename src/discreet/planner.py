@@ -74,14 +74,7 @@ class Outlook:
     @property
     def constants(self) -> Constants:
         """What plans are made from."""
-        time = self.schema.time
-        return Constants(
-            self.persons,
-            self.design,
-            self.link,
-            time_varying=self.schema.person is not None,
-            late_entry=time.entry is not None,
-        )
+        return Constants.of(self.persons, self.design, self.link)
 
     @property
     def survival(self) -> float:

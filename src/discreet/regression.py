@@ -9,36 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design import Design
 from discreet.errors import DataFormError, SettingsError
-from discreet.estimation import Estimate, estimate
+from discreet.estimation import estimate
 from discreet.fitted import Predictions
-from discreet.inference import MOST_COVARIANCE, user_covariance
 from discreet.likelihood.objective import TotalLoss
 from discreet.link import Link, get_link
-from discreet.model import (
-    VERSION,
-    Coefficients,
-    FitRecord,
-    Internal,
-    Model,
-    PlainModel,
-    Release,
-    Uncertainty,
-)
+from discreet.model import Model, Release
 from discreet.people import EngineName, People
+from discreet.plain_model import plain_model
 from discreet.schema import Schema
-from discreet.version import __version__
 
 if TYPE_CHECKING:
     from discreet.frame import RepairReport
     from discreet.mechanisms.contract import Mechanism
     from discreet.privacy.ledger.interface import Ledger
-
-Array = NDArray[np.float64]
+    from discreet.release import Order
 
 
 class RepairWarning(UserWarning):
@@ -126,10 +114,10 @@ class SurvivalRegression(Predictions):
         self, X: Any, y: Any = None, *, path: str | Path | None = None, overwrite: bool = False
     ) -> Self:
         """A private fit, written to a file before the ledger is told that it is settled."""
-        from discreet.release import Order, publish  # noqa: PLC0415 - loads the mechanisms
+        from discreet.release import publish  # noqa: PLC0415 - loads the mechanisms
 
         self._check_settings()
-        order = self._order(Order)
+        order = self._order()
         self.release_: Release = publish(
             order,
             self._people(X, y),
@@ -241,19 +229,21 @@ class SurvivalRegression(Predictions):
             raise SettingsError("give a schema, or fit(X, y) with scikit-survival's y.")
         return infer_schema(data, outcome, self.intervals)
 
-    def _order(self, order: Any) -> Any:
+    def _order(self) -> "Order":
         """What a private fit asks for; an error here comes before any data is read."""
+        from discreet.release import Order, new_release_id  # noqa: PLC0415 - loads the mechanisms
+
         if self.mechanism is None:
             raise SettingsError("publishing needs a mechanism.")
         if self.schema is None:
             raise SettingsError("a private fit needs a public schema: nothing in it is learned.")
-        return order(
+        return Order(
             mechanism=self.mechanism,
             schema=as_schema(self.schema),
             link=get_link(self.link),
             baseline=self._baseline(),
             persons=self.persons,
-            release_id=self.release_id,
+            release_id=self.release_id or new_release_id(),
             accept_printed=self.accept_printed,
             accept_approximate=self.accept_approximate,
         )
@@ -278,72 +268,6 @@ def as_ledger(ledger: "Ledger | str | PathLike[str] | None") -> "Ledger | None":
     from discreet.privacy.ledger import open_ledger  # noqa: PLC0415 - only private fits pay
 
     return open_ledger(ledger)
-
-
-def plain_model(
-    total: TotalLoss,
-    found: Estimate,
-    solver: str,
-    information: Literal["expected", "observed"],
-) -> PlainModel:
-    """The model file of a fit that is not private."""
-    design, point = total.design, found.point
-    size = design.baseline.dimension
-    internal = point.tolist()
-    return PlainModel.model_validate(
-        {
-            "format": PlainModel.kind,
-            "version": VERSION,
-            "library_version": __version__,
-            "private": False,
-            "schema": design.schema,
-            "link": total.link.name,
-            "baseline": design.baseline.spelling,
-            "coefficients": Coefficients.of(design.to_user @ point, design),
-            "internal": Internal(
-                coordinates=design.coordinates,
-                baseline=tuple(internal[:size]),
-                covariates=tuple(internal[size:]),
-            ),
-            "fit": _fit_record(total, found, solver),
-            "uncertainty": _uncertainty(total, found, information),
-        }
-    )
-
-
-def _fit_record(total: TotalLoss, found: Estimate, solver: str) -> FitRecord:
-    penalty = 0.5 * found.ridge * float(found.point @ found.point)
-    mean = found.solution.evaluation.value - penalty
-    return FitRecord(
-        persons=total.persons,
-        rows=found.counts.rows,
-        events=found.counts.events,
-        intervals_at_risk=found.counts.intervals_at_risk,
-        log_likelihood=-mean * total.persons,
-        ridge=found.ridge,
-        solver=solver,
-        gradient_norm=found.solution.gradient_norm,
-        notes=found.notes,
-    )
-
-
-def _uncertainty(
-    total: TotalLoss, found: Estimate, information: Literal["expected", "observed"]
-) -> Uncertainty:
-    """Standard errors; a ridge counts as prior information."""
-    matrix = found.solution.evaluation.hessian * total.persons
-    if information == "expected":
-        ridge = found.ridge * total.persons
-        matrix = total.information(found.point) + ridge * np.eye(total.dimension)
-    covariance = user_covariance(matrix, total.design)
-    kept = total.dimension <= MOST_COVARIANCE
-    return Uncertainty(
-        information=information,
-        standard_errors=Coefficients.of(np.sqrt(np.diag(covariance)), total.design),
-        covariance=tuple(tuple(row[: k + 1].tolist()) for k, row in enumerate(covariance))
-        if kept
-        else None,
-    )
 
 
 def _report(repairs: "RepairReport") -> None:

@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,16 +28,21 @@ import numpy as np
 
 from discreet.artefact import require_free
 from discreet.baseline import Baseline
-from discreet.design import Coordinates, Design
+from discreet.design import Design
 from discreet.engine.engine import Engine
 from discreet.errors import DataFormError, SettingsError
 from discreet.likelihood.objective import TotalLoss
 from discreet.link import Link
 from discreet.mechanisms.contract import MOST_PERSONS, Constants, Draw, Mechanism, Plan
-from discreet.model import VERSION, Coefficients, Internal, Release
-from discreet.privacy.ledger.interface import NO_LEDGER, Ledger, NullLedger, ReleaseRequest
+from discreet.model import Release
+from discreet.privacy.ledger.interface import (
+    NO_LEDGER,
+    Ledger,
+    NullLedger,
+    ReleaseRequest,
+    Reservation,
+)
 from discreet.schema import Schema
-from discreet.version import __version__
 
 if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
@@ -57,6 +62,11 @@ class NoLedgerWarning(UserWarning):
     """A private release that no budget pays for."""
 
 
+def new_release_id() -> str:
+    """A name that no other release has."""
+    return f"r{secrets.token_hex(10)}"
+
+
 @dataclass(frozen=True)
 class Order:
     """What is asked for, in public facts only.
@@ -71,7 +81,7 @@ class Order:
     link: Link
     baseline: Baseline
     persons: int | None = None
-    release_id: str | None = None
+    release_id: str = field(default_factory=new_release_id)
     description: str = ""
     accept_printed: bool = False
     accept_approximate: bool = False
@@ -79,20 +89,12 @@ class Order:
     @property
     def design(self) -> Design:
         """The public coordinates that the mechanism asks for."""
-        coordinates: Coordinates = getattr(self.mechanism, "coordinates", "orthonormal")
-        return Design(self.schema, self.baseline, coordinates)
+        return Design(self.schema, self.baseline, self.mechanism.coordinates)
 
     def plan(self, persons: int) -> Plan:
         """The mechanism's plan for n persons; every error a setting can cause comes from here."""
         self.schema.require_bounds()
-        constants = Constants(
-            persons=persons,
-            design=self.design,
-            link=self.link,
-            time_varying=self.schema.person is not None,
-            late_entry=self.schema.time.entry is not None,
-        )
-        plan = self.mechanism.plan(constants)
+        plan = self.mechanism.plan(Constants.of(persons, self.design, self.link))
         if _SIMULATION.get() is None:
             self._require_publishable(plan)
         return plan
@@ -101,7 +103,7 @@ class Order:
         """What the ledger is asked for."""
         facts = f"{self.mechanism.name}, {self.link.name} link, {self.baseline.spelling}"
         text = self.description or facts
-        return ReleaseRequest(self.release_id or _new_id(), plan.guarantee, text)
+        return ReleaseRequest(self.release_id, plan.guarantee, text)
 
     def _require_publishable(self, plan: Plan) -> None:
         if plan.relation != "replace-one":
@@ -169,18 +171,27 @@ def publish(
     """Make one release."""
     if path is not None:
         require_free(path, overwrite=overwrite)
-    order = replace(order, release_id=order.release_id or _new_id())
     noise = _SIMULATION.get()
     if noise is not None:
-        if path is not None:
-            raise SettingsError("a simulated release is not private and is not written.")
-        plan = _checked_plan(order, source, NullLedger())
-        return _compose(order, plan, _draw(order, plan, source, noise), NO_LEDGER)
+        return _simulate(order, source, noise, path)
     payer = ledger or NullLedger()
     plan = _checked_plan(order, source, payer)
     if ledger is None:
         warnings.warn(_UNCHARGED, NoLedgerWarning, stacklevel=3)
-    return _charge_and_draw(order, plan, source, payer, path, overwrite=overwrite)
+    reservation = payer.reserve(order.request(plan))
+    release = _paid_draw(order, plan, source, reservation)
+    if path is not None:
+        release.save(path, overwrite=overwrite)
+    payer.settle(reservation, release.digest)
+    return release
+
+
+def _simulate(order: Order, source: Source, noise: "NoiseSource", path: Path | None) -> Release:
+    """The same without a charge; the release says that it is not private."""
+    if path is not None:
+        raise SettingsError("a simulated release is not private and is not written.")
+    plan = _checked_plan(order, source, NullLedger())
+    return _compose(order, plan, _draw(order, plan, source, noise), NO_LEDGER)
 
 
 def _checked_plan(order: Order, source: Source, ledger: Ledger) -> Plan:
@@ -196,26 +207,12 @@ def _checked_plan(order: Order, source: Source, ledger: Ledger) -> Plan:
     return rehearsed if order.persons is not None else order.plan(source.count(order.schema))
 
 
-def _charge_and_draw(
-    order: Order,
-    plan: Plan,
-    source: Source,
-    ledger: Ledger,
-    path: Path | None,
-    *,
-    overwrite: bool,
-) -> Release:
-    """Reserve, then everything that touches data, then write and settle."""
+def _paid_draw(order: Order, plan: Plan, source: Source, reservation: Reservation) -> Release:
+    """The one draw that a charge pays for: everything that touches data."""
     from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
 
-    reservation = ledger.reserve(order.request(plan))
     reservation.authorise_draw()
-    draw = _draw(order, plan, source, SystemNoise())
-    release = _compose(order, plan, draw, reservation.head)
-    if path is not None:
-        release.save(path, overwrite=overwrite)
-    ledger.settle(reservation, release.digest)
-    return release
+    return _compose(order, plan, _draw(order, plan, source, SystemNoise()), reservation.head)
 
 
 def _draw(order: Order, plan: Plan, source: Source, noise: "NoiseSource") -> Draw:
@@ -228,23 +225,10 @@ def _draw(order: Order, plan: Plan, source: Source, noise: "NoiseSource") -> Dra
 
 def _compose(order: Order, plan: Plan, draw: Draw, head: str) -> Release:
     """The release: what was drawn, and public facts."""
-    design = order.design
-    size = design.baseline.dimension
     return Release.model_validate(
         {
-            "format": Release.kind,
-            "version": VERSION,
-            "library_version": __version__,
+            **Release.shared_facts(order.design, order.link, draw.point),
             "private": draw.private,
-            "schema": order.schema,
-            "link": order.link.name,
-            "baseline": order.baseline.spelling,
-            "coefficients": Coefficients.of(design.to_user @ draw.point, design),
-            "internal": Internal(
-                coordinates=design.coordinates,
-                baseline=tuple(draw.point[:size].tolist()),
-                covariates=tuple(draw.point[size:].tolist()),
-            ),
             "persons": plan.persons,
             "mechanism": dict(plan.settings),
             "guarantee": plan.guarantee,
@@ -271,7 +255,3 @@ def _warnings(plan: Plan, draw: Draw) -> tuple[str, ...]:
     if plan.guarantee.status == "ideal-draw-only":
         found.append("The promise is proved for a perfect draw only; this one is approximate.")
     return tuple(found)
-
-
-def _new_id() -> str:
-    return f"r{secrets.token_hex(10)}"

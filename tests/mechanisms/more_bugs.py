@@ -113,7 +113,7 @@ MORE_BUGS = [
     Bug(
         "a draw without the permit that its charge gives",
         release,
-        "_charge_and_draw",
+        "_paid_draw",
         "reservation.authorise_draw()",
         "pass",
         release_checks.check_a_charge_pays_for_one_draw,

@@ -9,7 +9,8 @@ import pytest
 
 from discreet.baseline import parse_baseline
 from discreet.design import Design
-from discreet.model import VERSION, Coefficients, Internal, Release
+from discreet.link import get_link
+from discreet.model import Release
 from discreet.privacy.guarantee import Guarantee
 from discreet.schema import Schema
 
@@ -33,29 +34,16 @@ def make_release(
     link="logit", baseline="natural-spline:4", covariance=None, schema=None, private=True
 ):
     """A release with round numbers on a grid of 2^-20."""
-    schema = schema or make_schema()
-    design = Design(schema, parse_baseline(baseline))
+    design = Design(schema or make_schema(), parse_baseline(baseline))
     point = np.random.default_rng(7).normal(size=design.dimension)
     point[: design.baseline.dimension] *= 0.4
     point[0] -= 2.0 if link == "probit" else 4.0
     point = np.rint(np.ldexp(point, 20)) / 2**20
     guarantee = Guarantee(1.0, 1e-6, rho=0.0244)
-    size = design.baseline.dimension
     return Release.model_validate(
         {
-            "format": Release.kind,
-            "version": VERSION,
-            "library_version": "0.0",
+            **Release.shared_facts(design, get_link(link), point),
             "private": private,
-            "schema": schema,
-            "link": link,
-            "baseline": baseline,
-            "coefficients": Coefficients.of(design.to_user @ point, design),
-            "internal": Internal(
-                coordinates="orthonormal",
-                baseline=tuple(point[:size].tolist()),
-                covariates=tuple(point[size:].tolist()),
-            ),
             "persons": 12345,
             "mechanism": {"name": "newton"},
             "guarantee": guarantee,

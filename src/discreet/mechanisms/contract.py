@@ -61,6 +61,18 @@ class Constants:
         if self.persons > MOST_PERSONS:
             raise SettingsError(f"the number of persons must be at most {MOST_PERSONS:,}")
 
+    @classmethod
+    def of(cls, persons: int, design: "Design", link: "Link") -> Self:
+        """The facts of a fit; what may happen over time stands in the design's schema."""
+        schema = design.schema
+        return cls(
+            persons,
+            design,
+            link,
+            time_varying=schema.person is not None,
+            late_entry=schema.time.entry is not None,
+        )
+
     @property
     def dimension(self) -> int:
         """Number of coefficients d = e + p."""
