@@ -91,11 +91,6 @@ class Design:
         return matrix
 
     @cached_property
-    def to_internal(self) -> Array:
-        """The inverse of ``to_user``."""
-        return np.asarray(np.linalg.inv(self.to_user), dtype=np.float64)
-
-    @cached_property
     def _factors(self) -> tuple[Array, Array]:
         """(B, M) with B = A M: alpha_user = M alpha_internal."""
         printed = self.baseline.basis(self.intervals)

@@ -118,20 +118,10 @@ def starting_point(design: Design, link: Link, events: int, at_risk: int) -> Arr
     """The pooled hazard on the constant, beta = 0."""
     pooled = min(max(events, 0.5) / max(at_risk, 1), 0.9)
     size = design.baseline.dimension
-    constant = _predictor(link, pooled) * design.baseline.constant
+    constant = link.predictor(pooled) * design.baseline.constant
     point = np.zeros(design.dimension)
     point[:size] = np.linalg.solve(design.to_user[:size, :size], constant)
     return point
-
-
-def _predictor(link: Link, hazard: float) -> float:
-    """g(h) by bisection: every link rises, and scipy's root finder takes longer to import."""
-    low, high = -45.0, 10.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        below = float(link.hazard(np.array(middle))) < hazard
-        low, high = (middle, high) if below else (low, middle)
-    return 0.5 * (low + high)
 
 
 def _rescue(

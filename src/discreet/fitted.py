@@ -142,7 +142,7 @@ def summarise(model: Model, confidence: float = 0.95) -> CoefficientTable:
     size = len(model.coefficients.baseline)
     names = (*(f"baseline[{k}]" for k in range(1, size + 1)), *model.coefficients.covariates)
     vector = model.coefficients.vector
-    return CoefficientTable(names, vector, errors, confidence, size, _heading(model))
+    return CoefficientTable(names, vector, errors, confidence, _heading(model))
 
 
 def _heading(model: Model) -> tuple[str, ...]:

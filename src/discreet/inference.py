@@ -41,7 +41,6 @@ class CoefficientTable:
     coefficients: Array
     standard_errors: Array | None = None
     confidence: float = 0.95
-    baseline_rows: int = 0
     heading: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:

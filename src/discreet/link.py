@@ -1,13 +1,12 @@
 """Link functions g of the hazard, h = g^{-1}(eta), and the losses they give an interval.
 
 A person who survives an interval pays ``phi(eta) = -log(1 - h)``; one whose event falls into it
-pays ``psi(eta) = -log h``. With ``k = (dh/deta) / (h (1 - h))`` the slopes are ``phi' = h k`` and
-``psi' = -(1 - h) k``, so the score of an interval is ``(h - y) k``. All three links are
-log-concave in both directions: the total loss is convex.
+pays ``psi(eta) = -log h``. Every link is log-concave in both directions: the total loss is convex.
 
 Every link states ``lipschitz`` and ``curvature``, the suprema over eta of an interval's slope and
-curvature (inf where unbounded), and ``linear_event``: psi - phi is linear in eta, so that events
-need sufficient statistics only. Every method is vectorised over eta.
+curvature (inf where unbounded), ``linear_event``: psi - phi is linear in eta, so that events
+need sufficient statistics only, and ``effect``: what a coefficient is. Every method of eta is
+vectorised.
 
 Logit and probit are symmetric, ``h(-eta) = 1 - h(eta)``: an event is a survival seen in the
 mirror, psi(eta) = phi(-eta).
@@ -36,6 +35,11 @@ class Logit:
     lipschitz: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 0.25
     linear_event: ClassVar[bool] = True
+    effect: ClassVar[str] = "log odds ratio"
+
+    def predictor(self, hazard: float) -> float:
+        """eta = g(h) = log(h / (1 - h))."""
+        return float(special.logit(hazard))
 
     def hazard(self, eta: Array) -> Array:
         """h = 1 / (1 + e^-eta)."""
@@ -65,10 +69,6 @@ class Logit:
         """psi''(eta) = phi''(-eta)."""
         return self.survival_loss_curvature(-eta)
 
-    def score_factor(self, eta: Array) -> Array:
-        """k = 1."""
-        return np.ones_like(eta)
-
     def information(self, eta: Array) -> Array:
         """(dh/deta)^2 / (h (1 - h)) = h (1 - h)."""
         return self.survival_loss_curvature(eta)
@@ -86,6 +86,11 @@ class Probit:
     lipschitz: ClassVar[float] = math.inf
     curvature: ClassVar[float] = 1.0
     linear_event: ClassVar[bool] = False
+    effect: ClassVar[str] = "shift on the normal scale"
+
+    def predictor(self, hazard: float) -> float:
+        """eta = g(h) = Phi^{-1}(h)."""
+        return float(special.ndtri(hazard))
 
     def hazard(self, eta: Array) -> Array:
         """h = Phi(eta)."""
@@ -121,10 +126,6 @@ class Probit:
         """psi''(eta) = phi''(-eta)."""
         return self.survival_loss_curvature(-eta)
 
-    def score_factor(self, eta: Array) -> Array:
-        """k = pdf / (Phi(eta) Phi(-eta)) = m(eta) + m(-eta)."""
-        return self.survival_loss_derivative(eta) + self.survival_loss_derivative(-eta)
-
     def information(self, eta: Array) -> Array:
         """pdf^2 / (Phi(eta) Phi(-eta)) = m(eta) m(-eta)."""
         return self.survival_loss_derivative(eta) * self.survival_loss_derivative(-eta)
@@ -141,6 +142,11 @@ class CLogLog:
     lipschitz: ClassVar[float] = math.inf
     curvature: ClassVar[float] = math.inf
     linear_event: ClassVar[bool] = False
+    effect: ClassVar[str] = "log hazard ratio"
+
+    def predictor(self, hazard: float) -> float:
+        """eta = g(h) = log(-log(1 - h))."""
+        return math.log(-math.log1p(-hazard))
 
     def hazard(self, eta: Array) -> Array:
         """h = 1 - exp(-y)."""
@@ -165,7 +171,7 @@ class CLogLog:
         return np.where(eta < -36.0, small, -_log_one_minus_exp(rate))
 
     def event_loss_derivative(self, eta: Array) -> Array:
-        """psi' = y - k = -y / (e^y - 1)."""
+        """psi' = -y / (e^y - 1)."""
         rate = np.minimum(_exponential(eta), 700.0)
         return -1.0 / _mean_exponential(rate)
 
@@ -178,11 +184,6 @@ class CLogLog:
         rate = np.minimum(_exponential(eta), 700.0)
         mean = _mean_exponential(rate)
         return rate * (_second_moment(rate) / mean) / mean
-
-    def score_factor(self, eta: Array) -> Array:
-        """k = y / (1 - e^-y)."""
-        rate = _exponential(eta)
-        return 1.0 / _mean_exponential(-rate)
 
     def information(self, eta: Array) -> Array:
         """(dh/deta)^2 / (h (1 - h)) = y^2 / (e^y - 1)."""

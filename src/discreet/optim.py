@@ -31,7 +31,6 @@ class Solution:
     evaluation: Evaluation
     gradient_norm: float
     status: Status
-    iterations: int
 
     @property
     def converged(self) -> bool:
@@ -59,16 +58,16 @@ def _newton(
 ) -> Solution:
     """f <- f - t H^{-1} g, t halved until the value falls (Boyd and Vandenberghe, 9.5.2)."""
     point, here = start, objective(start)
-    for iteration in range(limit + 1):
+    for _ in range(limit + 1):
         norm = float(np.linalg.norm(here.gradient))
         if norm <= tolerance:
-            return Solution(point, here, norm, "converged", iteration)
+            return Solution(point, here, norm, "converged")
         step = _shortened(_newton_step(here), longest=10.0 * (1.0 + float(np.linalg.norm(point))))
         following = _line_search(objective, point, here, step)
         if following is None:
-            return Solution(point, here, norm, "no further progress", iteration)
+            return Solution(point, here, norm, "no further progress")
         point, here = following
-    return Solution(point, here, norm, "iteration limit", limit)
+    return Solution(point, here, norm, "iteration limit")
 
 
 def _newton_step(here: Evaluation) -> Array:
@@ -123,4 +122,4 @@ def _bfgs(
     here = objective(found.x)
     norm = float(np.linalg.norm(here.gradient))
     status: Status = "converged" if norm <= tolerance else "no further progress"
-    return Solution(found.x, here, norm, status, int(found.nit))
+    return Solution(found.x, here, norm, status)

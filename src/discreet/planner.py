@@ -24,7 +24,7 @@ from discreet.errors import SettingsError
 from discreet.link import Link, get_link
 from discreet.mechanisms import registered
 from discreet.mechanisms.contract import Constants, Plan, is_count, require_positive
-from discreet.mechanisms.guess import BASELINE_VARIANCE, HALF_RANGE_VARIANCE, link_function
+from discreet.mechanisms.guess import BASELINE_VARIANCE, HALF_RANGE_VARIANCE
 from discreet.mechanisms.newton.bound import People
 from discreet.mechanisms.newton.cohort import COHORT, Profile, draw_cohort, released_shares
 from discreet.mechanisms.newton.counts import marginals_of
@@ -103,7 +103,7 @@ class Outlook:
     @cached_property
     def point(self) -> Array:
         """The constant hazard, no covariate effect."""
-        level = link_function(self.link, self._hazard)
+        level = self.link.predictor(self._hazard)
         constant = np.linalg.lstsq(self.design.basis, np.ones(self.design.intervals), rcond=None)[0]
         point = np.zeros(self.design.dimension)
         point[: len(constant)] = level * constant

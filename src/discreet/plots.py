@@ -84,7 +84,7 @@ def coefficients(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes"
     axes.axvline(0.0, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
     axes.set_yticks(rows, [_step_label(name, steps[name]) for name in names])
     axes.set_ylim(-0.7, len(names) - 0.3)
-    _dress(axes, "Coefficients", _SCALES.get(model.link, "effect"), "")
+    _dress(axes, "Coefficients", get_link(model.link).effect, "")
     axes.tick_params(axis="y", length=0)
     if len(model.coefficients.covariates) > len(names):
         _caption(axes, f"the first {len(names)} of {len(model.coefficients.covariates)}")
@@ -207,13 +207,6 @@ def _steps(model: Model) -> dict[str, float]:
 def _step_label(name: str, step: float) -> str:
     short = name if len(name) <= 28 else f"{name[:27]}…"
     return _plain(short if step == 1.0 else f"{short} (per {step:g})")
-
-
-_SCALES = {
-    "logit": "log odds ratio",
-    "cloglog": "log hazard ratio",
-    "probit": "shift on the normal scale",
-}
 
 
 def _dress(axes: "Axes", title: str, horizontal: str, vertical: str) -> None:

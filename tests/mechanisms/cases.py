@@ -65,10 +65,6 @@ class FrozenNoise(NoiseSource):
         self.calls.append(("l1", len(np.atleast_1d(values)), Fraction(scale)))
         return integer_vector([int(value) + self.shift for value in np.atleast_1d(values)])
 
-    def noisy_best(self, scores, scale):
-        self.calls.append(("best", len(np.atleast_1d(scores)), Fraction(scale)))
-        return int(np.argmax(scores))
-
     def lattice_laplace(self, dimension, scale):
         self.calls.append(("lattice", dimension, Fraction(scale)))
         return integer_vector([self.shift] * dimension)

@@ -60,6 +60,12 @@ def test_one_person_changes_the_score_by_at_most_the_bound(time_varying):
     assert 0.99 * allowed < largest <= allowed
 
 
+def test_a_loss_that_is_no_number_counts_as_the_bound():
+    constants = make_constants(persons=3)
+    loss = loss_of(corner_people(constants)[1:4], constants)
+    assert clipped_score(loss, np.full(5, np.nan), 2.0) == -3 * 2.0 * 2.0**-SCORE_EXPONENT
+
+
 def test_the_score_is_minus_the_loss_where_nothing_is_clipped():
     random = np.random.default_rng(2)
     constants = make_constants(persons=40, intervals=9, time_varying=True)

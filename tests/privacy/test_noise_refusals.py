@@ -28,7 +28,7 @@ def source():
 @pytest.mark.parametrize(
     "values", [[], [[1, 2]], [1.0, 2.0], [math.nan], [True], ["1"], [2**62 + 1], [-(2**64)], 3]
 )
-@pytest.mark.parametrize("method", ["discrete_gaussian", "l1_laplace", "noisy_best"])
+@pytest.mark.parametrize("method", ["discrete_gaussian", "l1_laplace"])
 def test_values_outside_the_domain_are_refused(method, values, source):
     with pytest.raises(DataFormError, match="noise is added"):
         getattr(source, method)(values, 4.0)
@@ -74,13 +74,6 @@ def test_integers_of_every_kind_are_taken(source):
     assert source.l1_laplace(np.array([np.int64(5)], dtype=object), 0.01).tolist() == [5]
 
 
-def test_the_best_of_two_wins_as_often_as_report_noisy_max_says(source):
-    # exponential noise of scale s on both, scores t apart: P(lower wins) = exp(-t/s)/2
-    wins = sum(source.noisy_best([0, 8], 8.0) == 0 for _ in range(1_500))
-    mass = math.exp(-1) / 2
-    assert abs(wins / 1_500 - mass) < 4.9 * math.sqrt(mass / 1_500)
-
-
 # --- what the sources refuse ---------------------------------------------------------------------
 
 
@@ -97,7 +90,7 @@ from discreet.privacy.noise import SystemNoise
 source = SystemNoise()
 calls = [lambda: source.uniform_bits(8), lambda: source.discrete_gaussian([0], 4.0),
          lambda: source.l1_laplace([0], 4.0), lambda: source.lattice_laplace(2, 99.0),
-         lambda: source.continuous_laplace(2, 99.0), lambda: source.noisy_best([0, 1], 2.0)]
+         lambda: source.continuous_laplace(2, 99.0)]
 child = os.fork()
 if child == 0:
     refused = 0
@@ -117,7 +110,7 @@ def test_a_forked_child_cannot_use_its_parents_source():
     done = subprocess.run(
         [sys.executable, "-c", FORKED], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "6"
+    assert done.stdout.strip() == "5"
 
 
 @pytest.mark.parametrize("error", [OSError, NotImplementedError])
@@ -159,7 +152,6 @@ def test_only_seeded_noise_repeats_and_it_says_so():
     ):
         draws = [getattr(source, method)(argument, 2.0**30).tolist() for source in (first, second)]
         assert draws[0] == draws[1]
-    assert first.noisy_best([1, 2, 3], 9.0) == second.noisy_best([1, 2, 3], 9.0)
     assert not SeededNoise.private
     assert SystemNoise.private
     assert (

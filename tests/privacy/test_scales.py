@@ -13,7 +13,6 @@ from discreet.privacy.reals import rational
 from discreet.privacy.scales import (
     exact,
     float_above,
-    float_below,
     gaussian_scale,
     laplace_scale,
     upper_square_root,
@@ -24,8 +23,8 @@ from discreet.privacy.scales import (
 def test_roots_and_floats_are_rounded_up(value):
     root = upper_square_root(value)
     assert value <= root**2 <= value * (1 + Fraction(1, 2**62))
-    assert Fraction(float_below(value)) <= value <= Fraction(float_above(value))
-    assert float_above(value) <= math.nextafter(float_below(value), math.inf)
+    above = float_above(value)
+    assert Fraction(math.nextafter(above, -math.inf)) < value <= Fraction(above)
 
 
 @given(st.integers(1, 10**9), st.floats(1e-6, 1e3))

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from discreet.errors import SettingsError
-from discreet.privacy.noise import Grid, SystemNoise
+from discreet.privacy.noise import SystemNoise
 from discreet.privacy.scales import exact
 from discreet.privacy.selection import (
     RandomStopping,
-    clipped_score,
     sample_logarithmic,
-    select_released,
     uniform_below,
 )
 from discreet.privacy.testing import SeededNoise
@@ -129,39 +127,6 @@ def test_candidates_are_drawn_uniformly(count):
 def test_no_candidates_is_an_error():
     with pytest.raises(SettingsError, match="at least one candidate"):
         uniform_below(0, SystemNoise().uniform_bits)
-
-
-def test_a_released_model_is_chosen_by_noisy_score():
-    noise = SystemNoise()
-    assert select_released([0, 10**9, 5], 1, 1.0, noise) == 1
-    # scale 2 Delta/epsilon = 8: the lower of two scores 8 apart wins with probability exp(-1)/2
-    wins = sum(select_released([0, 8], 2, 0.5, noise) == 0 for _ in range(1_500))
-    mass = math.exp(-1) / 2
-    assert abs(wins / 1_500 - mass) < 4.9 * math.sqrt(mass / 1_500)
-
-
-HOSTILE = st.floats(allow_nan=True, allow_infinity=True)
-
-
-@given(st.lists(HOSTILE, min_size=1, max_size=8), HOSTILE, st.integers(0, 7))
-def test_one_person_moves_the_score_by_at_most_its_sensitivity(values, other, place):
-    grid = Grid(-10)
-    score, sensitivity = clipped_score(values, 3.3, grid)
-    neighbour = list(values)
-    neighbour[place % len(values)] = other
-    assert abs(score - clipped_score(neighbour, 3.3, grid)[0]) <= sensitivity
-    assert abs(score - clipped_score([*values, other], 3.3, grid)[0]) <= sensitivity
-    assert sensitivity == round(3.3 * 1024)
-
-
-def test_the_sensitivity_of_the_score_is_attained():
-    grid = Grid(-10)
-    best, sensitivity = clipped_score([0.0, 0.0], 2.0, grid)
-    worst, _ = clipped_score([-math.inf, 0.0], 2.0, grid)
-    assert best - worst == sensitivity
-    assert clipped_score([math.nan], 2.0, grid)[0] == -sensitivity
-    with pytest.raises(SettingsError, match="one step"):
-        clipped_score([0.0], 0.1, Grid(0))
 
 
 def test_a_rational_stopping_parameter():

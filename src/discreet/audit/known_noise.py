@@ -18,9 +18,7 @@ from discreet.privacy.continuous import ContinuousDraw
 from discreet.privacy.grid import IntegerVector, integer_vector
 from discreet.privacy.noise import NoiseSource
 
-BITS, GAUSSIAN, L1, BEST, LATTICE, CONTINUOUS = (
-    "bits", "gaussian", "l1", "best", "lattice", "continuous",
-)  # fmt: skip
+BITS, GAUSSIAN, L1, LATTICE, CONTINUOUS = "bits", "gaussian", "l1", "lattice", "continuous"
 
 
 @dataclass
@@ -82,12 +80,6 @@ class KnownNoise(NoiseSource):
     def l1_laplace(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
         """The values, moved by the shift."""
         return self._known(L1, values, scale)
-
-    def noisy_best(self, scores: ArrayLike, scale: float | Fraction) -> int:
-        """The index of the best score."""
-        integers = _integers(scores)
-        self.calls.append(Call(BEST, len(integers), Fraction(scale), integers))
-        return int(np.argmax(integers))
 
     def lattice_laplace(self, dimension: int, scale: float | Fraction) -> IntegerVector:
         """The shift in every coordinate; what it is added to is noted where that is possible."""

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
-from discreet.link import Link
 from discreet.mechanisms.constants import Basis
 from discreet.mechanisms.contract import Constants
 
@@ -67,7 +65,7 @@ def public_guess(constants: Constants, survival: float) -> Guess:
     """
     basis = Basis(constants.design.basis, constants.covariates > 0)
     hazard = -math.expm1(math.log(survival) / basis.intervals)
-    level = link_function(constants.link, hazard)
+    level = constants.link.predictor(hazard)
     centre = np.zeros(constants.dimension)
     centre[: basis.dimension] = _rounded(level * basis.constant)
     predictor = basis.rows @ centre[: basis.dimension]
@@ -87,16 +85,6 @@ def public_guess(constants: Constants, survival: float) -> Guess:
         ]
     )
     return Guess(centre, predictor, information, variance, basis.dimension)
-
-
-def link_function(link: Link, hazard: float) -> float:
-    """eta = g(hazard)."""
-    functions = {
-        "logit": special.logit,
-        "probit": special.ndtri,
-        "cloglog": lambda h: np.log(-np.log1p(-h)),
-    }
-    return float(functions[link.name](hazard))
 
 
 def _rounded(values: Array) -> Array:

@@ -4,9 +4,8 @@
     l1_laplace          v + L, mass exp(-|k|_1 / s)              pure, epsilon = Delta_1 / s
     lattice_laplace     K, mass exp(-|k| / s) on Z^d             pure, epsilon = Delta / s
     continuous_laplace  b, density exp(-|b| / s) on R^d          tilts an objective, never released
-    noisy_best          the index of the best score              pure, epsilon = 2 Delta_inf / s
 
-Definitions and proofs: docs/proofs/noise.md and docs/proofs/selection.md.
+Definitions and proofs: docs/proofs/noise.md.
 """
 
 import math
@@ -15,14 +14,13 @@ import secrets
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from numbers import Integral
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 from opendp.domains import atom_domain, vector_domain
-from opendp.measurements import make_gaussian, make_laplace, make_noisy_max
-from opendp.measures import max_divergence
-from opendp.metrics import l1_distance, l2_distance, linf_distance
+from opendp.measurements import make_gaussian, make_laplace
+from opendp.metrics import l1_distance, l2_distance
 from opendp.mod import Measurement, OpenDPException, enable_features
 
 from discreet.errors import DataFormError, EntropyError, SettingsError
@@ -61,10 +59,6 @@ class NoiseSource(ABC):
     @abstractmethod
     def l1_laplace(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
         """The integers plus independent discrete Laplace noise."""
-
-    @abstractmethod
-    def noisy_best(self, scores: ArrayLike, scale: float | Fraction) -> int:
-        """The index of the largest integer score after one-sided exponential noise on each."""
 
     def lattice_laplace(self, dimension: int, scale: float | Fraction) -> IntegerVector:
         """Noise K in Z^d with mass proportional to exp(-|k| / scale)."""
@@ -108,29 +102,19 @@ class SystemNoise(NoiseSource):
         space = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
         return self._added(make_laplace(*space, scale=checked_scale(scale)), integers)
 
-    def noisy_best(self, scores: ArrayLike, scale: float | Fraction) -> int:
-        """OpenDP's exact report-noisy-max."""
-        integers = checked_integers(scores)
-        space = vector_domain(atom_domain(T="i64")), linf_distance(T="i64")
-        measurement = make_noisy_max(*space, max_divergence(), scale=checked_scale(scale))
-        return int(self._invoke(measurement, integers))
-
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Refuse pickling and copying."""
         raise EntropyError("a noise source cannot be pickled or copied: make one where it is used")
 
     def _added(self, measurement: Measurement, integers: list[int]) -> IntegerVector:
-        noisy = self._invoke(measurement, integers)
+        self._check_process()
+        try:
+            noisy = measurement(integers)
+        except OpenDPException:
+            raise EntropyError("the noise sampler failed, so nothing was drawn") from None
         if len(noisy) != len(integers):
             raise EntropyError("the noise sampler returned a vector of another length")
         return integer_vector([int(value) for value in noisy])
-
-    def _invoke(self, measurement: Measurement, integers: list[int]) -> Any:
-        self._check_process()
-        try:
-            return measurement(integers)
-        except OpenDPException:
-            raise EntropyError("the noise sampler failed, so nothing was drawn") from None
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

@@ -29,12 +29,6 @@ def float_above(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
-def float_below(value: Fraction) -> float:
-    """The largest float not above the rational number."""
-    nearest = _nearest_float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
-
-
 def upper_square_root(value: Fraction) -> Fraction:
     """A rational r with r^2 >= value, at most a factor 1 + 2^-64 above the root."""
     if value < 0:

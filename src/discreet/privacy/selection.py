@@ -2,8 +2,7 @@
 
 `RandomStopping` tries randomly chosen candidates a random number of times and keeps the best: the
 whole costs twice the epsilon of one trial, however many candidates there are (Papernot and Steinke
-2022, with the logarithmic law).  `select_released` picks among models that were all released.
-Proofs: docs/proofs/selection.md.
+2022, with the logarithmic law).  Proof: docs/proofs/selection.md.
 """
 
 import math
@@ -13,13 +12,10 @@ from fractions import Fraction
 from operator import itemgetter
 from typing import TypeVar
 
-import numpy as np
 from flint import arb, ctx
-from numpy.typing import ArrayLike
 
 from discreet.errors import SettingsError
 from discreet.privacy.accountant import NANO
-from discreet.privacy.grid import Grid
 from discreet.privacy.guarantee import checked_epsilon
 from discreet.privacy.noise import NoiseSource
 from discreet.privacy.reals import GUARD_BITS, BitSource, LazyUniform, rational
@@ -100,29 +96,6 @@ class RandomStopping:
         trials = sample_logarithmic(self.stopping, noise.uniform_bits)
         # `max` keeps the earliest of equals, which the proof relies on
         return max((trial() for _ in range(trials)), key=itemgetter(0))[1]
-
-
-def select_released(
-    scores: Sequence[int], sensitivity: int, epsilon: float, noise: NoiseSource
-) -> int:
-    """The index of a good score among released models: report-noisy-max, epsilon-DP."""
-    scale = 2 * laplace_scale(sensitivity, checked_epsilon(epsilon))
-    return noise.noisy_best(list(scores), scale)
-
-
-def clipped_score(log_likelihoods: ArrayLike, bound: float, grid: Grid) -> tuple[int, int]:
-    """The sum over persons of the log-likelihood clipped to [-bound, 0], and its sensitivity.
-
-    Both are in units of the grid.  A person adds an integer between minus the sensitivity and 0,
-    so replacing, adding or removing one changes the sum by at most the sensitivity.
-    """
-    sensitivity = int(grid.to_integers(bound))
-    if sensitivity < 1:
-        raise SettingsError("the bound of a score must be at least one step of its grid")
-    values = np.nan_to_num(np.asarray(log_likelihoods, dtype=np.float64), nan=-bound)
-    integers = grid.to_integers(np.clip(values, -bound, 0.0))
-    total = sum(min(0, max(-sensitivity, int(step))) for step in integers.ravel())
-    return total, sensitivity
 
 
 def uniform_below(count: int, bits: BitSource) -> int:

@@ -46,12 +46,6 @@ class SeededNoise(NoiseSource):
         pairs = self._generator.geometric(success, (2, len(integers)))
         return _sums(integers, (pairs[0] - pairs[1]).tolist())
 
-    def noisy_best(self, scores: ArrayLike, scale: float | Fraction) -> int:
-        """The index of the largest score after exponential noise."""
-        integers = np.array(checked_integers(scores), dtype=np.float64)
-        noise = self._generator.exponential(checked_scale(scale), integers.size)
-        return int(np.argmax(integers + noise))
-
 
 def _sums(values: list[int], noise: list[int]) -> IntegerVector:
     return integer_vector([value + step for value, step in zip(values, noise, strict=True)])

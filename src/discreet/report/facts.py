@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet.link import get_link
 from discreet.model import Release
 from discreet.schema import Numeric
-
-RATIOS = {"logit": "odds ratio", "cloglog": "hazard ratio", "probit": "shift on the normal scale"}
 
 
 def page_facts(release: Release) -> dict[str, Any]:
@@ -15,7 +14,7 @@ def page_facts(release: Release) -> dict[str, Any]:
     covariance = release.covariance
     return {
         "link": release.link,
-        "ratio": RATIOS[release.link],
+        "ratio": get_link(release.link).effect.removeprefix("log "),
         "baseline": {
             "kind": release.design.baseline.kind,
             "dimension": release.design.baseline.dimension,
