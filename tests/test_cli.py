@@ -8,6 +8,7 @@ from unittest.mock import ANY
 
 import pytest
 from pyarrow import csv as arrow_csv
+from pyarrow import parquet
 from typer.testing import CliRunner
 
 import discreet as ds
@@ -113,6 +114,48 @@ def test_check_and_fit_report_counts(discreet, folder):
     assert status == 0
     assert err.startswith("warning: 4 values do not fit the schema")
     assert err.count("\n") == 1
+
+
+def test_check_says_what_to_look_at(discreet, folder):
+    """A spreadsheet's export: words for events, commas in decimals, a level spelt otherwise."""
+    rows = [f'{index % 20},{"yes" if index % 3 else "no"},"54,5",A' for index in range(90)]
+    rows += ["3,1,54,a"] * 10
+    (folder / "people.csv").write_text("\n".join(["time,status,age,arm", *rows]) + "\n")
+    status, out, _ = discreet("check people.csv --schema schema.toml")
+    text = " ".join(out.split())
+    assert status == 0
+    assert "Look at 'status': write events as 1 and 0" in text
+    assert "Look at 'age': decimals have a point" in text
+    assert "Look at 'arm': compare the schema's levels" in text
+    assert "'time'" not in text
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_check_takes_what_fit_takes(discreet, folder):
+    parquet.write_table(cohort(), folder / "part-1.parquet")
+    parquet.write_table(cohort(), folder / "part-2.parquet")
+    for place in ("part-*.parquet", "."):
+        status, out, err = discreet(f"check {place} --schema schema.toml")
+        assert (status, err) == (0, "")
+        assert "800 rows, 800 persons." in out
+
+
+def test_predictions_of_changed_people_say_so(discreet, folder):
+    discreet(FIT)
+    _, out, _ = discreet("predict model.json new.csv --times 6 --out survival.csv")
+    words = " ".join(out.split())
+    assert "3 predictions are in 'survival.csv'. 3 values do not fit the schema" in words
+    assert "age: 1 above high (now high)" in words
+    (folder / "new.csv").write_text("age,arm\n55,a\n")
+    _, out, _ = discreet("predict model.json new.csv --times 6 --out survival.csv --overwrite")
+    assert out == "1 prediction is in 'survival.csv'.\n"
+
+
+def test_nobody_is_a_form_of_the_data(discreet, folder):
+    (folder / "people.csv").write_text("time,status,age,arm\n")
+    for kind in ("--mechanism none", "--epsilon 1"):
+        status, _, err = discreet(f"fit people.csv --schema schema.toml {kind} --out m.json")
+        assert (status, err) == (2, "discreet: the data have no rows; there is nobody to fit.\n")
 
 
 WRONG = {

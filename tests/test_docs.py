@@ -105,6 +105,17 @@ def test_the_tutorial_leaves_what_it_names(tutorial):
     assert not (folder / "second.json").exists()
 
 
+def test_the_guide_turns_a_spreadsheet_into_a_registry(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = ["diagnosis;last seen;outcome;Größe", *2 * ["24.12.2019;01.03.2020;yes;1,75"]]
+    Path("export.csv").write_text("\n".join([*lines, "31.01.2020;02.02.2020;no;"]), "latin-1")
+    Page("guide.md").write_files(tmp_path)
+    runpy.run_path("prepare.py")
+    header, *rows = Path("registry.csv").read_text().splitlines()
+    assert header.endswith(",Größe,days,died")
+    assert [row.split(",")[-3:] for row in rows] == [["1.75", "68", "1"], ["", "2", "0"]]
+
+
 def test_a_larger_epsilon_has_smaller_errors_in_the_program_that_is_shown(tutorial, monkeypatch):
     folder, _ = tutorial
     (_, _, plan), (_, _, done) = Page("choosing-epsilon.md").run(folder, monkeypatch)

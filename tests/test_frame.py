@@ -367,3 +367,22 @@ def test_a_file_with_another_separator_gets_a_hint(tmp_path, mark, name):
     )
     with pytest.raises(DataFormError, match=f"no column 'time'.* separated by {name}"):
         to_episodes(path, public)
+
+
+HEADERS = {
+    "a header that is not UTF-8": ("größe,status\n".encode("latin-1"), "größe", "save .* as UTF-8"),
+    "two bytes a character": ("time,status\n".encode("utf-16"), "time", "save .* as UTF-8"),
+    "a capital": (b"Time ,status\n", "time", "There is 'Time ': capitals and blanks count"),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_a_header_that_is_nearly_right_gets_a_hint(tmp_path, name):
+    content, column, words = HEADERS[name]
+    path = tmp_path / "people.csv"
+    path.write_bytes(content)
+    public = Schema.from_mapping(
+        {"time": {"duration": column, "event": "status", "horizon": 1, "intervals": 2}}
+    )
+    with pytest.raises(DataFormError, match=f"no column '{column}'.*{words}"):
+        to_episodes(path, public)

@@ -65,3 +65,16 @@ def test_unknown_engines_are_refused():
     with pytest.raises(SettingsError, match="engine must be one of auto, dask"):
         ds.SurvivalRegression(_schema(True), engine="spark").fit("people.csv")
     assert not People("people.csv", engine="dask").in_memory
+
+
+def test_a_streamed_check_counts_as_the_one_in_memory(files):
+    table, pattern = files
+    memory = People(table).repairs(_schema(True))
+    streamed = People(pattern).repairs(_schema(True))
+    assert memory.repairs
+    assert set(streamed.repairs) == set(memory.repairs)
+    assert (streamed.rows, streamed.persons, streamed.never_at_risk) == (
+        memory.rows,
+        memory.persons,
+        memory.never_at_risk,
+    )

@@ -263,3 +263,9 @@ def test_a_plain_fit_loads_nothing_it_does_not_need(tmp_path):
     )
     heavy = {"numba", "pandas", "sklearn", "matplotlib", "typer", "rich", "opendp", "sqlite3"}
     assert not heavy & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("mechanism", ["newton", ds.PrivateNewton])
+def test_a_mechanism_is_an_object_with_its_settings(mechanism):
+    with pytest.raises(SettingsError, match=r"such as mechanism=ds.PrivateNewton\(epsilon=1\)"):
+        ds.SurvivalRegression(schema(), mechanism=mechanism).fit(cohort())

@@ -70,7 +70,9 @@ def require_free(path: Path, *, overwrite: bool) -> None:
     if path.is_dir():
         raise SettingsError(f"'{path}' is a folder; name a file.")
     if path.exists() and not overwrite:
-        raise SettingsError(f"'{path}' exists; choose another name, or say that it be overwritten.")
+        raise SettingsError(
+            f"'{path}' exists; choose another name, or say overwrite=True (--overwrite)."
+        )
     folder = path.parent
     if not folder.is_dir():
         raise SettingsError(f"the folder '{folder}' does not exist; make it first.")

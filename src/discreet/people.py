@@ -5,15 +5,18 @@ a pattern or folder of Parquet     streamed, block by block
 a Dask data frame                  on its workers
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.engine.engine import Engine
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.schema import Schema
+
+if TYPE_CHECKING:
+    from discreet.frame import RepairReport
 
 EngineName = Literal["auto", "dask"]
 
@@ -73,6 +76,19 @@ class People:
         if schema.person is None:
             return table.rows
         return number_persons(table.column(schema.person))[1]
+
+    def repairs(self, schema: Schema) -> "RepairReport":
+        """What does not fit the schema, counted; not private, for the custodian."""
+        from discreet.frame.counts import add_reports, count_repairs  # noqa: PLC0415 - pyarrow
+
+        if self.in_memory:
+            return count_repairs(self.data, schema, self.outcome)
+        from discreet.engine.stream import StreamEngine, find_files  # noqa: PLC0415
+
+        engine = StreamEngine(find_files(self.data), schema)
+        persons = engine.persons  # first: it also finds rows of one person that lie apart
+        found = add_reports(count_repairs(table, schema) for table in engine.tables())
+        return replace(found, persons=persons)
 
     def _cluster(self, schema: Schema) -> Engine:
         """Workers of this machine, or of the scheduler at an address."""

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from discreet.privacy.ledger.interface import Ledger
     from discreet.release import Order
 
+_SUCH_AS = "such as mechanism=ds.PrivateNewton(epsilon=1)"
+
 
 class RepairWarning(UserWarning):
     """Values did not fit the schema and were repaired by the fixed rule."""
@@ -181,6 +183,8 @@ class SurvivalRegression(Predictions):
         _require_choice("solver", self.solver, ("newton", "bfgs"))
         _require_choice("information", self.information, ("expected", "observed"))
         _require_choice("engine", self.engine, ("auto", "dask"))
+        if self.mechanism is not None and not hasattr(type(self.mechanism), "draw"):
+            raise SettingsError(f"mechanism takes None or an object, {_SUCH_AS}.")
         if self.mechanism is not None and self.ridge:
             raise SettingsError("a private fit takes its ridge from the mechanism; leave it at 0.")
 
@@ -234,7 +238,7 @@ class SurvivalRegression(Predictions):
         from discreet.release import Order, new_release_id  # noqa: PLC0415 - loads the mechanisms
 
         if self.mechanism is None:
-            raise SettingsError("publishing needs a mechanism.")
+            raise SettingsError(f"publishing needs a mechanism, {_SUCH_AS}.")
         if self.schema is None:
             raise SettingsError("a private fit needs a public schema: nothing in it is learned.")
         return Order(
@@ -274,12 +278,7 @@ def _report(repairs: "RepairReport") -> None:
     """Tell how many values were repaired."""
     if not repairs.repairs:
         return
-    listed = "; ".join(
-        f"{item.column}: {item.count:,} {item.problem} (now {item.remedy})"
-        for item in repairs.repairs
-    )
-    text = f"{repairs.total:,} values do not fit the schema and were repaired: {listed}."
-    warnings.warn(text, RepairWarning, stacklevel=4)
+    warnings.warn(repairs.sentence(), RepairWarning, stacklevel=4)
 
 
 def _require_number(

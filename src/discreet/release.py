@@ -204,7 +204,14 @@ def _checked_plan(order: Order, source: Source, ledger: Ledger) -> Plan:
         )
     ledger.check(order.request(rehearsed), least=order.persons is None)
     source.check(order.schema)
-    return rehearsed if order.persons is not None else order.plan(source.count(order.schema))
+    return rehearsed if order.persons is not None else order.plan(_counted(source, order.schema))
+
+
+def _counted(source: Source, schema: Schema) -> int:
+    persons = source.count(schema)
+    if not persons:
+        raise DataFormError("the data have no rows; there is nobody to fit.")
+    return persons
 
 
 def _paid_draw(order: Order, plan: Plan, source: Source, reservation: Reservation) -> Release:

@@ -10,16 +10,20 @@ from discreet.text import aligned
 
 
 def check(
-    data: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
+    data: Annotated[
+        Path,
+        typer.Argument(help="A .csv or .parquet file, or a quoted pattern of Parquet files."),
+    ],
     schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
 ) -> None:
     """Count what does not fit the schema. For the custodian: the counts are not private."""
-    from discreet.frame import count_repairs  # noqa: PLC0415 - loads pyarrow
+    from discreet.frame.hints import hints  # noqa: PLC0415 - loads pyarrow
+    from discreet.people import People  # noqa: PLC0415
     from discreet.schema import Schema  # noqa: PLC0415
 
     public = Schema.from_toml(schema)
     with progress("Checking"):
-        report = count_repairs(data, public)
+        report = People(data).repairs(public)
     say(f"{report.rows:,} rows, {report.persons:,} persons.")
     if report.never_at_risk:
         say(f"{report.never_at_risk:,} persons are never at risk and add nothing to a fit.")
@@ -31,3 +35,5 @@ def check(
         return
     say("These values do not fit the schema; every fit repairs them as shown:")
     say(aligned([("column", "problem", "rows", "becomes"), *report.table()], left=(0, 1, 3)))
+    for text in hints(report, public):
+        say(wrapped(text))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.artefact import require_free, write_new
-from discreet.cli.output import csv_bytes, progress, say
+from discreet.cli.output import csv_bytes, progress, say, wrapped
 from discreet.errors import DataFormError, SettingsError
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def predict(
         identity, names = _identity(fitted, data, len(values))
         rows = ([name, *row] for name, row in zip(names, values, strict=True))
         write_new(out, csv_bytes([[identity, *headings], *rows]), overwrite=overwrite)
-    say(f"{len(values):,} predictions are in '{out}'.")
+    made = "1 prediction is" if len(values) == 1 else f"{len(values):,} predictions are"
+    say(f"{made} in '{out}'.")
+    _tell_repairs(fitted, data)
 
 
 def _predictions(
@@ -71,6 +73,15 @@ def _predictions(
         Quantity.CUMULATIVE_HAZARD: fitted.predict_cumulative_hazard,
     }
     return _headings(quantity, times), by_name[quantity](data, times).tolist()
+
+
+def _tell_repairs(fitted: "FittedModel", data: Path) -> None:
+    """A person whose values were changed is told: the prediction is somebody else's."""
+    from discreet.frame.counts import count_covariate_repairs  # noqa: PLC0415 - loads pyarrow
+
+    report = count_covariate_repairs(data, fitted.model.public_schema)
+    if report.repairs:
+        say(wrapped(report.sentence()))
 
 
 def _headings(quantity: Quantity, points: Sequence[float]) -> list[str]:

@@ -41,6 +41,8 @@ def find_files(pattern: str | os.PathLike[str]) -> tuple[Path, ...]:
     found = sorted(glob(str(Path(text) / "*.parquet") if Path(text).is_dir() else text))  # noqa: PTH207
     files = tuple(Path(name) for name in found)
     if not files:
+        if Path(text).is_dir():
+            raise DataFormError(f"the folder '{text}' holds no .parquet file.")
         raise DataFormError(f"no file matches '{text}'; quote the pattern and check the folder.")
     for file in files:
         if file.suffix.lower() != ".parquet":
@@ -75,8 +77,12 @@ class StreamEngine:
 
     def blocks(self) -> Iterator[Episodes]:
         """The people, block after block, cut between them."""
-        for table in self._people(self.schema.columns):
+        for table in self.tables():
             yield to_episodes(table, self.schema)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """What the blocks are made of: raw rows of whole people."""
+        return self._people(self.schema.columns)
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
         """Sum block by block, added in the order of the files whichever thread is first."""
@@ -88,7 +94,7 @@ class StreamEngine:
             return LocalEngine(block, threads=1).reduce(function, *arguments)
 
         with one_blas_thread():
-            return reduce(add, _in_turn(sums, self._people(self.schema.columns)))
+            return reduce(add, _in_turn(sums, self.tables()))
 
     def sample(self) -> Engine:
         """The people of the first block: enough for a starting value."""

@@ -141,7 +141,7 @@ def make_column(series: "nw.Series[Any]") -> Column:
     if dtype.is_temporal() or dtype.is_nested():
         raise DataFormError(
             f"column '{series.name}' holds dates, durations or nested values; "
-            "convert it to numbers or texts."
+            "convert it to numbers (such as days since the start) or texts."
         )
     if dtype == nw.Object:
         return ObjectColumn(series.to_list())

@@ -3,7 +3,7 @@
 Counts are facts about the records; nothing here is called by a private fit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from discreet.frame.convert import person_spans
 from discreet.frame.identity import number_persons
 from discreet.frame.people import Spans, first_events, time_order, until_event
 from discreet.frame.repair import Spells, repair_spells
-from discreet.frame.tables import Table, read_table
+from discreet.frame.tables import Table, read_covariates, read_table
 from discreet.frame.values import level_lookup, read_event, read_level
 from discreet.schema import Categorical, Numeric, Schema
 
@@ -47,12 +47,35 @@ class RepairReport:
         """Number of repairs; one row may need several."""
         return sum(repair.count for repair in self.repairs)
 
+    def sentence(self) -> str:
+        """Everything in one sentence."""
+        listed = "; ".join(
+            f"{item.column}: {item.count:,} {item.problem} (now {item.remedy})"
+            for item in self.repairs
+        )
+        values, were = ("value does", "was") if self.total == 1 else ("values do", "were")
+        return f"{self.total:,} {values} not fit the schema and {were} repaired: {listed}."
+
     def table(self) -> list[tuple[str, str, str, str]]:
         """Rows of text for printing: column, problem, count, remedy."""
         return [
-            (repair.column, repair.problem, str(repair.count), repair.remedy)
+            (repair.column, repair.problem, f"{repair.count:,}", repair.remedy)
             for repair in self.repairs
         ]
+
+
+def add_reports(reports: Iterable[RepairReport]) -> RepairReport:
+    """The report of several parts of the data, in each of which people are whole."""
+    rows = persons = never_at_risk = 0
+    counts: dict[tuple[str, str, str], int] = {}
+    for report in reports:
+        rows, persons = rows + report.rows, persons + report.persons
+        never_at_risk += report.never_at_risk
+        for repair in report.repairs:
+            key = repair.column, repair.problem, repair.remedy
+            counts[key] = counts.get(key, 0) + repair.count
+    repairs = tuple(Repair(*key, count) for key, count in counts.items())
+    return RepairReport(rows, persons, never_at_risk, repairs)
 
 
 def count_repairs(data: Any, schema: Schema, outcome: Any = None) -> RepairReport:
@@ -64,6 +87,14 @@ def count_repairs(data: Any, schema: Schema, outcome: Any = None) -> RepairRepor
         found += _covariate(table.column(covariate.name), covariate)
     repairs = tuple(repair for repair in found if repair.count)
     return RepairReport(table.rows, spans.persons, spans.persons - _at_risk(spans), repairs)
+
+
+def count_covariate_repairs(data: Any, schema: Schema) -> RepairReport:
+    """The same for new people, of whom only the covariates are read."""
+    table = read_covariates(data, schema)
+    found = (_covariate(table.column(item.name), item) for item in schema.covariates)
+    repairs = tuple(repair for column in found for repair in column if repair.count)
+    return RepairReport(table.rows, table.rows, 0, repairs)
 
 
 def _at_risk(spans: Spans) -> int:

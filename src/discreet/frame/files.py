@@ -32,7 +32,8 @@ def check_file(path: Path, columns: Sequence[str]) -> None:
 def _typed(path: Path) -> Iterator[None]:
     suffix = path.suffix.lower()
     if suffix not in READABLE:
-        raise DataFormError(f"'{path.name}' is neither .csv nor .parquet; convert the file.")
+        name = path.name or path  # '.' has no name
+        raise DataFormError(f"'{name}' is neither .csv nor .parquet; convert the file.")
     try:
         yield
     except OSError as error:
@@ -55,18 +56,25 @@ def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
     for name in wanted:
         if name not in present:
             raise DataFormError(
-                f"the data have no column '{name}', which the schema names.{_separator(present)}"
+                f"the data have no column '{name}', which the schema names.{_hint(name, present)}"
             )
         if list(present).count(name) > 1:
             raise DataFormError(f"the data have two columns '{name}'; keep one.")
 
 
-def _separator(present: Sequence[str]) -> str:
-    """A hint where the header looks like that of a spreadsheet which separates otherwise."""
-    for mark, name in {";": "semicolons", "\t": "tabs"}.items():
+def _hint(wanted: str, present: Sequence[str]) -> str:
+    """Why a column may be missing: a spreadsheet's separator, another encoding, a capital."""
+    if any("\N{REPLACEMENT CHARACTER}" in name for name in present):
+        return " The first line is not UTF-8; save the file as UTF-8."
+    for mark, word in {";": "semicolons", "\t": "tabs"}.items():
         if len(present) == 1 and mark in present[0]:
-            return f" The columns seem to be separated by {name}; they must be by commas."
-    return ""
+            return (
+                f" The columns seem to be separated by {word}; save the file with commas between "
+                "columns and a point in decimals."
+            )
+    plain = wanted.strip().casefold()
+    alike = next((name for name in present if str(name).strip().casefold() == plain), None)
+    return "" if alike is None else f" There is '{alike}': capitals and blanks count."
 
 
 def _read_csv(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:

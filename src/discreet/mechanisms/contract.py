@@ -245,7 +245,7 @@ def get_mechanism(name: str) -> type[Mechanism]:
     """The mechanism class of that name."""
     if name not in _REGISTRY:
         known = ", ".join(sorted(_REGISTRY))
-        raise SettingsError(f"there is no mechanism of that name; known mechanisms: {known}")
+        raise SettingsError(f"there is no mechanism of that name; known mechanisms: {known}.")
     return _REGISTRY[name]
 
 

@@ -88,6 +88,6 @@ def _psycopg() -> ModuleType:
         import psycopg  # noqa: PLC0415  # an optional dependency
     except ImportError:
         raise SettingsError(
-            "a PostgreSQL ledger needs the psycopg package: pip install 'discreet[postgres]'."
+            "a PostgreSQL ledger needs psycopg; install this package with its extra 'postgres'."
         ) from None
     return psycopg
