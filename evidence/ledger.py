@@ -28,7 +28,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.privacy import ledger_faults, ledger_load, ledger_server_faults  # noqa: E402
-from tests.privacy.ledger_faults import NotPossibleHereError, Scene  # noqa: E402
+from tests.privacy.ledger_faults import Scene  # noqa: E402
+from tests.privacy.ledger_scenes import RECOVERS, NotPossibleHereError, Outcome  # noqa: E402
 from tests.privacy.ledger_server import PostgresServer  # noqa: E402
 from tests.privacy.ledger_server_faults import ServerScene  # noqa: E402
 
@@ -228,7 +229,7 @@ def file_fault(stage: Stage, name: str) -> Rows:
 
 def server_fault(stage: Stage, name: str) -> Rows:
     """One story of the server."""
-    scene = ServerScene(stage.server, stage.new_folder(), LOCKED_SECONDS)
+    scene = ServerScene(stage.new_folder(), LOCKED_SECONDS, stage.server)
     if name in ledger_server_faults.PAID_FOR:
         rows = _mended(ledger_server_faults.PAID_FOR[name](scene))
     else:
@@ -238,14 +239,14 @@ def server_fault(stage: Stage, name: str) -> Rows:
         yield measure, str(value).replace(str(stage.server.folder), "a socket"), good
 
 
-def _refused(found: ledger_faults.Outcome, says: str, then: str) -> Rows:
+def _refused(found: Outcome, says: str, then: str) -> Rows:
     yield "released", "yes" if found.released else "no", not found.released
     yield "said", found.said, says in found.said
     yield "next start", found.afterwards, then in found.afterwards
 
 
-def _mended(found: ledger_faults.Outcome) -> Rows:
-    recovers = found.afterwards == ledger_faults.RECOVERS
+def _mended(found: Outcome) -> Rows:
+    recovers = found.afterwards == RECOVERS
     yield "released", "yes, paid for", found.released and recovers
     yield "said", found.said or "nothing: the release went through", True
     yield "next start", found.afterwards, recovers

@@ -1,10 +1,8 @@
-"""The one release path: its order, what it refuses, and what is in the file."""
+"""The one release path: its order and what it refuses."""
 
-import copy
 import hashlib
 import json
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,122 +11,21 @@ import discreet as ds
 from discreet import release as release_path
 from discreet.baseline import NaturalSpline
 from discreet.errors import (
-    ArtefactError,
     BudgetError,
     DataFormError,
     LedgerError,
     SchemaError,
     SettingsError,
 )
-from discreet.frame import to_episodes
-from discreet.link import CLogLog, Logit
+from discreet.link import CLogLog
 from discreet.mechanisms import get_mechanism
-from discreet.mechanisms.contract import Draw, Plan, settings_of
-from discreet.model import Release, model_from_mapping
 from discreet.people import People
-from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import open_ledger
 from discreet.privacy.ledger.interface import NullLedger
 from discreet.privacy.testing import SeededNoise
-from discreet.release import REHEARSAL, Order, publish, simulation
-from tests.cohorts import cohort, episodic, schema
-
-TABLE = cohort(people=120)
-PUBLIC = schema()
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """Releases lattice noise and nothing else: no data in it, whatever the epsilon."""
-
-    name: ClassVar[str] = "fixed"
-    coordinates: ClassVar[str] = "orthonormal"
-    needs_memory: ClassVar[bool] = False
-    epsilon: float = 1.0
-    status: str = "proved"
-    publishable: bool = True
-    relation: str = "replace-one"
-
-    def plan(self, constants):
-        if constants.link.name == "cloglog":
-            raise SettingsError("the mechanism fixed does not support the cloglog link")
-        return Plan(
-            mechanism=self.name,
-            settings=settings_of(self),
-            guarantee=Guarantee(self.epsilon, relation=self.relation, status=self.status),
-            persons=constants.persons,
-            dimension=constants.dimension,
-            noise_scale=3.0,
-            grid_exponent=-20,
-            details={"ridge": 0.5, "late_entry": constants.late_entry},
-            publishable=self.publishable,
-            reason="" if self.publishable else "it is the paper's, with its errors",
-        )
-
-    def draw(self, plan, loss, noise):
-        assert loss.persons == plan.persons
-        integers = noise.lattice_laplace(plan.dimension, 2.0**20)
-        extras = {"profile": np.array([1.0, 2.0])}
-        return Draw.from_integers(integers, -20, private=noise.private, extras=extras)
-
-
-class Recorder(NullLedger):
-    """A ledger that writes down what happens, and can refuse or break."""
-
-    def __init__(self, trace, fail=None):
-        self.trace, self.fail = trace, fail
-
-    def check(self, request, *, least=False):
-        self.trace.append(("afford", request.release_id, request.guarantee.epsilon, least))
-        if self.fail == "afford":
-            raise BudgetError("the budget is spent")
-
-    def reserve(self, request):
-        self.trace.append(("reserve", request.release_id, request.guarantee.epsilon))
-        if self.fail == "reserve":
-            raise BudgetError("the budget is spent")
-        return super().reserve(request)
-
-    def settle(self, reservation, digest):
-        self.trace.append(("settle", reservation.release_id, digest))
-        super().settle(reservation, digest)
-
-
-def order(**changes):
-    return replace(Order(Fixed(), PUBLIC, Logit(), NaturalSpline(3)), **changes)
-
-
-@dataclass
-class Table:
-    """A source that writes down what is asked of it, and can break."""
-
-    trace: list
-    fail: str | None = None
-    in_memory: ClassVar[bool] = True
-
-    def check(self, _schema):
-        self.trace.append(("check",))
-        if self.fail == "check":
-            raise DataFormError("a column is missing")
-
-    def count(self, _schema):
-        self.trace.append(("count",))
-        return TABLE.num_rows
-
-    def open(self, schema):
-        self.trace.append(("read",))
-        if self.fail == "read":
-            raise RuntimeError("the disk broke")
-        return to_episodes(TABLE, schema)
-
-
-def run(order, trace, path=None, fail=None, **options):
-    ledger = Recorder(trace, fail)
-    return publish(order, Table(trace, fail), ledger=ledger, path=path, **options)
-
-
-def names(trace):
-    return [step[0] for step in trace]
+from discreet.release import REHEARSAL, publish, simulation
+from tests.cohorts import episodic, schema
+from tests.releases import PUBLIC, TABLE, Fixed, Recorder, Table, names, order, run
 
 
 def test_the_order_of_a_release(tmp_path):
@@ -258,88 +155,6 @@ def test_an_existing_file_is_refused_before_anything_is_read(tmp_path):
     assert trace == []
     run(order(), trace, tmp_path / "release.json", overwrite=True)
     assert json.loads((tmp_path / "release.json").read_text())["private"] is True
-
-
-def test_flags_publish_with_a_warning_in_the_file():
-    printed = run(order(mechanism=Fixed(publishable=False), accept_printed=True), [])
-    assert any("comparison" in text for text in printed.warnings)
-    rough = order(mechanism=Fixed(status="ideal-draw-only"), accept_approximate=True)
-    assert any("perfect draw" in text for text in run(rough, []).warnings)
-    unproved = order(mechanism=Fixed(status="unproved"), accept_printed=True)
-    assert any("No promise is proved" in text for text in run(unproved, []).warnings)
-    assert run(order(), []).warnings == ()
-
-
-def test_the_file_holds_released_numbers_and_public_facts_only(tmp_path):
-    run(order(release_id="first"), [], tmp_path / "release.json")
-    mapping = json.loads((tmp_path / "release.json").read_text())
-    assert set(mapping) == {
-        "format", "version", "library_version", "private", "schema", "link", "baseline",
-        "coefficients", "internal", "persons", "mechanism", "guarantee", "noise_scale",
-        "grid_exponent", "details", "released", "release_id", "ledger", "promise", "warnings",
-    }  # fmt: skip
-    assert mapping["mechanism"] == {
-        "name": "fixed",
-        "epsilon": 1.0,
-        "status": "proved",
-        "publishable": True,
-        "relation": "replace-one",
-    }
-    assert mapping["guarantee"]["epsilon"] == 1.0
-    assert mapping["guarantee"]["status"] == "proved"
-    assert mapping["ledger"] == "no ledger"
-    assert mapping["release_id"] == "first"
-    assert mapping["persons"] == 120
-    assert mapping["released"] == {"profile": [1.0, 2.0]}
-    assert "concluded" in mapping["promise"]
-
-
-def test_a_release_is_a_model(tmp_path):
-    run(order(), [], tmp_path / "release.json")
-    loaded = ds.load(tmp_path / "release.json")
-    assert isinstance(loaded.model, Release)
-    assert loaded.private
-    assert loaded.predict_survival(TABLE, [3.0, 12.0]).shape == (120, 2)
-    text = str(loaded.summary())
-    assert "epsilon = 1" in text
-    assert "standard error" not in text
-    assert loaded.model.promise in text
-    assert loaded.plot() is not None
-
-
-def test_a_released_covariance_gives_standard_errors(tmp_path):
-    mapping = run(order(), []).to_mapping()
-    internal = np.diag(np.arange(1.0, 7.0))
-    mapping["released"]["covariance"] = internal.tolist()
-    model = model_from_mapping(mapping)
-    transform = model.design.to_user
-    expected = np.sqrt(np.diag(transform @ internal @ transform.T))
-    model.save(tmp_path / "release.json")
-    table = ds.load(tmp_path / "release.json").summary()
-    np.testing.assert_allclose(table.standard_errors, expected)
-    assert "standard error" in str(table)
-
-
-MUTATIONS = {
-    "another promise": lambda m: m.update(promise="Everything is safe."),
-    "a better guarantee": lambda m: m["guarantee"].update(epsilon=0.1),
-    "a guarantee of another form": lambda m: m["guarantee"].update(extra=1),
-    "off the grid": lambda m: m.update(grid_exponent=-3),
-    "an unknown key": lambda m: m.update(seed=3),
-    "no persons": lambda m: m.update(persons=0),
-    "a missing head": lambda m: m.pop("ledger"),
-    "a covariance of another size": lambda m: m["released"].update(covariance=[[1.0]]),
-    "a covariance of texts": lambda m: m["released"].update(covariance=[["1"] * 6] * 6),
-}
-
-
-@pytest.mark.parametrize("name", MUTATIONS)
-def test_a_changed_release_is_refused(name):
-    mapping = copy.deepcopy(run(order(), []).to_mapping())
-    model_from_mapping(mapping)
-    MUTATIONS[name](mapping)
-    with pytest.raises(ArtefactError):
-        model_from_mapping(mapping)
 
 
 def test_seeded_noise_is_marked_never_charged_and_never_written(tmp_path):

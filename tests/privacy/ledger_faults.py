@@ -1,8 +1,4 @@
-"""What disks, files and people do to a ledger; each fault as a story with an outcome.
-
-A story makes a ledger with a charge of 1 out of 4, breaks something, tries to release, and looks
-at the next start.  Tests check the outcomes, `evidence/ledger.py` records them.
-"""
+"""What disks, files and people do to a ledger in a file; each fault as a story with an outcome."""
 
 import fcntl
 import os
@@ -11,45 +7,34 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.errors import LedgerError
-from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.ledger import Head, ReleaseClaim, ReleaseRequest, StoredLedger, open_ledger
+from discreet.privacy.ledger import Head, ReleaseClaim, StoredLedger, open_ledger
 from discreet.privacy.ledger.witness import Witness
-from tests.privacy.ledger_load import publish
+from tests.privacy.ledger_scenes import (
+    FIRST,
+    RECOVERS,
+    LedgerScene,
+    NotPossibleHereError,
+    Outcome,
+    Story,
+    attempt,
+    fill,
+    mounted,
+    published,
+    request,
+    run_as_root,
+    unwritable,
+)
 
 ROOT = Path(__file__).parents[2]
-FIRST = ReleaseRequest("first", Guarantee(1.0))
-RECOVERS = "recovers"
-
-
-class NotPossibleHereError(Exception):
-    """This machine does not let us make the fault (no right to mount, for instance)."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of it: whether a file was published, what was said, how it goes on.
-
-    `afterwards` is "recovers" when the next start releases with every earlier charge counted,
-    otherwise what it says.
-    """
-
-    released: bool
-    said: str
-    afterwards: str
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A folder with a ledger in it, and how long to wait for a lock."""
-
-    folder: Path
-    lock_timeout: float
+class Scene(LedgerScene):
+    """A folder with a ledger in it."""
 
     @property
     def path(self) -> Path:
@@ -74,36 +59,6 @@ class Scene:
         said = attempt(self.ledger, self.folder, request(number))
         return Outcome(said is None, said or "", self.afterwards())
 
-    def afterwards(self) -> str:
-        """The next start: releases, with every published release counted, or says why not."""
-        said = attempt(self.ledger, self.folder, request(99))
-        if said is not None:
-            return said
-        lines = {line.request.release_id for line in self.ledger.show().lines}
-        return RECOVERS if published(self.folder) <= lines else "charges are missing"
-
-
-def request(number: int, epsilon: float = 0.25) -> ReleaseRequest:
-    return ReleaseRequest(f"release-{number}", Guarantee(epsilon))
-
-
-def attempt(ledger: StoredLedger, folder: Path, asked: ReleaseRequest) -> str | None:
-    """Release the way a fit does; None when it went through, otherwise what was said."""
-    for name in ("unpublished", "published"):
-        (folder / name).mkdir(exist_ok=True)
-    try:
-        reservation = ledger.reserve(asked)
-        reservation.authorise_draw()
-        digest = publish(folder, reservation.release_id, reservation.head)
-        ledger.settle(reservation, digest)
-    except LedgerError as error:
-        return str(error)
-    return None
-
-
-def published(folder: Path) -> set[str]:
-    return {path.name.rpartition("-")[0] for path in (folder / "published").iterdir()}
-
 
 def crash(location: Path | str, point: str) -> None:
     """A real process that reserves and is killed at the point, with its log still open."""
@@ -111,7 +66,7 @@ def crash(location: Path | str, point: str) -> None:
         "import os, signal, sys\n"
         "from discreet.privacy.ledger import open_ledger\n"
         "from discreet.privacy.ledger.points import install\n"
-        "from tests.privacy.ledger_faults import request\n"
+        "from tests.privacy.ledger_scenes import request\n"
         "def listen(point):\n"
         "    if point == sys.argv[2]: os.kill(os.getpid(), signal.SIGKILL)\n"
         "install(listen)\n"
@@ -152,9 +107,9 @@ def read_only(scene: Scene) -> Outcome:
     """A file system mounted read-only."""
     with mounted(scene.folder):
         scene.begin()
-        _run("mount", "-o", "remount,ro", str(scene.folder))
+        run_as_root("mount", "-o", "remount,ro", str(scene.folder))
         said = attempt(scene.ledger, scene.folder, request(2))
-        _run("mount", "-o", "remount,rw", str(scene.folder))
+        run_as_root("mount", "-o", "remount,rw", str(scene.folder))
         return Outcome(said is None, said or "", scene.afterwards())
 
 
@@ -354,7 +309,7 @@ def missing(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
-STORIES: dict[str, tuple[Callable[[Scene], Outcome], str, str]] = {
+STORIES: dict[str, Story] = {
     "disk full (file size limit)": (disk_full_by_limit, "disk", RECOVERS),
     "disk full (no free block)": (disk_full, "full", RECOVERS),
     "read-only file system": (read_only, "read-only", RECOVERS),
@@ -378,7 +333,6 @@ STORIES: dict[str, tuple[Callable[[Scene], Outcome], str, str]] = {
     "hard link": (hard_link, "hard link", RECOVERS),
     "file missing": (missing, "no ledger at this path", "no ledger at this path"),
 }
-"""Name -> story, a part of what must be said, a part of what the next start must say."""
 
 HARMLESS: dict[str, Callable[[Scene], Outcome]] = {
     "killed before the witness": killed_before_the_witness,
@@ -391,48 +345,3 @@ def _slot_to_write(scene: Scene) -> int:
     witness = Witness(scene.path, 1)
     with witness._opened(os.O_RDONLY) as descriptor:
         return 1 - witness._newest(descriptor)[1]
-
-
-@contextmanager
-def mounted(folder: Path) -> Iterator[None]:
-    """A file system of one megabyte at the folder."""
-    folder.mkdir(exist_ok=True)
-    _run("mount", "-t", "tmpfs", "-o", "size=1m", "discreet", str(folder))
-    try:
-        yield
-    finally:
-        # a descriptor that the ledger left open would keep the file system busy
-        subprocess.run([shutil.which("umount") or "", str(folder)], check=True)
-
-
-def _run(name: str, *words: str) -> None:
-    command = shutil.which(name)
-    if os.geteuid() != 0 or command is None:
-        raise NotPossibleHereError("needs the right to mount a file system")
-    done = subprocess.run([command, *words], check=False, capture_output=True)
-    if done.returncode != 0:
-        raise NotPossibleHereError("needs the right to mount a file system")
-
-
-@contextmanager
-def fill(path: Path) -> Iterator[None]:
-    """Take every free block."""
-    with path.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError:
-            pass
-    yield
-    path.unlink()
-
-
-@contextmanager
-def unwritable(*paths: Path) -> Iterator[None]:
-    """Without the permission to write."""
-    modes = [path.stat().st_mode for path in paths]
-    for path, mode in zip(paths, modes, strict=True):
-        path.chmod(mode & ~0o222)
-    yield
-    for path, mode in zip(paths, modes, strict=True):
-        path.chmod(mode)

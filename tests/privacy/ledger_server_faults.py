@@ -3,16 +3,17 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import psycopg
 
 from discreet.privacy.ledger import Head, ReleaseClaim, StoredLedger, open_ledger
 from discreet.privacy.ledger.points import Point, install
-from tests.privacy.ledger_faults import (
+from tests.privacy.ledger_scenes import (
     FIRST,
     RECOVERS,
+    LedgerScene,
     Outcome,
+    Story,
     attempt,
     fill,
     mounted,
@@ -23,12 +24,10 @@ from tests.privacy.ledger_server import PostgresServer
 
 
 @dataclass(frozen=True)
-class ServerScene:
+class ServerScene(LedgerScene):
     """A running server with an empty database, and a folder for releases."""
 
     server: PostgresServer
-    folder: Path
-    lock_timeout: float
 
     @property
     def url(self) -> str:
@@ -47,13 +46,6 @@ class ServerScene:
     def outcome(self, said: str | None) -> Outcome:
         released = request(2).release_id in published(self.folder)
         return Outcome(released, said or "", self.afterwards())
-
-    def afterwards(self) -> str:
-        said = attempt(self.ledger, self.folder, request(99))
-        if said is not None:
-            return said
-        lines = {line.request.release_id for line in self.ledger.show().lines}
-        return RECOVERS if published(self.folder) <= lines else "charges are missing"
 
     def execute(self, *statements: str) -> None:
         """Commands of the server's owner, whom nothing can stop."""
@@ -192,7 +184,7 @@ def no_ledger(scene: ServerScene) -> Outcome:
     return scene.outcome(attempt(scene.ledger, scene.folder, request(2)))
 
 
-STORIES: dict[str, tuple[Callable[[ServerScene], Outcome], str, str]] = {
+STORIES: dict[str, Story] = {
     "server killed before": (server_down, "no connection", RECOVERS),
     "server killed, reserve locked": (killed_at(Point.RESERVE_LOCKED), "was lost", RECOVERS),
     "server killed, reserve appended": (killed_at(Point.RESERVE_APPENDED), "was lost", RECOVERS),

@@ -1,0 +1,94 @@
+"""What is in the file of a release, and what is refused when a file is read."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.errors import ArtefactError
+from discreet.model import Release, model_from_mapping
+from tests.releases import TABLE, Fixed, order, run
+
+
+def test_flags_publish_with_a_warning_in_the_file():
+    printed = run(order(mechanism=Fixed(publishable=False), accept_printed=True), [])
+    assert any("comparison" in text for text in printed.warnings)
+    rough = order(mechanism=Fixed(status="ideal-draw-only"), accept_approximate=True)
+    assert any("perfect draw" in text for text in run(rough, []).warnings)
+    unproved = order(mechanism=Fixed(status="unproved"), accept_printed=True)
+    assert any("No promise is proved" in text for text in run(unproved, []).warnings)
+    assert run(order(), []).warnings == ()
+
+
+def test_the_file_holds_released_numbers_and_public_facts_only(tmp_path):
+    run(order(release_id="first"), [], tmp_path / "release.json")
+    mapping = json.loads((tmp_path / "release.json").read_text())
+    assert set(mapping) == {
+        "format", "version", "library_version", "private", "schema", "link", "baseline",
+        "coefficients", "internal", "persons", "mechanism", "guarantee", "noise_scale",
+        "grid_exponent", "details", "released", "release_id", "ledger", "promise", "warnings",
+    }  # fmt: skip
+    assert mapping["mechanism"] == {
+        "name": "fixed",
+        "epsilon": 1.0,
+        "status": "proved",
+        "publishable": True,
+        "relation": "replace-one",
+    }
+    assert mapping["guarantee"]["epsilon"] == 1.0
+    assert mapping["guarantee"]["status"] == "proved"
+    assert mapping["ledger"] == "no ledger"
+    assert mapping["release_id"] == "first"
+    assert mapping["persons"] == 120
+    assert mapping["released"] == {"profile": [1.0, 2.0]}
+    assert "concluded" in mapping["promise"]
+
+
+def test_a_release_is_a_model(tmp_path):
+    run(order(), [], tmp_path / "release.json")
+    loaded = ds.load(tmp_path / "release.json")
+    assert isinstance(loaded.model, Release)
+    assert loaded.private
+    assert loaded.predict_survival(TABLE, [3.0, 12.0]).shape == (120, 2)
+    text = str(loaded.summary())
+    assert "epsilon = 1" in text
+    assert "standard error" not in text
+    assert loaded.model.promise in text
+    assert loaded.plot() is not None
+
+
+def test_a_released_covariance_gives_standard_errors(tmp_path):
+    mapping = run(order(), []).to_mapping()
+    internal = np.diag(np.arange(1.0, 7.0))
+    mapping["released"]["covariance"] = internal.tolist()
+    model = model_from_mapping(mapping)
+    transform = model.design.to_user
+    expected = np.sqrt(np.diag(transform @ internal @ transform.T))
+    model.save(tmp_path / "release.json")
+    table = ds.load(tmp_path / "release.json").summary()
+    np.testing.assert_allclose(table.standard_errors, expected)
+    assert "standard error" in str(table)
+
+
+MUTATIONS = {
+    "another promise": lambda m: m.update(promise="Everything is safe."),
+    "a better guarantee": lambda m: m["guarantee"].update(epsilon=0.1),
+    "a guarantee of another form": lambda m: m["guarantee"].update(extra=1),
+    "off the grid": lambda m: m.update(grid_exponent=-3),
+    "an unknown key": lambda m: m.update(seed=3),
+    "no persons": lambda m: m.update(persons=0),
+    "a missing head": lambda m: m.pop("ledger"),
+    "a covariance of another size": lambda m: m["released"].update(covariance=[[1.0]]),
+    "a covariance of texts": lambda m: m["released"].update(covariance=[["1"] * 6] * 6),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_changed_release_is_refused(name):
+    mapping = copy.deepcopy(run(order(), []).to_mapping())
+    model_from_mapping(mapping)
+    MUTATIONS[name](mapping)
+    with pytest.raises(ArtefactError):
+        model_from_mapping(mapping)
