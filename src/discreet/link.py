@@ -4,9 +4,12 @@ A person who survives an interval pays ``phi(eta) = -log(1 - h)``; one whose eve
 pays ``psi(eta) = -log h``. Every link is log-concave in both directions: the total loss is convex.
 
 Every link states ``lipschitz`` and ``curvature``, the suprema over eta of an interval's slope and
-curvature (inf where unbounded), ``linear_event``: psi - phi is linear in eta, so that events
-need sufficient statistics only, and ``effect``: what a coefficient is. Every method of eta is
-vectorised.
+curvature (inf where unbounded); ``linear_event``: psi - phi is linear in eta, so that events
+need sufficient statistics only; ``reach``: how far eta may leave the real line before the losses
+and the information cease to be smooth, which decides how few nodes a sum over time needs (logit is
+singular at distance pi, cloglog's information at pi/2; probit falls like exp(-eta^2/2), so
+relative accuracy at eta = -9 allows only 1/2); and ``effect``: what a coefficient is. Every method
+of eta is vectorised.
 
 Logit and probit are symmetric, ``h(-eta) = 1 - h(eta)``: an event is a survival seen in the
 mirror, psi(eta) = phi(-eta).
@@ -35,6 +38,7 @@ class Logit:
     lipschitz: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 0.25
     linear_event: ClassVar[bool] = True
+    reach: ClassVar[float] = 2.7
     effect: ClassVar[str] = "log odds ratio"
 
     def predictor(self, hazard: float) -> float:
@@ -86,6 +90,7 @@ class Probit:
     lipschitz: ClassVar[float] = math.inf
     curvature: ClassVar[float] = 1.0
     linear_event: ClassVar[bool] = False
+    reach: ClassVar[float] = 0.5
     effect: ClassVar[str] = "shift on the normal scale"
 
     def predictor(self, hazard: float) -> float:
@@ -142,6 +147,7 @@ class CLogLog:
     lipschitz: ClassVar[float] = math.inf
     curvature: ClassVar[float] = math.inf
     linear_event: ClassVar[bool] = False
+    reach: ClassVar[float] = 1.4
     effect: ClassVar[str] = "log hazard ratio"
 
     def predictor(self, hazard: float) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import discreet.mechanisms
 from discreet.baseline import NaturalSpline
 from discreet.design import Design
 from discreet.errors import SchemaError, SettingsError
@@ -45,6 +46,14 @@ def neighbours(constants, persons, seed=3):
     random = np.random.default_rng(seed)
     people = [random_person(random, constants) for _ in range(persons)]
     return people, [*people[:-1], corner_people(constants)[1]]
+
+
+def test_every_mechanism_of_the_folder_is_known_to_the_package():
+    folder = Path(discreet.mechanisms.__file__).parent
+    imports = (folder / "__init__.py").read_text()
+    for path in folder.glob("*.py"):
+        if "\n@register\n" in path.read_text():
+            assert f"from discreet.mechanisms.{path.stem} import" in imports
 
 
 @each_mechanism

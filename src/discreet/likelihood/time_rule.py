@@ -34,9 +34,6 @@ Integers = NDArray[np.int64]
 NODES = (12, 14, 16, 20)
 _RHO = 5.0 ** (14.0 / (np.array(NODES) - 6.0))
 _RADII = 0.5 * (_RHO + 1.0 / _RHO)
-# How far a may wander on the ellipse: logit is singular at distance pi, cloglog's information at
-# pi/2; probit falls like exp(-eta^2/2), so relative accuracy at eta = -9 allows only 1/2.
-_REACH = {"logit": 2.7, "cloglog": 1.4, "probit": 0.5}
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ def choose_rule(design: Design, link: Link, alpha: Array) -> TimeRule:
     """Panels if they save at least half of the nodes, else every interval."""
     if isinstance(design.baseline, PiecewiseConstant):
         return _constant_rule(design)
-    panels, nodes = _panels_needed(design, alpha, _REACH[link.name])
+    panels, nodes = _panels_needed(design, alpha, link.reach)
     if 2 * panels * nodes > design.intervals:
         return _direct_rule(design)
     return _polynomial_rule(design, panels, nodes)
