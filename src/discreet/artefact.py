@@ -46,15 +46,20 @@ def parse_strict(content: bytes) -> dict[str, Any]:
 
 def read_strict(path: str | Path) -> dict[str, Any]:
     """The JSON object in a file; errors name the file."""
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise ArtefactError(f"'{path}' cannot be read: {error.strerror}.") from None
+    content = read_content(path)
     try:
         return parse_strict(content)
     except ArtefactError as error:
         raise ArtefactError(f"'{path}': {error}") from None
+
+
+def read_content(path: str | Path) -> bytes:
+    """The bytes of a file, or one more than the most that `parse_strict` takes."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise ArtefactError(f"'{path}' cannot be read: {error.strerror}.") from None
 
 
 def serialise(value: Mapping[str, Any]) -> bytes:

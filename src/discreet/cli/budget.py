@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.artefact import LARGEST_FILE, parse_strict
+from discreet.artefact import parse_strict, read_content
 from discreet.cli.output import say
 from discreet.errors import ArtefactError, LedgerError, SettingsError
 
@@ -29,12 +29,14 @@ def initialise(
     population: Annotated[str, typer.Option(help="Who the budget protects, in your words.")],
     epsilon: Annotated[str, typer.Option(help="Everything that may ever be spent.")],
     delta: Annotated[str, typer.Option(help="The budget's delta.")] = "0",
-    relation: Annotated[str, typer.Option(help="replace-one or add-remove.")] = "replace-one",
 ) -> None:
-    """Make a ledger; an existing one is never overwritten."""
+    """Make a ledger; an existing one is never overwritten.
+
+    It counts replace-one guarantees: no release is made under another relation.
+    """
     from discreet.privacy.ledger import open_ledger  # noqa: PLC0415 - numpy
 
-    head = open_ledger(ledger).initialise(population, epsilon, delta, relation)
+    head = open_ledger(ledger).initialise(population, epsilon, delta)
     say(f"The ledger is ready. Its head is {head}")
 
 
@@ -87,7 +89,7 @@ def read_claim(path: Path) -> "ReleaseClaim":
     from discreet.privacy.guarantee import Guarantee  # noqa: PLC0415 - with the next
     from discreet.privacy.ledger import NO_LEDGER, Head, ReleaseClaim  # noqa: PLC0415 - numpy
 
-    content = _read(path)
+    content = read_content(path)
     members = parse_strict(content)
     release_id, head = members.get("release_id"), members.get("ledger")
     guarantee = members.get("guarantee")
@@ -99,11 +101,3 @@ def read_claim(path: Path) -> "ReleaseClaim":
         raise ArtefactError("this is no release: it lacks a guarantee.")
     claimed = Guarantee.from_mapping(guarantee)
     return ReleaseClaim(release_id, Head.parse(head), claimed, hashlib.sha256(content).hexdigest())
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise ArtefactError(f"'{path}' cannot be read: {error.strerror}.") from None
