@@ -18,6 +18,7 @@ $(READY): requirements.txt pyproject.toml
 		|| { echo "make: discreet needs Python 3.11 or newer; say which with PYTHON=python3.12" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
 		|| { echo "make: cannot make a virtual environment; is the venv module installed?" >&2; exit 1; }
+	@echo "The first time everything is installed into $(VENV): a few minutes."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@

@@ -195,6 +195,7 @@ WRONG = {
     "times": ("predict model.json new.csv --out o.csv --times 1,x", "takes numbers"),
     "no times": ("predict model.json new.csv --out o.csv", "--times 30,180,365"),
     "late times": ("predict model.json new.csv --out o.csv --times 99", "horizon, 24"),
+    "a page of another kind": ("page model.json --out page.pdf", "name it 'page.html'"),
     "no model": ("summary schema.toml", "not JSON"),
     "confidence": ("summary model.json --confidence 2", "confidence"),
 }
@@ -344,6 +345,26 @@ def test_separation_is_told_in_one_line(discreet, folder):
     assert status == 0
     assert err.startswith("warning: The data alone determine no finite, unique estimate")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("terminal", "lines"), [(True, 4), (False, 1)])
+def test_words_are_cut_in_two_on_no_terminal(monkeypatch, capsys, terminal, lines):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    output.complain("discreet: " + "a long explanation " * 9)
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == lines
+    assert printed.split() == ["discreet:", *["a", "long", "explanation"] * 9]
+
+
+def test_a_package_that_only_the_experiments_need_is_named(discreet, monkeypatch):
+    def missing(*_):
+        raise ModuleNotFoundError("No module named 'SurvSet'", name="SurvSet")
+
+    monkeypatch.setattr("discreet.experiments.run.reproduce", missing)
+    status, _, err = discreet("reproduce table-1")
+    assert status == 2
+    assert err.startswith("discreet: the experiments need SurvSet, which is not installed")
 
 
 def test_version_and_help():

@@ -155,14 +155,17 @@ def test_no_covariates_and_everybody_with_an_event():
     assert all(np.isfinite(item.error) for item in forecasts(outlook, 1.0))
 
 
-def test_the_command_prints_mechanisms_and_coefficients(tmp_path):
+def test_the_command_prints_mechanisms_and_coefficients(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     file = tmp_path / "schema.toml"
-    file.write_text(TOML)
+    file.write_text(TOML.replace('"site"', '"treatment_site"'))
     asked = ["plan", "--schema", str(file), "--n", "20000", "--events", "2000", "--epsilon", "1"]
     result = CliRunner().invoke(app, asked)
     assert result.exit_code == 0
-    for expected in (*registered(), "site[b]", "err", "proved", "ideal draw"):
+    for expected in (*registered(), "treatment_site[b]", "err", "proved", "ideal draw"):
         assert expected in result.stdout
+    assert "…" not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_the_command_refuses_in_one_sentence(tmp_path):

@@ -84,10 +84,13 @@ def test_other_files_are_refused(tmp_path):
 @pytest.mark.parametrize(("check", "status"), [(None, 0), ("noise scale made anew", 5)])
 def test_the_command(check, status, release, tmp_path, monkeypatch, capsys):
     path = release if check is None else changed(release, tmp_path, CHANGES[check])
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys, "argv", ["discreet", "audit", str(path)])
     with pytest.raises(SystemExit) as stopped:
         main()
     assert (stopped.value.code or 0) == status
     printed = capsys.readouterr().out
     assert "verdict" in printed
+    assert "coefficients named by the schema" in printed  # in one piece
+    assert max(map(len, printed.splitlines())) <= 80
     assert ("Nothing failed." in printed) is (status == 0)

@@ -61,6 +61,11 @@ def test_init_prints_the_first_head(path, tmp_path):
     assert ":1:" in done.stdout
 
 
+def test_the_head_can_be_copied_from_a_narrow_terminal(path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert f"Head: {open_ledger(path).verify().head}\n" in run("show", path).stdout
+
+
 def test_init_refuses_an_existing_file(path):
     before = path.read_bytes()
     assert isinstance(run("init", path, *INIT).exception, LedgerError)

@@ -1,6 +1,7 @@
 """An audit as a table, a JSON file and a picture."""
 
 import io
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from discreet.artefact import serialise
@@ -9,25 +10,47 @@ from discreet.audit.run import Audit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from rich.console import RenderableType
     from rich.table import Table
 
+WIDTHS = {"claimed": 15, "measured": 16, "verdict": 10}
 COLOURS = {"pass": "green", "fail": "bold red", "not applicable": "dim"}
 CLAIM, MEASURED = "#0072B2", "#D55E00"
 
 
 def table(audit: Audit) -> "Table":
-    """Check, claimed, measured, verdict; texts are shown, never interpreted."""
-    from rich.table import Table  # noqa: PLC0415 - slow to import
+    """A section a family, the note under its check; texts are shown, never interpreted.
+
+    The three short columns keep to widths that leave the words of a check room on 80 columns.
+    """
+    from rich.box import HORIZONTALS  # noqa: PLC0415 - slow to import
+    from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    found = Table(title=Text(f"Audit of {audit.subject}"), title_justify="left")
-    for heading in ("check", "claimed", "measured", "verdict", "note"):
-        found.add_column(heading, overflow="fold")
-    for item in audit.findings:
-        cells = (f"{item.family}: {item.check}", item.claimed, item.measured)
-        verdict = Text(item.verdict, style=COLOURS[item.verdict])
-        found.add_row(*map(Text, cells), verdict, Text(item.note))
+    title = Text(f"Audit of {audit.subject}")
+    found = Table(title=title, title_justify="left", box=HORIZONTALS, padding=(0, 1, 0, 0))
+    found.add_column("check", overflow="fold")
+    for heading, width in WIDTHS.items():
+        found.add_column(heading, overflow="fold", max_width=width)
+    for family, items in groupby(audit.findings, lambda item: item.family):
+        found.add_row(Text(family, style="bold"))
+        for item in items:
+            cells = map(Text, (item.claimed, item.measured))
+            found.add_row(_check(item), *cells, Text(item.verdict, style=COLOURS[item.verdict]))
+        found.add_section()
     return found
+
+
+def _check(item: Finding) -> "RenderableType":
+    """What was checked, and under it how."""
+    from rich.console import Group  # noqa: PLC0415 - slow to import
+    from rich.padding import Padding  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    lines: list[RenderableType] = [Padding(Text(item.check), (0, 0, 0, 1))]
+    if item.note:
+        lines.append(Padding(Text(item.note, style="dim"), (0, 0, 0, 3)))
+    return Group(*lines)
 
 
 def content(audit: Audit) -> bytes:

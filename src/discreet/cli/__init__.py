@@ -12,5 +12,7 @@ def main() -> None:
     try:
         app()
     except DiscreetError as error:
-        sys.stderr.write(f"discreet: {error}\n")
+        from discreet.cli.output import complain  # noqa: PLC0415 - with the app
+
+        complain(f"discreet: {error}")
         sys.exit(error.exit_status)

@@ -11,6 +11,7 @@ from discreet.version import __version__
 app = typer.Typer(
     name="discreet",
     help="Survival regression that can be published: fit on sensitive records, release the model.",
+    epilog="Begin with discreet check DATA --schema SCHEMA; docs/tutorial.md goes on from there.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

@@ -48,7 +48,9 @@ def show(ledger: Location) -> None:
     from discreet.cli.statement import render  # noqa: PLC0415 - slow to import
     from discreet.privacy.ledger import open_ledger  # noqa: PLC0415 - numpy
 
-    Console().print(render(open_ledger(ledger).show()))
+    statement = open_ledger(ledger).show()
+    Console().print(render(statement))
+    say(f"Head: {statement.head}")
 
 
 @budget_app.command("verify")

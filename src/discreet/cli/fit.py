@@ -27,21 +27,26 @@ def fit(  # noqa: PLR0913 - one parameter an option
     ],
     *,
     schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
-    out: Annotated[Path, typer.Option(help="The model file to write.")],
+    out: Annotated[Path, typer.Option(help="The model or release to write, a .json file.")],
     mechanism: Annotated[
         str | None,
         typer.Option(
-            help="'none' for a fit that is not private, or newton (the default), objective, output, sampler."
+            help="'none' for a fit that is not private, or newton (the default), objective, output, "
+            "sampler, selected."
         ),
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Privacy: the smaller, the stronger.")
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="Privacy, for mechanisms that use it.")
+        float | None,
+        typer.Option(
+            help="Of private Newton: 1e-6, or less if people are many, unless given; 0 for none."
+        ),
     ] = None,
     setting: Annotated[
-        list[str] | None, typer.Option(help="A further setting of the mechanism, NAME=VALUE.")
+        list[str] | None,
+        typer.Option(help="A further setting of the mechanism.", metavar="NAME=VALUE"),
     ] = None,
     persons: Annotated[
         int | None, typer.Option(help="Number of persons (public): plan and charge before reading.")

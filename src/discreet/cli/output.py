@@ -29,6 +29,11 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
+def complain(text: str) -> None:
+    """A line on stderr; a terminal gets it without words cut in two, a log in one piece."""
+    sys.stderr.write(f"{wrapped(text) if sys.stderr.isatty() else text}\n")
+
+
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
     """Print what the library warns of as one line each, without Python's decoration."""
@@ -38,7 +43,7 @@ def warnings_as_lines() -> Iterator[None]:
             yield
         finally:
             for item in caught:
-                sys.stderr.write(f"warning: {item.message}\n")
+                complain(f"warning: {item.message}")
 
 
 @contextmanager
@@ -64,7 +69,7 @@ class _Line(Nobody):
     """Notes, and nothing that moves."""
 
     def note(self, text: str) -> None:
-        sys.stderr.write(f"note: {text}\n")
+        complain(f"note: {text}")
 
 
 class _Count(_Line):

@@ -6,19 +6,22 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import say, wrapped
+from discreet.errors import SettingsError
 
 
 def page(
     release: Annotated[Path, typer.Argument(help="A release, as `fit --epsilon` wrote it.")],
     out: Annotated[Path, typer.Option(help="The page to write, an .html file.")],
     *,
-    overwrite: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
     """Turn a release into a page that works in any browser, from disk, without a network."""
     from discreet.artefact import require_free  # noqa: PLC0415 - quick first answer
     from discreet.model import read_model  # noqa: PLC0415
     from discreet.report import write_page  # noqa: PLC0415
 
+    if out.suffix.lower() not in {".html", ".htm"}:
+        raise SettingsError(f"a page is HTML; name it '{out.with_suffix('.html')}'.")
     require_free(out, overwrite=overwrite)
     write_page(read_model(release), out, overwrite=overwrite)
     say(wrapped(f"The page is in '{out}': one file, to be opened in a browser or published."))

@@ -8,6 +8,7 @@ import typer
 from discreet.cli.output import progress, say, wrapped
 
 if TYPE_CHECKING:
+    from rich.box import Box
     from rich.table import Table
 
     from discreet.planner import Forecast, Outlook
@@ -19,9 +20,7 @@ def plan(
     n: Annotated[int, typer.Option("--n", help="Number of persons.")],
     events: Annotated[int, typer.Option(help="About how many of them have the event.")],
     epsilon: Annotated[float, typer.Option(help="Privacy: the smaller, the stronger.")],
-    delta: Annotated[
-        float | None, typer.Option(help="Privacy, for mechanisms that use it; 0 is pure.")
-    ] = None,
+    delta: Annotated[float | None, typer.Option(help="As in fit; 0 for none.")] = None,
     link: Annotated[str, typer.Option(help="logit, cloglog or probit.")] = "logit",
     baseline: Annotated[
         str, typer.Option(help="natural-spline:KNOTS or piecewise-constant:PIECES.")
@@ -55,9 +54,9 @@ EXPLANATION = (
 def _errors(found: list["Forecast"]) -> "Table":
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(title="Predicted error")
-    table.add_column("mechanism")
-    table.add_column("err", justify="right")
+    table = Table(title="Predicted error", title_justify="left", box=_box())
+    table.add_column("mechanism", no_wrap=True)
+    table.add_column("err", justify="right", no_wrap=True)
     table.add_column("promise")
     for item in found:
         error = "-" if item.error is None else f"{item.error:.2f}"
@@ -65,15 +64,24 @@ def _errors(found: list["Forecast"]) -> "Table":
     return table
 
 
+def _box() -> "Box":
+    """Rules above and below, no walls: on 80 columns the names need the room."""
+    from rich.box import HORIZONTALS  # noqa: PLC0415
+
+    return HORIZONTALS
+
+
 def _coefficients(outlook: "Outlook", found: list["Forecast"]) -> "Table":
     from rich.markup import escape  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(title="Predicted standard errors, sampling included")
-    table.add_column("coefficient")
+    title = "Predicted standard errors, sampling included"
+    table = Table(title=title, title_justify="left", box=_box(), padding=(0, 1, 0, 0))
+    table.add_column("coefficient", overflow="fold")
     predicted = [item for item in found if item.standard_errors]
-    for name in ("not private", *(item.mechanism for item in predicted)):
-        table.add_column(name, justify="right")
+    table.add_column("not private", justify="right", max_width=len("private"))
+    for item in predicted:
+        table.add_column(item.mechanism, justify="right", no_wrap=True)
     columns = (outlook.sampling_errors, *(item.standard_errors for item in predicted))
     for name, *values in zip(outlook.schema.coefficient_names, *columns, strict=True):
         table.add_row(escape(name), *(f"{value:.3g}" for value in values))

@@ -31,7 +31,9 @@ def predict(
     *,
     out: Annotated[Path, typer.Option(help="The CSV file to write.")],
     times: Annotated[str, typer.Option(help="Times, such as 30,180,365.")] = "",
-    quantity: Annotated[Quantity, typer.Option(help="What to predict.")] = Quantity.SURVIVAL,
+    quantity: Annotated[
+        Quantity, typer.Option(help=", ".join(Quantity) + ".", metavar="NAME")
+    ] = Quantity.SURVIVAL,
     probabilities: Annotated[str, typer.Option(help="Of quantiles, such as 0.25,0.5.")] = "0.5",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:

@@ -1,5 +1,7 @@
 """`discreet reproduce`: the paper's tables and figures."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +9,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import progress
+from discreet.errors import SettingsError
 
 
 def reproduce(
@@ -34,5 +37,17 @@ def reproduce(
     if quick:
         folder = out / "experiments" / "quick"
         options = replace(options.quick(), results=folder, docs=folder)
-    with progress("Reproducing"):
+    with progress("Reproducing"), _needing_the_project():
         run(what, options, lambda line: typer.echo(line, err=True))
+
+
+@contextmanager
+def _needing_the_project() -> Iterator[None]:
+    """Packages that only the experiments use are not installed with `pip install`."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"the experiments need {error.name}, which is not installed; run them in the "
+            "project's own environment, which 'make demo' sets up."
+        ) from None

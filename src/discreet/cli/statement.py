@@ -12,7 +12,10 @@ BAR_WIDTH = 50
 
 
 def render(statement: Statement) -> RenderableType:
-    """Budget, what is left, every release; those without a proof of their draw apart."""
+    """Budget, what is left, every release; those without a proof of their draw apart.
+
+    The head is not here: it is copied, so it must stay in one piece on any terminal.
+    """
     parts: list[RenderableType] = [_summary(statement), _bar(statement)]
     if statement.proved:
         parts.append(_table("Releases", statement.proved))
@@ -26,7 +29,6 @@ def render(statement: Statement) -> RenderableType:
         parts.append(_table(title, statement.unproved))
     if statement.unsettled:
         parts.append(_unsettled(statement))
-    parts.append(Text(f"Head: {statement.head}", overflow="fold"))
     return Group(*parts)
 
 

@@ -197,7 +197,7 @@
       width: "container", height: 220, data: { values },
       mark: { type: "line", interpolate: "step-after", color: colour("a"), strokeWidth: 2 },
       encoding: {
-        x: { field: "time", type: "quantitative", title: "time" },
+        x: { field: "time", type: "quantitative", title: "time", scale: { domain: [0, facts.horizon], nice: false } },
         y: { field: "survival", type: "quantitative", title: "probability of no event so far", scale: { domain: [0, 1] } },
       },
     };
