@@ -6,7 +6,6 @@ in docs/audit.md from the results file.
 """
 
 import argparse
-import csv
 import sys
 import time
 from collections.abc import Iterable
@@ -18,11 +17,12 @@ sys.path.insert(0, str(ROOT))
 
 from discreet.audit import Effort, Finding, Subject  # noqa: E402
 from discreet.audit.run import FAMILIES, run_family  # noqa: E402
+from discreet.experiments.results import Results  # noqa: E402
 from discreet.text import aligned  # noqa: E402
 
-RESULTS = Path(__file__).parent / "results" / "audit.csv"
 PAGE = ROOT / "docs" / "audit.md"
 COLUMNS = ["mechanism", "effort", "family", "check", "claimed", "measured", "verdict", "seconds"]
+RESULTS = Results(Path(__file__).parent / "results" / "audit.csv", COLUMNS, COLUMNS[:3])
 BEGIN, END = "<!-- written by evidence/audit.py --report -->\n", "<!-- end -->\n"
 
 SUBJECTS = {
@@ -45,7 +45,7 @@ def run() -> None:
     """Run what the results file lacks; the findings of one family are written together."""
     for effort, name in ((effort, name) for effort in EFFORTS for name in SUBJECTS):
         for family in FAMILIES:
-            if (name, effort, family) not in _done():
+            if not RESULTS.has(mechanism=name, effort=effort, family=family):
                 sys.stderr.write(f"{name}: {effort} {family}\n")
                 _append([name, effort, family], *_measured(name, effort, family))
 
@@ -58,24 +58,12 @@ def _measured(name: str, effort: str, family: str) -> tuple[Iterable[Finding], f
 
 
 def _append(key: list[str], findings: Iterable[Finding], seconds: float) -> None:
-    with RESULTS.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        for item in findings:
-            said = (item.check, item.claimed, item.measured, item.verdict)
-            writer.writerow([*key, *said, f"{seconds:.1f}"])
-            seconds = 0.0  # of the whole family, told once
-
-
-def _done() -> set[tuple[str, str, str]]:
-    if not RESULTS.exists():
-        RESULTS.write_text(",".join(COLUMNS) + "\n")
-    return {(row["mechanism"], row["effort"], row["family"]) for row in read_results()}
-
-
-def read_results() -> list[Row]:
-    """The rows of the results file."""
-    with RESULTS.open(newline="") as file:
-        return list(csv.DictReader(file))
+    rows = []
+    for item in findings:
+        said = (item.check, item.claimed, item.measured, item.verdict)
+        rows.append(dict(zip(COLUMNS, [*key, *said, f"{seconds:.1f}"], strict=True)))
+        seconds = 0.0  # of the whole family, told once
+    RESULTS.append(*rows)
 
 
 def page(text: str, rows: list[Row]) -> str:
@@ -121,11 +109,11 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="only write docs/audit.md")
     options = parser.parse_args()
     if options.fresh:
-        RESULTS.unlink(missing_ok=True)
+        RESULTS.path.unlink(missing_ok=True)
     if not options.report:
         run()
-    PAGE.write_text(page(PAGE.read_text(), read_results()))
-    failed = [row for row in read_results() if row["verdict"] == "fail"]
+    PAGE.write_text(page(PAGE.read_text(), RESULTS.rows()))
+    failed = [row for row in RESULTS.rows() if row["verdict"] == "fail"]
     if failed:
         names = ("mechanism", "effort", "family", "check")
         sys.exit(aligned([names, *(tuple(row[name] for name in names) for row in failed)]))

@@ -8,7 +8,6 @@ is left in the folder it names.  A run continues where an earlier one stopped; `
 """
 
 import argparse
-import csv
 import importlib
 import importlib.util
 import subprocess
@@ -24,8 +23,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-RESULTS = Path(__file__).parent / "results" / "fuzz.csv"
+
+from discreet.experiments.results import Results  # noqa: E402
+
 COLUMNS = ["target", "files", "seconds", "findings"]
+RESULTS = Results(Path(__file__).parent / "results" / "fuzz.csv", COLUMNS, ["target"])
 RUNS = {"document": 10_000, "member": 10_000, "schema": 100_000, "table": 30_000, "parquet": 30_000}
 LONGEST = 8192
 COMPILED = ("likelihood.score_walk", "likelihood.compiled")
@@ -87,7 +89,7 @@ def _member(content: bytes, hostile, atheris) -> None:  # noqa: ANN001  # untype
 def run() -> None:
     """Run the targets that the results file lacks, each in a process of its own."""
     for target, runs in RUNS.items():
-        if target in _done():
+        if RESULTS.has(target=target):
             continue
         folder = Path(tempfile.mkdtemp(prefix=f"discreet-fuzz-{target}-"))
         (folder / "corpus").mkdir()
@@ -96,16 +98,8 @@ def run() -> None:
         done = subprocess.run([sys.executable, *map(str, words)], check=False)  # noqa: S603  # ours
         if done.returncode:
             sys.exit(f"{target}: something was found; the file is in {folder}")
-        with RESULTS.open("a", newline="") as file:
-            row = (target, runs, round(time.monotonic() - started), 0)
-            csv.writer(file, lineterminator="\n").writerow(row)
-
-
-def _done() -> set[str]:
-    if not RESULTS.exists():
-        RESULTS.write_text(",".join(COLUMNS) + "\n")
-    with RESULTS.open(newline="") as file:
-        return {row["target"] for row in csv.DictReader(file)}
+        cells = (target, runs, round(time.monotonic() - started), 0)
+        RESULTS.append(dict(zip(COLUMNS, cells, strict=True)))
 
 
 def main() -> None:
@@ -123,7 +117,7 @@ def main() -> None:
         fuzz(options.target, options.runs, options.corpus)
         return
     if options.fresh:
-        RESULTS.unlink(missing_ok=True)
+        RESULTS.path.unlink(missing_ok=True)
     run()
 
 

@@ -7,7 +7,6 @@ installed) for the run.  The last column says whether the row came out as it mus
 """
 
 import argparse
-import csv
 import json
 import os
 import platform
@@ -284,28 +283,20 @@ def experiments(stage: Stage) -> Iterator[tuple[tuple[str, str, str], Callable[[
 
 def run(stage: Stage) -> None:
     """Run what the results file lacks; the rows of one item are written together."""
-    done = _done()
+    done = RESULTS.cells()
     for key, work in experiments(stage):
         if key in done:
             continue
         sys.stderr.write(f"{' '.join(key)}\n")
         try:
             rows = [
-                (*key, measure, value, "yes" if good else "NO") for measure, value, good in work()
+                (*key, measure, str(value), "yes" if good else "NO")
+                for measure, value, good in work()
             ]
         except NotPossibleHereError as reason:
             sys.stderr.write(f"  not possible here: {reason}\n")
             continue
-        with RESULTS.open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
-
-
-def _done() -> set[tuple[str, str, str]]:
-    if not RESULTS.exists():
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(",".join(COLUMNS) + "\n")
-    with RESULTS.open(newline="") as file:
-        return {(row["experiment"], row["backend"], row["item"]) for row in csv.DictReader(file)}
+        RESULTS.append(*(dict(zip(COLUMNS, row, strict=True)) for row in rows))
 
 
 @contextmanager
@@ -326,7 +317,7 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="only write docs/reliability.md")
     options = parser.parse_args()
     if options.fresh:
-        RESULTS.unlink(missing_ok=True)
+        RESULTS.path.unlink(missing_ok=True)
     if not options.report:
         with staged() as stage:
             run(stage)

@@ -1,12 +1,13 @@
 # ruff: noqa: INP001  # a script, no package
 """docs/reliability.md from results/ledger.csv: every figure on that page comes from that file."""
 
-import csv
 from pathlib import Path
 
-RESULTS = Path(__file__).parent / "results" / "ledger.csv"
+from discreet.experiments.results import Results
+
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 COLUMNS = ["experiment", "backend", "item", "measure", "value", "as_it_must"]
+RESULTS = Results(Path(__file__).parent / "results" / "ledger.csv", COLUMNS, COLUMNS[:3])
 
 MISSING = "not measured"
 NAMES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
@@ -78,13 +79,7 @@ LIMITS = """## What is not promised
 
 def write_report() -> None:
     """Write the page."""
-    PAGE.write_text(page(read_results()))
-
-
-def read_results() -> list[dict[str, str]]:
-    """The rows of the results file."""
-    with RESULTS.open(newline="") as file:
-        return list(csv.DictReader(file))
+    PAGE.write_text(page(RESULTS.rows()))
 
 
 def page(rows: list[dict[str, str]]) -> str:

@@ -7,7 +7,6 @@ and the controls, whose scale is 20% off, rejected.
 """
 
 import argparse
-import csv
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,12 +19,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.experiments.results import Results
 from discreet.privacy import laws
 from discreet.privacy.noise import Grid, SystemNoise
 from discreet.privacy.scales import laplace_scale
 
-RESULTS = Path(__file__).parent / "results" / "noise.csv"
 COLUMNS = ["check", "dimension", "scale", "factor", "draws", "statistic", "seconds", "as_it_must"]
+RESULTS = Results(Path(__file__).parent / "results" / "noise.csv", COLUMNS, COLUMNS[:5])
 FALSE_ALARM = 1e-6
 DRAWS = 100_000
 ATTACKS = 200_000
@@ -166,26 +166,14 @@ def hits(outputs: Points, grid: Grid) -> float:
     return float(np.count_nonzero(steps != np.rint(steps)))
 
 
-def finished() -> set[tuple[str, ...]]:
-    """Keys of the rows that an earlier run wrote."""
-    if not RESULTS.exists():
-        return set()
-    with RESULTS.open(newline="") as stream:
-        return {tuple(row[column] for column in COLUMNS[:5]) for row in csv.DictReader(stream)}
-
-
 def append(check: Check) -> bool:
     """Run the check and write its row at once; whether it came out as it must."""
     start = time.perf_counter()
     statistic = check.run()
     good = check.accepts(statistic)
     seconds = f"{time.perf_counter() - start:.1f}"
-    fresh = not RESULTS.exists()
-    with RESULTS.open("a", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        if fresh:
-            writer.writerow(COLUMNS)
-        writer.writerow([*check.key, f"{statistic:.6g}", seconds, "yes" if good else "NO"])
+    cells = [*check.key, statistic, seconds, "yes" if good else "NO"]
+    RESULTS.append(dict(zip(COLUMNS, cells, strict=True)))
     return good
 
 
@@ -194,9 +182,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fresh", action="store_true", help="begin anew")
     if parser.parse_args().fresh:
-        RESULTS.unlink(missing_ok=True)
-    RESULTS.parent.mkdir(exist_ok=True)
-    done = finished()
+        RESULTS.path.unlink(missing_ok=True)
+    done = RESULTS.cells()
     outcomes = [append(check) for check in checks() if check.key not in done]
     return 0 if all(outcomes) else 1
 

@@ -8,7 +8,6 @@ the operating system's laws from a seed; the rest goes through plan and draw.
 """
 
 import argparse
-import csv
 import math
 import sys
 import time
@@ -33,6 +32,7 @@ from tests.mechanisms.cases import (  # noqa: E402
 )
 from tests.mechanisms.test_audit import audit, user_audit  # noqa: E402
 
+from discreet.experiments.results import Results  # noqa: E402
 from discreet.mechanisms import (  # noqa: E402
     ObjectivePerturbation,
     OutputPerturbation,
@@ -44,8 +44,8 @@ from discreet.mechanisms.perturbation import basis_of, coordinates_from  # noqa:
 from discreet.mechanisms.solve import CentredObjective  # noqa: E402
 from discreet.privacy.testing import SeededNoise  # noqa: E402
 
-RESULTS = Path(__file__).parent / "results" / "perturbation.csv"
 COLUMNS = ["check", "mechanism", "count", "statistic", "limit", "seconds", "as_it_must"]
+RESULTS = Results(Path(__file__).parent / "results" / "perturbation.csv", COLUMNS, COLUMNS[:3])
 AUDITS = 13_000
 ATTACKS = {"output": 200_000, "objective": 20_000}
 EPSILON = 1.0
@@ -194,27 +194,14 @@ def movements(pairs: int) -> float:
     return worst
 
 
-def finished() -> set[tuple[str, ...]]:
-    """Keys of the rows that an earlier run wrote."""
-    if not RESULTS.exists():
-        return set()
-    with RESULTS.open(newline="") as stream:
-        return {tuple(row[column] for column in COLUMNS[:3]) for row in csv.DictReader(stream)}
-
-
 def append(check: Check) -> bool:
     """Run the check and write its row at once; whether it came out as it must."""
     start = time.perf_counter()
     statistic = check.run()
     good = statistic <= check.limit
     seconds = f"{time.perf_counter() - start:.1f}"
-    fresh = not RESULTS.exists()
-    with RESULTS.open("a", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        if fresh:
-            writer.writerow(COLUMNS)
-        shown = [f"{statistic:.6g}", f"{check.limit:g}", seconds, "yes" if good else "NO"]
-        writer.writerow([*check.key, *shown])
+    cells = [*check.key, statistic, check.limit, seconds, "yes" if good else "NO"]
+    RESULTS.append(dict(zip(COLUMNS, cells, strict=True)))
     return good
 
 
@@ -223,9 +210,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fresh", action="store_true", help="begin anew")
     if parser.parse_args().fresh:
-        RESULTS.unlink(missing_ok=True)
-    RESULTS.parent.mkdir(exist_ok=True)
-    done = finished()
+        RESULTS.path.unlink(missing_ok=True)
+    done = RESULTS.cells()
     outcomes = [append(check) for check in all_checks() if check.key not in done]
     return 0 if all(outcomes) else 1
 

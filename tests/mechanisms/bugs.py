@@ -205,7 +205,7 @@ BUGS = [
     ),
     Bug(
         "baseline coordinates released without their share of the scale",
-        solve.Coordinates,
+        solve.CentredCoordinates,
         "to_integers",
         "[max(self.shift, 0)] * self.baseline",
         "[0] * self.baseline",

@@ -12,12 +12,18 @@ from pathlib import Path
 import pytest
 
 from discreet.mechanisms import objective_perturbation, output_perturbation
+from tests.mechanisms import checks, newton_checks, release_checks, user_path
 from tests.mechanisms.bugs import BUGS
 from tests.mechanisms.more_bugs import MORE_BUGS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "seeded-bugs.md"
 ALL_BUGS = [*BUGS, *MORE_BUGS]
-CHECKS = sorted({bug.check for bug in ALL_BUGS}, key=lambda check: check.__name__)
+CHECKS = {
+    name: check
+    for module in (checks, newton_checks, release_checks, user_path)
+    for name, check in vars(module).items()
+    if name.startswith("check_")
+}
 
 
 @pytest.fixture(autouse=True)
@@ -66,9 +72,9 @@ def _wrapped(original, function):
     return function
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_the_shipped_code_passes(check):
-    check()
+@pytest.mark.parametrize("name", sorted(CHECKS))
+def test_the_shipped_code_passes(name):
+    CHECKS[name]()
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

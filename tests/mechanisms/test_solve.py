@@ -13,8 +13,8 @@ from discreet.mechanisms.perturbation import basis_of, coordinates_from, toleran
 from discreet.mechanisms.solve import (
     RADIUS,
     ROUNDING,
+    CentredCoordinates,
     CentredObjective,
-    Coordinates,
     Tolerance,
     certified_minimiser,
     project,
@@ -139,7 +139,7 @@ def test_hostile_cohorts_are_certified_at_the_first_attempt(link, smallest, monk
 
 @pytest.mark.parametrize("shift", [-3, 0, 2])
 def test_released_integers_are_the_point_exactly(shift):
-    coordinates = Coordinates(np.array([-1.5, 0.25, 3.0]), 2, shift)
+    coordinates = CentredCoordinates(np.array([-1.5, 0.25, 3.0]), 2, shift)
     steps, exponent = [5, -7, 123456789], -30
     unit = coordinates.grid_exponent(exponent)
     integers = coordinates.to_integers(steps, exponent)

@@ -7,7 +7,7 @@ from discreet.privacy.ledger.points import Point
 from tests.privacy import ledger_faults, ledger_server_faults
 from tests.privacy.test_ledger_load import MUST_BE_ZERO
 
-ROWS = ledger_report.read_results()
+ROWS = ledger_report.RESULTS.rows()
 
 
 def value(*key):

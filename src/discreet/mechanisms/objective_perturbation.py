@@ -42,7 +42,12 @@ from discreet.mechanisms.perturbation import (
     solver_details,
     tolerance_from,
 )
-from discreet.mechanisms.solve import CentredObjective, Coordinates, Tolerance, certified_minimiser
+from discreet.mechanisms.solve import (
+    CentredCoordinates,
+    CentredObjective,
+    Tolerance,
+    certified_minimiser,
+)
 from discreet.privacy.continuous import continuous_error
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.scales import exact
@@ -120,7 +125,7 @@ def _best(
 def _plan(settings: ObjectivePerturbation, constants: Constants, chosen: "Calibration") -> Plan:
     guess = chosen.shape.guess
     chosen.tolerance.require_precision()
-    coordinates = Coordinates(guess.centre, guess.baseline, chosen.shape.shift)
+    coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shape.shift)
     return Plan(
         mechanism=settings.name,
         settings=settings_of(settings),

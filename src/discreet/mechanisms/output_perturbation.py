@@ -40,7 +40,12 @@ from discreet.mechanisms.perturbation import (
     solver_details,
     tolerance_from,
 )
-from discreet.mechanisms.solve import CentredObjective, Coordinates, Tolerance, certified_minimiser
+from discreet.mechanisms.solve import (
+    CentredCoordinates,
+    CentredObjective,
+    Tolerance,
+    certified_minimiser,
+)
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.scales import exact
 
@@ -101,7 +106,7 @@ def _plan(
     settings: OutputPerturbation, constants: Constants, guess: Guess, chosen: "Calibration"
 ) -> Plan:
     chosen.tolerance.require_precision()
-    coordinates = Coordinates(guess.centre, guess.baseline, chosen.shift)
+    coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shift)
     step = grid_exponent(math.ldexp(chosen.movement / settings.epsilon, -GRID_BITS))
     sensitivity = chosen.movement + grid_slack(constants.dimension, step)
     return Plan(

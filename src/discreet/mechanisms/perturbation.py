@@ -21,12 +21,12 @@ from discreet.mechanisms.contract import (
     require_choice,
     require_positive,
 )
-from discreet.mechanisms.solve import Coordinates, Tolerance
+from discreet.mechanisms.solve import CentredCoordinates, Tolerance
 from discreet.privacy.grid import Grid
 from discreet.privacy.scales import float_above
 
 if TYPE_CHECKING:
-    from discreet.design import Coordinates as DesignCoordinates
+    from discreet.design import Coordinates
     from discreet.privacy.noise import NoiseSource
 
 Array = NDArray[np.float64]
@@ -73,7 +73,7 @@ class PerturbationSettings:
             raise SettingsError("the printed variant has no rule for the ridge: give one")
 
     @property
-    def coordinates(self) -> "DesignCoordinates":
+    def coordinates(self) -> "Coordinates":
         """The paper's basis for the paper's algorithm, else the orthonormal one."""
         return "paper" if self.variant == "printed" else "orthonormal"
 
@@ -103,7 +103,7 @@ def scale_above(sensitivity: float, epsilon: Fraction) -> float:
     return float_above(Fraction(sensitivity) / epsilon)
 
 
-def solver_details(coordinates: Coordinates, tolerance: Tolerance) -> dict[str, Json]:
+def solver_details(coordinates: CentredCoordinates, tolerance: Tolerance) -> dict[str, Json]:
     """What a draw needs to find the minimiser again, as public numbers of the plan."""
     return {
         "centre": coordinates.centre.tolist(),
@@ -118,10 +118,12 @@ def solver_details(coordinates: Coordinates, tolerance: Tolerance) -> dict[str, 
     }
 
 
-def coordinates_from(details: Mapping[str, Json]) -> Coordinates:
+def coordinates_from(details: Mapping[str, Json]) -> CentredCoordinates:
     """The coordinates a plan was made in."""
     centre = np.array(details["centre"], dtype=np.float64)
-    return Coordinates(centre, _whole(details, "baseline"), _whole(details, "baseline_shift"))
+    return CentredCoordinates(
+        centre, _whole(details, "baseline"), _whole(details, "baseline_shift")
+    )
 
 
 def _whole(details: Mapping[str, Json], name: str) -> int:

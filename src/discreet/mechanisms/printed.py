@@ -14,7 +14,7 @@ from scipy import optimize
 from discreet.errors import SettingsError
 from discreet.mechanisms.constants import printed_gradient_sensitivity, printed_jacobian_bound
 from discreet.mechanisms.contract import Constants, Draw, Loss, Mechanism, Plan, settings_of
-from discreet.mechanisms.solve import CentredObjective, Coordinates
+from discreet.mechanisms.solve import CentredCoordinates, CentredObjective
 from discreet.optim import minimise
 from discreet.privacy.grid import Grid
 from discreet.privacy.guarantee import Guarantee
@@ -102,7 +102,7 @@ def _plan(
 
 
 def _minimiser(plan: Plan, loss: Loss, tilt: Array) -> Array:
-    origin = Coordinates(np.zeros(plan.dimension), 0)
+    origin = CentredCoordinates(np.zeros(plan.dimension), 0)
     objective = CentredObjective(loss, origin, plan.number("total_ridge"), tilt)
     tolerance = MEAN_TOLERANCE * plan.persons
     return minimise(objective, origin.centre, tolerance=tolerance).point

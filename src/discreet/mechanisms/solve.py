@@ -34,7 +34,7 @@ ATTEMPTS = ("newton", "bfgs", "newton")
 
 
 @dataclass(frozen=True)
-class Coordinates:
+class CentredCoordinates:
     """f = centre + S w with S = 2^shift on the first `baseline` coordinates, 1 on the others."""
 
     centre: Array
@@ -104,7 +104,7 @@ class CentredObjective:
     """J(w), for a solver: it sees a callable, never data."""
 
     loss: Loss
-    coordinates: Coordinates
+    coordinates: CentredCoordinates
     ridge: float
     tilt: Array
 
