@@ -1,5 +1,7 @@
 """The compiled cache is keyed by content: another source, another folder."""
 
+import numpy as np
+
 from discreet.likelihood import jit
 
 
@@ -24,3 +26,21 @@ def test_other_packages_keep_their_cache_setting(monkeypatch, tmp_path):
     assert double(4) == 8
     assert jit._get_folder() == before
     assert list(tmp_path.rglob("*.nbi"))
+
+
+@jit.compiled
+def whole_part(x):
+    return (x + 1.5 * 2.0**52) - 1.5 * 2.0**52
+
+
+@jit.reordered
+def sum_of_whole_parts(values):
+    total = 0.0
+    for index in range(len(values)):
+        total += whole_part(values[index])
+    return total
+
+
+def test_a_callers_freedom_to_reorder_does_not_reach_what_it_calls():
+    """numba hands fast-math down to a function without a setting; then x comes back unrounded."""
+    assert sum_of_whole_parts(np.array([0.4, 1.3, 2.2])) == 3.0

@@ -20,7 +20,8 @@ from numba.core import config
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-_compile = partial(numba.njit, cache=True, nogil=True, error_model="numpy")
+# fastmath is said to be off because a function without a setting takes over its caller's
+_compile = partial(numba.njit, cache=True, nogil=True, error_model="numpy", fastmath=False)
 
 
 def compiled(function: Function) -> Function:

@@ -42,6 +42,9 @@ class Rule(NamedTuple):
 class Scratch(NamedTuple):
     """Space for one batch: by row, by node, and by (flat panel, node); flat views of the last.
 
+    row_losses and row_slopes are the sums of phi and phi' over a row's intervals, event_slopes is
+    psi' of its event, and shares is C_v' of its person.
+
     What comes after serves the tables in c (`record_table`): columns are the same space again, by
     (cell, panel, node) and column; then by (cell, panel), by row, and by slot.
     """
@@ -51,7 +54,10 @@ class Scratch(NamedTuple):
     entries: Integers
     rows: Integers
     positions: Array
-    sums: Array
+    row_losses: Array
+    row_slopes: Array
+    event_slopes: Array
+    shares: Array
     effects: Array
     factors: Array
     collected: Array
@@ -80,6 +86,7 @@ class Scratch(NamedTuple):
     products: Array
     slot_losses: Array
     slot_slopes: Array
+    slot_shares: Array
     points: Array
 
 

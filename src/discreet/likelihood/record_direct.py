@@ -81,29 +81,29 @@ def _weight(rule: Rule, level: int, length: int, panel: int, node: int) -> float
 
 @compiled
 def total_rows(scratch: Scratch, count: int) -> None:
-    """sums[row] = (sum of phi, sum of phi') over the row's intervals."""
-    rows, sums = scratch.rows, scratch.sums
+    """The sums of phi and phi' over the intervals of every row."""
+    rows = scratch.rows
     for row in range(count):
         loss, slope = 0.0, 0.0
         for panel in range(rows[row, PANEL], rows[row + 1, PANEL]):
             loss += _total(scratch.losses, panel)
             slope += _total(scratch.slopes, panel)
-        sums[row, 0] = loss
-        sums[row, 1] = slope
+        scratch.row_losses[row] = loss
+        scratch.row_slopes[row] = slope
 
 
 @compiled
 def add_baseline(rule: Rule, level: int, scratch: Scratch, count: int, gradient: Array) -> None:
     """gradient += sum over nodes of B_k times the sum of C_v' phi' there."""
-    rows, sums, slopes, collected = scratch.rows, scratch.sums, scratch.slopes, scratch.collected
+    rows, slopes, collected = scratch.rows, scratch.slopes, scratch.collected
     first = rule.panel_starts[level]
     panels = rule.panel_starts[level + 1] - first
     collected[:panels] = 0.0
     for row in range(count):
-        start, sanitizer = rows[row, PANEL], sums[row, 3]
+        start, share = rows[row, PANEL], scratch.shares[row]
         for panel in range(rows[row + 1, PANEL] - start):
             for node in range(NODES):
-                collected[panel, node] += sanitizer * slopes[start + panel, node]
+                collected[panel, node] += share * slopes[start + panel, node]
     for panel in range(panels):
         for node in range(NODES):
             for index in range(rule.basis.shape[2]):

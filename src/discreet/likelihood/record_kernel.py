@@ -4,9 +4,9 @@ For person i with loss l_i(f) and the sanitizer C_v(l) = v tanh(l/v):
 
     value = sum_i C_v(l_i),    gradient = sum_i C_v'(l_i) grad l_i,    C_v' = 1 - tanh^2(l_i/v).
 
-Passes over the batch: decode the records, sum phi and phi' over their intervals (by tables in c,
-`record_table`, or at the nodes of each, `record_direct`), then sanitize and add. A context belongs to one thread:
-it holds the scratch space. Indices inside hot loops come straight from `range`: numba then knows
+Passes over the batch: decode the records, sum phi over their intervals (by tables in c,
+`record_table`, or at the nodes of each, `record_direct`), sanitize, and add the slopes. A context
+belongs to one thread: it holds the scratch space. Indices inside hot loops come straight from `range`: numba then knows
 that they are not negative, and the loop vectorises.
 """
 
@@ -32,8 +32,6 @@ from discreet.likelihood.record_functions import (
     LOGIT,
     ODDS,
     PROBIT,
-    decay,
-    event_loss,
     exponential,
     exponential_everywhere,
     logistic,
@@ -41,13 +39,12 @@ from discreet.likelihood.record_functions import (
     probit_everywhere,
 )
 from discreet.likelihood.record_rule import NODES
+from discreet.likelihood.record_sanitize import sanitize
 from discreet.likelihood.record_table import (
     COLUMNS,
-    add_baseline_columns,
     count_cells,
     fill_cardinals,
     fill_slots,
-    read_slots,
     spread_cells,
     sum_before,
     sum_losses,
@@ -72,14 +69,14 @@ def sanitized_sums(context: Context, f: Array, picks: Integers, gradient: Array)
         sum_by_table(context, level, cells, panels, rows)
     else:
         sum_directly(context, level, panels, rows)
-    value = sanitize(people, scratch, f, picks)
+    value = sanitize(people, scratch, f, picks, rows)
     for index in range(len(gradient)):
         gradient[index] = 0.0
-    add(people, scratch, rows, gradient)
     if cells[1] > 0:
-        add_baseline_columns(rule, level, scratch, (cells[1], panels), rows, gradient)
+        sum_slopes(rule, level, scratch, (cells[1], panels), rows, gradient)
     else:
         add_baseline(rule, level, scratch, rows, gradient)
+    add(people, scratch, rows, gradient)
     return value
 
 
@@ -87,7 +84,7 @@ def sanitized_sums(context: Context, f: Array, picks: Integers, gradient: Array)
 def sum_by_table(
     context: Context, level: int, cells: tuple[float, int], panels: int, rows: int
 ) -> None:
-    """Sums over time of every row, from tables in c."""
+    """Sums of phi over time of every row, from tables in c; `sum_slopes` needs C_v' first."""
     people, rule, scratch = context
     size = (cells[1], panels)
     form = choose_form(people, scratch, rows, panels)
@@ -98,9 +95,7 @@ def sum_by_table(
     take_slots(scratch, cells[0], size, rows)
     fill_slots(rule, level, scratch, cells, rows)
     fill_cardinals(scratch, rows)
-    sum_losses(scratch, size)
-    sum_slopes(scratch, size)
-    read_slots(scratch, rows)
+    sum_losses(scratch, size, rows)
 
 
 @compiled
@@ -263,63 +258,15 @@ def choose_form(people: People, scratch: Scratch, rows: int, panels: int) -> int
 
 
 @compiled
-def sanitize(people: People, scratch: Scratch, f: Array, picks: Integers) -> float:
-    """Multiply sums and slopes of every row by C_v' of its person; returns the sum of C_v.
-
-    tanh(l/v) = (1 - d)/(1 + d) and C_v' = 4d/(1 + d)^2 with d = exp(-2l/v).
-    """
-    sums, rows, decays, offsets = scratch.sums, scratch.rows, scratch.decays, people.offsets
-    row, value = 0, 0.0
-    for index in range(len(picks)):
-        loss = 0.0
-        for _ in range(_count(offsets, len(people.records), picks[index])):
-            event, slope, stop = 0.0, 0.0, rows[row, EVENT]
-            if stop > 0:
-                event, slope = _event(people, f, stop, scratch.positions[row])
-            # interpolation may leave a sum of positive terms a rounding below zero
-            loss += max(sums[row, 0] + event, 0.0)
-            sums[row, 2] = slope
-            row += 1
-        decays[index] = 2.0 * loss / people.bound
-    decay(decays, scratch.decay_bits, scratch.powers, scratch.power_bits, len(picks))
-    row = 0
-    for index in range(len(picks)):
-        share = decays[index]
-        value += people.bound * (1.0 - share) / (1.0 + share)
-        for _ in range(_count(offsets, len(people.records), picks[index])):
-            sums[row, 3] = 4.0 * share / ((1.0 + share) * (1.0 + share))
-            row += 1
-    return value
-
-
-@compiled
-def _count(offsets: Integers, records: int, pick: int) -> int:
-    """Rows of a person."""
-    if len(offsets):
-        return int(offsets[pick + 1] - offsets[pick])
-    return 1 if pick < records else 0
-
-
-@compiled
 def add(people: People, scratch: Scratch, count: int, gradient: Array) -> None:
-    """gradient += C_v' (sum phi' + psi') x and C_v' psi' B_event."""
-    batch, design, sums = scratch.batch, people.design, scratch.sums
+    """gradient += C_v' (sum phi' + psi') x and C_v' psi' B_event; psi' is 0 without an event."""
+    batch, design, rows = scratch.batch, people.design, scratch.rows
     size = design.shape[1]
     for row in range(count):
-        event = sums[row, 3] * sums[row, 2]
-        scale = sums[row, 3] * sums[row, 1] + event
+        event = scratch.shares[row] * scratch.event_slopes[row]
+        scale = scratch.shares[row] * scratch.row_slopes[row] + event
         for column in range(batch.shape[1]):
             gradient[size + column] += scale * batch[row, column]
-        stop = scratch.rows[row, EVENT]
-        if stop > 0:
-            for index in range(size):
-                gradient[index] += event * design[stop - 1, index]
-
-
-@compiled
-def _event(people: People, f: Array, stop: int, position: float) -> tuple[float, float]:
-    """psi and psi' at the event's interval (for logit, what they add to phi and phi')."""
-    eta = position
-    for index in range(people.design.shape[1]):
-        eta += people.design[stop - 1, index] * f[index]
-    return event_loss(people.link, people.table, eta)
+        line = max(rows[row, EVENT] - 1, 0)
+        for index in range(size):
+            gradient[index] += event * design[line, index]

@@ -32,10 +32,11 @@ COLUMNS = 10
 """Points a cell."""
 WIDTH = 1.5
 """Of a cell."""
-STRIDE = 1032
-"""Slots, and no power of two: the rows of an array would fall on one another in the cache."""
+STRIDE = 1016
+"""Slots: 64 bytes less than two pages, so that a row ends in other bits than the one before."""
 
 _U = np.uint64
+_CELLS_A_UNIT = 1.0 / WIDTH
 _POINTS = np.cos(np.pi * (np.arange(COLUMNS) + 0.5) / COLUMNS)
 _NORMS = np.array(
     [1.0 / np.prod(np.delete(point - _POINTS, index)) for index, point in enumerate(_POINTS)]
@@ -104,7 +105,7 @@ def take_slots(scratch: Scratch, origin: float, size: Size, count: int) -> None:
     starts[: groups + 1] = 0
     for row in range(count):
         last = rows[row + 1, PANEL] - rows[row, PANEL] - 1
-        cell = int((scratch.positions[row] - origin) / WIDTH)
+        cell = int((scratch.positions[row] - origin) * _CELLS_A_UNIT)
         cell = min(max(cell, 0), size[0] - 1)
         slots[row] = cell * size[1] + last if last >= 0 else -1
         if last >= 0:
@@ -130,7 +131,7 @@ def fill_slots(
     for row in range(count):
         if scratch.slots[row] >= 0:
             slot, length = _U(scratch.slots[row]), scratch.rows[row, LENGTH]
-            away = (scratch.positions[row] - cells[0]) / WIDTH
+            away = (scratch.positions[row] - cells[0]) * _CELLS_A_UNIT
             places[slot] = 2.0 * (away - min(max(int(away), 0), cells[1] - 1)) - 1.0
             for node in range(NODES):
                 weights[_U(node) * _S + slot] = partial[level, length, node]
@@ -157,8 +158,8 @@ def fill_cardinals(scratch: Scratch, slots: int) -> None:
 
 
 @compiled
-def sum_losses(scratch: Scratch, size: Size) -> None:
-    """The sums of phi, by slot: for every column the sum over nodes."""
+def sum_losses(scratch: Scratch, size: Size, count: int) -> None:
+    """The sums of phi, by slot and then by row: for every column the sum over nodes."""
     starts, table, sums = scratch.starts, scratch.loss_columns, scratch.slot_losses
     weights, cardinals = scratch.weights, scratch.cardinals
     for group in range(size[0] * size[1]):
@@ -181,25 +182,67 @@ def sum_losses(scratch: Scratch, size: Size) -> None:
                 total = ((first + second) + (third + fourth)) + (fifth + sixth)
                 sums[slot] += cardinals[here + slot] * total
 
+    for row in range(count):
+        slot = scratch.slots[row]
+        scratch.row_losses[row] = sums[_U(slot)] if slot >= 0 else 0.0
+
 
 @compiled
-def sum_slopes(scratch: Scratch, size: Size) -> None:
-    """The sums of phi', by slot; weights become weights times phi', for the baseline's gradient."""
-    starts, sums, before = scratch.starts, scratch.slot_slopes, scratch.slope_before
-    weights, table, values = scratch.weights, scratch.slope_columns, scratch.products
-    for group in range(size[0] * size[1]):
-        start, stop = starts[group], starts[group + 1]
-        _interpolate(scratch.cardinals, before, group, (start, stop), sums)
-        for node in range(NODES):
-            _interpolate(scratch.cardinals, table, group * NODES + node, (start, stop), values)
-            here = _U(node) * _S
-            for index in range(start, stop):
-                slot = _U(index)
-                values[slot] *= weights[here + slot]
-            for index in range(start, stop):
-                slot = _U(index)
-                weights[here + slot] = values[slot]
-                sums[slot] += values[slot]
+def sum_slopes(
+    rule: Rule, level: int, scratch: Scratch, size: Size, count: int, gradient: Array
+) -> None:
+    """The sums of phi' by row, and gradient += sum over nodes of B_k times that of C_v' phi' there.
+
+    Records that leave in a panel count there by their weights, later ones (`points`) by whole ones.
+    """
+    slots, shares, (cells, panels) = scratch.slots, scratch.slot_shares, size
+    for row in range(count):
+        if slots[row] >= 0:
+            shares[_U(slots[row])] = scratch.shares[row]
+    for cell in range(cells):
+        scratch.points[:] = 0.0
+        for panel in range(panels - 1, -1, -1):
+            place = (rule.panel_starts[level] + panel, cell * panels + panel)
+            _add_panel(rule, place, scratch, gradient)
+            for j in range(COLUMNS if panel > 0 else 0):
+                scratch.points[j] += _dot(scratch.cardinals, shares, scratch.starts, (place[1], j))
+    for row in range(count):
+        slot = slots[row]
+        scratch.row_slopes[row] = scratch.slot_slopes[_U(slot)] if slot >= 0 else 0.0
+
+
+@compiled
+def _add_panel(rule: Rule, place: tuple[int, int], scratch: Scratch, gradient: Array) -> None:
+    panel, group = place
+    start, stop = scratch.starts[group], scratch.starts[group + 1]
+    values, slopes = scratch.products, scratch.slot_slopes
+    _interpolate(scratch.cardinals, scratch.slope_before, group, (start, stop), slopes)
+    for node in range(NODES):
+        line = group * NODES + node
+        _interpolate(scratch.cardinals, scratch.slope_columns, line, (start, stop), values)
+        _weigh(values, scratch.weights, node, start, stop)
+        total = _share(values, scratch.slot_shares, slopes, start, stop)
+        total += rule.full[panel, node] * _inner(scratch.slope_columns, line, scratch.points)
+        for index in range(rule.basis.shape[2]):
+            gradient[index] += total * rule.basis[panel, node, index]
+
+
+@compiled
+def _weigh(values: Array, weights: Array, node: int, start: int, stop: int) -> None:
+    """values *= w_k; a loop of its own with plain limits, or it does not vectorise."""
+    here = _U(node) * _S
+    for index in range(start, stop):
+        values[_U(index)] *= weights[here + _U(index)]
+
+
+@reordered
+def _share(values: Array, shares: Array, slopes: Array, start: int, stop: int) -> float:
+    """slopes += values; returns the sum of C_v' times the values."""
+    total = 0.0
+    for index in range(start, stop):
+        slopes[_U(index)] += values[_U(index)]
+        total += values[_U(index)] * shares[_U(index)]
+    return total
 
 
 @compiled
@@ -220,47 +263,13 @@ def _interpolate(
         out[slot] = ((first + second) + (third + fourth)) + fifth
 
 
-@compiled
-def read_slots(scratch: Scratch, count: int) -> None:
-    """sums[row] = (sum of phi, sum of phi') over the row's intervals."""
-    for row in range(count):
-        slot = scratch.slots[row]
-        scratch.sums[row, 0] = scratch.slot_losses[_U(slot)] if slot >= 0 else 0.0
-        scratch.sums[row, 1] = scratch.slot_slopes[_U(slot)] if slot >= 0 else 0.0
-
-
-@compiled
-def add_baseline_columns(
-    rule: Rule, level: int, scratch: Scratch, size: Size, count: int, gradient: Array
-) -> None:
-    """gradient += sum over nodes of B_k times the sum of C_v' phi' there."""
-    for row in range(count):
-        if scratch.slots[row] >= 0:
-            scratch.slot_losses[_U(scratch.slots[row])] = scratch.sums[row, 3]
-    cells, panels = size
-    for cell in range(cells):
-        scratch.points[:] = 0.0
-        for panel in range(panels - 1, -1, -1):
-            _add_panel(
-                rule, rule.panel_starts[level] + panel, scratch, cell * panels + panel, gradient
-            )
-            for j in range(COLUMNS if panel > 0 else 0):
-                place = (cell * panels + panel, j)
-                share = _dot(scratch.cardinals, scratch.slot_losses, scratch.starts, place)
-                scratch.points[j] += share
-
-
-@compiled
-def _add_panel(rule: Rule, panel: int, scratch: Scratch, group: int, gradient: Array) -> None:
-    """Records that leave in the panel by their weights, later ones (`points`) by whole weights."""
-    for node in range(NODES):
-        line, later = group * NODES + node, 0.0
-        total = _dot(scratch.weights, scratch.slot_losses, scratch.starts, (group, node))
-        for j in range(COLUMNS):
-            later += scratch.slope_columns[line, j] * scratch.points[j]
-        total += rule.full[panel, node] * later
-        for index in range(rule.basis.shape[2]):
-            gradient[index] += total * rule.basis[panel, node, index]
+@reordered
+def _inner(table: Array, line: int, points: Array) -> float:
+    """sum_j table[line, j] points_j."""
+    total = 0.0
+    for j in range(COLUMNS):
+        total += table[line, j] * points[j]
+    return total
 
 
 @reordered

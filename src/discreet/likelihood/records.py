@@ -28,6 +28,9 @@ Integers = NDArray[np.int64]
 BLOCK = 200
 """Persons evaluated together: their scratch space stays in the second-level cache."""
 
+PAGE = 512
+"""4 KiB in floats."""
+
 _LINK_CODES = {"logit": 0, "cloglog": 1, "probit": 2}
 
 
@@ -94,7 +97,10 @@ class SanitizedRecords:
             entries=np.zeros(rows, dtype=np.int64),
             rows=np.zeros((rows + 1, 3), dtype=np.int64),
             positions=np.zeros(rows),
-            sums=np.zeros((rows, 4)),
+            row_losses=np.zeros(rows),
+            row_slopes=np.zeros(rows),
+            event_slopes=np.zeros(rows),
+            shares=np.zeros(rows),
             effects=np.zeros(nodes),
             factors=np.zeros(nodes),
             collected=np.zeros(nodes),
@@ -139,14 +145,28 @@ def _columns(rows: int, panels: int, shared: tuple[Array, Array, Array]) -> dict
         "slope_before": np.zeros((cells * panels, COLUMNS)),
         "slots": np.zeros(rows, dtype=np.int64),
         "starts": np.zeros(cells * panels + 1, dtype=np.int64),
-        "places": np.zeros(STRIDE),
-        "weights": np.zeros(NODES * STRIDE),
-        "cardinals": np.zeros(COLUMNS * STRIDE),
-        "products": np.zeros(STRIDE),
-        "slot_losses": np.zeros(STRIDE),
-        "slot_slopes": np.zeros(STRIDE),
+        **_slot_space(),
         "points": np.zeros(COLUMNS),
     }
+
+
+def _slot_space() -> dict[str, Array]:
+    """Arrays by slot, far apart in the last 12 bits of their addresses.
+
+    A load waits for an earlier store whose address has the same last bits (4 KiB aliasing), and
+    these arrays are read and written in turns: apart by chance only, a step costs up to twice as much.
+    """
+    sizes = {"cardinals": COLUMNS * STRIDE, "weights": NODES * STRIDE}
+    sizes |= dict.fromkeys(
+        ("products", "slot_losses", "slot_slopes", "slot_shares", "places"), STRIDE
+    )
+    space, start, made = np.zeros(2 * sum(sizes.values())), 0, {}
+    for index, (name, size) in enumerate(sizes.items()):
+        # the first two are read together and shift by 64 bytes a row; the rest lie 400 bytes apart
+        start += (50 * (index + 2) - start) % PAGE if index > 1 else 0
+        made[name] = space[start : start + size]
+        start += size
+    return made
 
 
 def _probit_table() -> Array:
