@@ -55,7 +55,8 @@ def test_a_release_is_a_model(tmp_path):
     text = str(loaded.summary())
     assert "epsilon = 1" in text
     assert "standard error" not in text
-    assert loaded.model.promise in text
+    assert loaded.model.promise in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
     assert loaded.plot() is not None
 
 

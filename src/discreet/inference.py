@@ -13,12 +13,14 @@ from scipy import linalg, special
 
 from discreet.design import Design
 from discreet.errors import SettingsError
-from discreet.text import aligned
+from discreet.text import aligned, filled
 
 Array = NDArray[np.float64]
 
 # Beyond this many coefficients a file keeps standard errors only, not the covariance.
 MOST_COVARIANCE = 1_000
+# Of the text above a printed table, which has about this width itself.
+WIDTH = 80
 HEADINGS = ("coefficient", "standard error", "z", "p", "lower", "upper")
 
 
@@ -89,7 +91,8 @@ class CoefficientTable:
         return pd.DataFrame(self.columns(), index=list(self.names))
 
     def __str__(self) -> str:
-        return "\n".join([*self.heading, "", aligned(self.rows())]).lstrip()
+        heading = (filled(line, WIDTH) for line in self.heading)
+        return "\n".join([*heading, "", aligned(self.rows())]).lstrip()
 
     __repr__ = __str__
 

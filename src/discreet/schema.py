@@ -302,7 +302,9 @@ def _sentence(error: ValidationError, mapping: object) -> str:
         return f"{message}."
     key = next((str(part) for part in reversed(path) if isinstance(part, str)), "schema")
     place = _place(path[: path.index(key)], mapping) if key in path else ""
-    return f"key '{key}'{place} {_PLAIN.get(first['type'], message[:1].lower() + message[1:])}."
+    text = f"key '{key}'{place} {_PLAIN.get(first['type'], message[:1].lower() + message[1:])}"
+    single = path == ["covariate"] and first["type"] == "tuple_type"
+    return f"{text}; write [[covariate]] with two brackets." if single else f"{text}."
 
 
 def _is_leaf(path: list[int | str]) -> bool:
@@ -327,13 +329,15 @@ def _covariate_label(index: int, mapping: object) -> str:
 
 
 def _unknown_key(key: str, place: str) -> str:
+    if key == "person":
+        return f"key 'person' stands{place}; put it above the first table."
     if "[[covariate]]" in place and key in {"low", "high", "missing"}:
         return f"key '{key}'{place} does not go with levels; remove one or the other."
     return f"unknown key '{key}'{place}; remove it or correct its spelling."
 
 
 def _missing_key(key: str, place: str) -> str:
-    return f"key '{key}'{place} is missing; add it."
+    return f"key '{key}'{place} is missing; add {'the table [time]' if key == 'time' else 'it'}."
 
 
 # pydantic's words are about Python types; a schema's author thinks in TOML.

@@ -1,5 +1,6 @@
 """Tables and names as plain text."""
 
+import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
 
@@ -16,6 +17,11 @@ def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> str:
     ]
     rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
     return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def filled(text: str, width: int) -> str:
+    """A paragraph of at most that width, no word cut in two."""
+    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def printable(text: str) -> str:

@@ -3,13 +3,13 @@
 import csv
 import io
 import sys
-import textwrap
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
 
+from discreet.text import filled
 from discreet.watch import Nobody, watching
 
 # A spreadsheet takes a text that begins with one of these for a formula.
@@ -25,8 +25,7 @@ def say(text: str) -> None:
 
 def wrapped(text: str) -> str:
     """A paragraph as wide as the terminal, 100 at most."""
-    width = min(get_terminal_size().columns, 100)
-    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+    return filled(text, min(get_terminal_size().columns, 100))
 
 
 def complain(text: str) -> None:
