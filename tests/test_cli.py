@@ -118,15 +118,18 @@ def test_check_and_fit_report_counts(discreet, folder):
 
 def test_check_says_what_to_look_at(discreet, folder):
     """A spreadsheet's export: words for events, commas in decimals, a level spelt otherwise."""
-    rows = [f'{index % 20},{"yes" if index % 3 else "no"},"54,5",A' for index in range(90)]
-    rows += ["3,1,54,a"] * 10
-    (folder / "people.csv").write_text("\n".join(["time,status,age,arm", *rows]) + "\n")
+    public = SCHEMA + '[[covariate]]\nname = "sex"\nlevels = ["f", "m"]\n'
+    (folder / "schema.toml").write_text(public)
+    rows = [f'{index % 20},{"yes" if index % 3 else "no"},"54,5",A,' for index in range(90)]
+    rows += ["3,1,54,a,f"] * 10
+    (folder / "people.csv").write_text("\n".join(["time,status,age,arm,sex", *rows]) + "\n")
     status, out, _ = discreet("check people.csv --schema schema.toml")
     text = " ".join(out.split())
     assert status == 0
     assert "Look at 'status': write events as 1 and 0" in text
     assert "Look at 'age': decimals have a point" in text
     assert "Look at 'arm': compare the schema's levels" in text
+    assert "Look at 'sex': to keep people without a value apart" in text
     assert "'time'" not in text
     assert max(map(len, out.splitlines())) <= 80
 

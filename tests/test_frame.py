@@ -372,6 +372,7 @@ def test_a_file_with_another_separator_gets_a_hint(tmp_path, mark, name):
 HEADERS = {
     "a header that is not UTF-8": ("größe,status\n".encode("latin-1"), "größe", "save .* as UTF-8"),
     "two bytes a character": ("time,status\n".encode("utf-16"), "time", "save .* as UTF-8"),
+    "no header": (b"12,1\n30,0\n", "time", "the first line must name the columns"),
     "a capital": (b"Time ,status\n", "time", "There is 'Time ': capitals and blanks count"),
 }
 

@@ -56,13 +56,13 @@ def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
     for name in wanted:
         if name not in present:
             raise DataFormError(
-                f"the data have no column '{name}', which the schema names.{_hint(name, present)}"
+                f"the data have no column '{name}', which the schema names.{_hint(name, present, wanted)}"
             )
         if list(present).count(name) > 1:
             raise DataFormError(f"the data have two columns '{name}'; keep one.")
 
 
-def _hint(wanted: str, present: Sequence[str]) -> str:
+def _hint(missing: str, present: Sequence[str], wanted: Sequence[str]) -> str:
     """Why a column may be missing: a spreadsheet's separator, another encoding, a capital."""
     if any("\N{REPLACEMENT CHARACTER}" in name for name in present):
         return " The first line is not UTF-8; save the file as UTF-8."
@@ -72,9 +72,13 @@ def _hint(wanted: str, present: Sequence[str]) -> str:
                 f" The columns seem to be separated by {word}; save the file with commas between "
                 "columns and a point in decimals."
             )
-    plain = wanted.strip().casefold()
+    plain = missing.strip().casefold()
     alike = next((name for name in present if str(name).strip().casefold() == plain), None)
-    return "" if alike is None else f" There is '{alike}': capitals and blanks count."
+    if alike is not None:
+        return f" There is '{alike}': capitals and blanks count."
+    if len(wanted) > 1 and not set(wanted) & set(present):
+        return " Nor is any other there: the first line must name the columns."
+    return ""
 
 
 def _read_csv(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:

@@ -35,8 +35,14 @@ def _advice(repair: Repair, schema: Schema) -> str:
             else "decimals have a point, not a comma; texts need levels in the schema."
         ),
         "unknown level": (
-            "compare the schema's levels with the file: capitals count, every level must be "
-            "listed, and the file must be UTF-8."
+            "compare the schema's levels with the code book, and their spelling with the file: "
+            "capitals count, and the file must be UTF-8."
+        ),
+        "missing": (
+            "to keep people without a value apart, give them a level of their own, such as "
+            "unknown, in the file and in the schema."
+            if repair.remedy == "the reference level"
+            else ""
         ),
         "below low": "is the schema's low in the unit of the file?",
         "above high": "is the schema's high in the unit of the file?",
