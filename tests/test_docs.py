@@ -200,3 +200,10 @@ def test_the_site_builds_without_a_warning_and_fetches_nothing(site):
     loaded = re.compile(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(?:https?:)?//')
     assert not [page.name for page in pages if loaded.search(page.read_text())]
     assert "SurvivalRegression" in (site / "api.html").read_text()
+
+
+def test_the_star_of_a_formula_is_no_emphasis(site):
+    """|f*| keeps its stars: what lies between two of them is not set in italics without them."""
+    pages = {page.name: page.read_text() for page in site.rglob("*.html")}
+    assert "w*" in pages["output-perturbation.html"]
+    assert [name for name, text in pages.items() if re.search(r"<em>[|)(]", text)] == []
