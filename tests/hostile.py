@@ -19,6 +19,7 @@ from pyarrow import parquet
 import discreet as ds
 from discreet.artefact import parse_strict
 from discreet.audit.release import _audit
+from discreet.audit.run import Audit
 from discreet.errors import LONGEST_TEXT, DiscreetError
 from discreet.fitted import FittedModel
 from discreet.frame import count_repairs, encode_covariates, to_episodes
@@ -81,19 +82,24 @@ def use_document(content: bytes) -> bool:
     """Read a model file and do everything that commands do with it; False if it was refused."""
     try:
         model = model_from_mapping(parse_strict(content))
-        fitted = FittedModel(model)
-        str(fitted.summary())
+        assert all(map(str.isprintable, str(FittedModel(model).summary()).splitlines()))
         people = np.zeros((1, model.design.covariates.dimension))
         model.curves.survival(people, [0.0, model.public_schema.time.horizon])
         model.curves.quantile(people, 0.5)
         if isinstance(model, Release):
-            _audit(model)
+            assert all(map(str.isprintable, _words(_audit(model))))
             with patch.object(page, "_charts", str):  # the library of charts is large and fixed
                 page.make_page(model)
     except DiscreetError as error:
         _require_a_sentence(error)
         return False
     return True
+
+
+def _words(audit: Audit) -> list[str]:
+    """Everything that the command shows of an audit."""
+    cells = [(item.check, item.claimed, item.measured, item.note) for item in audit.findings]
+    return [audit.subject, *(cell for line in cells for cell in line)]
 
 
 def use_schema(content: bytes, folder: Path) -> bool:
@@ -145,8 +151,9 @@ def _read(path: Path, said: io.StringIO) -> bool:
 
 
 def _require_a_sentence(error: DiscreetError) -> None:
-    """One line, not too long, nothing that moves a terminal's cursor."""
+    """One line, not too long, with an end, nothing that moves a terminal's cursor."""
     text = str(error)
+    assert text.endswith((".", "?"))
     assert text.isprintable(), ascii(text)
     assert len(text) <= LONGEST_TEXT + 4
     assert error.__cause__ is None

@@ -29,6 +29,10 @@ BAD = {
     "truncated": b'{"a": [1, 2',
     "empty": b"",
     "two values": b"{} {}",
+    "a control character": rb'{"a": ["\u001b[2J"]}',
+    "a control character in a key": rb'{"a": {"b\nc": 1}}',
+    "a mark that turns the line around": '{"a": "\u202e"}'.encode(),
+    "half a character": rb'{"a": "\ud800"}',
 }
 
 
@@ -49,6 +53,19 @@ def test_a_large_file_is_refused(tmp_path, monkeypatch):
 def test_brackets_in_texts_are_no_nesting():
     value = {"a": "[" * 40 + '\\"{', "b": 1.5}
     assert parse_strict(serialise(value)) == value
+
+
+def test_every_printable_text_is_taken():
+    value = {"größe": 'naïve \\ "q" 🎲 \\n'}
+    assert parse_strict(serialise(value)) == value
+    assert parse_strict(json.dumps(value, ensure_ascii=False).encode()) == value
+
+
+@pytest.mark.parametrize("end", [b"", b"\\", b"\\\n"])
+def test_a_text_that_never_ends_is_refused_at_once(end):
+    """In linear time: by the square of its length, this one would take a day."""
+    with pytest.raises(ArtefactError, match="not JSON"):
+        parse_strict(b'{"a": "' + b'\\"' * 1_000_000 + end)
 
 
 def test_serialising_refuses_what_reading_would():

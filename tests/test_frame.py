@@ -387,3 +387,13 @@ def test_a_header_that_is_nearly_right_gets_a_hint(tmp_path, name):
     )
     with pytest.raises(DataFormError, match=f"no column '{column}'.*{words}"):
         to_episodes(path, public)
+
+
+@pytest.mark.parametrize("columns", [[0, 1], [None, ("time", "status")], [float("nan"), "status"]])
+def test_columns_without_texts_for_names_are_a_form(columns):
+    frame = pd.DataFrame([[1.0, 1]], columns=pd.Index(columns, dtype=object))
+    public = Schema.from_mapping(
+        {"time": {"duration": "time", "event": "status", "horizon": 1, "intervals": 2}}
+    )
+    with pytest.raises(DataFormError, match="no column 'time'"):
+        to_episodes(frame, public)

@@ -77,6 +77,12 @@ PLACES = [(number, place) for number in range(3) for place in places(documents()
 @example((2, ("released", "life_table", 0)), [[]])
 @example((2, ("released", "covariance", 0, 1)), -1e308)
 @example((2, ("release_id",)), "\ud800")
+@example((2, ("release_id",)), "\x1b[2J")
+@example((2, ("library_version",)), "\u202e")
+@example((2, ("warnings",)), ["\x1b]0;owned\x07"])
+@example((2, ("mechanism", "name")), "\x1b[2J")
+@example((2, ("details",)), {"\x1b[2J": 1})
+@example((0, ("fit", "notes")), ["a\nb"])
 def test_a_document_with_one_odd_member(place, value):
     number, path = place
     use_document(serialised(changed(documents()[number], path, value)))

@@ -18,6 +18,8 @@ from sksurv.util import Surv
 
 import discreet as ds
 from discreet.errors import DataFormError, SchemaError, SettingsError
+from discreet.privacy.ledger import NullLedger
+from discreet.release import NoLedgerWarning
 from tests.cohorts import HORIZON, cohort, episodic, schema
 
 TABLE = cohort()
@@ -177,6 +179,35 @@ def test_repairs_are_counted_and_told():
         found = ds.SurvivalRegression(schema()).fit(data)
     assert found.repairs_.total == 7
     assert FITTED.repairs_.total == 0
+
+
+def test_warnings_point_at_the_line_that_asked_for_the_fit():
+    private = ds.SurvivalRegression(schema(), mechanism=ds.OutputPerturbation(epsilon=1.0))
+    odd = TABLE.set_column(2, "age", pa.array(np.full(len(TABLE), 1e6)))
+    same = TABLE.set_column(1, "status", pa.array(np.zeros(len(TABLE), dtype=np.int64)))
+    for category, fit in {
+        NoLedgerWarning: lambda: private.fit(TABLE),
+        ds.RepairWarning: lambda: ds.SurvivalRegression(schema(), ridge=0.1).fit(odd),
+        ds.SeparationWarning: lambda: ds.SurvivalRegression(schema()).fit(same),
+    }.items():
+        with pytest.warns(category) as caught:
+            fit()
+        assert {item.filename for item in caught} == {__file__}
+    with pytest.warns(NoLedgerWarning) as caught:
+        private.publish(TABLE)
+    assert caught[0].filename == __file__
+
+
+def test_a_fit_of_another_kind_leaves_nothing_of_the_one_before():
+    model = ds.SurvivalRegression(schema()).fit(TABLE)
+    private = ds.OutputPerturbation(epsilon=1.0)
+    model.set_params(mechanism=private, ledger=NullLedger()).fit(TABLE)
+    assert model.model_ is model.release_
+    assert not hasattr(model, "standard_errors_")
+    assert not hasattr(model, "repairs_")
+    model.set_params(mechanism=None).fit(TABLE)
+    assert model.standard_errors_
+    assert not hasattr(model, "release_")
 
 
 # --- predictions

@@ -1,7 +1,8 @@
 """Files that leave: strict JSON in, and out by way of a temporary file and a rename.
 
 Reading refuses what a careless parser lets pass: duplicate keys, NaN and infinities, numbers that
-overflow, deep nesting, files that are too large.  Writing never shows half a file, never follows
+overflow, deep nesting, files that are too large, texts that would steer the terminal on which they
+are shown.  Writing never shows half a file, never follows
 a symbolic link, and never replaces a file unless asked to.
 """
 
@@ -10,7 +11,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
@@ -35,12 +36,12 @@ def parse_strict(content: bytes) -> dict[str, Any]:
             parse_float=_finite,
             parse_int=_short_integer,
         )
-        if _HALF_CHARACTERS.search(content):
-            json.dumps(value, ensure_ascii=False).encode()
     except (UnicodeError, json.JSONDecodeError, RecursionError):
         raise ArtefactError("the file is not JSON in UTF-8.") from None
     if not isinstance(value, dict):
         raise ArtefactError("the file is not a JSON object.")
+    if _UNUSUAL.search(content) and not all(text.isprintable() for text in _texts(value)):
+        raise ArtefactError("the file has a text with control characters.")
     return value
 
 
@@ -145,9 +146,23 @@ def _check_nesting(content: bytes) -> None:
             raise ArtefactError("the file is nested too deeply.")
 
 
-# Escapes of the halves of characters beyond 16 bits; half a character alone is no text.
-_HALF_CHARACTERS = re.compile(rb"\\u[dD][89a-fA-F]")
-_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+def _texts(value: object) -> Iterator[str]:
+    """Every text and key of a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from value
+        yield from _texts(list(value.values()))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+
+
+# What every character that is not printable, and half a character, is written with.
+_UNUSUAL = re.compile(rb"\\[bfnrtu]|[\x7f-\xff]")
+# A text that never ends goes to the end of the file: begun anew at each of its quotes, the search
+# would take the square of its length.
+_TEXT = re.compile(rb'"(?:[^"\\]++|\\.?)*+(?:"|\Z)', re.DOTALL)
 _OTHER_BYTES = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 

@@ -3,8 +3,13 @@
 Texts name columns, keys and settings, never a value read from the data: an exception that reached
 a log would otherwise release what the mechanism protects.  ``exit_status`` is what the command
 line returns.  Names of files, columns and keys come from outside, so a text is made printable and
-cut to a length that fits a log.
+cut to a length that fits a log.  It ends with a full stop, because others may follow it.
+
+Warnings are issued by `warn`, which points at the user's own line.
 """
+
+import inspect
+import warnings
 
 from discreet.text import printable
 
@@ -18,7 +23,9 @@ class DiscreetError(Exception):
 
     def __init__(self, text: str = "") -> None:
         shown = printable(text)
-        super().__init__(shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]} ...")
+        if len(shown) > LONGEST_TEXT:
+            shown = f"{shown[:LONGEST_TEXT]} ..."
+        super().__init__(shown if shown.endswith((".", "?")) or not shown else f"{shown}.")
 
 
 class InputError(DiscreetError, ValueError):
@@ -57,3 +64,11 @@ class LedgerError(DiscreetError):
 
 class EntropyError(DiscreetError):
     """The operating system gave no entropy, so no noise can be drawn."""
+
+
+def warn(text: str, category: type[Warning]) -> None:
+    """Warn of the first line outside this package, however deep inside the reason was found."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("discreet."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)

@@ -10,7 +10,6 @@ makes the answer finite and unique, and a warning names the coefficients.
 Reference: Albert and Anderson (1984), on the existence of maximum likelihood estimates.
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from discreet.design import Design
+from discreet.errors import warn
 from discreet.likelihood.objective import TotalLoss
 from discreet.link import Link
 from discreet.optim import Evaluation, Solution, minimise
@@ -141,7 +141,7 @@ def _rescue(
         "on the mean loss (in the internal coordinates) makes the numbers finite; do not interpret "
         "those coefficients or their standard errors."
     )
-    warnings.warn(note, SeparationWarning, stacklevel=5)
+    warn(note, SeparationWarning)
     return Estimate(solution, ridge, counts, notes=(note,))
 
 

@@ -2,7 +2,6 @@
 
 import inspect
 import math
-import warnings
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from discreet.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design import Design
-from discreet.errors import DataFormError, SettingsError
+from discreet.errors import DataFormError, SettingsError, warn
 from discreet.estimation import estimate
 from discreet.fitted import Predictions
 from discreet.likelihood.objective import TotalLoss
@@ -23,7 +22,6 @@ from discreet.plain_model import plain_model
 from discreet.schema import Schema
 
 if TYPE_CHECKING:
-    from discreet.frame import RepairReport
     from discreet.mechanisms.contract import Mechanism
     from discreet.privacy.ledger.interface import Ledger
     from discreet.release import Order
@@ -120,14 +118,16 @@ class SurvivalRegression(Predictions):
 
         self._check_settings()
         order = self._order()
-        self.release_: Release = publish(
+        release = publish(
             order,
             self._people(X, y),
             ledger=as_ledger(self.ledger),
             path=None if path is None else Path(path),
             overwrite=overwrite,
         )
-        return self._adopt(self.release_, order.schema)
+        self._adopt(release, order.schema)
+        self.release_: Release = release
+        return self
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the model's file: strict JSON, whole or not at all."""
@@ -203,23 +203,26 @@ class SurvivalRegression(Predictions):
         total = TotalLoss(engine, Design(schema, self._baseline()), get_link(self.link))
         found = estimate(total, ridge=self.ridge, solver=self.solver, tolerance=self.tolerance)
         model = plain_model(total, found, self.solver, self.information)
+        if repairs is not None and repairs.repairs:
+            warn(repairs.sentence(), RepairWarning)
+        self._adopt(model, schema)
+        self.standard_errors_ = model.uncertainty.standard_errors
         if repairs is not None:
             self.repairs_ = repairs
-            _report(repairs)
-        self.standard_errors_ = model.uncertainty.standard_errors
-        return self._adopt(model, schema)
+        return self
 
     def _people(self, data: Any, outcome: Any) -> People:
         return People(data, outcome, self.engine, self.scheduler)
 
-    def _adopt(self, model: Model, schema: Schema) -> Self:
-        """What every fit leaves."""
+    def _adopt(self, model: Model, schema: Schema) -> None:
+        """What every fit leaves, and nothing that an earlier fit of another kind left."""
+        for name in ("standard_errors_", "repairs_", "release_"):
+            vars(self).pop(name, None)
         self.model_ = model
         self.schema_ = schema
         self.coefficients_ = model.coefficients
         self.feature_names_in_ = np.array([item.name for item in schema.covariates], dtype=object)
         self.n_features_in_ = len(schema.covariates)
-        return self
 
     def _baseline(self) -> Baseline:
         return NaturalSpline(3) if self.baseline is None else parse_baseline(self.baseline)
@@ -272,13 +275,6 @@ def as_ledger(ledger: "Ledger | str | PathLike[str] | None") -> "Ledger | None":
     from discreet.privacy.ledger import open_ledger  # noqa: PLC0415 - only private fits pay
 
     return open_ledger(ledger)
-
-
-def _report(repairs: "RepairReport") -> None:
-    """Tell how many values were repaired."""
-    if not repairs.repairs:
-        return
-    warnings.warn(repairs.sentence(), RepairWarning, stacklevel=4)
 
 
 def _require_number(

@@ -16,7 +16,6 @@ check and reserve, before anything else is computed.
 """
 
 import secrets
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -30,7 +29,7 @@ from discreet.artefact import require_free
 from discreet.baseline import Baseline
 from discreet.design import Design
 from discreet.engine.engine import Engine
-from discreet.errors import DataFormError, SettingsError
+from discreet.errors import DataFormError, SettingsError, warn
 from discreet.likelihood.objective import TotalLoss
 from discreet.link import Link
 from discreet.mechanisms.contract import MOST_PERSONS, Constants, Draw, Mechanism, Plan
@@ -177,7 +176,7 @@ def publish(
     payer = ledger or NullLedger()
     plan = _checked_plan(order, source, payer)
     if ledger is None:
-        warnings.warn(_UNCHARGED, NoLedgerWarning, stacklevel=3)
+        warn(_UNCHARGED, NoLedgerWarning)
     reservation = payer.reserve(order.request(plan))
     release = _paid_draw(order, plan, source, reservation)
     if path is not None:

@@ -27,9 +27,9 @@ def settlement(name):
     return SETTLED, {"release_id": name, "digest": "ab" * 32}
 
 
-def rows_of(*entries):
+def rows_of(*entries, ledger=LEDGER):
     """The rows of well-linked entries."""
-    head, rows = Head.before_first(LEDGER), []
+    head, rows = Head.before_first(ledger), []
     for kind, body in entries:
         entry = Entry(kind, body, head)
         head = entry.head
@@ -121,6 +121,13 @@ def test_nonsense_is_never_an_entry(content, hashed, sequence):
 def test_well_linked_nonsense_is_not_a_ledger(entries):
     with pytest.raises(LedgerError):
         Book.of(rows_of(*entries))
+
+
+@pytest.mark.parametrize("ledger", ["", "\x1b[2J", LEDGER.upper(), LEDGER + "0"])
+def test_a_ledger_of_another_name_is_refused(ledger):
+    """The name is printed with every head."""
+    with pytest.raises(LedgerError, match="a name that no ledger has"):
+        Book.of(rows_of(FIRST, ledger=ledger))
 
 
 def test_deeply_nested_text_is_an_error_and_no_crash():

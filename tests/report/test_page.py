@@ -2,12 +2,14 @@
 
 import html
 import json
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from discreet.bands import survival_band
 from discreet.errors import ArtefactError
+from discreet.model import model_from_mapping
 from discreet.report import make_page
 from tests.report.conftest import HOSTILE, make_covariance, make_release, make_schema
 
@@ -126,6 +128,32 @@ def test_hostile_names_are_only_names(visit):
     page = visit(release)
     assert HOSTILE in page.inner_text("#profile-a")
     assert page.locator("img").count() == 0
+
+
+def _elements(page):
+    """Every element with its attributes, as a browser would read them."""
+    found = []
+    reader = HTMLParser()
+    reader.handle_starttag = lambda tag, attributes: found.append((tag, attributes))
+    reader.feed(page)
+    return found
+
+
+def _spoken(release, text):
+    """The release with the text wherever a release has words of its own."""
+    mapping = release.to_mapping()
+    mapping["schema"]["time"] |= {"duration": f"{text}1", "event": f"{text}2"}
+    mapping |= dict.fromkeys(("release_id", "ledger", "library_version"), text)
+    mapping |= {"warnings": [text], "mechanism": {"name": text}}
+    return model_from_mapping(mapping)
+
+
+def test_no_text_of_a_release_becomes_an_element():
+    hostile = f"\"'>]]>-->{HOSTILE}{{{{ 7 * 7 }}}}"
+    named = make_release(schema=make_schema(hostile, hostile))
+    page = make_page(_spoken(named, hostile))
+    assert _elements(page) == _elements(make_page(_spoken(make_release(), "word")))
+    assert "{{ 7 * 7 }}" in page
 
 
 def test_downloads_hold_the_release_and_the_curve(visit):

@@ -62,21 +62,22 @@ def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
             raise DataFormError(f"the data have two columns '{name}'; keep one.")
 
 
-def _hint(missing: str, present: Sequence[str], wanted: Sequence[str]) -> str:
+def _hint(missing: str, present: Sequence[object], wanted: Sequence[str]) -> str:
     """Why a column may be missing: a spreadsheet's separator, another encoding, a capital."""
-    if any("\N{REPLACEMENT CHARACTER}" in name for name in present):
+    names = [str(name) for name in present]  # pandas takes numbers for names
+    if any("\N{REPLACEMENT CHARACTER}" in name for name in names):
         return " The first line is not UTF-8; save the file as UTF-8."
     for mark, word in {";": "semicolons", "\t": "tabs"}.items():
-        if len(present) == 1 and mark in present[0]:
+        if len(names) == 1 and mark in names[0]:
             return (
                 f" The columns seem to be separated by {word}; save the file with commas between "
                 "columns and a point in decimals."
             )
     plain = missing.strip().casefold()
-    alike = next((name for name in present if str(name).strip().casefold() == plain), None)
+    alike = next((name for name in names if name.strip().casefold() == plain), None)
     if alike is not None:
         return f" There is '{alike}': capitals and blanks count."
-    if len(wanted) > 1 and not set(wanted) & set(present):
+    if len(wanted) > 1 and not set(wanted) & set(names):
         return " Nor is any other there: the first line must name the columns."
     return ""
 

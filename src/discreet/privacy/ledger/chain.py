@@ -23,6 +23,7 @@ FORMAT = 1
 _DOMAIN = b"discreet ledger entry 1\n"
 _ZERO_HASH = "0" * 64
 _HEAD = re.compile(r"([0-9a-f]{32}):([1-9][0-9]{0,17}):([0-9a-f]{64})", re.ASCII)
+_LEDGER = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _MEMBERS = {"body", "kind", "ledger", "previous", "sequence"}
 
 
@@ -134,6 +135,8 @@ def read_entry(row: Row, previous: Head | None) -> Entry:
 
 def _linked(row: Row, members: dict[str, Any], previous: Head | None) -> Entry:
     before = previous or Head.before_first(str(members["ledger"]))
+    if not _LEDGER.fullmatch(before.ledger):  # it is printed, and a reader parses it strictly
+        raise _broken(row.sequence, "gives the ledger a name that no ledger has")
     if members["sequence"] != before.sequence + 1 or row.sequence != before.sequence + 1:
         raise _broken(before.sequence + 1, "is missing: the sequence has a gap there")
     if (members["ledger"], members["previous"]) != (before.ledger, before.hash):
