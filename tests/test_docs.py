@@ -1,7 +1,9 @@
 """The documentation does what it says: commands run, tables are computed again, links hold."""
 
 import contextlib
+import csv
 import doctest
+import importlib
 import importlib.util
 import io
 import math
@@ -25,6 +27,7 @@ from discreet.privacy.guarantee import WEAK_EPSILON
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+EVIDENCE = ROOT / "evidence" / "results"
 FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -181,6 +184,29 @@ def test_every_public_name_is_in_the_reference():
     text = (DOCS / "api.md").read_text()
     described = {path.rpartition(".")[2] for path in re.findall(r"^::: (\S+)$", text, re.MULTILINE)}
     assert described >= set(public_names)
+
+
+@pytest.mark.parametrize(
+    ("name", "writer", "results"),
+    [("benchmarks.md", "table", "core.csv"), ("scale.md", "scale_page", "scale.csv")],
+)
+def test_a_page_of_measurements_is_what_its_results_say(name, writer, results, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    file = importlib.import_module("results_file").Results(ROOT / "benchmarks/results" / results)
+    assert importlib.import_module(writer).page(file) == (DOCS / name).read_text()
+
+
+def test_the_evidence_that_is_kept_found_nothing():
+    """The pages of proofs rest on it: laws of noise, certificates, hostile files."""
+    rows = {
+        name: list(csv.DictReader((EVIDENCE / f"{name}.csv").read_text().splitlines()))
+        for name in ("noise", "perturbation", "fuzz")
+    }
+    assert {row["as_it_must"] for row in rows["noise"] + rows["perturbation"]} == {"yes"}
+    assert {row["findings"] for row in rows["fuzz"]} == {"0"}
+    failures = [row for row in rows["perturbation"] if row["check"] == "draws without certificate"]
+    found = {row["mechanism"]: (row["count"], row["statistic"]) for row in failures}
+    assert found == dict.fromkeys(("output", "objective"), ("2000", "0"))
 
 
 @pytest.fixture(scope="module")
