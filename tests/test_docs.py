@@ -109,14 +109,18 @@ def test_the_tutorial_leaves_what_it_names(tutorial):
 
 
 def test_the_guide_turns_a_spreadsheet_into_a_registry(tmp_path, monkeypatch):
+    """One value at a time: odd entries change nobody else, and people who are alike stay."""
     monkeypatch.chdir(tmp_path)
-    lines = ["diagnosis;last seen;outcome;Größe", *2 * ["24.12.2019;01.03.2020;yes;1,75"]]
-    Path("export.csv").write_text("\n".join([*lines, "31.01.2020;02.02.2020;no;"]), "latin-1")
     Page("guide.md").write_files(tmp_path)
-    runpy.run_path("prepare.py")
-    header, *rows = Path("registry.csv").read_text().splitlines()
-    assert header.endswith(",Größe,days,died")
-    assert [row.split(",")[-3:] for row in rows] == [["1.75", "68", "1"], ["", "2", "0"]]
+    heading, person = "diagnosis;last seen;outcome;Größe", "24.12.2019;01.03.2020;yes;1,75"
+    for odd in ("31.01.2020;02.02.2020;no;", "soon;02.02.2020;?;about 1,80"):
+        Path("export.csv").write_text(f"{heading}\n{person}\n{person}\n{odd}", "latin-1")
+        runpy.run_path("prepare.py")
+        header, *rows = Path("registry.csv").read_text().splitlines()
+        assert header.endswith(",Größe,days,died")
+        assert len(rows) == 3
+        assert [[*map(float, row.split(",")[-3:])] for row in rows[:2]] == 2 * [[1.75, 68, 1]]
+    assert rows[2].endswith(",about 1.80,,")
 
 
 def test_a_larger_epsilon_has_smaller_errors_in_the_program_that_is_shown(tutorial, monkeypatch):

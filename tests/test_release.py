@@ -114,6 +114,16 @@ def test_a_repeated_order_finds_its_charge_and_draws_nothing(tmp_path):
     assert names(trace).count("read") == 1
 
 
+def test_a_ledger_that_is_empty_is_a_ledger():
+    class Empty(Recorder):
+        def __len__(self):
+            return 0
+
+    trace = []
+    publish(order(), Table(trace), ledger=Empty(trace))
+    assert "reserve" in names(trace)
+
+
 REFUSED = {
     "no bounds": (order(schema=schema(bounded=False)), SchemaError, "'age'"),
     "a link": (order(link=CLogLog()), SettingsError, "cloglog"),

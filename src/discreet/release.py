@@ -173,7 +173,7 @@ def publish(
     noise = _SIMULATION.get()
     if noise is not None:
         return _simulate(order, source, noise, path)
-    payer = ledger or NullLedger()
+    payer = NullLedger() if ledger is None else ledger
     plan = _checked_plan(order, source, payer)
     if ledger is None:
         warn(_UNCHARGED, NoLedgerWarning)
