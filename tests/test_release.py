@@ -3,9 +3,13 @@
 import hashlib
 import json
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import discreet as ds
 from discreet import release as release_path
@@ -65,6 +69,23 @@ def test_data_of_another_form_are_told_before_the_charge(persons):
     with pytest.raises(DataFormError):
         run(order(persons=persons), trace, fail="check")
     assert names(trace) == ["afford", "check"]
+
+
+@pytest.mark.parametrize("persons", [None, 120])
+@pytest.mark.parametrize("values", [[date(2020, 1, 1)], [[1.0]]], ids=["dates", "lists"])
+def test_types_that_cannot_be_read_are_told_before_the_charge(tmp_path, values, persons):
+    odd = TABLE.set_column(2, "age", pa.array(values * TABLE.num_rows))
+    parquet.write_table(odd, tmp_path / "people.parquet")
+    for data in (
+        odd,
+        odd.to_pandas(types_mapper=pd.ArrowDtype),
+        tmp_path / "people.parquet",
+        tmp_path,
+    ):
+        trace = []
+        with pytest.raises(DataFormError, match="'age' holds dates, durations or nested"):
+            publish(order(persons=persons), People(data), ledger=Recorder(trace))
+        assert names(trace) == ["afford"]
 
 
 @pytest.mark.parametrize("source", ["stream", "cluster"])

@@ -25,8 +25,9 @@ from discreet.engine.threads import one_blas_thread
 from discreet.episodes import Episodes
 from discreet.errors import DataFormError
 from discreet.frame import to_episodes
-from discreet.frame.files import check_columns
+from discreet.frame.files import check_columns, typed_columns
 from discreet.frame.runs import PersonCount, last_person
+from discreet.frame.tables import check_types
 from discreet.schema import Schema
 
 ROWS_A_BLOCK = 262_144
@@ -51,9 +52,10 @@ def find_files(pattern: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def check_files(files: tuple[Path, ...], schema: Schema) -> None:
-    """`DataFormError` unless every file is Parquet with the schema's columns."""
+    """`DataFormError` unless every file is Parquet with the schema's columns in readable types."""
     for file in files:
-        _open(file, schema.columns).close()
+        with _open(file, schema.columns) as source, _typed(file):
+            check_types(typed_columns(source.schema_arrow, schema.columns), schema.columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -136,16 +136,21 @@ def _dictionary(array: Any) -> tuple[Codes, Sequence[object]]:
 
 
 def make_column(series: "nw.Series[Any]") -> Column:
-    """The column of a narwhals series, by its type; dates and nested types are a form error."""
+    """The column of a narwhals series, by its type."""
     dtype = series.dtype
-    if dtype.is_temporal() or dtype.is_nested():
-        raise DataFormError(
-            f"column '{series.name}' holds dates, durations or nested values; "
-            "convert it to numbers (such as days since the start) or texts."
-        )
+    require_readable(series.name, dtype)
     if dtype == nw.Object:
         return ObjectColumn(series.to_list())
     return _plain_column(series) if _is_plain(dtype) else _arrow_column(series)
+
+
+def require_readable(name: str, dtype: Any) -> None:
+    """Dates and nested types are a form error."""
+    if dtype.is_temporal() or dtype.is_nested():
+        raise DataFormError(
+            f"column '{name}' holds dates, durations or nested values; "
+            "convert it to numbers (such as days since the start) or texts."
+        )
 
 
 def _is_plain(dtype: Any) -> bool:

@@ -22,10 +22,22 @@ def read_file(path: Path, columns: Sequence[str], numeric: Collection[str]) -> A
         return (_read_csv if _is_csv(path) else _read_parquet)(path, columns, numeric)
 
 
-def check_file(path: Path, columns: Sequence[str]) -> None:
-    """What `read_file` would say of the first line or the footer; no record is looked at."""
+def check_file(path: Path, columns: Sequence[str]) -> Any:
+    """What `read_file` would say of the first line or the footer; no record is looked at.
+
+    Returns the columns without rows, in the types that the file declares.
+    """
     with _typed(path):
-        check_columns(_csv_header(path) if _is_csv(path) else _parquet_header(path), columns)
+        if _is_csv(path):
+            check_columns(_csv_header(path), columns)
+            return pa.table({name: pa.array([], pa.string()) for name in columns})
+        return typed_columns(_parquet_schema(path), columns)
+
+
+def typed_columns(schema: pa.Schema, columns: Sequence[str]) -> Any:
+    """The named columns of a Parquet file, without rows."""
+    check_columns(schema.names, columns)
+    return schema.empty_table().select(list(columns))
 
 
 @contextmanager
@@ -141,8 +153,7 @@ def _read_parquet(path: Path, columns: Sequence[str], _numeric: Collection[str])
         return file.read(columns=list(columns) or names[:1])
 
 
-def _parquet_header(path: Path) -> list[str]:
+def _parquet_schema(path: Path) -> Any:
     from pyarrow import parquet  # noqa: PLC0415 - only those who read Parquet wait for it
 
-    names: list[str] = parquet.read_schema(path).names
-    return names
+    return parquet.read_schema(path)

@@ -11,7 +11,13 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from discreet.errors import DataFormError
-from discreet.frame.columns import Column, NumberColumn, ObjectColumn, make_column
+from discreet.frame.columns import (
+    Column,
+    NumberColumn,
+    ObjectColumn,
+    make_column,
+    require_readable,
+)
 from discreet.frame.files import check_columns, check_file, read_file
 from discreet.schema import Numeric, Schema
 
@@ -47,16 +53,26 @@ def read_table(data: Any, schema: Schema, outcome: Any = None) -> Table:
 
 
 def check_form(data: Any, schema: Schema, outcome: Any = None) -> None:
-    """What `read_table` would say of names and files; no record is looked at."""
+    """What `read_table` would say of names, types and files; no record is looked at."""
     given: set[str] = set()
     if outcome is not None:
         outcome_fields(outcome)
         given = {schema.time.event, schema.time.duration}
     columns = [name for name in schema.columns if name not in given]
-    if isinstance(data, str | Path):
-        check_file(Path(data), columns)
+    if isinstance(data, np.ndarray):
+        check_columns(_open_array(data).names, columns)
     else:
-        check_columns(_names(data), columns)
+        check_types(
+            check_file(Path(data), columns) if isinstance(data, str | Path) else data, columns
+        )
+
+
+def check_types(data: Any, columns: Sequence[str]) -> None:
+    """`DataFormError` unless the frame has the columns in types that can be read."""
+    types = _narwhals(data).collect_schema()
+    check_columns(tuple(types), columns)
+    for name in columns:
+        require_readable(name, types[name])
 
 
 def read_covariates(data: Any, schema: Schema) -> Table:
@@ -116,12 +132,6 @@ def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
 def _numeric_columns(schema: Schema) -> set[str]:
     numbers = {item.name for item in schema.covariates if isinstance(item, Numeric)}
     return {schema.time.duration, schema.time.entry or schema.time.duration, *numbers}
-
-
-def _names(data: Any) -> tuple[str, ...]:
-    if isinstance(data, np.ndarray):
-        return _open_array(data).names
-    return tuple(_narwhals(data).collect_schema().names())
 
 
 def _narwhals(data: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
