@@ -1,6 +1,7 @@
 """The command, as a new user would type it."""
 
 import csv
+import io
 import json
 import subprocess
 import sys
@@ -339,6 +340,17 @@ def test_ids_are_kept_and_formulas_defused(discreet, folder):
     assert discreet("predict model.json new.csv --times 6 --out survival.csv")[0] == 0
     rows = list(csv.reader((folder / "survival.csv").read_text().splitlines()))
     assert [row[0] for row in rows] == ["id", "'=HYPERLINK(1)", "'-2+3", "-7", ""]
+
+
+@pytest.mark.parametrize("text", ['a,b"c', "a;=1+1", "a\t=1+1", "a\r\n=1+1", "\n", '"', "plain"])
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_no_cell_ends_within_a_text_whatever_separates_cells(text, mark):
+    written = output.csv_bytes([[text, 1.5], [2, ""]]).decode()
+    rows = list(csv.reader(io.StringIO(written, newline=""), delimiter=mark))
+    assert rows[0][0].startswith(text)
+    assert len(rows) == 2
+    if mark == ",":
+        assert rows == [[text, "1.5"], ["2", ""]]
 
 
 def test_separation_is_told_in_one_line(discreet, folder):

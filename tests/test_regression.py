@@ -198,6 +198,13 @@ def test_warnings_point_at_the_line_that_asked_for_the_fit():
     assert caught[0].filename == __file__
 
 
+def test_an_estimator_is_shown_without_the_password_of_its_ledger():
+    location = "postgresql://clerk:canary@host/budgets?password=canary"
+    model = ds.SurvivalRegression("schema.toml", ledger=location)
+    assert repr(model) == ("SurvivalRegression(schema='schema.toml', ledger='postgresql://...')")
+    assert model.get_params()["ledger"] == location
+
+
 def test_a_fit_of_another_kind_leaves_nothing_of_the_one_before():
     model = ds.SurvivalRegression(schema()).fit(TABLE)
     private = ds.OutputPerturbation(epsilon=1.0)

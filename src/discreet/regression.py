@@ -149,7 +149,7 @@ class SurvivalRegression(Predictions):
 
     def __repr__(self) -> str:
         given = (
-            f"{name}={getattr(self, name)!r}"
+            f"{name}={_without_password(getattr(self, name))!r}"
             for name, parameter in _PARAMETERS.items()
             if getattr(self, name) is not parameter.default
         )
@@ -254,6 +254,12 @@ class SurvivalRegression(Predictions):
             accept_printed=self.accept_printed,
             accept_approximate=self.accept_approximate,
         )
+
+
+def _without_password(value: object) -> object:
+    """Of a URL the scheme alone: an estimator is shown in notebooks and logs."""
+    scheme, mark, _ = str(value).partition("://")
+    return f"{scheme}://..." if mark and isinstance(value, str) else value
 
 
 _PARAMETERS = dict(inspect.signature(SurvivalRegression).parameters)

@@ -1,7 +1,5 @@
 """What commands print: lines, warnings, and a bar for whoever waits at a terminal."""
 
-import csv
-import io
 import sys
 import threading
 import warnings
@@ -14,6 +12,8 @@ from discreet.watch import Nobody, watching
 
 # A spreadsheet takes a text that begins with one of these for a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# In some countries a spreadsheet begins a new cell after a semicolon unless it is quoted.
+CELL_ENDS = (",", ";", "\t", '"', "\n", "\r")
 PATIENCE = 1.0
 REFRESH = 0.5
 
@@ -117,16 +117,17 @@ def _show_progress(text: str, done: threading.Event, count: _Count) -> None:
 
 def csv_bytes(rows: Iterable[Sequence[object]]) -> bytes:
     """A CSV file; no text in it is a formula."""
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows([_cell(item) for item in row] for row in rows)
-    return buffer.getvalue().encode()
+    return "".join(",".join(map(_cell, row)) + "\n" for row in rows).encode()
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     text = str(value)
-    return f"'{text}" if text.startswith(FORMULA_STARTS) and not _is_number(text) else text
+    if text.startswith(FORMULA_STARTS) and not _is_number(text):
+        text = f"'{text}"
+    quoted = text.replace('"', '""')
+    return f'"{quoted}"' if any(mark in text for mark in CELL_ENDS) else text
 
 
 def _is_number(text: str) -> bool:
