@@ -61,6 +61,14 @@ def test_streams_need_public_bounds(tmp_path):
         ds.SurvivalRegression(schema).fit(tmp_path)
 
 
+def test_a_name_with_the_signs_of_a_pattern_is_a_name(tmp_path):
+    folder = tmp_path / "registry [2020]"
+    folder.mkdir()
+    parquet.write_table(_table(40), folder / "people [final].parquet")
+    for place in (folder, folder / "people [final].parquet", f"{tmp_path}/*/*.parquet"):
+        assert People(place).count(_schema(True)) == 40
+
+
 def test_unknown_engines_are_refused():
     with pytest.raises(SettingsError, match="engine must be one of auto, dask"):
         ds.SurvivalRegression(_schema(True), engine="spark").fit("people.csv")

@@ -136,4 +136,5 @@ def _is_pattern(data: Any) -> bool:
     if not isinstance(data, str | PathLike):
         return False
     text = str(data)
-    return any(sign in text for sign in "*?[") or Path(text).is_dir()
+    signs = any(sign in text for sign in "*?[") and not Path(text).exists()  # a name may have them
+    return signs or Path(text).is_dir()

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from glob import glob
+from glob import escape, glob
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ def find_files(pattern: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The Parquet files of a pattern or folder, in the order of their names."""
     text = os.fspath(pattern)
     # Path.glob refuses absolute patterns, and a user's pattern may be one
-    found = sorted(glob(str(Path(text) / "*.parquet") if Path(text).is_dir() else text))  # noqa: PTH207
+    inside = str(Path(escape(text)) / "*.parquet")
+    found = sorted(glob(inside if Path(text).is_dir() else text))  # noqa: PTH207
     files = tuple(Path(name) for name in found)
     if not files:
         if Path(text).is_dir():
