@@ -130,6 +130,7 @@ def loss_minimum(loss, point):
     [
         (0, 1, 1.0, None, "n must be"),
         (-5, 1, 1.0, None, "n must be"),
+        (10**10 + 1, 1, 1.0, None, "n must be"),
         (100, 101, 1.0, None, "events must be"),
         (100, 0, 1.0, None, "events must be"),
         (100, 10, 0.0, None, "epsilon must be"),

@@ -23,7 +23,13 @@ from discreet.design import Design
 from discreet.errors import SettingsError
 from discreet.link import Link, get_link
 from discreet.mechanisms import registered
-from discreet.mechanisms.contract import Constants, Plan, is_count, require_positive
+from discreet.mechanisms.contract import (
+    MOST_PERSONS,
+    Constants,
+    Plan,
+    is_count,
+    require_positive,
+)
 from discreet.mechanisms.guess import BASELINE_VARIANCE, HALF_RANGE_VARIANCE
 from discreet.mechanisms.newton.bound import People
 from discreet.mechanisms.newton.cohort import COHORT, Profile, draw_cohort, released_shares
@@ -61,8 +67,8 @@ class Outlook:
 
     def __post_init__(self) -> None:
         """Refuse numbers that no cohort has."""
-        if not is_count(self.persons):
-            raise SettingsError("n must be a whole number of persons, at least 1")
+        if not is_count(self.persons) or self.persons > MOST_PERSONS:
+            raise SettingsError(f"n must be a whole number of persons from 1 to {MOST_PERSONS:,}.")
         if not is_count(self.events) or self.events > self.persons:
             raise SettingsError("events must be a whole number from 1 to n")
 
