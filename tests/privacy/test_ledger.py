@@ -322,7 +322,7 @@ def test_without_posix_locks_a_file_ledger_is_refused_and_nothing_else(monkeypat
 
 def test_without_psycopg_a_server_ledger_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(SettingsError, match=r"discreet\[postgres\]"):
+    with pytest.raises(SettingsError, match=r"needs psycopg; install .* extra 'postgres'"):
         open_ledger("postgresql://localhost/x")
 
 
