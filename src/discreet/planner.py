@@ -98,13 +98,13 @@ class Outlook:
     def people(self) -> People:
         """The synthetic cohort."""
         marginals = marginals_of(self.design, VALUE_BINS)
-        cohort = np.zeros((1, 0))
+        cohort, parts = np.zeros((1, 0)), np.ones(1)
         if marginals:
             equal = [np.full(item.bins, self.persons / item.bins) for item in marginals]
             noisy = np.concatenate(equal)
             shares = released_shares(self.design, marginals, noisy, self.persons, 0.0)
-            cohort = draw_cohort(shares, np.eye(len(self.design.covariates.names)), COHORT)
-        return People(cohort, self.persons, self.profile.present, float(self.events))
+            cohort, parts = draw_cohort(shares, np.eye(len(self.design.covariates.names)), COHORT)
+        return People(cohort, self.persons * parts, self.profile.present, float(self.events))
 
     @cached_property
     def point(self) -> Array:

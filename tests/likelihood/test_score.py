@@ -174,7 +174,7 @@ def test_the_expected_jacobian_is_that_of_the_mean_score(link):
     cohort = random.uniform(-1, 1, (60, 1))
     point = np.array([-2.0, 0.3, 0.7])
     scores = Whitened(design, LINKS[link], point, np.eye(3), 100.0)
-    jacobian, meat, full = scores.expected(cohort, 60, np.ones(12))
+    jacobian, meat, full = scores.expected(cohort, np.ones(60), np.ones(12))
     assert np.allclose(jacobian, full)
     assert np.allclose(meat, full)
     eta = design.basis @ point[:2] + cohort * point[2]
@@ -183,8 +183,14 @@ def test_the_expected_jacobian_is_that_of_the_mean_score(link):
     weight = at_risk * LINKS[link].information(eta)
     z = np.dstack([np.broadcast_to(design.basis, (60, 12, 2)), np.repeat(cohort, 12, 1)])
     assert np.allclose(full, np.einsum("is,isj,isk->jk", weight, z, z), rtol=1e-3)
-    tight = Whitened(design, LINKS[link], point, np.eye(3), 0.8).expected(cohort, 60, np.ones(12))
+    tight = Whitened(design, LINKS[link], point, np.eye(3), 0.8).expected(
+        cohort, np.ones(60), np.ones(12)
+    )
     assert np.trace(tight[1]) < np.trace(tight[0]) < np.trace(tight[2])
+    # one who stands for three is three of the same
+    tripled = scores.expected(cohort, np.where(np.arange(60) == 7, 3.0, 1.0), np.ones(12))
+    thrice = scores.expected(np.vstack([cohort, cohort[[7, 7]]]), np.ones(62), np.ones(12))
+    assert all(np.allclose(*pair) for pair in zip(tripled, thrice, strict=True))
 
 
 def walked(scores, person, constants):
@@ -233,14 +239,14 @@ def test_the_foreseen_score_is_the_mean_of_simulated_people(link):
     different, count = np.unique(rows, axis=0, return_counts=True)
     for bound in (0.8, 3.0):
         scores = Whitened(design, LINKS[link], point, np.eye(3), bound)
-        cohort = np.arange(-10, 11)[:, None] / 10.0
-        score, slope, _, _ = scores.foreseen(cohort, 1, np.ones(10), truth)
+        cohort, counts = np.arange(-10, 11)[:, None] / 10.0, np.full(21, 1 / 21)
+        score, slope, _, _ = scores.foreseen(cohort, counts, np.ones(10), truth)
         mean, error = moments(scores, different, count)
         assert np.all(np.abs(mean - score) < norm.isf(FALSE_ALARM / 6) * error)
         assert np.max(np.abs(score)) > 10 * error.max()  # the point is not the truth: no zero
         near = point + 1e-5 * np.array([1.0, -2.0, 0.5])
-        first = scores.foreseen(cohort, 1, np.ones(10), near)[0]
-        level = scores.expected(cohort, 1, np.ones(10))[0]
+        first = scores.foreseen(cohort, counts, np.ones(10), near)[0]
+        level = scores.expected(cohort, counts, np.ones(10))[0]
         assert np.allclose(first, -level @ (near - point), rtol=1e-3, atol=1e-10)
         assert np.allclose(slope, slope.T)
 

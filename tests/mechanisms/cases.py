@@ -22,6 +22,7 @@ from discreet.audit.cases import (
 from discreet.privacy.continuous import ContinuousDraw
 from discreet.privacy.grid import integer_vector
 from discreet.privacy.noise import NoiseSource
+from discreet.schema import Schema
 
 __all__ = [
     "FrozenNoise",
@@ -34,6 +35,7 @@ __all__ = [
     "hostile_points",
     "loss_of",
     "make_constants",
+    "mixed_schema",
     "random_person",
 ]
 
@@ -73,3 +75,17 @@ class FrozenNoise(NoiseSource):
         self.calls.append(("continuous", dimension, Fraction(scale)))
         vector = np.full(dimension, self.tilt * float(scale) / math.sqrt(dimension))
         return ContinuousDraw(vector, 0.0)
+
+
+def mixed_schema():
+    """A number, a category of four levels and one of two."""
+    return Schema.from_mapping(
+        {
+            "time": {"duration": "t", "event": "e", "horizon": 1.0, "intervals": 20},
+            "covariate": [
+                {"name": "age", "low": 0.0, "high": 100.0},
+                {"name": "arm", "levels": ["a", "b", "c", "d"]},
+                {"name": "sex", "levels": ["f", "m"]},
+            ],
+        }
+    )

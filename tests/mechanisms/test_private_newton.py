@@ -18,13 +18,6 @@ from discreet.likelihood.score import LARGEST, Levels, Whitened
 from discreet.likelihood.score_walk import quantise
 from discreet.link import LINKS, Logit
 from discreet.mechanisms.contract import Constants
-from discreet.mechanisms.newton.cohort import (
-    Profile,
-    baseline_start,
-    correlation,
-    nearest_counts,
-)
-from discreet.mechanisms.newton.combination import combine, lacking_curvature
 from discreet.mechanisms.newton.counts import (
     ENTRIES_TOO,
     EXITS_ONLY,
@@ -34,7 +27,6 @@ from discreet.mechanisms.newton.counts import (
     marginals_of,
     time_edges,
 )
-from discreet.mechanisms.newton.steps import Prior, Step
 from discreet.mechanisms.private_newton import (
     Layout,
     PrivateNewton,
@@ -44,7 +36,6 @@ from discreet.mechanisms.private_newton import (
 from discreet.optim import minimise
 from discreet.privacy.accountant import epsilon_of
 from discreet.privacy.testing import SeededNoise
-from discreet.schema import Schema
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms import newton_checks
 from tests.mechanisms.cases import (
@@ -54,6 +45,7 @@ from tests.mechanisms.cases import (
     hostile_points,
     loss_of,
     make_constants,
+    mixed_schema,
     random_person,
 )
 
@@ -76,19 +68,6 @@ def movement(function, people, width, *arguments):
     rows = [function(episodes_of([p], width), *arguments)[0].astype(object) for p in people]
     pairs = [(a - b) for a in rows for b in rows]
     return max(int((d * d).sum()) for d in pairs), max(int(np.abs(d).sum()) for d in pairs)
-
-
-def mixed_schema():
-    return Schema.from_mapping(
-        {
-            "time": {"duration": "t", "event": "e", "horizon": 1.0, "intervals": 20},
-            "covariate": [
-                {"name": "age", "low": 0.0, "high": 100.0},
-                {"name": "arm", "levels": ["a", "b", "c", "d"]},
-                {"name": "sex", "levels": ["f", "m"]},
-            ],
-        }
-    )
 
 
 @pytest.mark.parametrize(("kinds", "cells"), [(EXITS_ONLY, 1), (ENTRIES_TOO, 2)])
@@ -312,75 +291,3 @@ def test_the_released_life_table_is_the_noisy_count():
     table = mechanism.draw(plan, loss, SeededNoise(4)).extras["life_table"]
     assert table[:, 3].sum() == pytest.approx(loss.totals()[0], abs=1)
     assert table[:, 2:].sum() == pytest.approx(2000, abs=1)
-
-
-def test_nearest_counts_are_a_projection_on_the_simplex():
-    random = np.random.default_rng(11)
-    for _ in range(50):
-        noisy = random.normal(size=9) * 10
-        nearest = nearest_counts(noisy, 20.0)
-        assert nearest.min() >= 0
-        assert nearest.sum() == pytest.approx(20.0)
-        others = random.dirichlet(np.ones(9), 200) * 20.0
-        assert np.sum((nearest - noisy) ** 2) <= np.sum((others - noisy) ** 2, axis=1).min() + 1e-9
-
-
-def test_noisy_correlations_are_positive_definite_and_shrink():
-    random = np.random.default_rng(12)
-    for deviation in (0.0, 1e12, 1e16):
-        matrix = correlation(random.normal(size=10) * deviation, 1000, deviation, 4)
-        assert np.linalg.eigvalsh(matrix).min() > 0
-    assert np.allclose(np.diag(matrix), np.diag(matrix)[0], rtol=0.5)
-
-
-def test_a_life_table_of_noise_leaves_the_start_near_a_constant_hazard():
-    """Counts with noise of 300 around 400 events in 20,000: no start beyond what the prior allows."""
-    design = Design(mixed_schema(), NaturalSpline(3))
-    edges, precision = time_edges(20, 5), np.eye(3) / 4.0
-    truth = np.repeat([0.0, 80.0], 5)
-    truth[4] = 19_600.0
-    for seed in range(40):
-        noisy = truth + 300.0 * np.random.default_rng(seed).normal(size=10)
-        profile = Profile.make(noisy, edges, 20_000, 300.0)
-        start = baseline_start(design, Logit(), profile, precision)
-        assert np.ptp(design.basis @ start) < 6.0  # twice that and more, were the table believed
-        assert np.abs(design.basis @ start - math.log(400 / 390_000)).max() < 4.0
-    exact = Profile.make(truth, edges, 20_000, 0.0)
-    assert exact.certainty == 1.0
-
-
-def run_of_steps(slope, *, deviation=0.01, seed=13):
-    """Five steps to the root of a linear score of this slope, were the slope believed to be 1."""
-    random = np.random.default_rng(seed)
-    root, size = np.array([3.0, -2.0, 1.0]), 3
-    prior = Prior(np.zeros(size), 1e-9 * np.eye(size))
-    point, released = np.zeros(size), []
-    for _ in range(5):
-        score = slope @ (root - point) + deviation * random.normal(size=size)
-
-        def linear(estimate, start=point, found=score):
-            # expected at `start` were the estimate the truth: estimate - start
-            target = estimate + found - (estimate - start)
-            return Step(start, np.eye(size), np.eye(size), np.eye(size), deviation, target)
-
-        released.append(linear)
-        point = combine(released, point, prior, events=1e6)
-    return point, root, released
-
-
-@pytest.mark.parametrize("factor", [1.0, 0.8, 3.0, 8.0])
-def test_a_slope_that_nobody_expected_does_not_run_away(factor):
-    along = np.array([2.0, -1.0, 2.0]) / 3.0
-    slope = np.eye(3) + (factor - 1.0) * np.outer(along, along)
-    point, root, released = run_of_steps(slope)
-    assert np.linalg.norm(point - root) < 0.2
-    lacking = lacking_curvature([item(point) for item in released], point)
-    assert np.linalg.eigvalsh(lacking).min() > -1e-9
-    assert along @ lacking @ along == pytest.approx(max(factor - 1.0, 0.0), abs=0.3)
-
-
-def test_noise_is_not_taken_for_a_slope():
-    for seed in range(20):
-        point, _, released = run_of_steps(np.eye(3), deviation=2.0, seed=seed)
-        lacking = lacking_curvature([item(point) for item in released], point)
-        assert np.trace(lacking) < 3.0

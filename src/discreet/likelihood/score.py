@@ -94,20 +94,23 @@ class Whitened:
             ),
         )
 
-    def expected(self, cohort: Array, persons: int, present: Array) -> tuple[Array, Array, Array]:
-        """(J, Meat, full information) of the weighted scores, were the cohort the people."""
-        _, matrix, meat, full = self.foreseen(cohort, persons, present, self.point)
+    def expected(self, cohort: Array, counts: Array, present: Array) -> tuple[Array, Array, Array]:
+        """(J, Meat, full information) of the weighted scores, were the cohort the people.
+
+        counts: how many people each of the cohort stands for.
+        """
+        _, matrix, meat, full = self.foreseen(cohort, counts, present, self.point)
         return matrix, meat, full
 
     def foreseen(
-        self, cohort: Array, persons: int, present: Array, truth: Array
+        self, cohort: Array, counts: Array, present: Array, truth: Array
     ) -> tuple[Array, Array, Array, Array]:
         """Expected (score, slope, Meat, full information) here when `truth` is the truth."""
         basis = self.design.basis
         time = basis.shape[1]
         return expected_sums(
             np.ascontiguousarray(cohort),
-            persons / len(cohort),
+            np.ascontiguousarray(counts, dtype=np.float64),
             self.kind,
             self.beta,
             np.ascontiguousarray(self.mapping),

@@ -27,7 +27,7 @@ NOBODY = 1e-4
 @compiled
 def expected_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
     covariates: Array,
-    weight: float,
+    counts: Array,
     kind: int,
     beta: Array,
     mapping: Array,
@@ -54,7 +54,7 @@ def expected_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not ob
         spread = relate(person, mapping, parts, cross)
         levels = (product(person, beta), product(person, true_beta))
         follow(
-            kind, levels, weight, spread, cross, moved, grid, truth, loads, products, present,
+            kind, levels, counts[row], spread, cross, moved, grid, truth, loads, products, present,
             bound, drift, masses,
         )  # fmt: skip
         add_person(person, parts, drift, masses, score, sums)

@@ -248,7 +248,8 @@ class _Run:
     def draw(self) -> Draw:
         """Exit counts, cohort, steps; what is published with the estimate."""
         profile, life_table = self._profile()
-        people = People(self._cohort(), self.persons, profile.present, profile.total_events)
+        cohort, shares = self._cohort()
+        people = People(cohort, self.persons * shares, profile.present, profile.total_events)
         prior = self.setting.prior(profile)
         point, released = prior.centre, []
         for share in self.budget.steps:
@@ -273,11 +274,11 @@ class _Run:
         table = np.vstack([edges[:-1] + 1.0, edges[1:], noisy.reshape(-1, len(edges) - 1)]).T
         return Profile.make(noisy, edges, self.persons, deviation), table
 
-    def _cohort(self) -> Array:
-        """Synthetic covariates from the released marginals and second moments."""
+    def _cohort(self) -> tuple[Array, Array]:
+        """Synthetic covariates from the released marginals and second moments, and their shares."""
         width = self.size - self.time
         if width == 0:
-            return np.zeros((1, 0))
+            return np.zeros((1, 0)), np.ones(1)
         marginals = marginals_of(self.design, self.layout.value_bins)
         share, cells = self.budget.share(MARGINALS), len(marginals)
         (counts,) = self.engine.reduce(block_marginals, marginals, numeric_ranges(self.design))

@@ -28,10 +28,10 @@ FLOOR = 0.02
 
 @dataclass(frozen=True)
 class People:
-    """What is known of the people: the cohort, how many they are, how long they are observed."""
+    """What is known of the people: the cohort, how many each stands for, how long they are observed."""
 
     cohort: Array
-    persons: int
+    counts: Array
     present: Array
     events: float
 
@@ -50,7 +50,7 @@ def choose_bound(scores: Whitened, people: People, unit_noise: float) -> tuple[f
             break  # from here on the noise alone is worse
         if lost > NOTHING:  # a larger bound takes no more than nothing
             candidate = replace(scores, bound=multiple * unit)
-            matrix, _, full = candidate.expected(people.cohort, people.persons, people.present)
+            matrix, _, full = candidate.expected(people.cohort, people.counts, people.present)
             lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
             gain = np.linalg.eigvalsh(matrix + FLOOR * np.eye(size))
             spread = float(np.mean(gain**-2.0))

@@ -5,7 +5,7 @@ Jacobian of the bounded score, and the choice of the bound. Its random numbers a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 COHORT = 256
+FEW = 8
+"""Of every level at least about so many are drawn into the cohort."""
+RAKING_ROUNDS = 5
 PUBLIC_SEED = 20_260
 """The cohort is post-processing: its randomness protects nobody and may be known."""
 
@@ -174,10 +177,11 @@ def correlation(noisy: Array, persons: int, deviation: float, size: int) -> Arra
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
 
 
-def draw_cohort(shares: Sequence[Shares], moments: Array, size: int) -> Array:
-    """Covariates with the released marginals and (by a Gaussian copula) correlations.
+def draw_cohort(shares: Sequence[Shares], moments: Array, size: int) -> tuple[Array, Array]:
+    """Covariates with the released marginals and (by a Gaussian copula) correlations; their shares.
 
-    `size` is a power of two: a Sobol sequence stands for the people.
+    `size` is a power of two: a Sobol sequence stands for the people. Of a rare level more are drawn
+    than there are, and each counts for less: one person would stand for all of them, or none.
     """
     width = len(moments)
     points = qmc.Sobol(width + len(shares), rng=PUBLIC_SEED).random(size)
@@ -186,22 +190,47 @@ def draw_cohort(shares: Sequence[Shares], moments: Array, size: int) -> Array:
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     latent = ndtri(points[:, :width]) @ root / np.linalg.norm(root, axis=1)
     independent = points[:, width:]
-    cohort = np.empty((size, width))
+    cohort, weights, uneven = np.empty((size, width)), np.full(size, 1.0 / size), []
     for index, item in enumerate(shares):
         columns = list(item.marginal.columns)
         single = len(columns) == 1
         rank = ndtr(latent[:, columns[0]]) if single else independent[:, index]
-        cohort[:, columns] = _quantiles(item, rank)
+        drawn = _flattened(item, size)
+        cohort[:, columns], place = _quantiles(drawn, rank)
+        if drawn is not item:
+            weights *= item.shares[place] / drawn.shares[place]
+            uneven.append((place, item.shares))
         if item.marginal.levels is None:
             deviation = cohort[:, columns] - item.mean
             cohort[:, columns] = item.mean + deviation * spreads[columns]
-    return cohort
+    return cohort, _raked(weights, uneven)
 
 
-def _quantiles(item: Shares, rank: Array) -> Array:
-    """The internal columns at these ranks: levels, or numbers uniform within a bin."""
+def _flattened(item: Shares, size: int) -> Shares:
+    """Every level often enough for a few of the cohort; itself where it is so already."""
+    least = FEW / size
+    if item.marginal.levels is None or item.shares.min() >= least:
+        return item
+    raised = np.maximum(item.shares, least)
+    return replace(item, shares=raised / raised.sum())
+
+
+def _raked(weights: Array, uneven: Sequence[tuple[Integers, Array]]) -> Array:
+    """Weights under which the levels that were drawn too often have their released shares.
+
+    Iterative proportional fitting (Deming and Stephan 1940).
+    """
+    for _ in range(RAKING_ROUNDS if uneven else 0):
+        for place, shares in uneven:
+            found = np.bincount(place, weights, minlength=len(shares))
+            weights = weights * (shares / np.maximum(found, 1e-300))[place]
+    return weights / weights.sum() if uneven else weights
+
+
+def _quantiles(item: Shares, rank: Array) -> tuple[Array, Integers]:
+    """The internal columns at these ranks, levels or numbers uniform within a bin; the bins."""
     cumulated = np.concatenate([[0.0], np.cumsum(item.shares)])
     place = np.clip(np.searchsorted(cumulated, rank, side="right") - 1, 0, item.marginal.bins - 1)
     within = (rank - cumulated[place]) / np.maximum(item.shares[place], 1e-12)
     offset = (np.clip(within, 0.0, 1.0) * 2.0 - 1.0) * item.half_width
-    return np.asarray(item.centres[place] + offset[:, None])
+    return np.asarray(item.centres[place] + offset[:, None]), place

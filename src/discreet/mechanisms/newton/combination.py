@@ -11,7 +11,7 @@ C is built from such pairs: along every difference f_T - f_t, as far as it stand
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,12 @@ ROUNDS = 5
 SETTLED = 1e-2
 """Rounds end when the estimate moves by less than this many standard errors."""
 
+HALVES = 5
+"""A round goes the whole way, or half of it, a quarter ..., or not at all."""
+
+SHORT = 1.0
+"""A move of fewer standard errors is made without asking for a smaller misfit."""
+
 Linear = Callable[[Array], Step]
 """A released score as a linear equation around an estimate."""
 
@@ -33,19 +39,70 @@ MATERIAL = 0.25
 
 def combine(released: list[Linear], start: Array, prior: Prior, events: float) -> Array:
     """The estimate from all steps so far, from `start` within the trust region of the last one."""
-    estimate = start
+    estimate, steps = start, [linear(start) for linear in released]
     for _ in range(ROUNDS):
-        steps = around(released, estimate)
-        precision, load = prior.precision, prior.precision @ prior.centre
-        for step in steps:
-            part = step.weight(estimate) * step.precision
-            precision, load = precision + part, load + part @ step.target
-        solved = np.asarray(np.linalg.solve(precision, load), dtype=np.float64)
-        last, before = steps[-1], estimate
-        estimate = within_trust(solved, last, events)
-        if np.linalg.norm(last.unwhitening @ (estimate - before)) < SETTLED:
+        problem = Problem.at(steps, estimate, prior)
+        aim = within_trust(problem.solved(steps, estimate), steps[-1], events)
+        before, reached = estimate, _descend(released, problem, (estimate, steps), aim)
+        if reached is None:
+            break
+        estimate, steps = reached
+        if np.linalg.norm(steps[-1].unwhitening @ (estimate - before)) < SETTLED:
             break
     return estimate
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The least squares of one round: the steps' weights and the lacking curvature are held."""
+
+    prior: Prior
+    weights: list[float]
+    lacking: Array
+
+    @classmethod
+    def at(cls, steps: Sequence[Step], estimate: Array, prior: Prior) -> "Problem":
+        """As the estimate shows them."""
+        weights = [step.weight(estimate) for step in steps]
+        return cls(prior, weights, lacking_curvature(steps, estimate))
+
+    def solved(self, steps: Sequence[Step], estimate: Array) -> Array:
+        """The solution of the linear equations around the estimate."""
+        precision, load = self.prior.precision, self.prior.precision @ self.prior.centre
+        for weight, step in zip(self.weights, steps, strict=True):
+            bent = _with_curvature(step, estimate, self.lacking)
+            part = weight * bent.precision
+            precision, load = precision + part, load + part @ bent.target
+        return np.asarray(np.linalg.solve(precision, load), dtype=np.float64)
+
+    def misfit(self, steps: Sequence[Step], estimate: Array) -> float:
+        """The weighted sum of squares at the estimate, around which the steps are."""
+        gap = estimate - self.prior.centre
+        total = float(gap @ self.prior.precision @ gap)
+        for weight, step in zip(self.weights, steps, strict=True):
+            bend = self.lacking @ (estimate - step.point)
+            left = step.whitening.T @ (_surprise(step, estimate) - bend)
+            total += weight * float(left @ left) / step.deviation**2
+        return total
+
+
+def _descend(
+    released: list[Linear], problem: Problem, here: tuple[Array, list[Step]], aim: Array
+) -> tuple[Array, list[Step]] | None:
+    """The aim, or the farthest of a few halves of the way, with a smaller misfit; or nothing.
+
+    Far from the estimate the linear equations may be no guide at all, and rounds that overshoot
+    would take turns, each farther out than the one before.
+    """
+    estimate, steps = here
+    short = bool(np.linalg.norm(steps[-1].unwhitening @ (aim - estimate)) < SHORT)
+    limit = problem.misfit(steps, estimate)
+    for half in range(HALVES):
+        trial = estimate + (aim - estimate) * 0.5**half
+        around_trial = [linear(trial) for linear in released]
+        if short or problem.misfit(around_trial, trial) < limit:
+            return trial, around_trial
+    return None
 
 
 def around(released: Sequence[Linear], estimate: Array) -> list[Step]:

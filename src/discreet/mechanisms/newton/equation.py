@@ -34,7 +34,7 @@ theirs would gain nothing, and everybody would have to walk."""
 def expected_information(design: Design, link: Link, point: Array, people: People) -> Array:
     """The cohort's information at the point, in internal coordinates."""
     plain = Whitened(design, link, point, np.eye(len(point)), math.inf)
-    return plain.expected(people.cohort, people.persons, people.present)[2]
+    return plain.expected(people.cohort, people.counts, people.present)[2]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Equation:
 
         def linear(estimate: Array) -> Step:
             score, slope, meat, _ = scores.foreseen(
-                people.cohort, people.persons, people.present, estimate
+                people.cohort, people.counts, people.present, estimate
             )
             jacobian = slope + FLOOR * np.eye(size)
             target = estimate + frame @ np.linalg.solve(jacobian, released + score)
@@ -93,7 +93,7 @@ class Setting:
         scores = Whitened(self.design, self.link, point, frame, math.inf, self.clipped)
         bound, doubt = choose_bound(scores, people, self._unit_noise(share))
         scores = Whitened(self.design, self.link, point, frame, bound, self.clipped)
-        jacobian, meat, _ = scores.expected(people.cohort, people.persons, people.present)
+        jacobian, meat, _ = scores.expected(people.cohort, people.counts, people.present)
         jacobian = jacobian + FLOOR * np.eye(len(point))
         return Equation(scores, jacobian, meat, self._deviation(share) * bound, doubt)
 

@@ -42,6 +42,6 @@ def _inefficiency(equation: Equation, people: People) -> Array:
     """W (J^-1 Meat J^-1 - I) W', never negative."""
     frame, size = equation.scores.mapping, len(equation.jacobian)
     inverse = np.linalg.inv(equation.jacobian - FLOOR * np.eye(size))
-    full = equation.scores.expected(people.cohort, people.persons, people.present)[2]
+    full = equation.scores.expected(people.cohort, people.counts, people.present)[2]
     values, vectors = np.linalg.eigh(inverse @ equation.meat @ inverse - np.linalg.inv(full))
     return np.asarray(frame @ (vectors * np.maximum(values, 0.0)) @ vectors.T @ frame.T)

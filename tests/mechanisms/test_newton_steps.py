@@ -1,0 +1,139 @@
+"""What private Newton makes of its releases: counts, the cohort, the steps fitted together."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet.baseline import NaturalSpline
+from discreet.design import Design
+from discreet.link import Logit
+from discreet.mechanisms.newton.cohort import (
+    COHORT,
+    Profile,
+    baseline_start,
+    correlation,
+    draw_cohort,
+    nearest_counts,
+    released_shares,
+)
+from discreet.mechanisms.newton.combination import combine, lacking_curvature
+from discreet.mechanisms.newton.counts import marginals_of, time_edges
+from discreet.mechanisms.newton.steps import Prior, Step
+from tests.mechanisms.cases import mixed_schema
+
+
+def test_nearest_counts_are_a_projection_on_the_simplex():
+    random = np.random.default_rng(11)
+    for _ in range(50):
+        noisy = random.normal(size=9) * 10
+        nearest = nearest_counts(noisy, 20.0)
+        assert nearest.min() >= 0
+        assert nearest.sum() == pytest.approx(20.0)
+        others = random.dirichlet(np.ones(9), 200) * 20.0
+        assert np.sum((nearest - noisy) ** 2) <= np.sum((others - noisy) ** 2, axis=1).min() + 1e-9
+
+
+def test_noisy_correlations_are_positive_definite_and_shrink():
+    random = np.random.default_rng(12)
+    for deviation in (0.0, 1e12, 1e16):
+        matrix = correlation(random.normal(size=10) * deviation, 1000, deviation, 4)
+        assert np.linalg.eigvalsh(matrix).min() > 0
+    assert np.allclose(np.diag(matrix), np.diag(matrix)[0], rtol=0.5)
+
+
+def test_a_life_table_of_noise_leaves_the_start_near_a_constant_hazard():
+    """Counts with noise of 300 around 400 events in 20,000: no start beyond what the prior allows."""
+    design = Design(mixed_schema(), NaturalSpline(3))
+    edges, precision = time_edges(20, 5), np.eye(3) / 4.0
+    truth = np.repeat([0.0, 80.0], 5)
+    truth[4] = 19_600.0
+    for seed in range(40):
+        noisy = truth + 300.0 * np.random.default_rng(seed).normal(size=10)
+        profile = Profile.make(noisy, edges, 20_000, 300.0)
+        start = baseline_start(design, Logit(), profile, precision)
+        assert np.ptp(design.basis @ start) < 6.0  # twice that and more, were the table believed
+        assert np.abs(design.basis @ start - math.log(400 / 390_000)).max() < 4.0
+    exact = Profile.make(truth, edges, 20_000, 0.0)
+    assert exact.certainty == 1.0
+
+
+def run_of_steps(slope, *, deviation=0.01, seed=13):
+    """Five steps to the root of a linear score of this slope, were the slope believed to be 1."""
+    random = np.random.default_rng(seed)
+    root, size = np.array([3.0, -2.0, 1.0]), 3
+    prior = Prior(np.zeros(size), 1e-9 * np.eye(size))
+    point, released = np.zeros(size), []
+    for _ in range(5):
+        score = slope @ (root - point) + deviation * random.normal(size=size)
+
+        def linear(estimate, start=point, found=score):
+            # expected at `start` were the estimate the truth: estimate - start
+            target = estimate + found - (estimate - start)
+            return Step(start, np.eye(size), np.eye(size), np.eye(size), deviation, target)
+
+        released.append(linear)
+        point = combine(released, point, prior, events=1e6)
+    return point, root, released
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.8, 3.0, 8.0])
+def test_a_slope_that_nobody_expected_does_not_run_away(factor):
+    along = np.array([2.0, -1.0, 2.0]) / 3.0
+    slope = np.eye(3) + (factor - 1.0) * np.outer(along, along)
+    point, root, released = run_of_steps(slope)
+    assert np.linalg.norm(point - root) < 0.2
+    lacking = lacking_curvature([item(point) for item in released], point)
+    assert np.linalg.eigvalsh(lacking).min() > -1e-9
+    assert along @ lacking @ along == pytest.approx(max(factor - 1.0, 0.0), abs=0.3)
+
+
+def test_rounds_that_would_leap_back_and_forth_come_down():
+    """S(f) = arctan f: from -5 Newton's rounds go to 31, -1,500, 3,400,000 ..."""
+
+    def linear(estimate):
+        slope = 1.0 / (1.0 + estimate[0] ** 2)
+        target = estimate - np.arctan(estimate) / slope
+        return Step(np.zeros(1), np.eye(1), slope * np.eye(1), np.eye(1), 0.1, target)
+
+    prior = Prior(np.zeros(1), 1e-9 * np.eye(1))
+    assert abs(combine([linear], np.array([-5.0]), prior, events=1e9)[0]) < 0.5
+
+
+def test_few_people_of_a_rare_level_stand_for_all_of_them():
+    """3 in 1,000 would be one of a cohort of 256, or none: a slope off by a third, or gone."""
+    design = Design(mixed_schema(), NaturalSpline(3))
+    marginals = marginals_of(design, 4)
+    counts = [
+        np.array([0.997, *np.full(item.bins - 1, 0.003 / (item.bins - 1))]) * 1e6
+        if item.levels is not None
+        else np.full(item.bins, 1e6 / item.bins)
+        for item in marginals
+    ]
+    shares = released_shares(design, marginals, np.concatenate(counts), 1_000_000, 0.0)
+    width = len(design.covariates.names)
+    cohort, weights = draw_cohort(shares, np.eye(width), COHORT)
+    assert weights.sum() == pytest.approx(1.0)
+    rare = [item for item in shares if item.marginal.levels is not None]
+    assert rare
+    for item in rare:
+        for centre, share in zip(item.centres[1:], item.shares[1:], strict=True):
+            member = np.all(cohort[:, list(item.marginal.columns)] == centre, axis=1)
+            assert member.sum() >= 4
+            assert weights[member].sum() == pytest.approx(share, rel=1e-3)
+
+
+def test_without_rare_levels_everybody_of_the_cohort_counts_the_same():
+    design = Design(mixed_schema(), NaturalSpline(3))
+    marginals = marginals_of(design, 4)
+    even = np.concatenate([np.full(item.bins, 100.0) for item in marginals])
+    shares = released_shares(design, marginals, even, 1000, 0.0)
+    weights = draw_cohort(shares, np.eye(len(design.covariates.names)), COHORT)[1]
+    assert np.all(weights == 1.0 / COHORT)
+
+
+def test_noise_is_not_taken_for_a_slope():
+    for seed in range(20):
+        point, _, released = run_of_steps(np.eye(3), deviation=2.0, seed=seed)
+        lacking = lacking_curvature([item(point) for item in released], point)
+        assert np.trace(lacking) < 3.0
