@@ -5,7 +5,8 @@
 
 n from 2,000 to 1,000,000, d from 4 to 20, event rates 2% to 90%, weak and strong effects, rare
 binaries, heavy tails; 20 intervals. One line a cohort and epsilon, with the median and the largest
-err over a few draws; lines that are there are not made again. Seeded: not private.
+err over a few draws, and the err that the planner predicts from n, the events and the schema; lines
+that are there are not made again. Seeded: not private.
 """
 
 import itertools
@@ -17,7 +18,9 @@ import numpy as np
 from newton_designs import Array, Cohort, Covariates, error, fit, simulate
 
 from discreet.experiments.results import Results
+from discreet.likelihood.objective import TotalLoss
 from discreet.mechanisms import Constants, PrivateNewton
+from discreet.planner import Outlook, forecasts
 from discreet.privacy.testing import SeededNoise
 
 INTERVALS, CENSORED, DELTA = 20, 0.4, 1e-6
@@ -28,7 +31,8 @@ LARGEST = (("heavy", 0.3), ("rare", 0.02), ("strong", 0.9), ("weak", 0.3))
 """Those that are made at a million too; with three coefficients of time, d is 4, 8, 12 and 20."""
 EPSILONS = (0.1, 1.0, 10.0)
 COLUMNS = (
-    "kind", "rate", "people", "events", "dimension", "epsilon", "delta", "draws", "median", "largest"
+    "kind", "rate", "people", "events", "dimension", "epsilon", "delta", "draws", "median", "largest",
+    "predicted",
 )  # fmt: skip
 
 
@@ -51,10 +55,18 @@ def _measure(results: Results, people: int, kind: str, rate: float, epsilons: li
         plan = mechanism.plan(Constants(people, loss.design, loss.link))
         points = [mechanism.draw(plan, loss, SeededNoise(k)).point for k in range(DRAWS[people])]
         errors = [error(point, best, hessian) for point in points]
-        found = f"{np.median(errors):.4f}", f"{max(errors):.4f}"
         events = int(cohort.events.sum())
+        expected = predicted(loss, events, epsilon)
+        found = (f"{value:.4f}" for value in (np.median(errors), max(errors), expected))
         facts = map(str, (kind, rate, people, events, len(best), epsilon, DELTA, DRAWS[people]))
         results.append(dict(zip(COLUMNS, (*facts, *found), strict=True)))
+
+
+def predicted(loss: TotalLoss, events: int, epsilon: float) -> float:
+    """What the planner says before anything is read."""
+    outlook = Outlook(loss.design.schema, loss.persons, events, loss.link, loss.design.baseline)
+    found = {item.mechanism: item.error for item in forecasts(outlook, epsilon, DELTA)}
+    return found["newton"] or np.nan
 
 
 def make(kind: str, people: int, rate: float, seed: int) -> Cohort:

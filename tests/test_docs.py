@@ -200,6 +200,14 @@ def test_a_page_of_measurements_is_what_its_results_say(name, writer, results, m
     assert importlib.import_module(writer).page(file) == (DOCS / name).read_text()
 
 
+def test_the_tables_on_choosing_are_what_their_results_say(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "experiments")
+    tables = importlib.import_module("newton_tables").tables()
+    page = (DOCS / "choosing.md").read_text().splitlines()
+    assert [row for rows in tables.values() for row in rows if row not in page] == []
+    assert min(map(len, tables.values())) >= 3
+
+
 def test_the_evidence_that_is_kept_found_nothing():
     """The pages of proofs rest on it: laws of noise, certificates, hostile files."""
     rows = {
