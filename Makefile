@@ -43,7 +43,8 @@ evidence: $(READY)  ## the statistical evidence at full size, hours; it resumes,
 	$(BIN)/python evidence/audit.py $(if $(FRESH),--fresh)
 	DISCREET_HYPOTHESIS=evidence $(BIN)/python -m pytest -n $(WORKERS) --timeout 3600
 
-bench: $(READY)  ## the core against its peers; it resumes, FRESH=1 measures everything anew
+bench: $(READY)  ## the core against its peers, the sampler's speed; it resumes, FRESH=1 measures everything anew
+	$(BIN)/python benchmarks/sampler.py $(if $(FRESH),--fresh)
 	$(BIN)/python benchmarks/core.py $(if $(FRESH),--fresh)
 
 scale: $(READY)  ## one fit in memory, streamed and on Dask; it resumes, FRESH=1 measures everything anew

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, from the results file and nothing else."""
+"""docs/benchmarks.md, from the results files and nothing else."""
 
 from dataclasses import dataclass
 from statistics import median
@@ -50,8 +50,16 @@ LIMITS = {
 }
 
 
-def page(results: Results) -> str:
-    """The whole page."""
+STEPS = {
+    "p = 3, q = 200": 40_000,
+    "p = 8, q = 200": 20_000,
+    "p = 3, q = 2000": 20_000,
+    "p = 8, q = 2000": 10_000,
+}
+
+
+def page(results: Results, sampler: Results) -> str:
+    """The whole page; the sampler has a results file of its own."""
     parts = [
         HEAD,
         _environment(results),
@@ -65,6 +73,8 @@ def page(results: Results) -> str:
         _flatness(results),
         "## Cold start, imports, memory\n",
         _probes(results),
+        "## The sampler\n",
+        _sampler(sampler),
     ]
     return "\n".join(parts)
 
@@ -123,6 +133,24 @@ def _probes(results: Results) -> str:
         for name, (limit, unit) in LIMITS.items()
     ]
     return _table(head, rows)
+
+
+def _sampler(results: Results) -> str:
+    """Steps a second of one core: the median, and the range over rounds."""
+    rows = []
+    for name, goal in STEPS.items():
+        found = results.numbers("sampler", name)
+        if found:
+            middle, low, high = (
+                f"{value:,.0f}" for value in (median(found), min(found), max(found))
+            )
+            rows.append(f"| {name} | {middle} ({low} to {high}) | {goal:,} |")
+    head = "| n = 53,558 | steps a second and core, median (all) | at least |"
+    return (
+        "Steps of pSGLD with batches of 200, logit link, three knots, by processor time of one thread"
+        " (`python benchmarks/sampler.py`, `benchmarks/results/sampler.csv`).\n\n"
+        + _table(head, rows)
+    )
 
 
 def _limit(limit: float | None) -> str:

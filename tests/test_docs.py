@@ -22,6 +22,8 @@ import pytest
 from discreet import __all__ as public_names
 from discreet import __version__
 from discreet.cli import main
+from discreet.experiments.config import Options
+from discreet.experiments.page import write_page
 from discreet.mechanisms import registered
 from discreet.privacy.guarantee import WEAK_EPSILON
 
@@ -192,12 +194,21 @@ def test_every_public_name_is_in_the_reference():
 
 @pytest.mark.parametrize(
     ("name", "writer", "results"),
-    [("benchmarks.md", "table", "core.csv"), ("scale.md", "scale_page", "scale.csv")],
+    [
+        ("benchmarks.md", "table", ("core.csv", "sampler.csv")),
+        ("scale.md", "scale_page", ("scale.csv",)),
+    ],
 )
 def test_a_page_of_measurements_is_what_its_results_say(name, writer, results, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    file = importlib.import_module("results_file").Results(ROOT / "benchmarks/results" / results)
-    assert importlib.import_module(writer).page(file) == (DOCS / name).read_text()
+    make, folder = importlib.import_module("results_file").Results, ROOT / "benchmarks" / "results"
+    files = [make(folder / result) for result in results]
+    assert importlib.import_module(writer).page(*files) == (DOCS / name).read_text()
+
+
+def test_the_reproduction_is_what_its_results_say(tmp_path):
+    write_page(Options(results=ROOT / "experiments" / "results", docs=tmp_path))
+    assert (tmp_path / "reproduction.md").read_text() == (DOCS / "reproduction.md").read_text()
 
 
 def test_the_tables_on_choosing_are_what_their_results_say(monkeypatch):

@@ -1,11 +1,14 @@
 """The paper's numbers that need no chain, from its data; and a chain on one set."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from discreet.experiments import sets
 from discreet.experiments.chains import run_chain
 from discreet.experiments.config import PAPER_TABLE_1, PAPER_TABLE_2, Options
+from discreet.experiments.run import reproduce
 from discreet.experiments.tables import cox_coefficients, l2_laplace, output_errors, table_1
 from discreet.samplers import PSGLD
 
@@ -56,3 +59,25 @@ def test_a_short_chain_is_repeatable_and_near_the_fit():
     np.testing.assert_array_equal(first[0], second[0])
     assert len(first[1]) == 3
     assert data.standard_error(first[0]).mean() < 6.0
+
+
+def test_the_whole_paper_runs_in_small_and_resumes(tmp_path):
+    options = replace(
+        Options(results=tmp_path / "results", docs=tmp_path / "docs").quick(),
+        draws=1000, perturbation_draws=1, epochs=1, branches=2,
+        sets=("TB", "SB"), epsilons=(1.6, 6.4),
+    )  # fmt: skip
+    told = []
+    reproduce("all", options, told.append)
+    page = (options.docs / "reproduction.md").read_text()
+    headings = ("## Table 1", "## Table 2", "## Figure 3", "### Does the step", "## Figure 4")
+    for heading in (*headings, "## Figure 5", "## Table 3", "## The paper's remarks"):
+        assert heading in page
+    assert "data not available" in page
+    files = {path: path.read_bytes() for path in options.results.iterdir()}
+    again = []
+    reproduce("all", options, again.append)
+    assert {path: path.read_bytes() for path in options.results.iterdir()} == files
+    # nothing is run again: stages are named and figures drawn
+    assert all(line in told for line in again)
+    assert len(again) < len(told)

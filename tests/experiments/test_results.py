@@ -44,9 +44,10 @@ def test_the_page_shows_what_the_files_hold_and_nothing_else(options):
         "figure-4.csv": "set,variant,epsilon,epoch,mre,epochs\nFL,corrected,6.4,1,0.123,1\n",
         "figure-5.csv": "set,mechanism,variant,epsilon,mre,err,draws,epochs\n"
         "FL,sampler,corrected,6.4,0.321,2.75,800,8\nFL,output,printed,0.1,50.5,900.5,20,0\n",
-        "agreement.csv": "set,variant,epsilon,epochs,states,coordinates,judged,effective,r_hat,worst_of_all,worst_mean,"
-        "worst_variance,worst_quantile,variance_ratio,limit,accepted\n"
-        "TB,printed,6.4,250,100,6,4,77.4,1.01,9.75,1.5,9.25,3.5,0.515,4.19,no\n",
+        "agreement.csv": "set,variant,epsilon,pilot_epochs,epochs,chains,worst_mean,worst_variance,worst_quantile,worst,"
+        "least_ratio,median_ratio,limit,accepted\n"
+        "TB,printed,6.4,50,2,200,1.5,9.25,3.5,9.25,0.515,0.725,4.19,no\n",
+        "mixing.csv": "set,variant,epsilon,epochs,states,r_hat,effective\nTB,corrected,6.4,250,100,1.01,77.4\n",
         "table-2-gap.csv": "reading,norm,beta1,beta2,beta3,mre_1e-05,mre_0.1,mre_1\n"
         "as here,27.0905,0.0118,-0.85,-0.24,100.719,0.974,0.982\n",
     }

@@ -113,6 +113,22 @@ def test_a_chain_goes_on_where_it_stopped():
     assert chain.steps == 300
 
 
+def test_a_branch_is_as_old_as_its_chain_and_goes_its_own_way():
+    settings = PSGLD(batch=10, burn_in=100)
+    chain = settings.start(gaussian(), KEY)
+    chain.advance(300, 1)
+    before, point = chain.point.copy(), np.array([3.0, -1.0])
+    branch = chain.branch(gaussian(), point, KEY + 1)
+    assert branch.steps == 300
+    np.testing.assert_array_equal(branch.point, point)
+    first = branch.advance(1, 1)[0]
+    # a step as short as the 301st, with the same V: a fresh chain's first is 18 times longer
+    fresh = settings.start(gaussian(), KEY + 1)
+    fresh.point[:] = point
+    assert np.abs(first - point).max() < 0.5 * np.abs(fresh.advance(1, 1)[0] - point).max()
+    np.testing.assert_array_equal(chain.point, before)
+
+
 def test_the_ball_is_never_left():
     chain = PSGLD(batch=10, burn_in=100).start(gaussian(radius=0.9), KEY)
     states = chain.advance(5000, 1)

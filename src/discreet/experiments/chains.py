@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -20,7 +19,8 @@ from discreet.mechanisms.contract import Plan
 from discreet.mechanisms.sanitized_exponential import fresh_key, sanitized_records
 from discreet.optim import minimise
 from discreet.privacy.testing import SeededNoise
-from discreet.samplers import PSGLD, Metropolis
+from discreet.samplers import PSGLD, Chain, Metropolis, StochasticDensity
+from discreet.samplers.diagnostics import diagnose
 from discreet.watch import Watcher, watcher
 
 Array = NDArray[np.float64]
@@ -28,8 +28,9 @@ Array = NDArray[np.float64]
 _WRITING = Lock()
 DROPPED = 10_000
 KEPT = 100
+LEAST = 20
+"""States below which there is nothing to diagnose."""
 GRID = 60
-FIGURE_4_EPSILONS = (0.4, 1.6, 6.4)
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,7 @@ class Variant:
 VARIANTS = (
     Variant("corrected", PSGLD(variant="corrected")),
     Variant("printed, step 1/n", PSGLD(variant="printed"), steps=1.0),
-    Variant("corrected, step 10/n", PSGLD(variant="corrected"), steps=10.0, only=(TABLE_EPSILON,)),
-    Variant("printed", PSGLD(variant="printed"), share=0.25, only=(0.4, 1.6, 6.4)),
+    Variant("printed", PSGLD(variant="printed"), share=0.02, only=(1.6,)),
 )
 FIGURE_4 = ("set", "variant", "epsilon", "epoch", "mre", "epochs")
 FIGURE_5 = ("set", "mechanism", "variant", "epsilon", "mre", "err", "draws", "epochs")
@@ -82,6 +82,29 @@ def figure_5(options: Options) -> Results:
 def figure_3(options: Options) -> Results:
     """Marginal densities."""
     return Results(options.results / "figure-3.csv", FIGURE_3, ("set", "source", "epochs"))
+
+
+def mixing(options: Options) -> Results:
+    """How far each chain has mixed."""
+    return Results(
+        options.results / "mixing.csv",
+        ("set", "variant", "epsilon", "epochs", "states", "r_hat", "effective"),
+        ("set", "variant", "epsilon", "epochs"),
+    )
+
+
+def worst_mixing(states: Array) -> dict[str, object]:
+    """Split R-hat and effective sample size of a chain's second half, of the worst coordinate."""
+    quarter = len(states) // 4
+    if quarter < LEAST:
+        return {"states": 2 * quarter, "r_hat": "", "effective": ""}
+    # R-hat compares chains: the half is handed over as two
+    found = diagnose(states[-2 * quarter :].reshape(2, quarter, -1))
+    return {
+        "states": 2 * quarter,
+        "r_hat": float(found.r_hat.max()),
+        "effective": float(found.bulk.min()),
+    }
 
 
 def run_chains(options: Options, tell: Callable[[str], None]) -> None:
@@ -134,8 +157,8 @@ def _write(
     """The rows of a finished cell; that of Figure 5 last, which marks the cell as done."""
     figure_4(options).append(*({**key, "epoch": i + 1, "mre": m} for i, m in enumerate(curve)))
     if key["epsilon"] == TABLE_EPSILON:
-        save_states(options, data.name, key["variant"], key["epochs"], states)
         figure_3(options).append(*_densities(data, key["variant"], states, key["epochs"]))
+    mixing(options).append({**key, **worst_mixing(states)})
     figure_5(options).append(
         {
             **key,
@@ -154,9 +177,7 @@ def run_chain(
 
     An epoch's MRE is the mean over all states since the dropped ones, as in the paper.
     """
-    mechanism, plan = _planned(data, epsilon, sampler)
-    records = sanitized_records(data.loss(), plan.number("bound"))
-    chain = sampler.start(mechanism.density(plan, records), fresh_key(SeededNoise(seed)))
+    chain = start_chain(data, epsilon, sampler, seed)
     kept: list[Array] = []
     total, count = 0.0, 0
     curve = []
@@ -170,6 +191,17 @@ def run_chain(
         if watch is not None:
             watch.advance(data.persons)
     return (np.concatenate(kept) if count else states[-1:]), curve
+
+
+def start_chain(data: PaperSet, epsilon: float, sampler: PSGLD, seed: int) -> Chain:
+    """A chain of the paper's mechanism on a set, at f = 0."""
+    return sampler.start(density_of(data, epsilon, sampler), fresh_key(SeededNoise(seed)))
+
+
+def density_of(data: PaperSet, epsilon: float, sampler: PSGLD) -> StochasticDensity:
+    """What its steps see; every thread needs one of its own."""
+    mechanism, plan = _planned(data, epsilon, sampler)
+    return mechanism.density(plan, sanitized_records(data.loss(), plan.number("bound")))
 
 
 def _dropped(first: int, persons: int, states: int) -> int:
@@ -214,7 +246,6 @@ def run_reference(options: Options, tell: Callable[[str], None]) -> None:
         tell(f"{name}, Metropolis reference, {draws} draws")
         data = sets.load(name)
         states = reference_states(data, TABLE_EPSILON, draws, options.seed)
-        save_states(options, name, "reference", 0, states)
         results.append(*_densities(data, "reference", states, 0))
         figure_5(options).append(
             {
@@ -228,19 +259,6 @@ def run_reference(options: Options, tell: Callable[[str], None]) -> None:
                 "epochs": 0,
             }
         )
-
-
-def save_states(options: Options, name: str, source: str, epochs: int, states: Array) -> None:
-    """Keep the states beside the results, for `agreement`; they are not committed."""
-    path = states_path(options, name, source, epochs)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.save(path, states)
-
-
-def states_path(options: Options, name: str, source: str, epochs: int) -> Path:
-    """Where the states of a chain at epsilon = 6.4 are kept."""
-    plain = source.replace(", ", "-").replace(" ", "-").replace("/", "-")
-    return options.results / "states" / f"{name}-{plain}-{epochs}.npy"
 
 
 def _densities(data: PaperSet, source: str, states: Array, epochs: int) -> list[dict[str, object]]:

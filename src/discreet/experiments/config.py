@@ -40,6 +40,9 @@ class Options:
     perturbation_draws: int = 20
     epochs: int = 250
     chains: int = 20
+    pilot_epochs: int = 10
+    branch_epochs: int = 1
+    branches: int = 400
     sets: tuple[str, ...] = SETS
     epsilons: tuple[float, ...] = EPSILONS
     seed: int = 20190816
@@ -53,6 +56,9 @@ class Options:
             perturbation_draws=3,
             epochs=2,
             chains=4,
+            pilot_epochs=1,
+            branch_epochs=1,
+            branches=20,
             sets=("FL", "TB", "WT", "SB"),
             epsilons=(0.1, 0.8, 6.4),
             seed=self.seed,

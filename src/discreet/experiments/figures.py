@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from discreet.experiments.config import EPSILONS, Options
-from discreet.experiments.results import Results
+from discreet.experiments.results import newest, read_rows
 from discreet.link import get_link
 
 COLOURS = {
     "corrected": "#1b6ca8",
     "printed, step 1/n": "#d1495b",
-    "corrected, step 10/n": "#2a9d8f",
     "printed": "#9a9a9a",
     "reference": "#222222",
 }
@@ -82,7 +82,7 @@ def figure_2() -> Figure:
 
 def figure_3(options: Options) -> Figure | None:
     """Densities of beta1 and beta2 at epsilon = 6.4, the reference over them."""
-    rows = newest(_rows(options, "figure-3.csv"), ("set", "source"))
+    rows = newest(read_rows(options.results / "figure-3.csv"), ("set", "source"))
     names = _sets(rows)
     if not names:
         return None
@@ -91,7 +91,7 @@ def figure_3(options: Options) -> Figure | None:
     for line, name in enumerate(names):
         for column, coefficient in enumerate(("beta1", "beta2")):
             axes = panels[line][column]
-            for source in ("printed, step 1/n", "corrected", "corrected, step 10/n", "reference"):
+            for source in ("printed, step 1/n", "corrected", "reference"):
                 found = [
                     row
                     for row in rows
@@ -109,7 +109,7 @@ def figure_3(options: Options) -> Figure | None:
 
 def figure_4(options: Options) -> Figure | None:
     """MRE against epochs, a panel a set; the darker the larger epsilon."""
-    rows = newest(_rows(options, "figure-4.csv"), ("set", "variant", "epsilon"))
+    rows = newest(read_rows(options.results / "figure-4.csv"), ("set", "variant", "epsilon"))
     names = _sets(rows)
     if not names:
         return None
@@ -131,6 +131,7 @@ def figure_4(options: Options) -> Figure | None:
                 label=f"{variant}, ε = {epsilon:g}",
             )
         axes.set(title=name, xlabel="epoch", yscale="log")
+        _round_numbers(axes)
         _plain(axes)
     panels[0].set_ylabel("MRE since step 10,000")
     _legend_below(figure, panels[0], 3)
@@ -139,7 +140,9 @@ def figure_4(options: Options) -> Figure | None:
 
 def figure_5(options: Options, measure: str) -> Figure | None:
     """Error against epsilon, a panel a set."""
-    rows = newest(_rows(options, "figure-5.csv"), ("set", "mechanism", "variant", "epsilon"))
+    rows = newest(
+        read_rows(options.results / "figure-5.csv"), ("set", "mechanism", "variant", "epsilon")
+    )
     names = _sets(rows)
     if not names:
         return None
@@ -155,28 +158,16 @@ def figure_5(options: Options, measure: str) -> Figure | None:
             if found:
                 x, y = _numbers(found, "epsilon"), _numbers(found, measure)
                 axes.plot(
-                    x, y, line, color=colour, marker=marker, ms=4, label=f"{mechanism}, {variant}"
+                    x, y, line, color=colour, marker=marker, ms=3, label=f"{mechanism}, {variant}"
                 )
         axes.set(title=name, xlabel="ε", xscale="log", yscale="log", xlim=(0.08, 8.0))
         axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
         axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+        _round_numbers(axes)
         _plain(axes)
     panels[0].set_ylabel("MRE" if measure == "mre" else "error in standard errors")
     _legend_below(figure, panels[0], 4)
     return figure
-
-
-def newest(rows: list[dict[str, str]], keys: tuple[str, ...]) -> list[dict[str, str]]:
-    """Of several runs of a cell, the rows of the one with most epochs."""
-    most: dict[tuple[str, ...], int] = {}
-    for row in rows:
-        key = tuple(row[name] for name in keys)
-        most[key] = max(most.get(key, 0), int(row["epochs"]))
-    return [row for row in rows if int(row["epochs"]) == most[tuple(row[name] for name in keys)]]
-
-
-def _rows(options: Options, name: str) -> list[dict[str, str]]:
-    return Results(options.results / name, (), ()).rows()
 
 
 def _sets(rows: list[dict[str, str]]) -> list[str]:
@@ -191,6 +182,13 @@ def _plain(axes: Any) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
+def _round_numbers(axes: Any) -> None:
+    """1, 2, 5, 10 ... on a logarithmic axis, written out."""
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
 def _panel_a_set(names: list[str], height: float) -> tuple[Figure, Any]:
     figure = Figure(figsize=(3.4 * len(names), height), layout="constrained")
     return figure, figure.subplots(1, len(names), squeeze=False)[0]
@@ -199,4 +197,7 @@ def _panel_a_set(names: list[str], height: float) -> tuple[Figure, Any]:
 def _legend_below(figure: Figure, first: Any, columns: int) -> None:
     handles, labels = first.get_legend_handles_labels()
     place: Any = "outside lower center"
-    figure.legend(handles, labels, loc=place, ncols=columns, fontsize=7, frameon=False)
+    # long enough to tell a dashed line from a solid one
+    figure.legend(
+        handles, labels, loc=place, ncols=columns, fontsize=7, frameon=False, handlelength=3.6
+    )

@@ -1,12 +1,11 @@
 """The paper's remarks, each a small table: links, prior, sanitizer, one chain against many."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from discreet.experiments import sets
-from discreet.experiments.chains import run_chain
+from discreet.experiments.chains import density_of, run_chain
 from discreet.experiments.config import Options
 from discreet.experiments.results import Results
 from discreet.experiments.sets import PaperSet
@@ -14,7 +13,7 @@ from discreet.mechanisms import SanitizedExponential
 from discreet.mechanisms.sanitized_exponential import fresh_key, sanitized_records
 from discreet.optim import minimise
 from discreet.privacy.testing import SeededNoise
-from discreet.samplers import PSGLD
+from discreet.samplers import PSGLD, run_together
 
 SET = "WT"
 EPSILON = 1.6
@@ -67,36 +66,33 @@ def samplers(options: Options, tell: Callable[[str], None]) -> Results:
     )
     if SET not in options.sets or not sets.is_available(SET):
         return results
-    data = sets.load(SET)
-    epochs = max(4, options.epochs // 10)
-    sampler = PSGLD(epochs=epochs)
-    runs: dict[str, Callable[[], np.ndarray]] = {
+    data, sampler = sets.load(SET), PSGLD(epochs=max(4, options.epochs // 10))
+    for what, states in _runs(data, sampler, options).items():
+        key = {"set": SET, "what": what, "epsilon": EPSILON, "epochs": sampler.epochs}
+        if not results.has(**key):
+            tell(f"{SET}, {what}, epsilon {EPSILON:g}, {sampler.epochs} epochs")
+            results.append(key | _errors(data, states()))
+    return results
+
+
+def _runs(data: PaperSet, sampler: PSGLD, options: Options) -> dict[str, Callable[[], np.ndarray]]:
+    uniform = SanitizedExponential(epsilon=EPSILON, prior="uniform", sampler=sampler)
+    return {
         "normal prior, one chain": lambda: run_chain(data, EPSILON, sampler, options.seed)[0],
-        "uniform prior on |f| <= 64, one chain": lambda: _states(
-            data, SanitizedExponential(epsilon=EPSILON, prior="uniform", sampler=sampler), options
-        ),
+        "uniform prior on |f| <= 64, one chain": lambda: _states(data, uniform, options),
         "boxed to |f| <= 20 instead of sanitized, one chain": lambda: _states(
             data, boxed(data, 20.0, sampler), options
         ),
-        "normal prior, last draw of many chains": lambda: _last(data, options, epochs),
+        "normal prior, last draw of many chains": lambda: _last(data, sampler, options),
     }
-    for what, run in runs.items():
-        if results.has(set=SET, what=what, epsilon=EPSILON, epochs=epochs):
-            continue
-        tell(f"{SET}, {what}, epsilon {EPSILON:g}, {epochs} epochs")
-        states = run()
-        results.append(
-            {
-                "set": SET,
-                "what": what,
-                "epsilon": EPSILON,
-                "mre": float(data.relative_error(states).mean()),
-                "err": float(data.standard_error(states).mean()),
-                "draws": len(states),
-                "epochs": epochs,
-            }
-        )
-    return results
+
+
+def _errors(data: PaperSet, states: np.ndarray) -> dict[str, object]:
+    return {
+        "mre": float(data.relative_error(states).mean()),
+        "err": float(data.standard_error(states).mean()),
+        "draws": len(states),
+    }
 
 
 def boxed(data: PaperSet, radius: float, sampler: PSGLD) -> SanitizedExponential:
@@ -121,11 +117,8 @@ def _states(data: PaperSet, mechanism: SanitizedExponential, options: Options) -
     return np.concatenate(epochs[len(epochs) // 4 :])
 
 
-def _last(data: PaperSet, options: Options, epochs: int) -> np.ndarray:
-    sampler = replace(PSGLD(), epochs=epochs)
-    return np.array(
-        [
-            run_chain(data, EPSILON, sampler, options.seed + 1 + index)[0][-1]
-            for index in range(options.chains)
-        ]
-    )
+def _last(data: PaperSet, sampler: PSGLD, options: Options) -> np.ndarray:
+    """The last states of chains side by side."""
+    seeds = range(options.seed + 1, options.seed + 1 + options.chains)
+    densities = [density_of(data, EPSILON, sampler) for _ in seeds]
+    return run_together(sampler, densities, [fresh_key(SeededNoise(seed)) for seed in seeds], 1)[1]

@@ -40,5 +40,19 @@ class Results:
                 writer.writerow([_text(row[name]) for name in self.columns])
 
 
+def newest(rows: list[dict[str, str]], keys: tuple[str, ...]) -> list[dict[str, str]]:
+    """Of several runs of a cell, the rows of the one with most epochs."""
+    most: dict[tuple[str, ...], int] = {}
+    for row in rows:
+        key = tuple(row[name] for name in keys)
+        most[key] = max(most.get(key, 0), int(row["epochs"]))
+    return [row for row in rows if int(row["epochs"]) == most[tuple(row[name] for name in keys)]]
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """What a results file holds, whatever its columns."""
+    return Results(path, (), ()).rows()
+
+
 def _text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)

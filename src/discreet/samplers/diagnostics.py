@@ -72,6 +72,24 @@ def compare(chains: Array, reference: Array, false_alarm: float = 1e-6) -> Compa
     return Comparison(np.array(rows), false_alarm)
 
 
+def compare_draws(draws: Array, reference: Array, false_alarm: float = 1e-6) -> Comparison:
+    """The same for independent draws (count, dimension) against chains of the reference.
+
+    The error of a draw's mean is what it would be under the reference's law, so that a score of a
+    few hundred draws is near normal: with their own spread too few outliers would look like evidence.
+    """
+    rows = [
+        [_independent_score(function(here), function(there)) for function in _functions(there)]
+        for here, there in zip(draws.T, np.moveaxis(reference, 2, 0), strict=True)
+    ]
+    return Comparison(np.array(rows), false_alarm)
+
+
+def _independent_score(here: Array, there: Array) -> float:
+    error = np.hypot(there.std() / np.sqrt(len(here)), _error(there))
+    return float((here.mean() - there.mean()) / error)
+
+
 def _functions(column: Array) -> list[Callable[[Array], Array]]:
     centre = float(column.mean())
     levels = np.quantile(column, QUANTILES)

@@ -139,7 +139,7 @@ class Chain:
     def __init__(self, settings: PSGLD, density: StochasticDensity, key: int) -> None:
         self.steps = 0
         self.point = np.zeros(density.dimension)
-        self._density = density
+        self._settings, self._density = settings, density
         self._setting = _setting(settings, density)
         self._state = State(
             random=make_state(key),
@@ -150,6 +150,14 @@ class Chain:
             normals=np.zeros(density.dimension),
             kept=np.empty((0, density.dimension)),
         )
+
+    def branch(self, density: StochasticDensity, point: Array, key: int) -> "Chain":
+        """A chain at another point that is as old: the same step length and V, its own noise."""
+        other = Chain(self._settings, density, key)
+        other.steps = self.steps
+        other.point[:] = point
+        other._state.squares[:] = self._state.squares
+        return other
 
     def advance(self, steps: int, thin: int) -> Array:
         """Take ``steps`` steps; every ``thin``-th state."""
