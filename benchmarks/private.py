@@ -2,7 +2,7 @@
 
     python benchmarks/private.py [--fresh]
 
-Four ways take turns, three rounds: from the user's table in memory, and from encoded people. Noise is
+Four ways take turns, seven rounds: from the user's table in memory, and from encoded people. Noise is
 that of a real release; nothing is charged or written. It resumes; `--fresh` begins anew.
 """
 
@@ -27,7 +27,7 @@ from discreet.mechanisms import Constants
 from discreet.privacy.noise import SystemNoise
 
 FILE = Path(__file__).parent / "results" / "private.csv"
-PEOPLE, WARM_UP, COVARIATES, INTERVALS, ROUNDS = 1_000_000, 150_000, 8, 200, 3
+PEOPLE, WARM_UP, COVARIATES, INTERVALS, ROUNDS = 1_000_000, 150_000, 8, 200, 7
 SETTINGS = {"epsilon 0.1": (0.1, None), "epsilon 1": (1.0, None), "pure epsilon 1": (1.0, 0.0)}
 
 
