@@ -232,7 +232,8 @@ def _figure_5(options: Options) -> str:
         f" for the others over {', '.join(draws)} draws. Epochs of the sampler chains that were"
         f" run (the paper: 250): {'; '.join(f'{v} {e}' for v, e in runs)}. A chain of few epochs has not"
         " forgotten its start: the Metropolis reference says where it should be. An empty cell was"
-        " not run yet; the command fills it.\n\n" + "\n".join(tables)
+        " not run: the reference and the literal step at one budget only, other cells are filled by the command.\n\n"
+        + "\n".join(tables)
     )
 
 
