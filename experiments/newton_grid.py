@@ -16,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 from newton_designs import Array, Cohort, Covariates, error, fit, simulate
+from planner import outlook_of, predicted_errors
 
 from discreet.experiments.results import Results
-from discreet.likelihood.objective import TotalLoss
 from discreet.mechanisms import Constants, PrivateNewton
-from discreet.planner import Outlook, forecasts
 from discreet.privacy.testing import SeededNoise
 
 INTERVALS, CENSORED, DELTA = 20, 0.4, 1e-6
@@ -56,17 +55,10 @@ def _measure(results: Results, people: int, kind: str, rate: float, epsilons: li
         points = [mechanism.draw(plan, loss, SeededNoise(k)).point for k in range(DRAWS[people])]
         errors = [error(point, best, hessian) for point in points]
         events = int(cohort.events.sum())
-        expected = predicted(loss, events, epsilon)
+        expected = predicted_errors(outlook_of(cohort, loss), epsilon, DELTA)["newton"]
         found = (f"{value:.4f}" for value in (np.median(errors), max(errors), expected))
         facts = map(str, (kind, rate, people, events, len(best), epsilon, DELTA, DRAWS[people]))
         results.append(dict(zip(COLUMNS, (*facts, *found), strict=True)))
-
-
-def predicted(loss: TotalLoss, events: int, epsilon: float) -> float:
-    """What the planner says before anything is read."""
-    outlook = Outlook(loss.design.schema, loss.persons, events, loss.link, loss.design.baseline)
-    found = {item.mechanism: item.error for item in forecasts(outlook, epsilon, DELTA)}
-    return found["newton"] or np.nan
 
 
 def make(kind: str, people: int, rate: float, seed: int) -> Cohort:

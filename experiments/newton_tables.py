@@ -31,6 +31,13 @@ KINDS = {
     "weak": "weak effects",
 }
 
+ROOT_COLUMNS = ("1.0", "1.5", "2.0", "3.0", "4.0", "8.0")
+WAYS = {
+    "fit(frame)": "from the user's table, seconds (times the plain fit)",
+    "fit alone": "from encoded people",
+}
+CONTENDERS = ("epsilon 1", "pure epsilon 1", "epsilon 0.1")
+
 
 def main() -> None:
     """All tables."""
@@ -48,6 +55,8 @@ def tables() -> dict[str, list[str]]:
         "planner on the grid": list(foreseen(grid)),
         "planner on designs": list(planner(read("planner.csv"))),
         "bound": list(bound(read("newton-bound.csv"))),
+        "root": list(root(read("newton-root.csv"))),
+        "time": list(seconds(read("../../benchmarks/results/private.csv"))),
     }
 
 
@@ -125,6 +134,38 @@ def bound(rows: Rows) -> Iterable[str]:
         privacy = (("1.0", "1e-06"), ("1.0", "0.0"), ("4.0", "1e-06"))
         means = (np.exp(np.mean(np.log(cells[*pair, *item]))) for item in privacy)
         yield line(f"{pair[0]}, {pair[1]}{used}", *(f"{mean:.2f}" for mean in means))
+
+
+def root(rows: Rows) -> Iterable[str]:
+    """Without noise: ball and clip at every multiple, a row a design."""
+    found = {(row["design"], row["score"], row["multiple"]): float(row["error"]) for row in rows}
+    multiples = [m for m in dict.fromkeys(row["multiple"] for row in rows) if m in ROOT_COLUMNS]
+    for row in {row["design"]: row for row in rows}.values():
+        pairs = (
+            ", ".join(short(found[row["design"], score, m]) for score in ("ball", "clip"))
+            for m in multiples
+        )
+        people = f"{int(row['events']):,} of {int(row['people']):,}"
+        yield line(row["design"], people, row["dimension"], *pairs)
+
+
+def short(value: float) -> str:
+    """Two decimals; none from 10 on."""
+    return f"{value:.0f}" if value >= 10.0 else f"{value:.2f}"
+
+
+def seconds(rows: Rows) -> Iterable[str]:
+    """The heads, then medians over rounds and how many times the plain fit."""
+    yield line("", "plain", *(who.replace("epsilon ", "epsilon = ") for who in CONTENDERS)).replace(
+        "|  |", "| |", 1
+    )
+    cells = defaultdict(list)
+    for row in rows:
+        cells[row["benchmark"], row["contender"]].append(float(row["value"]))
+    for way, name in WAYS.items():
+        plain = np.median(cells[way, "plain"])
+        private = (np.median(cells[way, who]) for who in CONTENDERS)
+        yield line(name, f"{plain:.2f}", *(f"{time:.2f} ({time / plain:.1f})" for time in private))
 
 
 def ratios(name: str, values: list[float]) -> str:

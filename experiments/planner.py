@@ -19,7 +19,6 @@ from discreet.baseline import NaturalSpline
 from discreet.engine.engine import Engine
 from discreet.experiments.results import Results
 from discreet.likelihood.objective import TotalLoss
-from discreet.link import Logit
 from discreet.mechanisms import Mechanism, ObjectivePerturbation, OutputPerturbation, PrivateNewton
 from discreet.planner import Outlook, forecasts
 from discreet.privacy.testing import SeededNoise
@@ -53,14 +52,26 @@ def main(draws: int) -> None:
 def _predictions(
     cohort: Cohort, loss: TotalLoss, epsilon: float, delta: float | None
 ) -> list[tuple[Mechanism, float]]:
-    schema, events = loss.design.schema, int(cohort.events.sum())
-    outlook = Outlook(schema, loss.persons, events, Logit(), NaturalSpline(3))
-    found = {item.mechanism: item.error or 0.0 for item in forecasts(outlook, epsilon, delta)}
+    outlook = outlook_of(cohort, loss)
+    found = predicted_errors(outlook, epsilon, delta)
     made: list[Mechanism] = [PrivateNewton(epsilon, delta)]
     if delta is None:
         made.append(ObjectivePerturbation(epsilon, survival=outlook.survival))
         made.append(OutputPerturbation(epsilon, survival=outlook.survival))
     return [(item, found[item.name]) for item in made]
+
+
+def outlook_of(cohort: Cohort, loss: TotalLoss) -> Outlook:
+    """The public facts of a simulated cohort."""
+    design = loss.design
+    return Outlook(
+        design.schema, loss.persons, int(cohort.events.sum()), loss.link, design.baseline
+    )
+
+
+def predicted_errors(outlook: Outlook, epsilon: float, delta: float | None) -> dict[str, float]:
+    """err by mechanism, before anything is read."""
+    return {item.mechanism: item.error or 0.0 for item in forecasts(outlook, epsilon, delta)}
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.experiments import sets
-from discreet.experiments.chains import VARIANTS, Variant, density_of, reference_states, start_chain
+from discreet.experiments.chains import VARIANTS, Variant, density_maker, reference_states
 from discreet.experiments.config import TABLE_EPSILON, Options
 from discreet.experiments.results import Results
 from discreet.experiments.sets import PaperSet
-from discreet.mechanisms.sanitized_exponential import fresh_key
+from discreet.mechanisms.sanitized_exponential import SanitizedExponential, fresh_key
 from discreet.privacy.testing import SeededNoise
 from discreet.samplers.diagnostics import compare_draws
 
 Array = NDArray[np.float64]
-States = Callable[[], Array]
 
 FALSE_ALARM = 1e-3
 THIN = 20
@@ -34,8 +33,9 @@ THIN = 20
 JUDGED = ("TB", "WT")
 TESTED = ("corrected", "printed, step 1/n")
 CONTROL = "Metropolis, other draws"
+KEYS = ("set", "variant", "epsilon", "pilot_epochs", "epochs", "chains")
 COLUMNS = (
-    *("set", "variant", "epsilon", "pilot_epochs", "epochs", "chains"),
+    *KEYS,
     *("worst_mean", "worst_variance", "worst_quantile", "worst"),
     *("least_ratio", "median_ratio", "limit", "accepted"),
 )
@@ -43,17 +43,16 @@ COLUMNS = (
 
 def run_agreement(options: Options, tell: Callable[[str], None]) -> Results:
     """Every variant on every set that is judged, and draws of the reference itself."""
-    keys = ("set", "variant", "epsilon", "pilot_epochs", "epochs", "chains")
-    results = Results(options.results / "agreement.csv", COLUMNS, keys)
+    results = Results(options.results / "agreement.csv", COLUMNS, KEYS)
+    settings = (TABLE_EPSILON, options.pilot_epochs, options.branch_epochs, options.branches)
     for name in (name for name in options.sets if name in JUDGED and sets.is_available(name)):
-        settings = (TABLE_EPSILON, options.pilot_epochs, options.branch_epochs, options.branches)
-        missing = [
-            variant
+        cells = {
+            variant: dict(zip(KEYS, (name, variant, *settings), strict=True))
             for variant in (CONTROL, *TESTED)
-            if not results.has(**dict(zip(keys, (name, variant, *settings), strict=True)))
-        ]
+        }
+        missing = [variant for variant, cell in cells.items() if not results.has(**cell)]
         for variant, found in _judged(sets.load(name), missing, options, tell):
-            results.append(dict(zip(keys, (name, variant, *settings), strict=True)) | found)
+            results.append(cells[variant] | found)
     return results
 
 
@@ -77,13 +76,14 @@ def _judged(
 def branched(data: PaperSet, variant: Variant, starts: Array, options: Options) -> Array:
     """The last states of the branches, on all cores."""
     sampler = variant.settings(options, data.persons)
-    pilot = start_chain(data, TABLE_EPSILON, sampler, options.seed)
+    density = density_maker(data, SanitizedExponential(epsilon=TABLE_EPSILON, sampler=sampler))
+    pilot = sampler.start(density(), fresh_key(SeededNoise(options.seed)))
     pilot.advance(options.pilot_epochs * data.persons, data.persons)
     steps = options.branch_epochs * data.persons
 
     def run(index: int) -> Array:
         key = fresh_key(SeededNoise(options.seed + 1 + index))
-        chain = pilot.branch(density_of(data, TABLE_EPSILON, sampler), starts[index], key)
+        chain = pilot.branch(density(), starts[index], key)
         chain.advance(steps, steps)
         return chain.point
 

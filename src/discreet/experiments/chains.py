@@ -15,11 +15,10 @@ from discreet.experiments.config import TABLE_EPSILON, Options
 from discreet.experiments.results import Results
 from discreet.experiments.sets import PaperSet
 from discreet.mechanisms import SanitizedExponential
-from discreet.mechanisms.contract import Plan
 from discreet.mechanisms.sanitized_exponential import fresh_key, sanitized_records
 from discreet.optim import minimise
 from discreet.privacy.testing import SeededNoise
-from discreet.samplers import PSGLD, Chain, Metropolis, StochasticDensity
+from discreet.samplers import PSGLD, Metropolis, StochasticDensity
 from discreet.samplers.diagnostics import diagnose
 from discreet.watch import Watcher, watcher
 
@@ -159,15 +158,7 @@ def _write(
     if key["epsilon"] == TABLE_EPSILON:
         figure_3(options).append(*_densities(data, key["variant"], states, key["epochs"]))
     mixing(options).append({**key, **worst_mixing(states)})
-    figure_5(options).append(
-        {
-            **key,
-            "mechanism": "sampler",
-            "mre": float(data.relative_error(states).mean()),
-            "err": float(data.standard_error(states).mean()),
-            "draws": len(states),
-        }
-    )
+    figure_5(options).append({**key, "mechanism": "sampler", **data.errors(states)})
 
 
 def run_chain(
@@ -177,7 +168,8 @@ def run_chain(
 
     An epoch's MRE is the mean over all states since the dropped ones, as in the paper.
     """
-    chain = start_chain(data, epsilon, sampler, seed)
+    density = density_maker(data, SanitizedExponential(epsilon=epsilon, sampler=sampler))
+    chain = sampler.start(density(), fresh_key(SeededNoise(seed)))
     kept: list[Array] = []
     total, count = 0.0, 0
     curve = []
@@ -193,15 +185,13 @@ def run_chain(
     return (np.concatenate(kept) if count else states[-1:]), curve
 
 
-def start_chain(data: PaperSet, epsilon: float, sampler: PSGLD, seed: int) -> Chain:
-    """A chain of the paper's mechanism on a set, at f = 0."""
-    return sampler.start(density_of(data, epsilon, sampler), fresh_key(SeededNoise(seed)))
-
-
-def density_of(data: PaperSet, epsilon: float, sampler: PSGLD) -> StochasticDensity:
-    """What its steps see; every thread needs one of its own."""
-    mechanism, plan = _planned(data, epsilon, sampler)
-    return mechanism.density(plan, sanitized_records(data.loss(), plan.number("bound")))
+def density_maker(
+    data: PaperSet, mechanism: SanitizedExponential
+) -> Callable[[], StochasticDensity]:
+    """What a chain's steps see, over records that are read once; every thread needs its own."""
+    plan = mechanism.plan(data.constants())
+    records = sanitized_records(data.loss(), plan.number("bound"))
+    return lambda: mechanism.density(plan, records)
 
 
 def _dropped(first: int, persons: int, states: int) -> int:
@@ -209,14 +199,9 @@ def _dropped(first: int, persons: int, states: int) -> int:
     return min(states, int(np.ceil(max(0, DROPPED - first) / persons * states)))
 
 
-def _planned(data: PaperSet, epsilon: float, sampler: PSGLD) -> tuple[SanitizedExponential, Plan]:
-    mechanism = SanitizedExponential(epsilon=epsilon, sampler=sampler)
-    return mechanism, mechanism.plan(data.constants())
-
-
 def reference_states(data: PaperSet, epsilon: float, draws: int, seed: int) -> Array:
     """Metropolis-adjusted draws from the same density."""
-    _, plan = _planned(data, epsilon, PSGLD())
+    plan = SanitizedExponential(epsilon=epsilon).plan(data.constants())
     records = sanitized_records(data.loss(), plan.number("bound"))
     scale, precision = plan.number("energy_scale"), plan.number("prior_precision")
 
@@ -247,17 +232,9 @@ def run_reference(options: Options, tell: Callable[[str], None]) -> None:
         data = sets.load(name)
         states = reference_states(data, TABLE_EPSILON, draws, options.seed)
         results.append(*_densities(data, "reference", states, 0))
+        key = {"set": name, "mechanism": "sampler", "variant": "Metropolis reference"}
         figure_5(options).append(
-            {
-                "set": name,
-                "mechanism": "sampler",
-                "variant": "Metropolis reference",
-                "epsilon": TABLE_EPSILON,
-                "mre": float(data.relative_error(states).mean()),
-                "err": float(data.standard_error(states).mean()),
-                "draws": len(states),
-                "epochs": 0,
-            }
+            {**key, "epsilon": TABLE_EPSILON, "epochs": 0, **data.errors(states)}
         )
 
 

@@ -37,15 +37,7 @@ def run_others(options: Options, tell: Callable[[str], None]) -> None:
                 tell(f"{name}, {kind} {variant}, epsilon {epsilon:g}")
                 data = sets.load(name)
                 points = draw_points(data, mechanism, options)
-                results.append(
-                    {
-                        **key,
-                        "set": name,
-                        "mre": float(data.relative_error(points).mean()),
-                        "err": float(data.standard_error(points).mean()),
-                        "draws": len(points),
-                    }
-                )
+                results.append({**key, "set": name, **data.errors(points)})
 
 
 def mechanisms(name: str, epsilon: float) -> Iterator[Named]:

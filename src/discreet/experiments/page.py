@@ -166,7 +166,10 @@ def _agreement(options: Options) -> str:
 def _mixing(options: Options) -> str:
     rows = newest(_read(options, "mixing.csv"), ("set", "variant", "epsilon"))
     lines = sorted(
-        (row["set"], row["variant"], row["epsilon"], row["epochs"], *_diagnosis(row))
+        (
+            *(row[key] for key in ("set", "variant", "epsilon", "epochs")),
+            *(_g(row[key], 3) for key in ("r_hat", "effective")),
+        )
         for row in rows
         if row["effective"]
     )
@@ -180,10 +183,6 @@ def _mixing(options: Options) -> str:
         " along it is no mean over its density, and a released last draw is no draw from it: the reason"
         " why such a release promises epsilon for an ideal draw only.\n\n" + _grid(heads, lines)
     )
-
-
-def _diagnosis(row: dict[str, str]) -> tuple[str, str]:
-    return _g(row["r_hat"], 3), _g(row["effective"], 3)
 
 
 def _figure_4(options: Options) -> str:

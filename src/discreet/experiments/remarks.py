@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from discreet.experiments import sets
-from discreet.experiments.chains import density_of, run_chain
+from discreet.experiments.chains import density_maker, run_chain
 from discreet.experiments.config import Options
 from discreet.experiments.results import Results
 from discreet.experiments.sets import PaperSet
 from discreet.mechanisms import SanitizedExponential
-from discreet.mechanisms.sanitized_exponential import fresh_key, sanitized_records
+from discreet.mechanisms.sanitized_exponential import fresh_key
 from discreet.optim import minimise
 from discreet.privacy.testing import SeededNoise
 from discreet.samplers import PSGLD, run_together
@@ -71,7 +71,7 @@ def samplers(options: Options, tell: Callable[[str], None]) -> Results:
         key = {"set": SET, "what": what, "epsilon": EPSILON, "epochs": sampler.epochs}
         if not results.has(**key):
             tell(f"{SET}, {what}, epsilon {EPSILON:g}, {sampler.epochs} epochs")
-            results.append(key | _errors(data, states()))
+            results.append(key | data.errors(states()))
     return results
 
 
@@ -84,14 +84,6 @@ def _runs(data: PaperSet, sampler: PSGLD, options: Options) -> dict[str, Callabl
             data, boxed(data, 20.0, sampler), options
         ),
         "normal prior, last draw of many chains": lambda: _last(data, sampler, options),
-    }
-
-
-def _errors(data: PaperSet, states: np.ndarray) -> dict[str, object]:
-    return {
-        "mre": float(data.relative_error(states).mean()),
-        "err": float(data.standard_error(states).mean()),
-        "draws": len(states),
     }
 
 
@@ -109,10 +101,8 @@ def boxed(data: PaperSet, radius: float, sampler: PSGLD) -> SanitizedExponential
 
 
 def _states(data: PaperSet, mechanism: SanitizedExponential, options: Options) -> np.ndarray:
-    plan = mechanism.plan(data.constants())
-    records = sanitized_records(data.loss(), plan.number("bound"))
-    sampler = mechanism.sampler
-    chain = sampler.start(mechanism.density(plan, records), fresh_key(SeededNoise(options.seed)))
+    sampler, density = mechanism.sampler, density_maker(data, mechanism)
+    chain = sampler.start(density(), fresh_key(SeededNoise(options.seed)))
     epochs = list(chain.epochs(sampler.epochs, kept=100))
     return np.concatenate(epochs[len(epochs) // 4 :])
 
@@ -120,5 +110,6 @@ def _states(data: PaperSet, mechanism: SanitizedExponential, options: Options) -
 def _last(data: PaperSet, sampler: PSGLD, options: Options) -> np.ndarray:
     """The last states of chains side by side."""
     seeds = range(options.seed + 1, options.seed + 1 + options.chains)
-    densities = [density_of(data, EPSILON, sampler) for _ in seeds]
+    density = density_maker(data, SanitizedExponential(epsilon=EPSILON, sampler=sampler))
+    densities = [density() for _ in seeds]
     return run_together(sampler, densities, [fresh_key(SeededNoise(seed)) for seed in seeds], 1)[1]

@@ -82,6 +82,14 @@ class PaperSet:
         hessian = self.optimum.evaluation.hessian
         return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", gaps, hessian, gaps) / gaps.shape[1]))
 
+    def errors(self, points: Array) -> dict[str, object]:
+        """Mean MRE and err of the points, and how many there are: columns of a results file."""
+        return {
+            "mre": float(self.relative_error(points).mean()),
+            "err": float(self.standard_error(points).mean()),
+            "draws": len(points),
+        }
+
     def _episodes(self, intervals: int) -> Episodes:
         stops = np.minimum(np.floor(self.time * intervals).astype(np.int32) + 1, intervals)
         order = np.argsort(stops, kind="stable")

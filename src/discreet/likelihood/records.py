@@ -20,6 +20,7 @@ from discreet.likelihood.record_functions import CELLS, TABLE_REACH
 from discreet.likelihood.record_kernel import sanitized_total
 from discreet.likelihood.record_rule import NODES, make_rule
 from discreet.likelihood.record_table import COLUMNS, STRIDE
+from discreet.likelihood.score import LINK_KINDS
 from discreet.link import Link, Probit
 
 Array = NDArray[np.float64]
@@ -30,8 +31,6 @@ BLOCK = 200
 
 PAGE = 512
 """4 KiB in floats."""
-
-_LINK_CODES = {"logit": 0, "cloglog": 1, "probit": 2}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +71,7 @@ class SanitizedRecords:
     def _people(self) -> People:
         table = _probit_table() if isinstance(self.link, Probit) else np.zeros((1, 3))
         return People(
-            link=_LINK_CODES[self.link.name],
+            link=LINK_KINDS[self.link.name],
             bound=float(self.bound),
             records=self.episodes.covariates,
             codes=self.episodes.exit.astype(np.int64) * 2 + self.episodes.event,

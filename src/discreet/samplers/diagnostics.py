@@ -65,11 +65,7 @@ def compare(chains: Array, reference: Array, false_alarm: float = 1e-6) -> Compa
     Each is a mean of a function of one coordinate: x, (x - centre)^2, and x <= quantile, where
     centre and quantiles are the reference's.
     """
-    rows = [
-        [_score(function(here), function(there)) for function in _functions(there)]
-        for here, there in zip(np.moveaxis(chains, 2, 0), np.moveaxis(reference, 2, 0), strict=True)
-    ]
-    return Comparison(np.array(rows), false_alarm)
+    return _compared(chains, reference, false_alarm, lambda here, _: _error(here))
 
 
 def compare_draws(draws: Array, reference: Array, false_alarm: float = 1e-6) -> Comparison:
@@ -78,16 +74,21 @@ def compare_draws(draws: Array, reference: Array, false_alarm: float = 1e-6) -> 
     The error of a draw's mean is what it would be under the reference's law, so that a score of a
     few hundred draws is near normal: with their own spread too few outliers would look like evidence.
     """
+    return _compared(
+        draws, reference, false_alarm, lambda here, there: there.std() / np.sqrt(len(here))
+    )
+
+
+def _compared(
+    states: Array, reference: Array, false_alarm: float, own_error: Callable[[Array, Array], float]
+) -> Comparison:
+    """Both have a coordinate in the last axis; `own_error` is that of the mean over the states."""
+    columns = zip(np.moveaxis(states, -1, 0), np.moveaxis(reference, -1, 0), strict=True)
     rows = [
-        [_independent_score(function(here), function(there)) for function in _functions(there)]
-        for here, there in zip(draws.T, np.moveaxis(reference, 2, 0), strict=True)
+        [_score(function(here), function(there), own_error) for function in _functions(there)]
+        for here, there in columns
     ]
     return Comparison(np.array(rows), false_alarm)
-
-
-def _independent_score(here: Array, there: Array) -> float:
-    error = np.hypot(there.std() / np.sqrt(len(here)), _error(there))
-    return float((here.mean() - there.mean()) / error)
 
 
 def _functions(column: Array) -> list[Callable[[Array], Array]]:
@@ -97,8 +98,8 @@ def _functions(column: Array) -> list[Callable[[Array], Array]]:
     return [lambda x: x, lambda x: (x - centre) ** 2, *below]
 
 
-def _score(here: Array, there: Array) -> float:
-    error = np.hypot(_error(here), _error(there))
+def _score(here: Array, there: Array, own_error: Callable[[Array, Array], float]) -> float:
+    error = np.hypot(own_error(here, there), _error(there))
     return float((here.mean() - there.mean()) / error)
 
 
