@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint demo evidence bench scale docs lock clean
+.PHONY: help test lint demo golden evidence bench scale docs lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -34,6 +34,10 @@ lint: $(READY)  ## ruff, mypy, import-linter
 
 demo: $(READY)  ## simulate a registry, fit it, show and draw the model
 	$(BIN)/python examples/demo.py
+
+golden: $(READY)  ## BASE=commit: its numbers against this tree's, under the same seeded noise
+	@test -n "$(BASE)" || { echo "make golden: name the commit to compare with, BASE=commit" >&2; exit 1; }
+	$(BIN)/python studies/golden.py $(BASE)
 
 evidence: $(READY)  ## the statistical evidence at full size, hours; it resumes, FRESH=1 begins anew
 	$(BIN)/python evidence/noise.py $(if $(FRESH),--fresh)

@@ -1,0 +1,77 @@
+"""The golden comparison notices what it is there for."""
+
+import copy
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "studies" / "golden.py"
+CASE = "newton/logit/natural-spline:3/episodes/memory"
+
+
+@pytest.fixture(scope="module")
+def golden():
+    spec = importlib.util.spec_from_file_location("golden", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def outcomes(golden, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("golden")
+    golden.write_data(folder)
+    chosen = (case for case in golden.cases(["memory"], "logit/natural-spline:3/episodes"))
+    named = {str(case): case for case in chosen}
+    wanted = (CASE, CASE.replace("newton", "plain"))
+    return {name: golden.outcome(named[name], folder) for name in wanted}
+
+
+def test_a_tree_agrees_with_itself(golden, outcomes, capsys):
+    assert golden.compare(outcomes, copy.deepcopy(outcomes)) == 0
+    assert "2 identical" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["internal", "released", "noise_scale", "guarantee"])
+def test_one_number_of_a_release_is_noticed(golden, outcomes, name):
+    other = copy.deepcopy(outcomes)
+    other[CASE]["private"][name] = _moved(other[CASE]["private"][name])
+    assert golden.verdict(outcomes[CASE], other[CASE]) == f"{name} differs"
+    assert golden.compare(outcomes, other) == 1
+
+
+def test_a_detail_or_a_case_that_is_gone_is_noticed(golden, outcomes):
+    other = copy.deepcopy(outcomes)
+    other[CASE]["details"].popitem()
+    assert golden.compare(outcomes, other) == 1
+    assert golden.compare(outcomes, {CASE: outcomes[CASE]}) == 1
+    assert golden.compare({}, {}) == 1
+    assert golden.verdict(outcomes[CASE], {"refused": True}) == "refused in one tree only"
+
+
+@pytest.mark.parametrize(("factor", "word"), [(1 + 1e-13, "within 1e-12"), (1 + 1e-9, "differ by")])
+def test_plain_fits_may_differ_by_rounding(golden, outcomes, factor, word):
+    name = CASE.replace("newton", "plain")
+    other = copy.deepcopy(outcomes[name])
+    value = float.fromhex(other["plain"]["log_likelihood"])
+    other["plain"]["log_likelihood"] = (value * factor).hex()
+    assert word in golden.verdict(outcomes[name], other)
+
+
+def test_the_commit_must_be_named():
+    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "name the commit" in done.stderr
+
+
+def _moved(value):
+    """The same nest with its first number changed in the last bit."""
+    if isinstance(value, dict):
+        first = next(iter(value))
+        return value | {first: _moved(value[first])}
+    if isinstance(value, list):
+        return [_moved(value[0]), *value[1:]]
+    return f"{value}x"
