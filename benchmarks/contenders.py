@@ -16,13 +16,13 @@ from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.util import Surv
 
 from discreet import NaturalSpline, SurvivalRegression, use_kernel
-from discreet.design import Design
+from discreet.design.design import Design
+from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
-from discreet.estimation import estimate
-from discreet.frame import to_episodes
-from discreet.likelihood.objective import TotalLoss
-from discreet.link import Logit
+from discreet.estimate import estimate
+from discreet.likelihood.problem import Problem
+from discreet.people import to_episodes
+from discreet.people.episodes import Episodes
 
 Fit = Callable[[], Array]
 BASELINE = NaturalSpline(3)
@@ -51,7 +51,7 @@ def newton(episodes: Episodes, design: Design) -> Array:
     """The estimator's own Newton, compiled, and the information for the standard errors."""
     use_kernel("compiled")
     try:
-        loss = TotalLoss(LocalEngine(episodes), design, Logit())
+        loss = Problem(LocalEngine(episodes), design, Logit())
         found = estimate(loss, tolerance=GRADIENT_NORM)
         loss.information(found.point)
     finally:

@@ -17,13 +17,13 @@ from contenders import BASELINE, newton
 from results_file import Key, Results
 
 from discreet import PrivateNewton
-from discreet.design import Design
+from discreet.design.design import Design
+from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
-from discreet.frame import to_episodes
-from discreet.likelihood.objective import TotalLoss
-from discreet.link import Logit
-from discreet.mechanisms import Constants
+from discreet.likelihood.problem import Problem
+from discreet.mechanisms import Facts
+from discreet.people import to_episodes
+from discreet.people.episodes import Episodes
 from discreet.privacy.noise import SystemNoise
 
 FILE = Path(__file__).parent / "results" / "private.csv"
@@ -63,8 +63,8 @@ def fit(episodes: Episodes, design: Design, who: str) -> object:
     if who == "plain":
         return newton(episodes, design)
     mechanism = PrivateNewton(*SETTINGS[who])
-    loss = TotalLoss(LocalEngine(episodes), design, Logit())
-    plan = mechanism.plan(Constants(loss.persons, design, Logit()))
+    loss = Problem(LocalEngine(episodes), design, Logit())
+    plan = mechanism.plan(Facts(loss.persons, design, Logit()))
     return mechanism.draw(plan, loss, SystemNoise())
 
 

@@ -18,9 +18,9 @@ import numpy as np
 from cohort import HORIZON, simulate
 from results_file import Key, Results
 
+from discreet.design.link import get_link
 from discreet.experiments.sets import PaperSet
-from discreet.link import get_link
-from discreet.mechanisms import Constants, SanitizedExponential
+from discreet.mechanisms import Facts, SanitizedExponential
 from discreet.mechanisms.sanitized_exponential import fresh_key, sanitized_records
 from discreet.privacy.testing import SeededNoise
 from discreet.samplers import PSGLD, Chain
@@ -59,7 +59,7 @@ def warm_chain(covariates: int, intervals: int) -> Chain:
     sampler = PSGLD()
     mechanism = SanitizedExponential(epsilon=1.6, sampler=sampler)
     link, design = get_link("logit"), data.design("paper", intervals)
-    plan = mechanism.plan(Constants(PEOPLE, design, link))
+    plan = mechanism.plan(Facts(PEOPLE, design, link))
     records = sanitized_records(data.loss("paper", link, intervals), plan.number("bound"))
     chain = sampler.start(mechanism.density(plan, records), fresh_key(SeededNoise(1)))
     chain.advance(2 * sampler.burn_in, sampler.burn_in)

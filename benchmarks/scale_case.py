@@ -17,13 +17,13 @@ from cohort import Cohort, simulate
 from pyarrow import parquet
 
 import discreet as ds
-from discreet.design import Design
+from discreet.design.design import Design
+from discreet.design.link import get_link
 from discreet.engine.engine import Engine
 from discreet.engine.stream import StreamEngine, find_files
-from discreet.estimation import estimate
-from discreet.likelihood.objective import TotalLoss, block_totals
-from discreet.link import get_link
-from discreet.people import People
+from discreet.estimate import estimate
+from discreet.likelihood.problem import Problem, block_totals
+from discreet.people.source import People
 
 CHUNK = 500_000
 COVARIATES = 8
@@ -48,7 +48,7 @@ def measured(case: dict[str, object], data: object, schema: ds.Schema) -> dict[s
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     started = time.perf_counter()
     engine = open_engine(case, data, schema)
-    loss = TotalLoss(engine, Design(schema, ds.NaturalSpline(3)), get_link("logit"))
+    loss = Problem(engine, Design(schema, ds.NaturalSpline(3)), get_link("logit"))
     loss.information(estimate(loss).point)
     fit = time.perf_counter() - started
     memory = (resident("VmHWM") - before) / 1e6

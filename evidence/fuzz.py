@@ -30,7 +30,7 @@ COLUMNS = ["target", "files", "seconds", "findings"]
 RESULTS = Results(Path(__file__).parent / "results" / "fuzz.csv", COLUMNS, ["target"])
 RUNS = {"document": 10_000, "member": 10_000, "schema": 100_000, "table": 30_000, "parquet": 30_000}
 LONGEST = 8192
-COMPILED = ("likelihood.score_walk", "likelihood.compiled")
+COMPILED = ("likelihood.score_walk", "likelihood.kernels")
 """Loaded before the fuzzer watches: numba cannot compile what it has rewritten."""
 
 

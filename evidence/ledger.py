@@ -26,15 +26,19 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.privacy import ledger_faults, ledger_load, ledger_server_faults  # noqa: E402
-from tests.privacy.ledger_faults import Scene  # noqa: E402
-from tests.privacy.ledger_scenes import RECOVERS, NotPossibleHereError, Outcome  # noqa: E402
-from tests.privacy.ledger_server import PostgresServer  # noqa: E402
-from tests.privacy.ledger_server_faults import ServerScene  # noqa: E402
+from tests.ledger import ledger_faults, ledger_load, ledger_server_faults  # noqa: E402
+from tests.ledger.ledger_faults import Scene  # noqa: E402
+from tests.ledger.ledger_scenes import RECOVERS, NotPossibleHereError, Outcome  # noqa: E402
+from tests.ledger.ledger_server import PostgresServer  # noqa: E402
+from tests.ledger.ledger_server_faults import ServerScene  # noqa: E402
 
-from discreet.privacy.ledger import ReleaseRequest, open_ledger, postgres  # noqa: E402
-from discreet.privacy.ledger.points import Point  # noqa: E402
-from discreet.privacy.ledger.queue import Queue  # noqa: E402
+from discreet.ledger import (  # noqa: E402
+    ReleaseRequest,
+    open_ledger,
+    postgres,
+)
+from discreet.ledger.queue import Queue  # noqa: E402
+from discreet.points import Point  # noqa: E402
 
 from evidence.ledger_report import COLUMNS, RESULTS, write_report  # noqa: E402  # isort: skip
 

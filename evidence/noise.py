@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.audit import laws
 from discreet.experiments.results import Results
-from discreet.privacy import laws
 from discreet.privacy.noise import Grid, SystemNoise
 from discreet.privacy.scales import laplace_scale
 

@@ -38,8 +38,8 @@ from discreet.mechanisms import (  # noqa: E402
     OutputPerturbation,
     solve,
 )
-from discreet.mechanisms.constants import Slopes, gradient_sensitivity, jacobian_bound  # noqa: E402
-from discreet.mechanisms.contract import Constants  # noqa: E402
+from discreet.mechanisms.bounds import Slopes, gradient_sensitivity, jacobian_bound  # noqa: E402
+from discreet.mechanisms.contract import Facts  # noqa: E402
 from discreet.mechanisms.perturbation import basis_of, coordinates_from  # noqa: E402
 from discreet.mechanisms.solve import CentredObjective  # noqa: E402
 from discreet.privacy.testing import SeededNoise  # noqa: E402
@@ -131,7 +131,7 @@ def gradients(pairs: int) -> float:
     return worst
 
 
-def scaled_gap(constants: Constants, found: np.ndarray, shift: int) -> float:
+def scaled_gap(constants: Facts, found: np.ndarray, shift: int) -> float:
     """Largest distance between the gradients over the claimed sensitivity."""
     scale = np.array([2.0**shift] * 3 + [1.0] * 2)
     claimed = gradient_sensitivity(

@@ -14,8 +14,8 @@ import numpy as np
 from newton_designs import Array, designs, error, fit, tail_designs
 
 from discreet.experiments.results import Results
-from discreet.likelihood.objective import TotalLoss
-from discreet.mechanisms import Constants, PrivateNewton
+from discreet.likelihood.problem import Problem
+from discreet.mechanisms import Facts, PrivateNewton
 from discreet.mechanisms.newton import bound
 from discreet.privacy.testing import SeededNoise
 
@@ -39,7 +39,7 @@ def main(draws: int, file: Path) -> None:
 
 
 def _median(
-    loss: TotalLoss,
+    loss: Problem,
     best: tuple[Array, Array],
     constants: tuple[float, float],
     privacy: tuple[float, float],
@@ -47,7 +47,7 @@ def _median(
 ) -> float:
     bound.LAMBDA, bound.TAIL = constants
     mechanism = PrivateNewton(*privacy)
-    plan = mechanism.plan(Constants(loss.persons, loss.design, loss.link))
+    plan = mechanism.plan(Facts(loss.persons, loss.design, loss.link))
     points = [mechanism.draw(plan, loss, SeededNoise(draw)).point for draw in range(draws)]
     return float(np.median([error(point, *best) for point in points]))
 

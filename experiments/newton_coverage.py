@@ -16,19 +16,17 @@ from pathlib import Path
 
 import numpy as np
 from newton_designs import schema_for
-from numpy.typing import NDArray
 
-from discreet.baseline import NaturalSpline
-from discreet.design import Design
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
 from discreet.experiments.results import Results
-from discreet.likelihood.objective import TotalLoss
-from discreet.link import Logit
-from discreet.mechanisms import Constants, PrivateNewton
+from discreet.likelihood.problem import Problem
+from discreet.mechanisms import Facts, PrivateNewton
+from discreet.people.episodes import Episodes
 from discreet.privacy.noise import SystemNoise
-
-Array = NDArray[np.float64]
+from discreet.types import Array
 
 INTERVALS = 50
 TRUTH = np.array([-4.6, 0.3, -0.2, 1.0, -0.8, 0.4])
@@ -37,7 +35,7 @@ DELTAS = (1e-6, 0.0)
 COLUMNS = ("people", "epsilon", "delta", "replication", *(f"z{k}" for k in range(len(TRUTH))))
 
 
-def people_from_model(design: Design, people: int, random: np.random.Generator) -> TotalLoss:
+def people_from_model(design: Design, people: int, random: np.random.Generator) -> Problem:
     """A uniform, a normal and a binary covariate; about one third have the event."""
     columns = (
         random.uniform(-1, 1, people),
@@ -54,13 +52,13 @@ def people_from_model(design: Design, people: int, random: np.random.Generator) 
     rows = Episodes(
         np.ascontiguousarray(x[order]), leave * 0, leave, (first <= last)[order], None, people
     )
-    return TotalLoss(LocalEngine(rows, threads=1), design, Logit())
+    return Problem(LocalEngine(rows, threads=1), design, Logit())
 
 
-def z_scores(loss: TotalLoss, epsilon: float, delta: float) -> Array:
+def z_scores(loss: Problem, epsilon: float, delta: float) -> Array:
     """(estimate - truth) / standard error of one release."""
     mechanism = PrivateNewton(epsilon, delta)
-    plan = mechanism.plan(Constants(loss.persons, loss.design, loss.link))
+    plan = mechanism.plan(Facts(loss.persons, loss.design, loss.link))
     draw = mechanism.draw(plan, loss, SystemNoise())
     return (draw.point - TRUTH) / np.sqrt(np.diag(draw.extras["covariance"]))
 

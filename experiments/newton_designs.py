@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.baseline import NaturalSpline
-from discreet.design import Design
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.link import Logit
+from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
-from discreet.likelihood.objective import TotalLoss
-from discreet.link import Logit
-from discreet.optim import minimise
-from discreet.schema import Schema
+from discreet.likelihood.problem import Problem
+from discreet.people.episodes import Episodes
+from discreet.solve import minimise
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 Covariates = tuple[Array, tuple[int, ...]]
 
 
@@ -36,7 +36,7 @@ class Cohort:
     events: NDArray[np.bool_]
     intervals: int
 
-    def loss(self) -> TotalLoss:
+    def loss(self) -> Problem:
         """The total logit loss over a three-knot natural spline."""
         design = Design(
             schema_for(self.values.shape[1], self.binary, self.intervals), NaturalSpline(3)
@@ -49,7 +49,7 @@ class Cohort:
         people = Episodes(
             np.ascontiguousarray(x[order]), leave * 0, leave, self.events[order], None, len(order)
         )
-        return TotalLoss(LocalEngine(people), design, Logit())
+        return Problem(LocalEngine(people), design, Logit())
 
 
 def schema_for(width: int, binary: tuple[int, ...], intervals: int) -> Schema:
@@ -64,7 +64,7 @@ def schema_for(width: int, binary: tuple[int, ...], intervals: int) -> Schema:
     return Schema.from_mapping({"time": time, "covariate": covariates})
 
 
-def fit(loss: TotalLoss) -> tuple[Array, Array]:
+def fit(loss: Problem) -> tuple[Array, Array]:
     """The maximum likelihood estimate and the Hessian there."""
     events, at_risk, _ = loss.totals()
     start = np.zeros(loss.dimension)

@@ -15,7 +15,7 @@ from pathlib import Path
 from newton_designs import designs, error, fit, paper_sets
 
 from discreet.experiments.results import Results
-from discreet.mechanisms import Constants, PrivateNewton
+from discreet.mechanisms import Facts, PrivateNewton
 from discreet.privacy.testing import SeededNoise
 
 PRIVACY = ((1.0, 1e-6), (1.0, 0.0), (4.0, 1e-6), (0.1, 1e-6))
@@ -32,7 +32,7 @@ def main(kind: str, draws: int, file: Path) -> None:
         best, hessian = fit(loss)
         for epsilon, delta in PRIVACY:
             mechanism = PrivateNewton(epsilon, delta)
-            plan = mechanism.plan(Constants(loss.persons, loss.design, loss.link))
+            plan = mechanism.plan(Facts(loss.persons, loss.design, loss.link))
             for draw in range(draws):
                 key = (name, str(epsilon), str(delta), mechanism.score, str(draw))
                 if key not in done:

@@ -19,7 +19,7 @@ from newton_designs import Array, Cohort, Covariates, error, fit, simulate
 from planner import outlook_of, predicted_errors
 
 from discreet.experiments.results import Results
-from discreet.mechanisms import Constants, PrivateNewton
+from discreet.mechanisms import Facts, PrivateNewton
 from discreet.privacy.testing import SeededNoise
 
 INTERVALS, CENSORED, DELTA = 20, 0.4, 1e-6
@@ -51,7 +51,7 @@ def _measure(results: Results, people: int, kind: str, rate: float, epsilons: li
     best, hessian = fit(loss)
     for epsilon in epsilons:
         mechanism = PrivateNewton(epsilon, DELTA)
-        plan = mechanism.plan(Constants(people, loss.design, loss.link))
+        plan = mechanism.plan(Facts(people, loss.design, loss.link))
         points = [mechanism.draw(plan, loss, SeededNoise(k)).point for k in range(DRAWS[people])]
         errors = [error(point, best, hessian) for point in points]
         events = int(cohort.events.sum())

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from newton_designs import Array, designs, error, fit, tail_designs
 
-from discreet.likelihood.objective import TotalLoss
+from discreet.likelihood.problem import Problem
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.mechanisms.newton.steps import whitening
 
@@ -45,7 +45,7 @@ def main(file: Path) -> None:
 
 
 def root(
-    loss: TotalLoss, best: Array, hessian: Array, bound: float, *, clipped: bool
+    loss: Problem, best: Array, hessian: Array, bound: float, *, clipped: bool
 ) -> tuple[Array, float]:
     """Broyden's method from the maximum likelihood estimate; the norm of the score that is left."""
     frame, point = whitening(hessian), best.copy()
@@ -64,7 +64,7 @@ def root(
     return point, float(np.linalg.norm(left))
 
 
-def score_at(loss: TotalLoss, scores: Whitened) -> Array:
+def score_at(loss: Problem, scores: Whitened) -> Array:
     """The exact sum of bounded scores."""
     (sums,) = loss.engine.reduce(block_scores, scores, Levels.make(scores, loss.persons))
     return sums * (scores.bound / LARGEST)

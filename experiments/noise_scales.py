@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from scipy import optimize
 
-from discreet.baseline import NaturalSpline
-from discreet.mechanisms.constants import (
+from discreet.design.baseline import NaturalSpline
+from discreet.mechanisms.bounds import (
     Basis,
     Slopes,
     gradient_sensitivity,

@@ -15,15 +15,15 @@ from typing import ClassVar
 import numpy as np
 from newton_designs import Array, Cohort, designs, error, fit, tail_designs
 
-from discreet.baseline import NaturalSpline
+from discreet.design.baseline import NaturalSpline
+from discreet.design.schema import Schema
 from discreet.engine.engine import Engine
 from discreet.experiments.results import Results
-from discreet.likelihood.objective import TotalLoss
+from discreet.forecast import Outlook, forecasts
+from discreet.likelihood.problem import Problem
 from discreet.mechanisms import Mechanism, ObjectivePerturbation, OutputPerturbation, PrivateNewton
-from discreet.planner import Outlook, forecasts
 from discreet.privacy.testing import SeededNoise
 from discreet.release import Order, publish, simulation
-from discreet.schema import Schema
 
 FILE = Path(__file__).parent / "results" / "planner.csv"
 COLUMNS = ("design", "mechanism", "epsilon", "delta", "draws", "predicted", "median")
@@ -50,7 +50,7 @@ def main(draws: int) -> None:
 
 
 def _predictions(
-    cohort: Cohort, loss: TotalLoss, epsilon: float, delta: float | None
+    cohort: Cohort, loss: Problem, epsilon: float, delta: float | None
 ) -> list[tuple[Mechanism, float]]:
     outlook = outlook_of(cohort, loss)
     found = predicted_errors(outlook, epsilon, delta)
@@ -61,7 +61,7 @@ def _predictions(
     return [(item, found[item.name]) for item in made]
 
 
-def outlook_of(cohort: Cohort, loss: TotalLoss) -> Outlook:
+def outlook_of(cohort: Cohort, loss: Problem) -> Outlook:
     """The public facts of a simulated cohort."""
     design = loss.design
     return Outlook(
@@ -78,7 +78,7 @@ def predicted_errors(outlook: Outlook, epsilon: float, delta: float | None) -> d
 class Simulated:
     """A cohort as the source of a release."""
 
-    loss: TotalLoss
+    loss: Problem
 
     in_memory: ClassVar[bool] = True
 
@@ -95,7 +95,7 @@ class Simulated:
 
 
 def measured_error(
-    mechanism: Mechanism, loss: TotalLoss, best: tuple[Array, Array], key: str, draws: int
+    mechanism: Mechanism, loss: Problem, best: tuple[Array, Array], key: str, draws: int
 ) -> float:
     """The median err of a few seeded draws."""
     order = Order(mechanism, loss.design.schema, loss.link, NaturalSpline(3), loss.persons)

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from discreet.schema import Schema
+from discreet.design.schema import Schema
 
 HORIZON = 24.0
 

@@ -17,16 +17,16 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import discreet as ds
-from discreet.artefact import parse_strict
 from discreet.audit.release import _audit
 from discreet.audit.run import Audit
+from discreet.design.schema import Schema
 from discreet.errors import LONGEST_TEXT, DiscreetError
 from discreet.fitted import FittedModel
-from discreet.frame import count_repairs, encode_covariates, to_episodes
-from discreet.model import Release, model_from_mapping
-from discreet.privacy.ledger import NO_LEDGER, NullLedger
+from discreet.ledger import NO_LEDGER, NullLedger
+from discreet.models.model import Release, model_from_mapping
+from discreet.models.strict import parse_strict
+from discreet.people import count_repairs, encode_covariates, to_episodes
 from discreet.report import page
-from discreet.schema import Schema
 from tests.cohorts import cohort, schema
 
 CANARY = "canary-7f3a"

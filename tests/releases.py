@@ -5,13 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.baseline import NaturalSpline
+from discreet.design.baseline import NaturalSpline
+from discreet.design.link import Logit
 from discreet.errors import BudgetError, DataFormError, SettingsError
-from discreet.frame import to_episodes
-from discreet.link import Logit
+from discreet.ledger.interface import NullLedger
 from discreet.mechanisms.contract import Draw, Plan, settings_of
+from discreet.people import to_episodes
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.ledger.interface import NullLedger
 from discreet.release import Order, publish
 from tests.cohorts import cohort, schema
 

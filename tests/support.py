@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from discreet.design import Design
-from discreet.episodes import Episodes
-from discreet.schema import Schema
+from discreet.design.design import Design
+from discreet.design.schema import Schema
+from discreet.people.episodes import Episodes
 
 
 def make_schema(intervals, covariates):

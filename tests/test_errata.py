@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.baseline import NaturalSpline
+from discreet.design.baseline import NaturalSpline
+from discreet.design.link import get_link
 from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
-from discreet.likelihood.objective import TotalLoss
-from discreet.link import get_link
-from discreet.mechanisms.constants import (
+from discreet.likelihood.problem import Problem
+from discreet.mechanisms.bounds import (
     Basis,
     Slopes,
     gradient_sensitivity,
@@ -19,7 +18,8 @@ from discreet.mechanisms.constants import (
     printed_gradient_sensitivity,
     printed_jacobian_bound,
 )
-from discreet.optim import minimise
+from discreet.people.episodes import Episodes
+from discreet.solve import minimise
 from tests.support import make_design
 
 TEXT = (Path(__file__).parents[1] / "docs" / "errata.md").read_text()
@@ -143,5 +143,5 @@ def tb_coefficients(table, covariates):
         persons=len(order),
     )
     design = make_design(200, 3, NaturalSpline(3), "paper")
-    loss = TotalLoss(LocalEngine(people), design, get_link("logit"))
+    loss = Problem(LocalEngine(people), design, get_link("logit"))
     return minimise(loss, np.zeros(6), tolerance=1e-6).point[3:]

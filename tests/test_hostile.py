@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import discreet as ds
-from discreet import artefact
-from discreet import schema as schemas
-from discreet.baseline import NaturalSpline
 from discreet.cli import main
-from discreet.design import Design
+from discreet.design import schema as schemas
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.schema import Schema
 from discreet.engine.stream import StreamEngine, check_files
 from discreet.errors import LONGEST_TEXT, DataFormError, DiscreetError, SchemaError, SettingsError
-from discreet.frame import files, tables, to_episodes
+from discreet.ledger import NullLedger, ReleaseRequest
 from discreet.mechanisms import PrivateNewton, SanitizedExponential
+from discreet.models import strict
+from discreet.people import files, tables, to_episodes
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.ledger import NullLedger, ReleaseRequest
 from discreet.release import Order
-from discreet.schema import Schema
 from tests.cohorts import cohort, schema
 from tests.hostile import (
     CANARY,
@@ -242,7 +242,7 @@ def test_a_hostile_description_is_kept_by_the_ledger_as_it_is(ledger_file, name)
 
 @pytest.fixture
 def ledger_file(tmp_path):
-    from discreet.privacy.ledger import open_ledger  # noqa: PLC0415
+    from discreet.ledger import open_ledger  # noqa: PLC0415
 
     found = open_ledger(tmp_path / "ledger")
     found.initialise("'; DROP TABLE entry; --", 1)
@@ -296,8 +296,8 @@ def test_a_table_has_a_number_of_rows(monkeypatch):
 
 
 def test_files_have_sizes_that_a_reader_survives():
-    assert artefact.LARGEST_FILE <= 1 << 25
-    assert artefact.DEEPEST_NESTING <= 20
+    assert strict.LARGEST_FILE <= 1 << 25
+    assert strict.DEEPEST_NESTING <= 20
     assert schemas.MAX_FILE_BYTES <= 1 << 20
 
 

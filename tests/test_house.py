@@ -23,16 +23,16 @@ DISTRIBUTIONS = packages_distributions()
 
 # importer -> what it must never import; each arrow is a privacy argument.
 FORBIDDEN = {
-    "discreet.optim": {"discreet.frame"},
-    "discreet.samplers": {"discreet.frame"},
-    "discreet.mechanisms": {"discreet.privacy.ledger"},
+    "discreet.solve": {"discreet.people"},
+    "discreet.samplers": {"discreet.people"},
+    "discreet.mechanisms": {"discreet.ledger"},
     "discreet.report": {
-        "discreet.frame",
+        "discreet.people",
         "discreet.regression",
         "discreet.fitted",
         "discreet.engine",
     },
-    "discreet.schema": {"discreet.frame"},
+    "discreet.design": {"discreet.people"},
 }
 
 

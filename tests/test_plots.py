@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 import discreet as ds
 from discreet import plots
-from discreet.schema import Categorical, Numeric
+from discreet.design.schema import Categorical, Numeric
 from tests.cohorts import HORIZON, cohort, schema
 
 MODEL = ds.SurvivalRegression(schema()).fit(cohort())

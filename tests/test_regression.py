@@ -18,7 +18,7 @@ from sksurv.util import Surv
 
 import discreet as ds
 from discreet.errors import DataFormError, SchemaError, SettingsError
-from discreet.privacy.ledger import NullLedger
+from discreet.ledger import NullLedger
 from discreet.release import NoLedgerWarning
 from tests.cohorts import HORIZON, cohort, episodic, schema
 

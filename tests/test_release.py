@@ -13,7 +13,8 @@ from pyarrow import parquet
 
 import discreet as ds
 from discreet import release as release_path
-from discreet.baseline import NaturalSpline
+from discreet.design.baseline import NaturalSpline
+from discreet.design.link import CLogLog
 from discreet.errors import (
     BudgetError,
     DataFormError,
@@ -21,11 +22,10 @@ from discreet.errors import (
     SchemaError,
     SettingsError,
 )
-from discreet.link import CLogLog
+from discreet.ledger import open_ledger
+from discreet.ledger.interface import NullLedger
 from discreet.mechanisms import get_mechanism
-from discreet.people import People
-from discreet.privacy.ledger import open_ledger
-from discreet.privacy.ledger.interface import NullLedger
+from discreet.people.source import People
 from discreet.privacy.testing import SeededNoise
 from discreet.release import REHEARSAL, publish, simulation
 from tests.cohorts import episodic, schema

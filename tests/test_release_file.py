@@ -8,7 +8,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ArtefactError
-from discreet.model import Release, model_from_mapping
+from discreet.models.model import Release, model_from_mapping
 from tests.releases import TABLE, Fixed, order, run
 
 

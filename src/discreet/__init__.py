@@ -12,9 +12,13 @@ if TYPE_CHECKING:
     from discreet import datasets as datasets
     from discreet import metrics as metrics
     from discreet import plots as plots
-    from discreet.baseline import NaturalSpline as NaturalSpline
-    from discreet.baseline import PiecewiseConstant as PiecewiseConstant
-    from discreet.estimation import SeparationWarning as SeparationWarning
+    from discreet.design.baseline import NaturalSpline as NaturalSpline
+    from discreet.design.baseline import PiecewiseConstant as PiecewiseConstant
+    from discreet.design.schema import Categorical as Categorical
+    from discreet.design.schema import Numeric as Numeric
+    from discreet.design.schema import Schema as Schema
+    from discreet.design.schema import TimeAxis as TimeAxis
+    from discreet.estimate import SeparationWarning as SeparationWarning
     from discreet.fitted import FittedModel as FittedModel
     from discreet.fitted import load as load
     from discreet.likelihood.accumulate import use_kernel as use_kernel
@@ -23,35 +27,31 @@ if TYPE_CHECKING:
     from discreet.mechanisms import PrivateNewton as PrivateNewton
     from discreet.mechanisms import SanitizedExponential as SanitizedExponential
     from discreet.mechanisms import SelectedRidge as SelectedRidge
-    from discreet.model import Release as Release
+    from discreet.models.model import Release as Release
     from discreet.regression import RepairWarning as RepairWarning
     from discreet.regression import SurvivalRegression as SurvivalRegression
     from discreet.samplers import PSGLD as PSGLD
-    from discreet.schema import Categorical as Categorical
-    from discreet.schema import Numeric as Numeric
-    from discreet.schema import Schema as Schema
-    from discreet.schema import TimeAxis as TimeAxis
 
 # Public name -> the module that defines it; a module that is public itself is its own home.
 # A new name is one line here and one above for type checkers (tests/test_house.py compares them).
 _HOMES = {
-    "Categorical": "schema",
+    "Categorical": "design.schema",
     "FittedModel": "fitted",
-    "NaturalSpline": "baseline",
-    "Numeric": "schema",
+    "NaturalSpline": "design.baseline",
+    "Numeric": "design.schema",
     "ObjectivePerturbation": "mechanisms",
     "OutputPerturbation": "mechanisms",
     "PSGLD": "samplers",
-    "PiecewiseConstant": "baseline",
+    "PiecewiseConstant": "design.baseline",
     "PrivateNewton": "mechanisms",
-    "Release": "model",
+    "Release": "models.model",
     "RepairWarning": "regression",
     "SanitizedExponential": "mechanisms",
-    "Schema": "schema",
+    "Schema": "design.schema",
     "SelectedRidge": "mechanisms",
-    "SeparationWarning": "estimation",
+    "SeparationWarning": "estimate",
     "SurvivalRegression": "regression",
-    "TimeAxis": "schema",
+    "TimeAxis": "design.schema",
     "datasets": "datasets",
     "load": "fitted",
     "metrics": "metrics",

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.design.schema import Schema
 from discreet.errors import DataFormError, SettingsError
-from discreet.frame.files import read_file
-from discreet.schema import Schema
+from discreet.people.files import read_file
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 VARIABLE = "DISCREET_DATA"
 
 

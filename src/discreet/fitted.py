@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from discreet.inference import CoefficientTable
-from discreet.life_table import LifeTable
-from discreet.model import Coefficients, Model, PlainModel, Release, read_model
+from discreet.models.life_table import LifeTable
+from discreet.models.model import Coefficients, Model, PlainModel, Release, read_model
+from discreet.models.summary import CoefficientTable
+from discreet.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 
 class Predictions(ABC):
@@ -86,7 +85,7 @@ class Predictions(ABC):
         return overview(self._model, None if data is None else self._encoded(data))
 
     def _encoded(self, data: Any) -> Array:
-        from discreet.frame import encode_covariates  # noqa: PLC0415 - loads pyarrow
+        from discreet.people import encode_covariates  # noqa: PLC0415 - loads pyarrow
 
         return encode_covariates(data, self._model.public_schema)
 

@@ -12,20 +12,18 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
-from discreet.frame import to_episodes
-from discreet.frame.identity import number_persons
-from discreet.frame.repair import encode, repair_spells
-from discreet.frame.tables import read_table
-from discreet.likelihood.objective import TotalLoss
-from discreet.model import Model
+from discreet.likelihood.problem import Problem
+from discreet.models.model import Model
+from discreet.people import to_episodes
+from discreet.people.identity import number_persons
+from discreet.people.repair import encode, repair_spells
+from discreet.people.tables import read_table
 from discreet.ranking import concordance_index
-from discreet.schema import Schema
 from discreet.text import aligned
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from discreet.types import Array, Flags
 
 __all__ = [
     "Calibration",
@@ -67,11 +65,11 @@ def concordance(model: Any, data: Any, outcome: Any = None) -> float:
 
 def log_likelihood(model: Any, data: Any, outcome: Any = None) -> float:
     """The log-likelihood of the data, on the model's time grid."""
-    from discreet.link import get_link  # noqa: PLC0415 - one use
+    from discreet.design.link import get_link  # noqa: PLC0415 - one use
 
     fitted = _pure(model)
     episodes = to_episodes(data, fitted.public_schema, outcome)
-    total = TotalLoss(LocalEngine(episodes), fitted.design, get_link(fitted.link))
+    total = Problem(LocalEngine(episodes), fitted.design, get_link(fitted.link))
     return -total(fitted.internal.vector).value
 
 

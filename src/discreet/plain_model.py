@@ -3,19 +3,18 @@
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.estimation import Estimate
-from discreet.inference import MOST_COVARIANCE, user_covariance
-from discreet.likelihood.objective import TotalLoss
-from discreet.model import Coefficients, FitRecord, PlainModel, Uncertainty
+from discreet.estimate import Estimate
+from discreet.likelihood.problem import Problem
+from discreet.models.model import Coefficients, FitRecord, PlainModel, Uncertainty
+from discreet.models.summary import MOST_COVARIANCE, user_covariance
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 Information = Literal["expected", "observed"]
 
 
 def plain_model(
-    total: TotalLoss, found: Estimate, solver: str, information: Information
+    total: Problem, found: Estimate, solver: str, information: Information
 ) -> PlainModel:
     """The model file of a fit that is not private."""
     return PlainModel.model_validate(
@@ -28,7 +27,7 @@ def plain_model(
     )
 
 
-def _fit_record(total: TotalLoss, found: Estimate, solver: str) -> FitRecord:
+def _fit_record(total: Problem, found: Estimate, solver: str) -> FitRecord:
     penalty = 0.5 * found.ridge * float(found.point @ found.point)
     mean = found.solution.evaluation.value - penalty
     return FitRecord(
@@ -44,7 +43,7 @@ def _fit_record(total: TotalLoss, found: Estimate, solver: str) -> FitRecord:
     )
 
 
-def _uncertainty(total: TotalLoss, found: Estimate, information: Information) -> Uncertainty:
+def _uncertainty(total: Problem, found: Estimate, information: Information) -> Uncertainty:
     """Standard errors; a ridge counts as prior information."""
     matrix = found.solution.evaluation.hessian * total.persons
     if information == "expected":

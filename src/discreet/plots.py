@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 from scipy import special
 
-from discreet.bands import survival_band
-from discreet.link import get_link
-from discreet.model import Model
-from discreet.schema import Categorical, Numeric
+from discreet.design.link import get_link
+from discreet.design.schema import Categorical, Numeric
+from discreet.models.bands import survival_band
+from discreet.models.model import Model
+from discreet.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 
 # Okabe and Ito's palette: told apart by every kind of eyes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")

@@ -4,9 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import DataFormError
-
-Integers = NDArray[np.int64]
-Array = NDArray[np.float64]
+from discreet.types import Array, Integers
 
 
 def concordance_index(

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from discreet.baseline import Baseline, NaturalSpline, parse_baseline
-from discreet.design import Design
+from discreet.design.baseline import Baseline, NaturalSpline, parse_baseline
+from discreet.design.design import Design
+from discreet.design.link import Link, get_link
+from discreet.design.schema import Schema
 from discreet.errors import DataFormError, SettingsError, warn
-from discreet.estimation import estimate
+from discreet.estimate import estimate
 from discreet.fitted import Predictions
-from discreet.likelihood.objective import TotalLoss
-from discreet.link import Link, get_link
-from discreet.model import Model, Release
-from discreet.people import EngineName, People
+from discreet.likelihood.problem import Problem
+from discreet.models.model import Model, Release
+from discreet.people.source import EngineName, People
 from discreet.plain_model import plain_model
-from discreet.schema import Schema
 
 if TYPE_CHECKING:
+    from discreet.ledger.interface import Ledger
     from discreet.mechanisms.contract import Mechanism
-    from discreet.privacy.ledger.interface import Ledger
     from discreet.release import Order
 
 _SUCH_AS = "such as mechanism=ds.PrivateNewton(epsilon=1)"
@@ -189,7 +189,7 @@ class SurvivalRegression(Predictions):
             raise SettingsError("a private fit takes its ridge from the mechanism; leave it at 0.")
 
     def _fit_plain(self, data: Any, outcome: Any) -> Self:
-        from discreet.frame import count_repairs, resolve_bounds  # noqa: PLC0415
+        from discreet.people import count_repairs, resolve_bounds  # noqa: PLC0415
 
         people = self._people(data, outcome)
         declared = self._declared_schema(data, outcome)
@@ -200,7 +200,7 @@ class SurvivalRegression(Predictions):
         engine = people.open(schema)
         if engine.persons == 0:
             raise DataFormError("the data have no rows; there is nobody to fit.")
-        total = TotalLoss(engine, Design(schema, self._baseline()), get_link(self.link))
+        total = Problem(engine, Design(schema, self._baseline()), get_link(self.link))
         found = estimate(total, ridge=self.ridge, solver=self.solver, tolerance=self.tolerance)
         model = plain_model(total, found, self.solver, self.information)
         if repairs is not None and repairs.repairs:
@@ -228,7 +228,7 @@ class SurvivalRegression(Predictions):
         return NaturalSpline(3) if self.baseline is None else parse_baseline(self.baseline)
 
     def _declared_schema(self, data: Any, outcome: Any) -> Schema:
-        from discreet.frame import infer_schema  # noqa: PLC0415 - loads pyarrow
+        from discreet.people import infer_schema  # noqa: PLC0415 - loads pyarrow
 
         if self.schema is not None:
             return as_schema(self.schema)
@@ -278,7 +278,7 @@ def as_ledger(ledger: "Ledger | str | PathLike[str] | None") -> "Ledger | None":
     """A ledger from its location; an object passes through."""
     if not isinstance(ledger, str | PathLike):
         return ledger
-    from discreet.privacy.ledger import open_ledger  # noqa: PLC0415 - only private fits pay
+    from discreet.ledger import open_ledger  # noqa: PLC0415 - only private fits pay
 
     return open_ledger(ledger)
 

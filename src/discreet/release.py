@@ -25,23 +25,23 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from discreet.artefact import require_free
-from discreet.baseline import Baseline
-from discreet.design import Design
+from discreet.design.baseline import Baseline
+from discreet.design.design import Design
+from discreet.design.link import Link
+from discreet.design.schema import Schema
 from discreet.engine.engine import Engine
 from discreet.errors import DataFormError, SettingsError, warn
-from discreet.likelihood.objective import TotalLoss
-from discreet.link import Link
-from discreet.mechanisms.contract import MOST_PERSONS, Constants, Draw, Mechanism, Plan
-from discreet.model import Release
-from discreet.privacy.ledger.interface import (
+from discreet.ledger.interface import (
     NO_LEDGER,
     Ledger,
     NullLedger,
     ReleaseRequest,
     Reservation,
 )
-from discreet.schema import Schema
+from discreet.likelihood.problem import Problem
+from discreet.mechanisms.contract import MOST_PERSONS, Draw, Facts, Mechanism, Plan
+from discreet.models.model import Release
+from discreet.models.strict import require_free
 
 if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
@@ -93,7 +93,7 @@ class Order:
     def plan(self, persons: int) -> Plan:
         """The mechanism's plan for n persons; every error a setting can cause comes from here."""
         self.schema.require_bounds()
-        plan = self.mechanism.plan(Constants.of(persons, self.design, self.link))
+        plan = self.mechanism.plan(Facts.of(persons, self.design, self.link))
         if _SIMULATION.get() is None:
             self._require_publishable(plan)
         return plan
@@ -225,7 +225,7 @@ def _draw(order: Order, plan: Plan, source: Source, noise: "NoiseSource") -> Dra
     engine = source.open(order.schema)
     if engine.persons != plan.persons:
         raise DataFormError("the data have another number of persons than was declared.")
-    loss = TotalLoss(engine, order.design, order.link)
+    loss = Problem(engine, order.design, order.link)
     return order.mechanism.draw(plan, loss, noise)
 
 

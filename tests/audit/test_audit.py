@@ -12,9 +12,9 @@ from evidence import audit as evidence_audit
 from discreet.audit import Audit, Effort, Finding, Subject
 from discreet.audit import run as audit_run
 from discreet.audit.end_to_end import shown, shown_epsilon
-from discreet.audit.finding import at_most, equal_to
-from discreet.audit.known_noise import ForcedNoise, KnownNoise, privacy_loss
+from discreet.audit.findings import at_most, equal_to
 from discreet.audit.law import Sample, _judge, _sphere
+from discreet.audit.noise import ForcedNoise, KnownNoise, privacy_loss
 from discreet.audit.report import content, picture
 from discreet.cli import main
 from discreet.errors import SettingsError

@@ -11,15 +11,15 @@ dask = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 import discreet as ds  # noqa: E402
-from discreet.baseline import NaturalSpline  # noqa: E402
-from discreet.design import Design  # noqa: E402
+from discreet.design.baseline import NaturalSpline  # noqa: E402
+from discreet.design.design import Design  # noqa: E402
+from discreet.design.link import get_link  # noqa: E402
 from discreet.engine.cluster import ClusterEngine, connect, local_client  # noqa: E402
 from discreet.engine.local import LocalEngine  # noqa: E402
 from discreet.errors import DataFormError, SettingsError  # noqa: E402
-from discreet.frame import to_episodes  # noqa: E402
-from discreet.likelihood.objective import TotalLoss, block_totals  # noqa: E402
-from discreet.link import get_link  # noqa: E402
-from discreet.privacy.ledger import open_ledger  # noqa: E402
+from discreet.ledger import open_ledger  # noqa: E402
+from discreet.likelihood.problem import Problem, block_totals  # noqa: E402
+from discreet.people import to_episodes  # noqa: E402
 from tests.engine.test_stream import _schema, _table  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings are not ours to mend
@@ -48,7 +48,7 @@ def test_sums_equal_those_in_memory(client):
     assert np.array_equal(cluster.reduce(block_totals)[0], memory.reduce(block_totals)[0])
     design = Design(schema, NaturalSpline(3))
     f = np.random.default_rng(1).normal(size=design.dimension)
-    ours, theirs = (TotalLoss(engine, design, get_link("logit"))(f) for engine in (cluster, memory))
+    ours, theirs = (Problem(engine, design, get_link("logit"))(f) for engine in (cluster, memory))
     np.testing.assert_allclose(ours.gradient, theirs.gradient, rtol=1e-11)
     assert cluster.sample().persons < cluster.persons
 

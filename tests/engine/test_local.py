@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from discreet.baseline import NaturalSpline
+from discreet.design.baseline import NaturalSpline
+from discreet.design.link import get_link
 from discreet.engine.local import LocalEngine
-from discreet.likelihood.objective import TotalLoss, block_totals
-from discreet.link import get_link
+from discreet.likelihood.problem import Problem, block_totals
 from tests.support import make_design, make_episodes
 
 
@@ -17,8 +17,7 @@ def test_the_number_of_blocks_changes_rounding_only(late):
     design = make_design(30, 2, NaturalSpline(3))
     f = random.normal(size=design.dimension)
     one, four = (
-        TotalLoss(LocalEngine(episodes, threads), design, get_link("logit"))(f)
-        for threads in (1, 4)
+        Problem(LocalEngine(episodes, threads), design, get_link("logit"))(f) for threads in (1, 4)
     )
     np.testing.assert_allclose(one.gradient, four.gradient, rtol=1e-12)
     np.testing.assert_allclose(one.hessian, four.hessian, rtol=1e-12)

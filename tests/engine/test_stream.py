@@ -7,16 +7,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from discreet.baseline import NaturalSpline
-from discreet.design import Design
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.link import get_link
+from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.engine.stream import StreamEngine, find_files
 from discreet.errors import DataFormError
-from discreet.frame import to_episodes
-from discreet.likelihood.objective import TotalLoss, block_totals
-from discreet.link import get_link
-from discreet.people import People
-from discreet.schema import Schema
+from discreet.likelihood.problem import Problem, block_totals
+from discreet.people import to_episodes
+from discreet.people.source import People
 
 
 def _schema(person):
@@ -73,7 +73,7 @@ def test_streamed_sums_equal_those_in_memory(tmp_path, person, text_ids, rows):
     np.testing.assert_array_equal(stream.reduce(block_totals)[0], memory.reduce(block_totals)[0])
     design = Design(schema, NaturalSpline(3))
     f = np.random.default_rng(1).normal(size=design.dimension)
-    ours, theirs = (TotalLoss(engine, design, get_link("logit"))(f) for engine in (stream, memory))
+    ours, theirs = (Problem(engine, design, get_link("logit"))(f) for engine in (stream, memory))
     np.testing.assert_allclose(ours.gradient, theirs.gradient, rtol=1e-11)
     np.testing.assert_allclose(ours.hessian, theirs.hessian, rtol=1e-11, atol=1e-11)
 

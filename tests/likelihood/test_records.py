@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from support import make_design, make_episodes
 
-from discreet.baseline import NaturalSpline, PiecewiseConstant
-from discreet.episodes import Episodes
+from discreet.design.baseline import NaturalSpline, PiecewiseConstant
+from discreet.design.link import LINKS
 from discreet.likelihood.record_functions import decay
 from discreet.likelihood.record_kernel import choose_level, decode, gather, sanitized_sums
 from discreet.likelihood.record_table import COLUMNS, STRIDE, WIDTH, count_cells
 from discreet.likelihood.records import SanitizedRecords
-from discreet.link import LINKS
+from discreet.people.episodes import Episodes
 
 BOUND = 19.4
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from discreet.baseline import NaturalSpline, PiecewiseConstant
+from discreet.design.baseline import NaturalSpline, PiecewiseConstant
+from discreet.design.link import LINKS
 from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.likelihood.score_walk import ball_weight, quantise, slopes
-from discreet.link import LINKS
+from discreet.people.episodes import Episodes
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms.cases import (
     corner_people,

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.baseline import NaturalSpline, PiecewiseConstant
+from discreet.design.baseline import NaturalSpline, PiecewiseConstant
+from discreet.design.link import LINKS, get_link
 from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
 from discreet.errors import SettingsError
-from discreet.likelihood import accumulate, sums, time_rule
-from discreet.likelihood.lattice import choose_expansion
-from discreet.likelihood.objective import TotalLoss
-from discreet.likelihood.time_rule import choose_rule
-from discreet.link import LINKS, get_link
+from discreet.likelihood import accumulate, panels, sums
+from discreet.likelihood.expansion import choose_expansion
+from discreet.likelihood.panels import choose_rule
+from discreet.likelihood.problem import Problem
+from discreet.people.episodes import Episodes
 from tests.support import make_design, make_episodes
 
 TOLERANCE = 1e-12
@@ -90,7 +90,7 @@ def cases(draw):
 @given(cases())
 def test_logit_equals_long_double_summation(case):
     episodes, design, f = case
-    loss = TotalLoss(LocalEngine(episodes), design, get_link("logit"))
+    loss = Problem(LocalEngine(episodes), design, get_link("logit"))
     _assert_close(loss, f, episodes, design, _logit_loss)
 
 
@@ -98,7 +98,7 @@ def test_logit_equals_long_double_summation(case):
 def test_cloglog_equals_long_double_summation(case):
     episodes, design, f = case
     f = np.clip(f, -2.0, 2.0)
-    loss = TotalLoss(LocalEngine(episodes), design, get_link("cloglog"))
+    loss = Problem(LocalEngine(episodes), design, get_link("cloglog"))
     _assert_close(loss, f, episodes, design, _cloglog_loss)
 
 
@@ -112,7 +112,7 @@ def test_tables_equal_direct_summation(name, intervals, baseline, monkeypatch):
     link = get_link(name)
     f = random.normal(size=design.dimension)
     f[: baseline.dimension] += design.baseline.constant * (-2.0 if name == "probit" else -4.0)
-    loss = TotalLoss(LocalEngine(episodes), design, link)
+    loss = Problem(LocalEngine(episodes), design, link)
     tabulated, information = loss(f), loss.information(f)
     monkeypatch.setattr(sums, "choose_expansion", lambda *_, **__: None)
     direct, expected = loss(f), loss.information(f)
@@ -128,7 +128,7 @@ def test_tables_equal_direct_summation(name, intervals, baseline, monkeypatch):
 def test_fewer_nodes_for_a_flatter_baseline_are_as_exact(name, monkeypatch):
     random, link, used = np.random.default_rng(5), get_link(name), set()
     design = make_design(4000, 2, NaturalSpline(3))
-    loss = TotalLoss(LocalEngine(make_episodes(random, 60, 4000, 2, late=0.3)), design, link)
+    loss = Problem(LocalEngine(make_episodes(random, 60, 4000, 2, late=0.3)), design, link)
     for size in 10.0 ** np.linspace(-5, 0.5, 40):
         f = random.normal(size=5) * np.array([size, size, size, 1.0, 1.0])
         f[:3] += design.baseline.constant * (-2.0 if name == "probit" else -4.0)
@@ -143,7 +143,7 @@ def test_fewer_nodes_for_a_flatter_baseline_are_as_exact(name, monkeypatch):
         assert found.value == pytest.approx(exact.value, rel=TOLERANCE)
         bound = TOLERANCE * np.abs(exact.hessian).max()
         np.testing.assert_allclose(found.hessian, exact.hessian, rtol=0, atol=bound)
-    assert used >= set(time_rule.NODES)
+    assert used >= set(panels.NODES)
 
 
 @pytest.mark.parametrize("name", LINKS)
@@ -151,7 +151,7 @@ def test_fewer_nodes_for_a_flatter_baseline_are_as_exact(name, monkeypatch):
 def test_compiled_and_numpy_agree(name, intervals, monkeypatch):
     random = np.random.default_rng(3)
     design = make_design(intervals, 4, NaturalSpline(3))
-    loss = TotalLoss(
+    loss = Problem(
         LocalEngine(make_episodes(random, 2000, intervals, 4, late=0.2)), design, get_link(name)
     )
     f = random.normal(size=design.dimension)
@@ -168,7 +168,7 @@ def test_gradient_and_hessian_are_derivatives():
     design = make_design(40, 2, NaturalSpline(3))
     episodes = make_episodes(random, 50, 40, 2, late=0.3)
     for link in LINKS.values():
-        loss = TotalLoss(LocalEngine(episodes), design, link)
+        loss = Problem(LocalEngine(episodes), design, link)
         f = 0.3 * random.normal(size=design.dimension)
         for axis in np.eye(design.dimension):
             ahead, behind = loss(f + 1e-5 * axis), loss(f - 1e-5 * axis)
@@ -185,7 +185,7 @@ def test_nobody_at_risk_gives_zeros():
     episodes = Episodes(np.empty((0, 2)), empty, empty, np.empty(0, bool), None, 5)
     design = make_design(10, 2, NaturalSpline(2))
     for link in LINKS.values():
-        found = TotalLoss(LocalEngine(episodes), design, link)(np.ones(4))
+        found = Problem(LocalEngine(episodes), design, link)(np.ones(4))
         assert found.value == 0.0
         assert not found.gradient.any()
         assert not found.hessian.any()

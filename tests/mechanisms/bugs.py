@@ -2,18 +2,10 @@
 
 from dataclasses import dataclass
 
-import discreet.covariate_map
-import discreet.frame.repair
+import discreet.design.terms
+import discreet.people.repair
 from discreet import release
-from discreet.mechanisms import (
-    constants,
-    contract,
-    objective_perturbation,
-    output_perturbation,
-    perturbation,
-    selected,
-    solve,
-)
+from discreet.mechanisms import bounds, contract, objective, output, perturbation, selected, solve
 from discreet.privacy import noise
 from tests.mechanisms import checks, user_path
 
@@ -31,8 +23,8 @@ class Bug:
 
 
 Tolerance, Draw = solve.Tolerance, contract.Draw
-OutputCalibration = output_perturbation.Calibration
-ObjectiveCalibration = objective_perturbation.Calibration
+OutputCalibration = output.Calibration
+ObjectiveCalibration = objective.Calibration
 
 BUGS = [
     Bug(
@@ -45,7 +37,7 @@ BUGS = [
     ),
     Bug(
         "sensitivity of adding or removing a person used for replacing one",
-        constants,
+        bounds,
         "direction_bound",
         "survival * count * (across + np.sqrt",
         "survival * count * (0 * across + np.sqrt",
@@ -53,7 +45,7 @@ BUGS = [
     ),
     Bug(
         "the event interval forgotten in the direction bound",
-        constants,
+        bounds,
         "direction_bound",
         "values = ordinary + np.maximum(both, one + alone)",
         "values = ordinary",
@@ -61,7 +53,7 @@ BUGS = [
     ),
     Bug(
         "the event interval forgotten in the vertex bound",
-        constants,
+        bounds,
         "vertex_bound",
         "max(both.max(), one.max() + alone.max())",
         "0.0",
@@ -69,7 +61,7 @@ BUGS = [
     ),
     Bug(
         "two opposite covariates forgotten: max(r, 2X) became r",
-        constants,
+        bounds,
         "vertex_bound",
         "np.maximum(norms, 2.0 * basis.radius)",
         "norms",
@@ -77,7 +69,7 @@ BUGS = [
     ),
     Bug(
         "smallest eigenvalue of the basis instead of the largest",
-        constants.Basis,
+        bounds.Basis,
         "spread",
         "[-1]",
         "[0]",
@@ -85,7 +77,7 @@ BUGS = [
     ),
     Bug(
         "slopes bounded on a ball smaller than the one that confines the minimiser",
-        output_perturbation,
+        output,
         "confinement_radius",
         "return min(by_loss, by_gradient) * MARGIN",
         "return min(by_loss, by_gradient) / 20",
@@ -93,7 +85,7 @@ BUGS = [
     ),
     Bug(
         "slopes taken at the public centre instead of at the edge of the ball",
-        output_perturbation,
+        output,
         "slopes_within",
         "reach = radius * basis.record_norms",
         "reach = 0 * basis.record_norms",
@@ -101,7 +93,7 @@ BUGS = [
     ),
     Bug(
         "Jacobian term forgotten",
-        constants,
+        bounds,
         "jacobian_bound",
         "return min(bounds)",
         "return 0.0",
@@ -109,7 +101,7 @@ BUGS = [
     ),
     Bug(
         "norm instead of its square in the Jacobian term, as in the paper",
-        constants,
+        bounds,
         "rank_bound",
         "basis.record_norms**2",
         "basis.record_norms",
@@ -117,7 +109,7 @@ BUGS = [
     ),
     Bug(
         "Jacobian bound of constant covariates used where they vary",
-        constants,
+        bounds,
         "jacobian_bound",
         "if not time_varying:",
         "if True:",
@@ -189,7 +181,7 @@ BUGS = [
     ),
     Bug(
         "tilt left out of the objective",
-        objective_perturbation.ObjectivePerturbation,
+        objective.ObjectivePerturbation,
         "draw",
         "tolerance.ridge, tilt.vector",
         "tolerance.ridge, 0 * tilt.vector",
@@ -245,7 +237,7 @@ BUGS = [
     ),
     Bug(
         "ridge taken from the data",
-        output_perturbation.OutputPerturbation,
+        output.OutputPerturbation,
         "draw",
         "coordinates_from(plan.details), tolerance.ridge",
         "coordinates_from(plan.details), tolerance.ridge * (1 + loss(np.zeros(plan.dimension)).value)",
@@ -269,7 +261,7 @@ BUGS = [
     ),
     Bug(
         "probit accepted by objective perturbation because its curvature is bounded",
-        objective_perturbation,
+        objective,
         "_check_link",
         "not math.isfinite(link.lipschitz) or ",
         "",
@@ -277,7 +269,7 @@ BUGS = [
     ),
     Bug(
         "cloglog accepted by output perturbation",
-        output_perturbation,
+        output,
         "_check_link",
         "not math.isfinite(link.curvature)",
         "False",
@@ -293,7 +285,7 @@ BUGS = [
     ),
     Bug(
         "values used before they are clipped",
-        discreet.frame.repair,
+        discreet.people.repair,
         "_encode_numbers",
         "np.clip(repaired, low, high, out=repaired)",
         "np.clip(repaired, low, high)",
@@ -301,7 +293,7 @@ BUGS = [
     ),
     Bug(
         "NaN let through the clip",
-        discreet.frame.repair,
+        discreet.people.repair,
         "_encode_numbers",
         "np.where(np.isnan(block), covariate.fill, block)",
         "np.array(block, dtype=float)",
@@ -309,7 +301,7 @@ BUGS = [
     ),
     Bug(
         "lower bound used twice, upper bound never",
-        discreet.frame.repair,
+        discreet.people.repair,
         "_encode_numbers",
         "np.clip(repaired, low, high, out=repaired)",
         "np.maximum(repaired, low, out=repaired)",
@@ -317,7 +309,7 @@ BUGS = [
     ),
     Bug(
         "number of covariates forgotten in the map to the ball",
-        discreet.covariate_map.CovariateMap,
+        discreet.design.terms.CovariateMap,
         "from_schema",
         "np.sqrt(max(len(blocks), 1))",
         "1.0",

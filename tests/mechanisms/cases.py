@@ -19,10 +19,10 @@ from discreet.audit.cases import (
     loss_of,
     make_constants,
 )
+from discreet.design.schema import Schema
 from discreet.privacy.continuous import ContinuousDraw
 from discreet.privacy.grid import integer_vector
 from discreet.privacy.noise import NoiseSource
-from discreet.schema import Schema
 
 __all__ = [
     "FrozenNoise",

@@ -15,9 +15,9 @@ from discreet.mechanisms import (
     SelectedRidge,
     selected,
 )
-from discreet.mechanisms.constants import jacobian_bound
-from discreet.mechanisms.guess import public_guess
-from discreet.mechanisms.objective_perturbation import Shape
+from discreet.mechanisms.bounds import jacobian_bound
+from discreet.mechanisms.objective import Shape
+from discreet.mechanisms.outlook import public_guess
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
 from discreet.mechanisms.selected import clipped_score, score_bound
 from discreet.privacy.continuous import continuous_error

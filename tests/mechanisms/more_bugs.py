@@ -4,13 +4,13 @@ No family of the audit is named for them: tests notice them.
 """
 
 from discreet import release
-from discreet.mechanisms import output_perturbation, private_newton, selected
-from discreet.mechanisms.newton import budget
+from discreet.mechanisms import output, selected
+from discreet.mechanisms.newton import mechanism, split
 from discreet.privacy import noise, selection
 from tests.mechanisms import checks, newton_checks, release_checks
 from tests.mechanisms.bugs import Bug
 
-Run = private_newton._Run
+Run = mechanism._Run
 
 MORE_BUGS = [
     Bug(
@@ -23,7 +23,7 @@ MORE_BUGS = [
     ),
     Bug(
         "sums without delta scaled by the squared sensitivity's share of rho",
-        budget.Budget,
+        split.Split,
         "scale",
         "laplace_scale(sensitivity, self.total * share)",
         "laplace_scale(sensitivity, 2 * self.total * share)",
@@ -47,7 +47,7 @@ MORE_BUGS = [
     ),
     Bug(
         "shares of the steps and of the first releases above one together",
-        budget,
+        split,
         "split",
         "rest = 1 - sum(shares.values(), Fraction(0))",
         "rest = Fraction(1)",
@@ -72,7 +72,7 @@ MORE_BUGS = [
     ),
     Bug(
         "second moments whose sums can leave the integers",
-        private_newton,
+        mechanism,
         "_moments_fit",
         "largest <= LARGEST_VALUE and ",
         "",
@@ -104,7 +104,7 @@ MORE_BUGS = [
     ),
     Bug(
         "gradient bounded where the minimiser is, not where the solver may go",
-        output_perturbation.Calibration,
+        output.Calibration,
         "make",
         "gradient_bound(basis, wider)",
         "gradient_bound(basis, slopes)",

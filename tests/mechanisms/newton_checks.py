@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.likelihood.score import LARGEST
 from discreet.mechanisms import PrivateNewton
-from discreet.mechanisms.private_newton import Layout
+from discreet.mechanisms.newton.mechanism import Layout
 from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.testing import SeededNoise
 from tests.mechanisms.cases import FrozenNoise, loss_of, make_constants, random_person

@@ -9,14 +9,14 @@ from typing import ClassVar
 import pytest
 from flint import ctx
 
-from discreet.baseline import NaturalSpline
+from discreet.design.baseline import NaturalSpline
+from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
 from discreet.errors import LedgerError, SettingsError
-from discreet.frame import to_episodes
-from discreet.link import Logit
+from discreet.ledger import open_ledger
 from discreet.mechanisms import OutputPerturbation, SanitizedExponential
+from discreet.people import to_episodes
 from discreet.privacy import noise, selection
-from discreet.privacy.ledger import open_ledger
 from discreet.privacy.reals import rational
 from discreet.privacy.scales import exact
 from discreet.release import Order, publish

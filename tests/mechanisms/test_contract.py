@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 import discreet.mechanisms
-from discreet.baseline import NaturalSpline
-from discreet.design import Design
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.schema import Schema
 from discreet.errors import SchemaError, SettingsError
 from discreet.mechanisms import get_mechanism, mechanism_from_settings, registered, settings_of
-from discreet.mechanisms.contract import Constants, Draw, Mechanism, Plan
-from discreet.optim import minimise
+from discreet.mechanisms.contract import Draw, Facts, Mechanism, Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import SystemNoise
 from discreet.privacy.testing import SeededNoise
-from discreet.schema import Schema
+from discreet.solve import minimise
 from tests.mechanisms.cases import (
     FrozenNoise,
     corner_people,
@@ -115,7 +115,7 @@ def test_covariates_without_bounds_are_refused_before_any_plan(name):
         }
     )
     with pytest.raises(SchemaError, match="age"):
-        make(name).plan(Constants(10, Design(schema, NaturalSpline(3)), make_constants().link))
+        make(name).plan(Facts(10, Design(schema, NaturalSpline(3)), make_constants().link))
 
 
 @each_mechanism

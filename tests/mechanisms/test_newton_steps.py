@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from discreet.baseline import NaturalSpline
-from discreet.design import Design
-from discreet.link import Logit
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.link import Logit
 from discreet.mechanisms.newton.cohort import (
     COHORT,
     Profile,
@@ -17,7 +17,7 @@ from discreet.mechanisms.newton.cohort import (
     nearest_counts,
     released_shares,
 )
-from discreet.mechanisms.newton.combination import combine, lacking_curvature
+from discreet.mechanisms.newton.combine import combine, lacking_curvature
 from discreet.mechanisms.newton.counts import marginals_of, time_edges
 from discreet.mechanisms.newton.steps import Prior, Step
 from tests.mechanisms.cases import mixed_schema

@@ -8,14 +8,14 @@ import pytest
 
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
-from discreet.likelihood.objective import TotalLoss
+from discreet.likelihood.problem import Problem
 from discreet.likelihood.record_kernel import sanitized_sums
 from discreet.mechanisms import SanitizedExponential, mechanism_from_settings, settings_of
 from discreet.mechanisms.sanitized_exponential import fresh_key, sanitized_records
-from discreet.optim import minimise
 from discreet.privacy.testing import SeededNoise
 from discreet.samplers import PSGLD, Metropolis
 from discreet.samplers.diagnostics import compare
+from discreet.solve import minimise
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms.cases import (
     FrozenNoise,
@@ -127,7 +127,7 @@ def people_and_loss(persons=600):
     random = np.random.default_rng(12)
     constants = make_constants(persons=persons, intervals=30, covariates=2)
     engine = LocalEngine(make_episodes(random, persons, 30, 2), threads=1)
-    return constants, TotalLoss(engine, constants.design, constants.link)
+    return constants, Problem(engine, constants.design, constants.link)
 
 
 def test_the_chain_approaches_the_density_and_the_printed_one_does_not():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.mechanisms import objective_perturbation, output_perturbation
+from discreet.mechanisms import objective, output
 from tests.mechanisms import checks, newton_checks, release_checks, user_path
 from tests.mechanisms.bugs import BUGS
 from tests.mechanisms.more_bugs import MORE_BUGS
@@ -35,8 +35,8 @@ def _fresh_plans():
 
 
 def forget_plans():
-    output_perturbation._search.cache_clear()
-    objective_perturbation._search.cache_clear()
+    output._search.cache_clear()
+    objective._search.cache_clear()
 
 
 def plant(monkeypatch, bug):

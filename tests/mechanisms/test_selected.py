@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from discreet.episodes import Episodes
 from discreet.errors import SettingsError
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, SelectedRidge
 from discreet.mechanisms.selected import SCORE_EXPONENT, clipped_score, score_bound
+from discreet.people.episodes import Episodes
 from discreet.privacy.selection import RandomStopping
 from discreet.privacy.testing import SeededNoise
 from tests.mechanisms import checks

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, solve
-from discreet.mechanisms.constants import Slopes, gradient_bound
+from discreet.mechanisms.bounds import Slopes, gradient_bound
 from discreet.mechanisms.perturbation import basis_of, coordinates_from, tolerance_from
 from discreet.mechanisms.solve import (
     RADIUS,
@@ -19,8 +19,8 @@ from discreet.mechanisms.solve import (
     certified_minimiser,
     project,
 )
-from discreet.optim import Evaluation
 from discreet.privacy.testing import SeededNoise
+from discreet.solve import Evaluation
 from tests.mechanisms.cases import (
     FrozenNoise,
     LinearLoss,

@@ -7,17 +7,17 @@ import numpy as np
 import pandas as pd
 
 from discreet.audit import tables
-from discreet.baseline import NaturalSpline
-from discreet.design import Design
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.link import get_link
+from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.errors import SchemaError, SettingsError
-from discreet.frame import to_episodes
-from discreet.likelihood.objective import TotalLoss
-from discreet.link import get_link
+from discreet.likelihood.problem import Problem
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
+from discreet.people import to_episodes
 from discreet.regression import SurvivalRegression
 from discreet.release import simulation
-from discreet.schema import Schema
 from tests.mechanisms.cases import FrozenNoise
 from tests.mechanisms.checks import lattice_scale
 
@@ -130,7 +130,7 @@ def check_tilt_is_in_the_release():
 def check_release_minimises_the_planned_objective():
     """Without noise the release is the minimiser of the loss with the ridge of the plan."""
     design = Design(make_schema(), NaturalSpline(2))
-    loss = TotalLoss(LocalEngine(to_episodes(BASE, make_schema())), design, get_link("logit"))
+    loss = Problem(LocalEngine(to_episodes(BASE, make_schema())), design, get_link("logit"))
     for mechanism in (OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)):
         release = fit(BASE, mechanism, FrozenNoise())
         w = np.ldexp(in_steps(release), release.details["step_exponent"])

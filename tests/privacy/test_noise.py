@@ -11,15 +11,15 @@ from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.errors import DataFormError, SettingsError
-from discreet.privacy import continuous, lattice
-from discreet.privacy.laws import (
+from discreet.audit.laws import (
     direction_p_value,
     l1_laplace_p_value,
     lattice_p_value,
     normal_p_value,
     radius_p_value,
 )
+from discreet.errors import DataFormError, SettingsError
+from discreet.privacy import continuous, lattice
 from discreet.privacy.noise import Grid, SystemNoise
 from discreet.privacy.reals import Enclosure, LazyUniform, RealLaplace
 from discreet.privacy.scales import (

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from opendp.mod import OpenDPException
 
+from discreet.audit.laws import l1_laplace_p_value, normal_p_value
 from discreet.errors import DataFormError, EntropyError, SettingsError
 from discreet.privacy import noise
-from discreet.privacy.laws import l1_laplace_p_value, normal_p_value
 from discreet.privacy.noise import SystemNoise
 from discreet.privacy.testing import SeededNoise
 from tests.conftest import FALSE_ALARM

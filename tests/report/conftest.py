@@ -7,12 +7,12 @@ import subprocess
 import numpy as np
 import pytest
 
-from discreet.baseline import parse_baseline
-from discreet.design import Design
-from discreet.link import get_link
-from discreet.model import Release
+from discreet.design.baseline import parse_baseline
+from discreet.design.design import Design
+from discreet.design.link import get_link
+from discreet.design.schema import Schema
+from discreet.models.model import Release
 from discreet.privacy.guarantee import Guarantee
-from discreet.schema import Schema
 
 HOSTILE = "<img src=x onerror=alert(1)></script>"
 

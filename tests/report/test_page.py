@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from discreet.bands import survival_band
 from discreet.errors import ArtefactError
-from discreet.model import model_from_mapping
+from discreet.models.bands import survival_band
+from discreet.models.model import model_from_mapping
 from discreet.report import make_page
 from tests.report.conftest import HOSTILE, make_covariance, make_release, make_schema
 

@@ -1,6 +1,6 @@
 """An audit anyone can run: measurements of the running code, and checks of release files."""
 
-from discreet.audit.finding import Finding
+from discreet.audit.findings import Finding
 from discreet.audit.release import audit_release
 from discreet.audit.run import FAMILIES, Audit, audit_mechanism
 from discreet.audit.subject import Effort, Subject

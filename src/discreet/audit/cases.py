@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.baseline import NaturalSpline
-from discreet.design import Coordinates, Design
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Coordinates, Design
+from discreet.design.link import get_link
+from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
-from discreet.likelihood.objective import TotalLoss
-from discreet.link import get_link
-from discreet.mechanisms import Constants
-from discreet.optim import Evaluation
-from discreet.schema import Schema
-
-Array = NDArray[np.float64]
+from discreet.likelihood.problem import Problem
+from discreet.mechanisms import Facts
+from discreet.people.episodes import Episodes
+from discreet.solve import Evaluation
+from discreet.types import Array
 
 
 def make_constants(
@@ -30,7 +29,7 @@ def make_constants(
     link: str = "logit",
     coordinates: Coordinates = "orthonormal",
     **facts: Any,
-) -> Constants:
+) -> Facts:
     """Public facts of a small cohort with numeric covariates in [-1, 1]."""
     schema = Schema.from_mapping(
         {
@@ -39,7 +38,7 @@ def make_constants(
         }
     )
     design = Design(schema, NaturalSpline(knots), coordinates)
-    return Constants(persons, design, get_link(link), **facts)
+    return Facts(persons, design, get_link(link), **facts)
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Person:
     exit: NDArray[np.int64]
     event: bool
 
-    def derivatives(self, constants: Constants, f: Array) -> tuple[Array, Array]:
+    def derivatives(self, constants: Facts, f: Array) -> tuple[Array, Array]:
         """Gradient and Hessian of the person's loss, by plain summation over intervals."""
         gradient = np.zeros(constants.dimension)
         hessian = np.zeros((constants.dimension, constants.dimension))
@@ -64,15 +63,15 @@ class Person:
             hessian += bend(eta)[0] * np.outer(z, z)
         return gradient, hessian
 
-    def gradient(self, constants: Constants, f: Array) -> Array:
+    def gradient(self, constants: Facts, f: Array) -> Array:
         """Of the person's loss."""
         return self.derivatives(constants, f)[0]
 
-    def hessian(self, constants: Constants, f: Array) -> Array:
+    def hessian(self, constants: Facts, f: Array) -> Array:
         """Of the person's loss."""
         return self.derivatives(constants, f)[1]
 
-    def _intervals(self, constants: Constants) -> Iterator[tuple[Array, bool]]:
+    def _intervals(self, constants: Facts) -> Iterator[tuple[Array, bool]]:
         """z_s = (B_s, x) of every interval at risk, and whether the event is in it."""
         basis, last_row = constants.design.basis, len(self.exit) - 1
         for row, (first, last) in enumerate(zip(self.entry, self.exit, strict=True)):
@@ -100,14 +99,14 @@ def episodes_of(people: Sequence[Person], covariates: int) -> Episodes:
     )
 
 
-def loss_of(people: Sequence[Person], constants: Constants) -> TotalLoss:
+def loss_of(people: Sequence[Person], constants: Facts) -> Problem:
     """The total loss that fits use."""
     engine = LocalEngine(episodes_of(people, constants.covariates), threads=1)
-    return TotalLoss(engine, constants.design, constants.link)
+    return Problem(engine, constants.design, constants.link)
 
 
 def random_person(
-    random: np.random.Generator, constants: Constants, *, pieces: int = 1, extreme: float = 0.7
+    random: np.random.Generator, constants: Facts, *, pieces: int = 1, extreme: float = 0.7
 ) -> Person:
     """A person of so many rows; the share `extreme` are on the sphere |x| = 1 and stay long."""
     intervals, width = constants.intervals, constants.covariates
@@ -120,7 +119,7 @@ def random_person(
     return Person(x, cuts[:-1], cuts[1:], bool(random.random() < 0.5))
 
 
-def corner_people(constants: Constants) -> list[Person]:
+def corner_people(constants: Facts) -> list[Person]:
     """Hand-made persons: at a corner or its opposite, short or long, with and without event."""
     intervals, width = constants.intervals, constants.covariates
     corner = np.ones(width) / math.sqrt(max(width, 1))
@@ -138,7 +137,7 @@ def corner_people(constants: Constants) -> list[Person]:
     return people
 
 
-def _flipping(constants: Constants, corner: Array) -> list[Person]:
+def _flipping(constants: Facts, corner: Array) -> list[Person]:
     """Covariates that jump from a corner to its opposite in every interval."""
     flips = np.array([corner if s % 2 else -corner for s in range(constants.intervals)])
     steps = np.arange(constants.intervals)
@@ -147,7 +146,7 @@ def _flipping(constants: Constants, corner: Array) -> list[Person]:
     ]
 
 
-def hostile_points(random: np.random.Generator, constants: Constants, count: int) -> Array:
+def hostile_points(random: np.random.Generator, constants: Facts, count: int) -> Array:
     """Coefficients of every size, also such that all slopes are saturated."""
     sizes = 10.0 ** random.uniform(-3, 4, (count, 1))
     points = random.normal(size=(count, constants.dimension)) * sizes

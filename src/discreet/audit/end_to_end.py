@@ -10,18 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.audit.cases import make_constants
-from discreet.audit.finding import FALSE_ALARM, Finding, judged, not_applicable
+from discreet.audit.findings import FALSE_ALARM, Finding, judged, not_applicable
 from discreet.audit.subject import Effort, Subject
 from discreet.audit.tables import quiet
 from discreet.mechanisms import Mechanism
 from discreet.privacy.guarantee import Guarantee
 from discreet.regression import SurvivalRegression
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 FAMILY = "end to end"
 FAST = ("output", "objective")
 TAILS = np.linspace(0.02, 0.98, 49)

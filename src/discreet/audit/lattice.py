@@ -7,7 +7,6 @@ control: it must be seen through.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.audit.cases import (
     LinearLoss,
@@ -16,13 +15,12 @@ from discreet.audit.cases import (
     make_constants,
 )
 from discreet.audit.end_to_end import shown
-from discreet.audit.finding import Finding, judged
+from discreet.audit.findings import Finding, judged
 from discreet.audit.subject import Effort, Subject
-from discreet.mechanisms import Constants, Draw, Mechanism, Plan
+from discreet.mechanisms import Draw, Facts, Mechanism, Plan
 from discreet.mechanisms.contract import Loss
 from discreet.privacy.noise import SystemNoise
 
-Array = NDArray[np.float64]
 FAMILY = "lattice"
 LOW_BITS = 8
 FINEST_GRID = -60
@@ -56,7 +54,7 @@ def check_lattice(subject: Subject, effort: Effort) -> list[Finding]:
 
 
 def _losses(
-    subject: Subject, constants: Constants, plan: Plan, effort: Effort
+    subject: Subject, constants: Facts, plan: Plan, effort: Effort
 ) -> tuple[list[Loss], int]:
     """Two neighbours and how many draws of each: a plug-in loss where the mechanism takes one."""
     if subject.name in {"output", "objective"}:

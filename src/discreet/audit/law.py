@@ -9,24 +9,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.audit.cases import LinearLoss, corner_people, loss_of, make_constants
-from discreet.audit.finding import FALSE_ALARM, Finding, judged, not_applicable
-from discreet.audit.known_noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, Call, KnownNoise
-from discreet.audit.subject import Effort, Subject
-from discreet.audit.tables import BASE, quiet, regression, table
-from discreet.audit.witness import steps_of
-from discreet.mechanisms import Constants, Plan
-from discreet.privacy.laws import (
+from discreet.audit.findings import FALSE_ALARM, Finding, judged, not_applicable
+from discreet.audit.laws import (
     direction_p_value,
     l1_laplace_p_value,
     normal_p_value,
     radius_p_value,
 )
+from discreet.audit.noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, Call, KnownNoise
+from discreet.audit.subject import Effort, Subject
+from discreet.audit.tables import BASE, quiet, regression, table
+from discreet.audit.witness import steps_of
+from discreet.mechanisms import Facts, Plan
 from discreet.privacy.noise import SystemNoise
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 FAMILY = "law"
 CONTROLS = (0.8, 1.2)
 FEWEST_ROWS = 500
@@ -85,7 +84,7 @@ def _rows(count: int, dimension: int) -> int:
     return max(FEWEST_ROWS, 2 * count // dimension)
 
 
-def _released(subject: Subject, constants: Constants, count: int) -> Sample:
+def _released(subject: Subject, constants: Facts, count: int) -> Sample:
     """Noise as it is found in a release of a loss that is zero."""
     mechanism, noise = subject.mechanism(), SystemNoise()
     plan = mechanism.plan(constants)

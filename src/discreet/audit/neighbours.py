@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.audit.cases import (
     Person,
@@ -19,19 +18,19 @@ from discreet.audit.cases import (
     make_constants,
     random_person,
 )
-from discreet.audit.finding import Finding, at_most
-from discreet.audit.known_noise import LATTICE, ForcedNoise, KnownNoise, privacy_loss
+from discreet.audit.findings import Finding, at_most
+from discreet.audit.noise import LATTICE, ForcedNoise, KnownNoise, privacy_loss
 from discreet.audit.subject import Effort, Subject
 from discreet.audit.tables import known_release, neighbours, steps_in, user_schema
 from discreet.audit.witness import steps_of
-from discreet.frame import to_episodes
-from discreet.mechanisms import Constants
-from discreet.mechanisms.guess import public_guess
-from discreet.mechanisms.objective_perturbation import Shape
+from discreet.mechanisms import Facts
+from discreet.mechanisms.objective import Shape
+from discreet.mechanisms.outlook import public_guess
 from discreet.mechanisms.sanitized_exponential import sanitized_records
 from discreet.mechanisms.selected import SCORE_EXPONENT, clipped_score
+from discreet.people import to_episodes
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 FAMILY = "neighbours"
 SHIFTS = (-4, 0, 2)
 RIDGES = (0.05, 1.0, 30.0)
@@ -60,7 +59,7 @@ def _records() -> Finding:
     return at_most(FAMILY, "norm of a record", 1.0, float(worst), note)
 
 
-def _people(random: np.random.Generator, constants: Constants, count: int) -> list[Person]:
+def _people(random: np.random.Generator, constants: Facts, count: int) -> list[Person]:
     """Half random, half made by hand."""
     corners = corner_people(constants)
     return [
@@ -137,7 +136,7 @@ def _gradients() -> list[Finding]:
     ]
 
 
-def _gradient_ratio(constants: Constants) -> float:
+def _gradient_ratio(constants: Facts) -> float:
     points = hostile_points(np.random.default_rng(6), constants, 16)
     people = corner_people(constants)
     gradients = np.array([[who.derivatives(constants, at)[0] for who in people] for at in points])
@@ -176,7 +175,7 @@ def _determinant_ratio() -> float:
     return max(ratios)
 
 
-def _scale(constants: Constants, shift: int) -> Array:
+def _scale(constants: Facts, shift: int) -> Array:
     size = constants.design.basis.shape[1]
     return np.where(np.arange(constants.dimension) < size, 2.0**shift, 1.0)
 

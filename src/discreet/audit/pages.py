@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.audit.cases import LinearLoss, make_constants
-from discreet.audit.finding import Finding, at_most, judged, not_applicable
-from discreet.audit.known_noise import LATTICE, KnownNoise
+from discreet.audit.findings import Finding, at_most, judged, not_applicable
+from discreet.audit.noise import LATTICE, KnownNoise
 from discreet.audit.subject import Effort, Subject
-from discreet.mechanisms import Constants, Plan
+from discreet.mechanisms import Facts, Plan
 from discreet.privacy.continuous import continuous_error
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 FAMILY = "constants"
 LARGEST_SCORE = 2**26
 MOMENT_UNIT, MOMENT_WEIGHT = 2**10, 128
@@ -110,7 +109,7 @@ def _page(subject: Subject, link: str) -> Finding:
     )
 
 
-def page_sensitivity(constants: Constants, plan: Plan) -> tuple[float, float]:
+def page_sensitivity(constants: Facts, plan: Plan) -> tuple[float, float]:
     """(rho, Delta) of output perturbation, interval by interval."""
     link = constants.link
     size = constants.design.basis.shape[1]
@@ -127,7 +126,7 @@ def page_sensitivity(constants: Constants, plan: Plan) -> tuple[float, float]:
     return radius, min(float(vertex), _page_direction(rows, float(u.max()), float(v.max())))
 
 
-def _page_radius(constants: Constants, eta: Array, r: Array, share: float) -> float:
+def _page_radius(constants: Facts, eta: Array, r: Array, share: float) -> float:
     link = constants.link
     up, down = link.survival_loss_derivative(eta), -link.event_loss_derivative(eta)
     down = np.maximum(up, down)

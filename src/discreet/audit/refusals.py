@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from discreet.audit.finding import Finding, judged
+from discreet.audit.findings import Finding, judged
 from discreet.audit.subject import Effort, Subject
 from discreet.audit.tables import BASE, quiet, table, user_schema
 from discreet.errors import SchemaError, SettingsError

@@ -7,17 +7,17 @@ from typing import Any, cast
 
 import numpy as np
 
-from discreet.artefact import read_strict
-from discreet.audit.finding import Finding, judged
+from discreet.audit.findings import Finding, judged
 from discreet.audit.run import Audit
-from discreet.baseline import parse_baseline
-from discreet.design import Design
+from discreet.design.baseline import parse_baseline
+from discreet.design.design import Design
+from discreet.design.link import get_link
 from discreet.errors import ArtefactError, DiscreetError
-from discreet.link import get_link
+from discreet.ledger.chain import Head
+from discreet.ledger.interface import NO_LEDGER
 from discreet.mechanisms import Plan, mechanism_from_settings
-from discreet.model import AGREEMENT, Release, model_from_mapping
-from discreet.privacy.ledger.chain import Head
-from discreet.privacy.ledger.interface import NO_LEDGER
+from discreet.models.model import AGREEMENT, Release, model_from_mapping
+from discreet.models.strict import read_strict
 from discreet.release import Order
 
 FAMILY = "release"

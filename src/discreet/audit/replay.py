@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from discreet.audit.finding import Finding, judged
-from discreet.audit.known_noise import KnownNoise
+from discreet.audit.findings import Finding, judged
+from discreet.audit.noise import KnownNoise
 from discreet.audit.subject import Effort, Subject
 from discreet.audit.tables import (
     BASE,
@@ -29,14 +28,13 @@ from discreet.audit.tables import (
     table,
     user_schema,
 )
+from discreet.design.link import get_link
 from discreet.engine.local import LocalEngine
-from discreet.frame import to_episodes
-from discreet.likelihood.objective import TotalLoss
-from discreet.link import get_link
-from discreet.model import Release
+from discreet.likelihood.problem import Problem
+from discreet.models.model import Release
+from discreet.people import to_episodes
 from discreet.release import simulation
 
-Array = NDArray[np.float64]
 FAMILY = "replay"
 VALUES = ("coefficients", "internal", "release_id")
 SHIFT = 2**20
@@ -133,7 +131,7 @@ def _minimises(release: Release) -> Finding:
     point = release.internal.vector
     shift = np.where(np.arange(len(point)) < BASELINE_SIZE, 2.0 ** details["baseline_shift"], 1.0)
     engine = LocalEngine(to_episodes(table(BASE), user_schema()), threads=1)
-    gradient = shift * TotalLoss(engine, release.design, get_link("logit"))(point).gradient
+    gradient = shift * Problem(engine, release.design, get_link("logit"))(point).gradient
     rest = float(np.linalg.norm(gradient + details["total_ridge"] * w) / np.linalg.norm(gradient))
     return judged(
         FAMILY,

@@ -4,9 +4,9 @@ import io
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from discreet.artefact import serialise
-from discreet.audit.finding import Finding
+from discreet.audit.findings import Finding
 from discreet.audit.run import Audit
+from discreet.models.strict import serialise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from discreet.audit.end_to_end import check_end_to_end
-from discreet.audit.finding import Finding, judged
+from discreet.audit.findings import Finding, judged
 from discreet.audit.lattice import check_lattice
 from discreet.audit.law import check_law
 from discreet.audit.neighbours import check_neighbours

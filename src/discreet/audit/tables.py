@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from discreet.design.schema import Schema
 from discreet.mechanisms import Mechanism
-from discreet.model import Release
+from discreet.models.model import Release
 from discreet.privacy.noise import NoiseSource
 from discreet.regression import SurvivalRegression
 from discreet.release import simulation
-from discreet.schema import Schema
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 Row = tuple[float, int, float, str]
 
 BASELINE = "natural-spline:2"

@@ -8,7 +8,6 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.audit.cases import (
     LinearLoss,
@@ -19,18 +18,18 @@ from discreet.audit.cases import (
     loss_of,
     make_constants,
 )
-from discreet.audit.finding import Finding, at_most, equal_to, judged
-from discreet.audit.known_noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, KnownNoise
+from discreet.audit.findings import Finding, at_most, equal_to, judged
+from discreet.audit.noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, KnownNoise
 from discreet.audit.pages import newton_squares, solver_tolerance
 from discreet.audit.subject import Effort, Subject
-from discreet.mechanisms import Constants, Draw, Mechanism, Plan
+from discreet.mechanisms import Draw, Facts, Mechanism, Plan
+from discreet.mechanisms.newton.mechanism import Layout
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
-from discreet.mechanisms.private_newton import Layout
 from discreet.mechanisms.sanitized_exponential import sanitized_records
 from discreet.mechanisms.selected import SCORE_EXPONENT, SelectedPlan
 from discreet.privacy.accountant import epsilon_of
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 FAMILY = "witness"
 
 
@@ -52,7 +51,7 @@ def steps_of(plan: Plan, draw: Draw) -> Array:
     return np.asarray(np.ldexp(w, -int(plan.number("step_exponent"))))
 
 
-def output_loss(mechanism: Mechanism, constants: Constants) -> float:
+def output_loss(mechanism: Mechanism, constants: Facts) -> float:
     """|i - i'| / scale for two linear losses whose slopes differ by Delta + 2 tau'.
 
     The outcome lies beyond both minimisers on the line through them; no loss does more.
@@ -68,7 +67,7 @@ def output_loss(mechanism: Mechanism, constants: Constants) -> float:
     return float(np.linalg.norm(centres[0] - centres[1]) / float(noise.scales(LATTICE)[0]))
 
 
-def objective_loss(mechanism: Mechanism, constants: Constants) -> float:
+def objective_loss(mechanism: Mechanism, constants: Facts) -> float:
     """Delta / tilt scale + log det(I + E/k) + sensitivity / output scale.
 
     D has the loss g'w + w'Ew/2 with the worst Hessian of a person, D' has none.
@@ -87,7 +86,7 @@ def objective_loss(mechanism: Mechanism, constants: Constants) -> float:
     )
 
 
-def _worst_bend(constants: Constants, plan: Plan) -> Array:
+def _worst_bend(constants: Facts, plan: Plan) -> Array:
     """A person's Hessian that attains the plan's bound, in coordinates f."""
     basis, width = constants.design.basis, constants.covariates
     if not constants.time_varying:

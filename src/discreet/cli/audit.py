@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.artefact import require_free, write_new
 from discreet.cli.output import progress, say
 from discreet.errors import SettingsError
+from discreet.models.strict import require_free, write_new
 
 if TYPE_CHECKING:
     from discreet.audit import Audit

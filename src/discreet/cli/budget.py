@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.artefact import parse_strict, read_content
 from discreet.cli.output import say
 from discreet.errors import ArtefactError, LedgerError, SettingsError
+from discreet.models.strict import parse_strict, read_content
 
 if TYPE_CHECKING:
-    from discreet.privacy.ledger import ReleaseClaim
+    from discreet.ledger import ReleaseClaim
 
 budget_app = typer.Typer(
     name="budget",
@@ -34,7 +34,7 @@ def initialise(
 
     It counts replace-one guarantees: no release is made under another relation.
     """
-    from discreet.privacy.ledger import open_ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import open_ledger  # noqa: PLC0415 - numpy
 
     head = open_ledger(ledger).initialise(population, epsilon, delta)
     say(f"The ledger is ready. Its head is {head}")
@@ -46,7 +46,7 @@ def show(ledger: Location) -> None:
     from rich.console import Console  # noqa: PLC0415 - slow to import
 
     from discreet.cli.statement import render  # noqa: PLC0415 - slow to import
-    from discreet.privacy.ledger import open_ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import open_ledger  # noqa: PLC0415 - numpy
 
     statement = open_ledger(ledger).show()
     Console().print(render(statement))
@@ -56,7 +56,7 @@ def show(ledger: Location) -> None:
 @budget_app.command("verify")
 def verify(ledger: Location, release: ReleaseFile = None) -> None:
     """Check chain, tables, place and witness; with --release also that it was charged here."""
-    from discreet.privacy.ledger import open_ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import open_ledger  # noqa: PLC0415 - numpy
 
     claim = None if release is None else read_claim(release)
     found = open_ledger(ledger).verify(claim)
@@ -74,7 +74,7 @@ def adopt(
     head: Annotated[str | None, typer.Option(help="The newest head, as it was printed.")] = None,
 ) -> None:
     """Take over a moved or restored ledger, given its newest release (or head)."""
-    from discreet.privacy.ledger import Head, open_ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import Head, open_ledger  # noqa: PLC0415 - numpy
 
     if release is not None and head is None:
         newest = read_claim(release).head
@@ -88,8 +88,8 @@ def adopt(
 
 def read_claim(path: Path) -> "ReleaseClaim":
     """What a release file says of its charge."""
+    from discreet.ledger import NO_LEDGER, Head, ReleaseClaim  # noqa: PLC0415 - numpy
     from discreet.privacy.guarantee import Guarantee  # noqa: PLC0415 - with the next
-    from discreet.privacy.ledger import NO_LEDGER, Head, ReleaseClaim  # noqa: PLC0415 - numpy
 
     content = read_content(path)
     members = parse_strict(content)

@@ -17,9 +17,9 @@ def check(
     schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
 ) -> None:
     """Count what does not fit the schema. For the custodian: the counts are not private."""
-    from discreet.frame.hints import hints  # noqa: PLC0415 - loads pyarrow
-    from discreet.people import People  # noqa: PLC0415
-    from discreet.schema import Schema  # noqa: PLC0415
+    from discreet.design.schema import Schema  # noqa: PLC0415
+    from discreet.people.hints import hints  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.source import People  # noqa: PLC0415
 
     public = Schema.from_toml(schema)
     with progress("Checking"):

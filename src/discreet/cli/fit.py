@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.artefact import require_free
 from discreet.cli.output import progress, say, warnings_as_lines, wrapped
 from discreet.errors import SettingsError
+from discreet.models.strict import require_free
 
 if TYPE_CHECKING:
     from discreet.mechanisms.contract import Mechanism

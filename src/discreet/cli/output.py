@@ -131,6 +131,6 @@ def _cell(value: object) -> str:
 
 
 def _is_number(text: str) -> bool:
-    from discreet.schema import parse_number  # noqa: PLC0415 - pydantic
+    from discreet.design.schema import parse_number  # noqa: PLC0415 - pydantic
 
     return parse_number(text) is not None

@@ -16,8 +16,8 @@ def page(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
     """Turn a release into a page that works in any browser, from disk, without a network."""
-    from discreet.artefact import require_free  # noqa: PLC0415 - quick first answer
-    from discreet.model import read_model  # noqa: PLC0415
+    from discreet.models.model import read_model  # noqa: PLC0415
+    from discreet.models.strict import require_free  # noqa: PLC0415 - quick first answer
     from discreet.report import write_page  # noqa: PLC0415
 
     if out.suffix.lower() not in {".html", ".htm"}:

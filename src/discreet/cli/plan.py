@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.box import Box
     from rich.table import Table
 
-    from discreet.planner import Forecast, Outlook
+    from discreet.forecast import Forecast, Outlook
 
 
 def plan(
@@ -29,8 +29,8 @@ def plan(
     """Predict the error of every mechanism from public facts: no data is read."""
     from rich.console import Console  # noqa: PLC0415 - loads with the command
 
-    from discreet.planner import forecasts, outlook_for  # noqa: PLC0415 - loads the mechanisms
-    from discreet.schema import Schema  # noqa: PLC0415 - pydantic
+    from discreet.design.schema import Schema  # noqa: PLC0415 - pydantic
+    from discreet.forecast import forecasts, outlook_for  # noqa: PLC0415 - loads the mechanisms
 
     outlook = outlook_for(Schema.from_toml(schema), n, events, link, baseline)
     with progress("Planning"):

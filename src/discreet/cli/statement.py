@@ -5,7 +5,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from discreet.privacy.ledger import Line, Statement
+from discreet.ledger import Line, Statement
 from discreet.text import printable
 
 BAR_WIDTH = 50

@@ -18,13 +18,13 @@ import distributed as distributed_untyped
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.schema import Schema
 from discreet.engine.engine import Arrays, BlockFunction, Engine, add
 from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
 from discreet.errors import DataFormError, SettingsError
-from discreet.frame import to_episodes
-from discreet.frame.runs import person_digests
-from discreet.schema import Schema
+from discreet.people import to_episodes
+from discreet.people.episodes import Episodes
+from discreet.people.runs import person_digests
 
 if TYPE_CHECKING:
     from dask.dataframe import DataFrame

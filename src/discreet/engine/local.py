@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.engine.engine import Arrays, BlockFunction, add
 from discreet.engine.threads import one_blas_thread
-from discreet.episodes import Episodes
+from discreet.people.episodes import Episodes
 
 # Below this many rows a second thread costs more than it brings.
 ROWS_A_THREAD = 100_000

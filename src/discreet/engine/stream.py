@@ -19,16 +19,16 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from discreet.design.schema import Schema
 from discreet.engine.engine import Arrays, BlockFunction, Engine, add
 from discreet.engine.local import LocalEngine
 from discreet.engine.threads import one_blas_thread
-from discreet.episodes import Episodes
 from discreet.errors import DataFormError
-from discreet.frame import to_episodes
-from discreet.frame.files import check_columns, typed_columns
-from discreet.frame.runs import PersonCount, last_person
-from discreet.frame.tables import check_types
-from discreet.schema import Schema
+from discreet.people import to_episodes
+from discreet.people.episodes import Episodes
+from discreet.people.files import check_columns, typed_columns
+from discreet.people.runs import PersonCount, last_person
+from discreet.people.tables import check_types
 
 ROWS_A_BLOCK = 262_144
 # Each holds a block: some 40 MB with eight covariates.

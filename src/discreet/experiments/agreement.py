@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.experiments import sets
 from discreet.experiments.chains import VARIANTS, Variant, density_maker, reference_states
@@ -24,8 +23,7 @@ from discreet.experiments.sets import PaperSet
 from discreet.mechanisms.sanitized_exponential import SanitizedExponential, fresh_key
 from discreet.privacy.testing import SeededNoise
 from discreet.samplers.diagnostics import compare_draws
-
-Array = NDArray[np.float64]
+from discreet.types import Array
 
 FALSE_ALARM = 1e-3
 THIN = 20

@@ -8,7 +8,6 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.experiments import sets
 from discreet.experiments.config import TABLE_EPSILON, Options
@@ -16,13 +15,12 @@ from discreet.experiments.results import Results
 from discreet.experiments.sets import PaperSet
 from discreet.mechanisms import SanitizedExponential
 from discreet.mechanisms.sanitized_exponential import fresh_key, sanitized_records
-from discreet.optim import minimise
 from discreet.privacy.testing import SeededNoise
 from discreet.samplers import PSGLD, Metropolis, StochasticDensity
 from discreet.samplers.diagnostics import diagnose
+from discreet.solve import minimise
+from discreet.types import Array
 from discreet.watch import Watcher, watcher
-
-Array = NDArray[np.float64]
 
 _WRITING = Lock()
 DROPPED = 10_000

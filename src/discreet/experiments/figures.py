@@ -8,9 +8,9 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
+from discreet.design.link import get_link
 from discreet.experiments.config import EPSILONS, Options
 from discreet.experiments.results import newest, read_rows
-from discreet.link import get_link
 
 COLOURS = {
     "corrected": "#1b6ca8",

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.experiments import sets
 from discreet.experiments.chains import figure_5
@@ -17,8 +16,8 @@ from discreet.mechanisms import (
 )
 from discreet.mechanisms.contract import Mechanism
 from discreet.privacy.testing import SeededNoise
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 DELTA = 1e-6
 Named = tuple[str, str, Mechanism]
 

@@ -11,9 +11,9 @@ from discreet.experiments.results import Results
 from discreet.experiments.sets import PaperSet
 from discreet.mechanisms import SanitizedExponential
 from discreet.mechanisms.sanitized_exponential import fresh_key
-from discreet.optim import minimise
 from discreet.privacy.testing import SeededNoise
 from discreet.samplers import PSGLD, run_together
+from discreet.solve import minimise
 
 SET = "WT"
 EPSILON = 1.6

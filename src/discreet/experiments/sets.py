@@ -12,18 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import datasets
-from discreet.baseline import NaturalSpline
-from discreet.design import Coordinates, Design
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Coordinates, Design
+from discreet.design.link import Link, get_link
+from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
-from discreet.episodes import Episodes
 from discreet.experiments.config import INTERVALS
-from discreet.likelihood.objective import TotalLoss
-from discreet.link import Link, get_link
-from discreet.mechanisms.contract import Constants
-from discreet.optim import Solution, minimise
-from discreet.schema import Schema
-
-Array = NDArray[np.float64]
+from discreet.likelihood.problem import Problem
+from discreet.mechanisms.contract import Facts
+from discreet.people.episodes import Episodes
+from discreet.solve import Solution, minimise
+from discreet.types import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +55,14 @@ class PaperSet:
         coordinates: Coordinates = "paper",
         link: str | Link = "logit",
         intervals: int = INTERVALS,
-    ) -> TotalLoss:
+    ) -> Problem:
         """The total loss of the persons."""
         engine = LocalEngine(self._episodes(intervals), threads=1)
-        return TotalLoss(engine, self.design(coordinates, intervals), get_link(link))
+        return Problem(engine, self.design(coordinates, intervals), get_link(link))
 
-    def constants(self, coordinates: Coordinates = "paper", link: str = "logit") -> Constants:
+    def constants(self, coordinates: Coordinates = "paper", link: str = "logit") -> Facts:
         """The public facts for a plan."""
-        return Constants(self.persons, self.design(coordinates), get_link(link))
+        return Facts(self.persons, self.design(coordinates), get_link(link))
 
     @cached_property
     def optimum(self) -> Solution:

@@ -3,7 +3,6 @@
 from importlib import import_module
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.experiments import sets
 from discreet.experiments.config import (
@@ -16,11 +15,11 @@ from discreet.experiments.config import (
 )
 from discreet.experiments.results import Results
 from discreet.experiments.sets import PaperSet
-from discreet.likelihood.objective import Regularised
+from discreet.likelihood.problem import Regularised
 from discreet.mechanisms import OutputPerturbation
-from discreet.optim import minimise
+from discreet.solve import minimise
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 MISSING = "data not available"
 
 

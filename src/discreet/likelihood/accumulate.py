@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import SettingsError
-from discreet.likelihood.lattice import Expansion
-from discreet.likelihood.time_rule import Panel, Polynomial
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.likelihood.expansion import Expansion
+from discreet.likelihood.panels import Panel, Polynomial
+from discreet.types import Array, Integers
 
 # Below this many rows numpy is fast enough that nobody should wait for a compiler.
 COMPILED_FROM = 150_000
@@ -87,7 +84,7 @@ def _accumulate_compiled(
     rows: Rows, panel: Panel, expansion: Expansion, table: Array
 ) -> Accumulated:
     # imported here: numba takes longer to import than a plain fit to run
-    from discreet.likelihood import compiled  # noqa: PLC0415
+    from discreet.likelihood import kernels  # noqa: PLC0415
 
     width = rows.covariates.shape[1]
     shape = (math.prod(table.shape[1:]), width + 1)
@@ -96,11 +93,11 @@ def _accumulate_compiled(
     if isinstance(panel, Polynomial):
         collector = panel.collector(rows.lengths)
         found = np.zeros((collector.shape[1], math.prod(shape)))
-        compiled.accumulate_and_collect(*people, table, collector, found, lower)
+        kernels.accumulate_and_collect(*people, table, collector, found, lower)
         collected, total = found[:-1], found[-1]
     else:
         moments = np.zeros((*table.shape, width + 1))
-        compiled.accumulate(*people, table, moments, lower)
+        kernels.accumulate(*people, table, moments, lower)
         flat = moments.reshape(len(table), math.prod(shape))
         collected, total = panel.collect(flat, rows.lengths), np.ones(len(flat)) @ flat
     curvature = lower + np.tril(lower, -1).T

@@ -1,12 +1,10 @@
 """Direct summation over intervals: the fallback where c spans too wide a range for tables."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.likelihood.functions import Functions, Sums
 from discreet.likelihood.rows import PrefixRows
-
-Array = NDArray[np.float64]
+from discreet.types import Array
 
 
 def direct_sums(rows: PrefixRows, basis: Array, f: Array, functions: Functions) -> Sums:

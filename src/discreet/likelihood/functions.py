@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.link import Link
+from discreet.design.link import Link
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 Pointwise = Callable[[Array], Array]
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.types import Array, Integers
+
 Bits = NDArray[np.uint64]
 
 # columns of `rows`: first flat panel, survived intervals, interval of the event or 0

@@ -5,15 +5,10 @@ A record's panels are next to each other from its flat panel on, `rows[row, PANE
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.likelihood.jit import compiled
 from discreet.likelihood.record_context import LENGTH, PANEL, Rule, Scratch
 from discreet.likelihood.record_rule import NODES
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.types import Array, Integers
 
 
 @compiled

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.likelihood.jit import compiled
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 Bits = NDArray[np.uint64]
 
 LOGIT, CLOGLOG, PROBIT = 0, 1, 2

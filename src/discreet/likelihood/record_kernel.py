@@ -13,7 +13,6 @@ that they are not negative, and the loop vectorises.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.likelihood.jit import compiled
 from discreet.likelihood.record_context import EVENT, LENGTH, PANEL, Context, People, Rule, Scratch
@@ -51,9 +50,7 @@ from discreet.likelihood.record_table import (
     sum_slopes,
     take_slots,
 )
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.types import Array, Integers
 
 
 @compiled

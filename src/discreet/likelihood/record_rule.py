@@ -17,14 +17,11 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.baseline import PiecewiseConstant
-from discreet.design import Design
-from discreet.link import Link
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.design.baseline import PiecewiseConstant
+from discreet.design.design import Design
+from discreet.design.link import Link
+from discreet.types import Array, Integers
 
 NODES = 12
 """Nodes a panel: three vectors of four floats."""

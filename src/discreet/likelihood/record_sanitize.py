@@ -5,15 +5,10 @@ With the loss l of a person, the sum over its rows of phi over time and psi of a
     C_v(l) = v tanh(l/v) = v (1 - d)/(1 + d),    C_v'(l) = 4d/(1 + d)^2,    d = exp(-2l/v).
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.likelihood.jit import compiled, reordered
 from discreet.likelihood.record_context import EVENT, People, Scratch
 from discreet.likelihood.record_functions import LOGIT, decay, event_loss
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.types import Array, Integers
 
 
 @compiled

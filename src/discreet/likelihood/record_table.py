@@ -23,8 +23,8 @@ from discreet.likelihood.jit import compiled, reordered
 from discreet.likelihood.record_context import LENGTH, PANEL, Rule, Scratch
 from discreet.likelihood.record_functions import ODDS
 from discreet.likelihood.record_rule import NODES
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 Size = tuple[int, int]
 """Cells, panels."""
 

@@ -11,20 +11,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.design import Design
-from discreet.episodes import Episodes
+from discreet.design.design import Design
+from discreet.design.link import Link, Probit
 from discreet.likelihood.record_context import Context, People, Rule, Scratch
 from discreet.likelihood.record_functions import CELLS, TABLE_REACH
 from discreet.likelihood.record_kernel import sanitized_total
 from discreet.likelihood.record_rule import NODES, make_rule
 from discreet.likelihood.record_table import COLUMNS, STRIDE
 from discreet.likelihood.score import LINK_KINDS
-from discreet.link import Link, Probit
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.people.episodes import Episodes
+from discreet.types import Array, Integers
 
 BLOCK = 200
 """Persons evaluated together: their scratch space stays in the second-level cache."""

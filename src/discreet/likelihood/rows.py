@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.episodes import Episodes
+from discreet.people.episodes import Episodes
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 Built = TypeVar("Built")
 
 

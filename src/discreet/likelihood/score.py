@@ -16,16 +16,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.design import Design
-from discreet.episodes import Episodes
+from discreet.design.design import Design
+from discreet.design.link import Link
 from discreet.likelihood.score_expected import expected_sums
 from discreet.likelihood.score_walk import LARGEST_PREDICTOR, score_sums
-from discreet.link import Link
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.people.episodes import Episodes
+from discreet.types import Array, Integers
 
 LARGEST = 2**26
 """L: a person's integer vector has norm at most L; one step is B / L."""

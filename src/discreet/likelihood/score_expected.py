@@ -13,12 +13,10 @@ Proof page: docs/proofs/private-newton.md, section 5.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.likelihood.jit import compiled
 from discreet.likelihood.score_walk import ball_weight, interval_grid, interval_slopes
-
-Array = NDArray[np.float64]
+from discreet.types import Array
 
 NOBODY = 1e-4
 """Somebody of the cohort is followed until fewer than this share are left."""

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.likelihood.jit import compiled
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.types import Array, Integers
 
 LOGIT, CLOGLOG, PROBIT = 0, 1, 2
 LARGEST_PREDICTOR = 40.0

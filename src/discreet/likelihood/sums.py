@@ -15,18 +15,16 @@ derivative of an interpolant is wrong by 1e-6 where probabilities saturate.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.design import Design
+from discreet.design.design import Design
+from discreet.design.link import Link
 from discreet.likelihood.accumulate import Rows, accumulate, worth_compiling
 from discreet.likelihood.direct import direct_sums
+from discreet.likelihood.expansion import Expansion, choose_expansion
 from discreet.likelihood.functions import Functions, Pointwise, Sums
-from discreet.likelihood.lattice import Expansion, choose_expansion
+from discreet.likelihood.panels import TimeRule, choose_rule
 from discreet.likelihood.rows import EventRows, PrefixRows
-from discreet.likelihood.time_rule import TimeRule, choose_rule
-from discreet.link import Link
-
-Array = NDArray[np.float64]
+from discreet.types import Array
 
 
 def prefix_sums(

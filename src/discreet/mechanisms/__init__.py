@@ -1,8 +1,8 @@
 """Private mechanisms: each one file, a frozen dataclass of public settings, a proof page."""
 
 from discreet.mechanisms.contract import (
-    Constants,
     Draw,
+    Facts,
     Mechanism,
     Plan,
     get_mechanism,
@@ -11,15 +11,15 @@ from discreet.mechanisms.contract import (
     registered,
     settings_of,
 )
-from discreet.mechanisms.objective_perturbation import ObjectivePerturbation
-from discreet.mechanisms.output_perturbation import OutputPerturbation
-from discreet.mechanisms.private_newton import PrivateNewton
+from discreet.mechanisms.newton.mechanism import PrivateNewton
+from discreet.mechanisms.objective import ObjectivePerturbation
+from discreet.mechanisms.output import OutputPerturbation
 from discreet.mechanisms.sanitized_exponential import SanitizedExponential
 from discreet.mechanisms.selected import SelectedRidge
 
 __all__ = [
-    "Constants",
     "Draw",
+    "Facts",
     "Mechanism",
     "ObjectivePerturbation",
     "OutputPerturbation",

@@ -23,11 +23,11 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import SettingsError
 
 if TYPE_CHECKING:
-    from discreet.design import Coordinates, Design
-    from discreet.link import Link
-    from discreet.optim import Evaluation
+    from discreet.design.design import Coordinates, Design
+    from discreet.design.link import Link
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.noise import NoiseSource
+    from discreet.solve import Evaluation
 
 Json = None | bool | int | float | str | list[Any] | dict[str, Any]
 
@@ -41,7 +41,7 @@ NOT_GIVEN = math.nan
 
 
 @dataclass(frozen=True)
-class Constants:
+class Facts:
     """The public facts that a plan is made from; nothing here was learned from records.
 
     `persons` is n, public under the replace-one relation. `time_varying` and `late_entry` say
@@ -188,7 +188,7 @@ class Draw:
 class Loss(Protocol):
     """The total loss of all persons, or a plug-in with the same call.
 
-    `discreet.likelihood.objective.TotalLoss` is the one that fits use; tests plug in linear and
+    `discreet.likelihood.problem.Problem` is the one that fits use; tests plug in linear and
     quadratic losses whose release density is known in closed form.
     """
 
@@ -214,7 +214,7 @@ class Mechanism(Protocol):
         """Internal coordinates the mechanism works in."""
         ...
 
-    def plan(self, constants: Constants) -> Plan:
+    def plan(self, constants: Facts) -> Plan:
         """Noise scale, guarantee and grid, from public facts alone."""
         ...
 

@@ -7,14 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import SettingsError
-from discreet.mechanisms.constants import MARGIN, Basis
+from discreet.mechanisms.bounds import MARGIN, Basis
 from discreet.mechanisms.contract import (
     NOT_GIVEN,
-    Constants,
     Draw,
+    Facts,
     Json,
     Plan,
     is_number,
@@ -24,12 +23,12 @@ from discreet.mechanisms.contract import (
 from discreet.mechanisms.solve import CentredCoordinates, Tolerance
 from discreet.privacy.grid import Grid
 from discreet.privacy.scales import float_above
+from discreet.types import Array
 
 if TYPE_CHECKING:
-    from discreet.design import Coordinates
+    from discreet.design.design import Coordinates
     from discreet.privacy.noise import NoiseSource
 
-Array = NDArray[np.float64]
 Variant = Literal["corrected", "printed"]
 
 RIDGES = tuple(2.0**exponent for exponent in range(-24, 25))
@@ -82,7 +81,7 @@ class PerturbationSettings:
         return [persons * ridge for ridge in ([self.ridge] if self.ridge else RIDGES)]
 
 
-def basis_of(constants: Constants, shift: int = 0) -> Basis:
+def basis_of(constants: Facts, shift: int = 0) -> Basis:
     """The basis of the coordinates w: omega B_s."""
     rows = constants.design.basis * math.ldexp(1.0, shift)
     return Basis(rows, constants.covariates > 0)

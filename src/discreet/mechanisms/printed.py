@@ -8,21 +8,20 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
 from discreet.errors import SettingsError
-from discreet.mechanisms.constants import printed_gradient_sensitivity, printed_jacobian_bound
-from discreet.mechanisms.contract import Constants, Draw, Loss, Mechanism, Plan, settings_of
+from discreet.mechanisms.bounds import printed_gradient_sensitivity, printed_jacobian_bound
+from discreet.mechanisms.contract import Draw, Facts, Loss, Mechanism, Plan, settings_of
 from discreet.mechanisms.solve import CentredCoordinates, CentredObjective
-from discreet.optim import minimise
 from discreet.privacy.grid import Grid
 from discreet.privacy.guarantee import Guarantee
+from discreet.solve import minimise
+from discreet.types import Array
 
 if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
 
-Array = NDArray[np.float64]
 
 GRID_EXPONENT = -30
 MEAN_TOLERANCE = 1e-10
@@ -32,16 +31,14 @@ REASON = (
 )
 
 
-def plan_output(mechanism: Mechanism, constants: Constants, epsilon: float, ridge: float) -> Plan:
+def plan_output(mechanism: Mechanism, constants: Facts, epsilon: float, ridge: float) -> Plan:
     """Algorithm 1: noise scale t / epsilon, t = printed sensitivity / (n Lambda)."""
     total = constants.persons * ridge
     sensitivity = printed_gradient_sensitivity(_norms(constants))
     return _plan(mechanism, constants, epsilon, (sensitivity / (total * epsilon), total))
 
 
-def plan_objective(
-    mechanism: Mechanism, constants: Constants, epsilon: float, ridge: float
-) -> Plan:
+def plan_objective(mechanism: Mechanism, constants: Facts, epsilon: float, ridge: float) -> Plan:
     """Algorithm 2: tilt scale t / epsilon', where the Jacobian takes at most half of epsilon."""
     norms = _norms(constants)
     total = constants.persons * ridge
@@ -66,7 +63,7 @@ def draw_objective(plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
     return _draw(_minimiser(plan, loss, drawn.vector), noise)
 
 
-def _norms(constants: Constants) -> Array:
+def _norms(constants: Facts) -> Array:
     if constants.design.coordinates != "paper":
         raise SettingsError("the printed variant needs a design in the paper's coordinates")
     return np.asarray(constants.design.norms)
@@ -84,7 +81,7 @@ def _ridge_for_half(norms: Array, low: float, epsilon: float) -> float:
 
 
 def _plan(
-    mechanism: Mechanism, constants: Constants, epsilon: float, scales: tuple[float, float]
+    mechanism: Mechanism, constants: Facts, epsilon: float, scales: tuple[float, float]
 ) -> Plan:
     noise_scale, total_ridge = scales
     return Plan(

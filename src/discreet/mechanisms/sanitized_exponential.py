@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.likelihood.records import SanitizedRecords
 from discreet.mechanisms.contract import (
     NOT_GIVEN,
-    Constants,
     Draw,
+    Facts,
     Plan,
     register,
     require_choice,
@@ -35,13 +34,13 @@ from discreet.samplers.diagnostics import diagnose
 from discreet.samplers.generator import KEY_BITS
 from discreet.samplers.psgld import PSGLD, StochasticDensity
 from discreet.samplers.together import run_together
+from discreet.types import Array
 from discreet.watch import watcher
 
 if TYPE_CHECKING:
-    from discreet.design import Coordinates
+    from discreet.design.design import Coordinates
     from discreet.privacy.noise import NoiseSource
 
-Array = NDArray[np.float64]
 Prior = Literal["normal", "uniform"]
 
 GRID_EXPONENT = -30
@@ -92,7 +91,7 @@ class SanitizedExponential:
         """The printed chain runs in the paper's basis."""
         return "paper" if self.sampler.variant == "printed" else "orthonormal"
 
-    def plan(self, constants: Constants) -> Plan:
+    def plan(self, constants: Facts) -> Plan:
         """The bound, the scale of the energy and what is charged: public facts only."""
         bound = 2.0 * math.log(max(constants.persons, 2)) if self.v is None else float(self.v)
         scale = self.epsilon / (2.0 * bound if self.relation == "replace-one" else bound)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from discreet.errors import SettingsError
 from discreet.mechanisms.contract import (
     NOT_GIVEN,
-    Constants,
     Draw,
+    Facts,
     Json,
     Loss,
     Plan,
@@ -27,21 +27,21 @@ from discreet.mechanisms.contract import (
     require_positive,
     settings_of,
 )
-from discreet.mechanisms.guess import public_guess
-from discreet.mechanisms.objective_perturbation import ObjectivePerturbation
-from discreet.mechanisms.output_perturbation import OutputPerturbation
+from discreet.mechanisms.objective import ObjectivePerturbation
+from discreet.mechanisms.outlook import public_guess
+from discreet.mechanisms.output import OutputPerturbation
 from discreet.privacy.grid import Grid
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.selection import RandomStopping
+from discreet.types import Array
 
 if TYPE_CHECKING:
-    from discreet.design import Coordinates, Design
-    from discreet.episodes import Episodes
-    from discreet.likelihood.objective import TotalLoss
-    from discreet.link import Link
+    from discreet.design.design import Coordinates, Design
+    from discreet.design.link import Link
+    from discreet.likelihood.problem import Problem
+    from discreet.people.episodes import Episodes
     from discreet.privacy.noise import NoiseSource
 
-Array = NDArray[np.float64]
 Perturbation = ObjectivePerturbation | OutputPerturbation
 
 SCORE_EXPONENT = -10
@@ -97,7 +97,7 @@ class SelectedRidge:
         epsilon = self._stopping.trial_epsilon
         return [kind(epsilon=epsilon, ridge=ridge, survival=self.survival) for ridge in self.ridges]
 
-    def plan(self, constants: Constants) -> SelectedPlan:
+    def plan(self, constants: Facts) -> SelectedPlan:
         """The plans of all candidates, and the noise of the score."""
         plans = tuple(candidate.plan(constants) for candidate in self._candidates)
         return SelectedPlan(
@@ -127,7 +127,7 @@ class SelectedRidge:
         )
         return replace(chosen, grid_exponent=plan.grid_exponent)
 
-    def _details(self, constants: Constants, plans: tuple[Plan, ...]) -> dict[str, Json]:
+    def _details(self, constants: Facts, plans: tuple[Plan, ...]) -> dict[str, Json]:
         stopping = self._stopping
         return {
             "trial_epsilon": stopping.trial_epsilon,
@@ -147,7 +147,7 @@ def _require_ridges(ridges: object) -> None:
         require_positive("every one of ridges", ridge)
 
 
-def score_bound(constants: Constants, survival: float) -> float:
+def score_bound(constants: Facts, survival: float) -> float:
     """The largest loss of a person at the public centre, a typical size of what is at stake."""
     eta = public_guess(constants, survival).predictor
     link = constants.link
@@ -157,7 +157,7 @@ def score_bound(constants: Constants, survival: float) -> float:
 
 def clipped_score(loss: Loss, point: Array, bound: float) -> int:
     """-sum_i min(loss_i, bound), in units of 2^-10; integers, so the order of people is nothing."""
-    total: TotalLoss = loss  # type: ignore[assignment]  # a score needs persons, not a plug-in
+    total: Problem = loss  # type: ignore[assignment]  # a score needs persons, not a plug-in
     (score,) = total.engine.reduce(block_score, total.design, total.link, point, bound)
     return int(score)
 

@@ -13,13 +13,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import SettingsError
 from discreet.mechanisms.contract import Loss
-from discreet.optim import Evaluation, Solution, minimise
-
-Array = NDArray[np.float64]
+from discreet.solve import Evaluation, Solution, minimise
+from discreet.types import Array
 
 RADIUS = 256.0
 """F: before output noise the released point lies within this distance of the public centre."""

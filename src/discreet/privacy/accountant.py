@@ -18,7 +18,6 @@ from typing import Self
 
 import numpy as np
 from flint import arb, ctx
-from numpy.typing import NDArray
 
 from discreet.errors import SettingsError
 from discreet.privacy.guarantee import (
@@ -31,8 +30,7 @@ from discreet.privacy.guarantee import (
 )
 from discreet.privacy.reals import rational
 from discreet.privacy.scales import Number, exact
-
-Floats = NDArray[np.float64]
+from discreet.types import Array
 
 NANO = 10**9
 """Budgets are kept in billionths."""
@@ -192,7 +190,7 @@ def filter_order(epsilon: float, delta: float) -> Fraction:
     return best_order(lambda a: (_float_conversion(a, log_delta) - room) / a)
 
 
-def best_order(objective: Callable[[Floats], Floats]) -> Fraction:
+def best_order(objective: Callable[[Array], Array]) -> Fraction:
     """An order near the minimum of the objective, rounded so that machines agree on it."""
     orders = ORDERS
     for _ in range(3):
@@ -223,12 +221,12 @@ def _renyi_nano(totals: Totals, delta: Fraction) -> int:
         return math.ceil(_fraction(epsilon.upper()) * NANO)
 
 
-def _float_epsilon(totals: Totals, delta: Fraction) -> Callable[[Floats], Floats]:
+def _float_epsilon(totals: Totals, delta: Fraction) -> Callable[[Array], Array]:
     """Theorem 1's epsilon as a function of the order, in floats."""
     rho, log_delta = float(totals.rho), math.log(delta)
     pure = [(float(epsilon), count) for epsilon, count in totals.pure.items()]
 
-    def epsilon_at(orders: Floats) -> Floats:
+    def epsilon_at(orders: Array) -> Array:
         total = orders * rho + _float_conversion(orders, log_delta)
         for epsilon, count in pure:
             total += count * _float_divergence(orders, epsilon)
@@ -237,15 +235,15 @@ def _float_epsilon(totals: Totals, delta: Fraction) -> Callable[[Floats], Floats
     return epsilon_at
 
 
-def _float_conversion(orders: Floats, log_delta: float) -> Floats:
+def _float_conversion(orders: Array, log_delta: float) -> Array:
     return np.log1p(-1 / orders) - (log_delta + np.log(orders)) / (orders - 1)
 
 
-def _float_divergence(orders: Floats, epsilon: float) -> Floats:
+def _float_divergence(orders: Array, epsilon: float) -> Array:
     return (_log_cosh((orders - 0.5) * epsilon) - _log_cosh(epsilon / 2)) / (orders - 1)
 
 
-def _log_cosh(x: Floats | float) -> Floats:
+def _log_cosh(x: Array | float) -> Array:
     return np.asarray(np.logaddexp(x, np.negative(x)) - math.log(2))
 
 

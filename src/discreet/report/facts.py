@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.link import get_link
-from discreet.model import Release
-from discreet.schema import Numeric
+from discreet.design.link import get_link
+from discreet.design.schema import Numeric
+from discreet.models.model import Release
 
 
 def page_facts(release: Release) -> dict[str, Any]:

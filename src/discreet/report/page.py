@@ -16,9 +16,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from discreet.artefact import write_new
 from discreet.errors import ArtefactError
-from discreet.model import Model, Release
+from discreet.models.model import Model, Release
+from discreet.models.strict import write_new
 from discreet.report.facts import page_facts
 
 

@@ -11,12 +11,10 @@ from importlib import import_module
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.errors import SettingsError
-
-Array = NDArray[np.float64]
+from discreet.types import Array
 
 QUANTILES = (0.05, 0.25, 0.75, 0.95)
 

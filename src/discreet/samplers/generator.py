@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import SettingsError
+from discreet.types import Array
 
 State = NDArray[np.uint64]
-Array = NDArray[np.float64]
 
 KEY_BITS = 256
 

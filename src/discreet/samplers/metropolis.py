@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from discreet.types import Array
+
 Energy = Callable[[Array], tuple[float, Array]]
 
 

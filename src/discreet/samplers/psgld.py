@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import SettingsError
 from discreet.samplers.generator import fill_indices, fill_normals, make_state
+from discreet.types import Array
 
-Array = NDArray[np.float64]
 Variant = Literal["corrected", "printed"]
 Gradient = Callable[[Any, Array, NDArray[np.int64], Array], float]
 Run = Callable[[Any, "Setting", "State", "Span"], None]

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.samplers.psgld import PSGLD, StochasticDensity
+from discreet.types import Array
 from discreet.watch import watcher
-
-Array = NDArray[np.float64]
 
 
 def run_together(

@@ -11,11 +11,9 @@ LAMBDA = 0.15, TAIL = 0.05 has the smallest errors. TAIL stands for tails that c
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.likelihood.score import Whitened
-
-Array = NDArray[np.float64]
+from discreet.types import Array
 
 LAMBDA = 0.15
 TAIL = 0.05
@@ -27,7 +25,7 @@ FLOOR = 0.02
 
 
 @dataclass(frozen=True)
-class People:
+class Cohort:
     """What is known of the people: the cohort, how many each stands for, how long they are observed."""
 
     cohort: Array
@@ -36,7 +34,7 @@ class People:
     events: float
 
 
-def choose_bound(scores: Whitened, people: People, unit_noise: float) -> tuple[float, float]:
+def choose_bound(scores: Whitened, people: Cohort, unit_noise: float) -> tuple[float, float]:
     """The B with the smallest predicted error, and its predicted bias squared.
 
     `unit_noise` is the noise of a sum over B; errors are in standard errors.

@@ -8,16 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
-from discreet.design import Design
-from discreet.link import Link
+from discreet.design.design import Design
+from discreet.design.link import Link
 from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marginal
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.types import Array, Integers
 
 COHORT = 256
 FEW = 8

@@ -9,14 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.design import Design
-from discreet.episodes import Episodes
-from discreet.schema import Categorical
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet.design.design import Design
+from discreet.design.schema import Categorical
+from discreet.people.episodes import Episodes
+from discreet.types import Array, Integers
 
 UNIT = 2**10
 """Standardised covariates are rounded toward zero to multiples of 1 / UNIT."""

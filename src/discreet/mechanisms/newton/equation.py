@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.design import Design
+from discreet.design.design import Design
+from discreet.design.link import Link
 from discreet.likelihood.score import LARGEST, Whitened
-from discreet.link import Link
-from discreet.mechanisms.newton.bound import FLOOR, People, choose_bound
-from discreet.mechanisms.newton.budget import Budget
+from discreet.mechanisms.newton.bound import FLOOR, Cohort, choose_bound
 from discreet.mechanisms.newton.cohort import Profile, baseline_start, numeric_ranges
-from discreet.mechanisms.newton.combination import Linear
+from discreet.mechanisms.newton.combine import Linear
+from discreet.mechanisms.newton.split import Split
 from discreet.mechanisms.newton.steps import Prior, Step, whitening
-
-Array = NDArray[np.float64]
+from discreet.types import Array
 
 RANGE_EFFECT = 4.0
 """Prior standard deviation of a covariate's effect over its whole public range, on the link's
@@ -31,7 +29,7 @@ MANY_STEPS = 4
 theirs would gain nothing, and everybody would have to walk."""
 
 
-def expected_information(design: Design, link: Link, point: Array, people: People) -> Array:
+def expected_information(design: Design, link: Link, point: Array, people: Cohort) -> Array:
     """The cohort's information at the point, in internal coordinates."""
     plain = Whitened(design, link, point, np.eye(len(point)), math.inf)
     return plain.expected(people.cohort, people.counts, people.present)[2]
@@ -47,7 +45,7 @@ class Equation:
     deviation: float
     doubt: float
 
-    def answered(self, released: Array, people: People) -> Linear:
+    def answered(self, released: Array, people: Cohort) -> Linear:
         """The released score as a linear equation around any estimate."""
         scores = self.scores
         frame, size = scores.mapping, len(scores.point)
@@ -69,7 +67,7 @@ class Setting:
 
     design: Design
     link: Link
-    budget: Budget
+    budget: Split
     clipped: bool = False
 
     def prior(self, profile: Profile) -> Prior:
@@ -86,7 +84,7 @@ class Setting:
         centre[:time] = baseline_start(self.design, self.link, profile, shape)
         return Prior(centre, precision)
 
-    def equation(self, point: Array, people: People, prior: Prior, share: Fraction) -> Equation:
+    def equation(self, point: Array, people: Cohort, prior: Prior, share: Fraction) -> Equation:
         """Whiten at the point, choose the bound, expect the Jacobian."""
         information = expected_information(self.design, self.link, point, people)
         frame = whitening(information + prior.precision)

@@ -7,17 +7,15 @@ efficient one is the difference of their variances, J^-1 Meat J^-1 - (full infor
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.mechanisms.newton.bound import FLOOR, People
+from discreet.mechanisms.newton.bound import FLOOR, Cohort
 from discreet.mechanisms.newton.equation import Equation, Setting
 from discreet.mechanisms.newton.steps import Prior, Step, variances
-
-Array = NDArray[np.float64]
+from discreet.types import Array
 
 
 def predicted_variance(
-    setting: Setting, point: Array, people: People, prior: Prior, far: float
+    setting: Setting, point: Array, people: Cohort, prior: Prior, far: float
 ) -> Array:
     """E (f - f*)(f - f*)', where the start is sqrt(`far`) standard errors from the end."""
     steps: list[Step] = []
@@ -38,7 +36,7 @@ def _displaced(equation: Equation, squared: float) -> Step:
     return Step(target + away, frame, equation.jacobian, equation.meat, equation.deviation, target)
 
 
-def _inefficiency(equation: Equation, people: People) -> Array:
+def _inefficiency(equation: Equation, people: Cohort) -> Array:
     """W (J^-1 Meat J^-1 - I) W', never negative."""
     frame, size = equation.scores.mapping, len(equation.jacobian)
     inverse = np.linalg.inv(equation.jacobian - FLOOR * np.eye(size))

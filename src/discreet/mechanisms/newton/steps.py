@@ -10,9 +10,8 @@ feared; what is left, the cohort not being the people, discounts a step from far
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from discreet.types import Array
 
 TRUST = 1.0
 """A step may change the predictors of the events by 1 in root mean square."""

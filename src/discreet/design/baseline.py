@@ -1,0 +1,123 @@
+"""Bases for the baseline effect gamma(t) = alpha'A(t), time scaled to [0, 1].
+
+A baseline is a public basis of e functions on [0, 1] whose span contains the constants.
+
+References: Nguyen and Hui, section 3.2; Hastie, Tibshirani and Friedman (2009), section 5.2.1.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.errors import SettingsError
+from discreet.types import Array
+
+MOST_PARAMETERS = 1000
+
+
+@dataclass(frozen=True)
+class NaturalSpline:
+    """The paper's natural cubic spline with e equidistant knots 0 = k_1 < ... < k_e = 1.
+
+    ``b_1 = 1, b_2 = t, b_{i+2} = d_i - d_{e-1}`` with
+    ``d_j(t) = (max(t - k_j, 0)^3 - max(t - k_e, 0)^3) / (k_e - k_j)``.
+    One knot is a constant, two are a straight line.
+    """
+
+    knots: int = 3
+    kind: ClassVar[str] = "natural-spline"
+
+    def __post_init__(self) -> None:
+        _check_count(self.kind, "knots", self.knots)
+
+    @property
+    def dimension(self) -> int:
+        """e, the number of knots."""
+        return self.knots
+
+    @property
+    def spelling(self) -> str:
+        """As written on the command line."""
+        return f"{self.kind}:{self.knots}"
+
+    @property
+    def constant(self) -> Array:
+        """v with v'A(t) = 1 for every t."""
+        first: Array = np.eye(self.knots)[0]
+        return first
+
+    def evaluate(self, times: Array) -> Array:
+        """A(t), one row a time."""
+        columns = [np.ones_like(times), times, *self._curved(times)]
+        return np.column_stack(columns[: self.knots])
+
+    def basis(self, intervals: int) -> Array:
+        """A_s = A(s/q) for s = 1 ... q."""
+        return self.evaluate(np.arange(1, intervals + 1) / intervals)
+
+    def _curved(self, times: Array) -> list[Array]:
+        if self.knots < 3:
+            return []
+        knots = np.linspace(0.0, 1.0, self.knots)
+        last = np.maximum(times - 1.0, 0.0) ** 3
+        cubes = [(np.maximum(times - k, 0.0) ** 3 - last) / (1.0 - k) for k in knots[:-1]]
+        return [cube - cubes[-1] for cube in cubes[:-1]]
+
+
+@dataclass(frozen=True)
+class PiecewiseConstant:
+    """K indicators of equal stretches of time: interval s lies in piece ceil(K s / q)."""
+
+    pieces: int
+    kind: ClassVar[str] = "piecewise-constant"
+
+    def __post_init__(self) -> None:
+        _check_count(self.kind, "pieces", self.pieces)
+
+    @property
+    def dimension(self) -> int:
+        """K, the number of pieces."""
+        return self.pieces
+
+    @property
+    def spelling(self) -> str:
+        """As written on the command line."""
+        return f"{self.kind}:{self.pieces}"
+
+    @property
+    def constant(self) -> Array:
+        """v with v'A(t) = 1 for every t."""
+        return np.ones(self.pieces)
+
+    def evaluate(self, times: Array) -> Array:
+        """Indicators of ((j-1)/K, j/K], the first piece closed at 0."""
+        piece = np.ceil(np.asarray(times) * self.pieces).astype(np.int64) - 1
+        return np.eye(self.pieces)[np.clip(piece, 0, self.pieces - 1)]
+
+    def basis(self, intervals: int) -> Array:
+        """A_s in integer arithmetic, so that no interval slips into its neighbour's piece."""
+        steps = np.arange(1, intervals + 1)
+        return np.eye(self.pieces)[(self.pieces * steps + intervals - 1) // intervals - 1]
+
+
+Baseline = NaturalSpline | PiecewiseConstant
+
+
+def parse_baseline(spelling: str | Baseline) -> Baseline:
+    """``natural-spline:3`` or ``piecewise-constant:12``; a baseline object passes through."""
+    if not isinstance(spelling, str):
+        return spelling
+    kind, _, count = spelling.partition(":")
+    if kind == NaturalSpline.kind and count.isdecimal():
+        return NaturalSpline(int(count))
+    if kind == PiecewiseConstant.kind and count.isdecimal():
+        return PiecewiseConstant(int(count))
+    raise SettingsError(
+        f"unknown baseline {spelling!r}: write natural-spline:KNOTS or piecewise-constant:PIECES"
+    )
+
+
+def _check_count(kind: str, what: str, count: object) -> None:
+    if type(count) is not int or not 1 <= count <= MOST_PARAMETERS:
+        raise SettingsError(f"{kind}: {what} must be a whole number from 1 to {MOST_PARAMETERS}")

@@ -1,0 +1,101 @@
+"""Public coordinates: from the schema and the baseline to the vectors z_s = (B_s, x).
+
+Nothing here sees a record. The internal coordinates are those in which the model is fitted and
+noise is drawn; ``to_user`` maps a parameter vector f = (baseline, covariates) to the user's scale.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from discreet.design.baseline import Baseline
+from discreet.design.schema import Schema
+from discreet.design.terms import CovariateMap
+from discreet.errors import SettingsError
+from discreet.types import Array
+
+Coordinates = Literal["orthonormal", "paper"]
+MOST_NUMBERS = 1 << 26
+"""Of the basis over the grid: half a GiB."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """The public half of a fit.
+
+    orthonormal: ``B = sqrt(q) Q`` from ``A = QR`` over the grid, so ``mean_s B_s B_s' = I``.
+    paper: ``B_s = A_s``, the basis as printed. The span, hence the model, is the same.
+    """
+
+    schema: Schema
+    baseline: Baseline
+    coordinates: Coordinates = "orthonormal"
+
+    def __post_init__(self) -> None:
+        if self.baseline.dimension > self.intervals:
+            raise SettingsError(
+                f"baseline {self.baseline.spelling} has more parameters than the time axis has "
+                f"intervals ({self.intervals}): use fewer, or a finer grid"
+            )
+        if self.baseline.dimension * self.intervals > MOST_NUMBERS:
+            raise SettingsError(
+                f"baseline {self.baseline.spelling} has too many parameters for a time axis of "
+                f"{self.intervals} intervals: use fewer, or a coarser grid"
+            )
+
+    @property
+    def intervals(self) -> int:
+        """q."""
+        return self.schema.time.intervals
+
+    @property
+    def dimension(self) -> int:
+        """d = e + p."""
+        return self.baseline.dimension + len(self.covariates.names)
+
+    @cached_property
+    def covariates(self) -> CovariateMap:
+        """From the public box of the covariates to the unit ball."""
+        return CovariateMap.from_schema(self.schema)
+
+    @cached_property
+    def basis(self) -> Array:
+        """B_s, one row an interval."""
+        return np.ascontiguousarray(self._factors[0])
+
+    def basis_at(self, times: Array) -> Array:
+        """The internal basis at any times in [0, 1], one row a time."""
+        return np.asarray(self.baseline.evaluate(times) @ self._factors[1], dtype=np.float64)
+
+    @cached_property
+    def norms(self) -> Array:
+        """|B_s| for s = 1 ... q."""
+        return np.asarray(np.linalg.norm(self.basis, axis=1))
+
+    @cached_property
+    def to_user(self) -> Array:
+        """T with f_user = T f_internal.
+
+        From ``x_internal = (x - centre) scale``: ``beta_user = scale beta`` and the centre moves
+        into the baseline, ``alpha_user = M alpha - v centre'beta_user`` with v'A_s = 1.
+        """
+        size = self.baseline.dimension
+        matrix = np.zeros((self.dimension, self.dimension))
+        matrix[:size, :size] = self._factors[1]
+        matrix[size:, size:] = np.diag(self.covariates.scale)
+        shift = self.covariates.centre * self.covariates.scale
+        matrix[:size, size:] = -np.outer(self.baseline.constant, shift)
+        return matrix
+
+    @cached_property
+    def _factors(self) -> tuple[Array, Array]:
+        """(B, M) with B = A M: alpha_user = M alpha_internal."""
+        printed = self.baseline.basis(self.intervals)
+        if self.coordinates == "paper":
+            return printed, np.eye(self.baseline.dimension)
+        orthogonal, triangle = np.linalg.qr(printed)
+        signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
+        root = np.sqrt(self.intervals)
+        return orthogonal * signs * root, np.linalg.inv(triangle * signs[:, None]) * root

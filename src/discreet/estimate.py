@@ -1,0 +1,205 @@
+"""Maximum likelihood, and what to do where there is no maximum.
+
+    mean loss(f) = (1/n) sum_i loss_i(f) + ridge/2 |f|^2        (internal coordinates)
+
+The start is the pooled hazard, g(events / intervals at risk) on the constant and beta = 0.  Where
+no maximum exists (no events, separation) or it is not unique (collinear columns) the Newton step
+does not die out: the data do not determine f along it.  Then a small, stated ridge is added, which
+makes the answer finite and unique, and a warning names the coefficients.
+
+Reference: Albert and Anderson (1984), on the existence of maximum likelihood estimates.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from discreet.design.design import Design
+from discreet.design.link import Link
+from discreet.errors import warn
+from discreet.likelihood.problem import Problem
+from discreet.solve import Evaluation, Solution, minimise
+from discreet.types import Array
+
+# Ridge on the total (not mean) loss where the data alone determine no answer: with covariates
+# in the unit ball this is a prior of standard deviation 30 on each coefficient.
+RESCUE_RIDGE = 1e-3
+# A maximum is found when one more Newton step would move f by less than this part of its size.
+SETTLED_STEP = 1e-6
+MOST_STEPS = 100
+SAMPLE_STEPS = 12
+# The gradient of a sample of 6,000 differs from that of all by more than this anyway.
+SAMPLE_TOLERANCE = 3e-3
+
+
+class SeparationWarning(UserWarning):
+    """The data alone determine no finite, unique estimate; a ridge was added."""
+
+
+@dataclass(frozen=True)
+class MeanLoss:
+    """The total loss divided by n, plus ridge/2 |f|^2: its scale does not grow with the data."""
+
+    total: Problem
+    ridge: float = 0.0
+
+    def __call__(self, f: Array) -> Evaluation:
+        """Value, gradient and Hessian at f."""
+        inner, persons = self.total(f), max(self.total.persons, 1)
+        return Evaluation(
+            inner.value / persons + 0.5 * self.ridge * float(f @ f),
+            inner.gradient / persons + self.ridge * f,
+            inner.hessian / persons + self.ridge * np.eye(len(f)),
+        )
+
+
+class Counts(NamedTuple):
+    """What the data hold."""
+
+    events: int
+    intervals_at_risk: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The estimate in internal coordinates, with the ridge that it took and why."""
+
+    solution: Solution
+    ridge: float
+    counts: Counts
+    notes: tuple[str, ...] = ()
+
+    @property
+    def point(self) -> Array:
+        """f."""
+        return self.solution.point
+
+
+def estimate(
+    total: Problem, *, ridge: float = 0.0, solver: str = "newton", tolerance: float = 1e-10
+) -> Estimate:
+    """Minimise the mean loss to the given gradient norm."""
+    counts = Counts(*total.totals())
+    start = starting_point(total.design, total.link, counts.events, counts.intervals_at_risk)
+    if counts.events in {0, counts.intervals_at_risk} and ridge == 0.0:
+        reason = _ONE_SIDED[counts.events > 0]
+        return _rescue(total, start, counts, reason, solver, tolerance)
+    start = _near(total, ridge, start)
+    solution = minimise(
+        MeanLoss(total, ridge), start, method=solver, tolerance=tolerance, limit=MOST_STEPS
+    )
+    if ridge == 0.0 and not _settled(solution):
+        solution = minimise(
+            MeanLoss(total), solution.point, tolerance=tolerance * 1e-4, limit=MOST_STEPS
+        )
+        if not _settled(solution):
+            reason = _undetermined(MeanLoss(total)(start), solution.evaluation, total.design)
+            return _rescue(total, start, counts, reason, solver, tolerance)
+    return Estimate(solution, ridge, counts, _unfinished(solution, tolerance))
+
+
+def _near(total: Problem, ridge: float, start: Array) -> Array:
+    """The estimate of a small part of the people: a few steps there save passes over all."""
+    sample = total.engine.sample()
+    if sample is total.engine:
+        return start
+    part = MeanLoss(Problem(sample, total.design, total.link), ridge)
+    found = minimise(part, start, tolerance=SAMPLE_TOLERANCE, limit=SAMPLE_STEPS)
+    # a part may be separated where the whole is not: then its estimate is no help
+    return found.point if found.converged else start
+
+
+def starting_point(design: Design, link: Link, events: int, at_risk: int) -> Array:
+    """The pooled hazard on the constant, beta = 0."""
+    pooled = min(max(events, 0.5) / max(at_risk, 1), 0.9)
+    size = design.baseline.dimension
+    constant = link.predictor(pooled) * design.baseline.constant
+    point = np.zeros(design.dimension)
+    point[:size] = np.linalg.solve(design.to_user[:size, :size], constant)
+    return point
+
+
+def _rescue(
+    total: Problem,
+    start: Array,
+    counts: Counts,
+    reason: str,
+    solver: str,
+    tolerance: float,
+) -> Estimate:
+    """Fit again with the small ridge, and say so."""
+    ridge = RESCUE_RIDGE / max(total.persons, 1)
+    loss = MeanLoss(total, ridge)
+    solution = minimise(loss, start, method=solver, tolerance=tolerance, limit=MOST_STEPS)
+    note = (
+        f"The data alone determine no finite, unique estimate: {reason}. A ridge of {ridge:.3g} "
+        "on the mean loss (in the internal coordinates) makes the numbers finite; do not interpret "
+        "those coefficients or their standard errors."
+    )
+    warn(note, SeparationWarning)
+    return Estimate(solution, ridge, counts, notes=(note,))
+
+
+def _settled(solution: Solution) -> bool:
+    """Whether one more Newton step would move f by next to nothing."""
+    step = _newton_step(solution.evaluation)
+    if step is None:
+        return False
+    size = max(1.0, float(np.linalg.norm(solution.point)))
+    return float(np.linalg.norm(step)) <= SETTLED_STEP * size
+
+
+def _newton_step(here: Evaluation) -> Array | None:
+    """H^{-1} g, or None where H is singular to rounding (unit-diagonal, so scales do not count)."""
+    diagonal = np.diag(here.hessian)
+    if not np.all(np.isfinite(here.hessian)) or np.any(diagonal <= 0):
+        return None
+    scale = 1.0 / np.sqrt(diagonal)
+    values, vectors = linalg.eigh(here.hessian * np.outer(scale, scale))
+    if values[0] <= len(values) * 1e-13:
+        return None
+    return np.asarray(scale * (vectors @ ((vectors.T @ (scale * here.gradient)) / values)))
+
+
+_ONE_SIDED = {
+    False: "there are no events, so every hazard would be estimated as 0",
+    True: "every interval at risk ends with an event, so every hazard would be estimated as 1",
+}
+
+
+def _unfinished(solution: Solution, tolerance: float) -> tuple[str, ...]:
+    if solution.gradient_norm <= tolerance:
+        return ()
+    reached = f"{solution.gradient_norm:.2g}, above the tolerance of {tolerance:.2g}"
+    return (f"The solver stopped at a gradient norm of {reached}.",)
+
+
+def _undetermined(first: Evaluation, last: Evaluation, design: Design) -> str:
+    """Name the coefficients along which the likelihood is flat, from the start or in the end."""
+    if _newton_step(first) is None:
+        return (
+            f"along {_flat(first, design)} the likelihood does not change (columns that repeat "
+            "each other or never vary, or a stretch of time in which nobody is at risk)"
+        )
+    return (
+        f"along {_flat(last, design)} the likelihood keeps growing without end (separation: "
+        "events on one side only, or a stretch of time without events)"
+    )
+
+
+def _flat(here: Evaluation, design: Design) -> str:
+    values, vectors = linalg.eigh(here.hessian)
+    flat = vectors[:, values <= max(values[-1] * 1e-12, values[0] * 10)]
+    share = np.abs(flat).max(axis=1)
+    size = design.baseline.dimension
+    named = [
+        name
+        for name, weight in zip(design.schema.coefficient_names, share[size:], strict=True)
+        if weight > 0.1
+    ]
+    where = ", ".join(f"'{name}'" for name in named[:5]) or "the baseline"
+    more = " and others" if len(named) > 5 else ""
+    return where + more

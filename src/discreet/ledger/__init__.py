@@ -1,0 +1,67 @@
+"""The privacy budget of a population, kept so that it cannot be overspent.
+
+    ledger = open_ledger("registry.ledger")             a path, or a postgresql:// URL
+    ledger.initialise("norway-births", epsilon=4, delta=1e-6)
+    reservation = ledger.reserve(ReleaseRequest(release_id, guarantee, description))
+    ...
+    ledger.settle(reservation, digest)
+
+Only `discreet.release` spends.  Proof: docs/proofs/ledger.md; load and faults: docs/reliability.md.
+"""
+
+from os import PathLike
+from pathlib import Path
+
+from discreet.errors import SettingsError
+from discreet.ledger.chain import Head
+from discreet.ledger.interface import (
+    NO_LEDGER,
+    Ledger,
+    NullLedger,
+    ReleaseRequest,
+    Reservation,
+)
+from discreet.ledger.location import PostgresLocation, is_postgres
+from discreet.ledger.statement import Line, Statement
+from discreet.ledger.store import Store
+from discreet.ledger.stored import StoredLedger
+from discreet.ledger.verification import ReleaseClaim, Verification
+
+__all__ = [
+    "NO_LEDGER",
+    "Head",
+    "Ledger",
+    "Line",
+    "NullLedger",
+    "ReleaseClaim",
+    "ReleaseRequest",
+    "Reservation",
+    "Statement",
+    "StoredLedger",
+    "Verification",
+    "open_ledger",
+]
+
+LOCK_TIMEOUT = 30.0
+"""Seconds to wait for another process before failing closed."""
+
+
+def open_ledger(location: str | PathLike[str], lock_timeout: float = LOCK_TIMEOUT) -> StoredLedger:
+    """The ledger at a path or PostgreSQL URL; nothing is opened before it is used."""
+    if not lock_timeout > 0:
+        raise SettingsError("the ledger's lock timeout must be a number of seconds above 0.")
+    return StoredLedger(_store(location, lock_timeout))
+
+
+def _store(location: str | PathLike[str], lock_timeout: float) -> Store:
+    if isinstance(location, str) and is_postgres(location):
+        from discreet.ledger.postgres import PostgresStore  # noqa: PLC0415  # optional
+
+        return PostgresStore(PostgresLocation.parse(location), lock_timeout)
+    try:
+        from discreet.ledger.sqlite import SqliteStore  # noqa: PLC0415 - locks of POSIX
+    except ImportError:
+        raise SettingsError(
+            "a ledger file needs the file locks of a POSIX system; here, use a postgresql:// URL."
+        ) from None
+    return SqliteStore(Path(location), lock_timeout)

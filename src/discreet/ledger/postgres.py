@@ -1,0 +1,258 @@
+"""A team's ledger: PostgreSQL, several populations in one database, each with its own chain.
+
+A writer locks its population's row (`SELECT ... FOR UPDATE`), so one population has one writer at
+a time and populations do not wait for each other.  A row lock lets newcomers past those who wait;
+an advisory lock is a queue, so writers take that first and are served in order of arrival.  `synchronous_commit` is on for every session
+and a server that runs with `fsync = off` is refused.  The place of a ledger is the cluster, its
+timeline and the database: a dump restored elsewhere, a point-in-time recovery or a promoted
+standby is another place, because any of them may lack the last reservations.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, LiteralString, cast
+
+from discreet.errors import LedgerError, SettingsError
+from discreet.ledger.chain import FORMAT, Entry, Head, Row, canonical
+from discreet.ledger.faults import postgres_faults
+from discreet.ledger.location import PostgresLocation
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_INITIALISE_LOCK = 0x44504C31
+"""Advisory lock: two first initialisations at once would both create the tables."""
+
+_CREATE: tuple[LiteralString, ...] = (
+    "CREATE SCHEMA IF NOT EXISTS discreet_ledger",
+    "CREATE TABLE IF NOT EXISTS discreet_ledger.format (version integer PRIMARY KEY)",
+    """CREATE TABLE IF NOT EXISTS discreet_ledger.population (
+        name text PRIMARY KEY,
+        ledger text NOT NULL UNIQUE
+    )""",
+    """CREATE TABLE IF NOT EXISTS discreet_ledger.entry (
+        ledger text NOT NULL REFERENCES discreet_ledger.population (ledger),
+        sequence bigint NOT NULL,
+        kind text NOT NULL,
+        release_id text,
+        content text NOT NULL,
+        hash text NOT NULL UNIQUE,
+        PRIMARY KEY (ledger, sequence),
+        UNIQUE (ledger, kind, release_id)
+    )""",
+    """CREATE OR REPLACE FUNCTION discreet_ledger.refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'a ledger entry is never changed or deleted'; END $$""",
+)
+_GUARDED: tuple[LiteralString, ...] = ("format", "population", "entry")
+_GUARD: LiteralString = """CREATE OR REPLACE TRIGGER never_changed
+    BEFORE UPDATE OR DELETE OR TRUNCATE ON discreet_ledger.{}
+    FOR EACH STATEMENT EXECUTE FUNCTION discreet_ledger.refuse()"""
+
+_COLUMNS = {
+    ("entry", "content", "text", "NO"),
+    ("entry", "hash", "text", "NO"),
+    ("entry", "kind", "text", "NO"),
+    ("entry", "ledger", "text", "NO"),
+    ("entry", "release_id", "text", "YES"),
+    ("entry", "sequence", "bigint", "NO"),
+    ("format", "version", "integer", "NO"),
+    ("population", "ledger", "text", "NO"),
+    ("population", "name", "text", "NO"),
+}
+_COLUMN_QUERY: LiteralString = """SELECT table_name, column_name, data_type, is_nullable
+    FROM information_schema.columns WHERE table_schema = 'discreet_ledger'"""
+_TRIGGER_QUERY: LiteralString = """SELECT relname FROM pg_trigger
+    JOIN pg_class ON pg_class.oid = tgrelid
+    WHERE tgname = 'never_changed' AND tgenabled = 'O'
+    AND tgfoid = 'discreet_ledger.refuse()'::regprocedure"""
+
+# The first eight digits of a log file's name are the timeline the server writes to now.
+_PLACE: LiteralString = """SELECT
+    (SELECT system_identifier::text FROM pg_control_system()),
+    substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+    (SELECT oid::text FROM pg_database WHERE datname = current_database())"""
+
+
+@dataclass(frozen=True)
+class PostgresSession:
+    """One connection in one transaction, used for one operation on one population."""
+
+    connection: "Connection[tuple[Any, ...]]"
+    ledger: str
+
+    @property
+    def place(self) -> str:
+        """The server's identity."""
+        return _place(self.connection)
+
+    def promised(self) -> Head | None:
+        """None: releases are the witnesses of a server's ledger."""
+        return None
+
+    def rows(self, after: int) -> Iterable[Row]:
+        """Rows above `after`, in order."""
+        found = self.connection.execute(
+            "SELECT sequence, content, hash FROM discreet_ledger.entry "
+            "WHERE ledger = %s AND sequence > %s ORDER BY sequence",
+            (self.ledger, after),
+        )
+        return [Row(*values) for values in found]
+
+    def append(self, entry: Entry) -> None:
+        """Insert the entry within the open transaction."""
+        row = entry.row
+        self.connection.execute(
+            "INSERT INTO discreet_ledger.entry VALUES (%s, %s, %s, %s, %s, %s)",
+            (self.ledger, row.sequence, entry.kind, entry.release_id, row.content, row.hash),
+        )
+
+    def commit(self) -> None:
+        """Return once the server has forced its log to disk."""
+        self.connection.commit()
+
+    def promise(self, head: Head) -> None:
+        """Nothing: see `promised`."""
+
+    def adopt(self, head: Head) -> None:
+        """Nothing: the adopting entry itself names the new place."""
+
+    def inspect(self) -> list[str]:
+        """Columns and guards against those we create."""
+        columns = set(self.connection.execute(_COLUMN_QUERY))
+        guarded = {name for (name,) in self.connection.execute(_TRIGGER_QUERY)}
+        problems = []
+        if columns != _COLUMNS:
+            problems.append("the tables are not those a ledger has (a changed schema)")
+        if guarded != set(_GUARDED):
+            problems.append("a trigger that keeps entries from being changed is missing")
+        return problems
+
+
+class PostgresStore:
+    """A ledger on a server."""
+
+    def __init__(self, location: PostgresLocation, lock_timeout: float) -> None:
+        self._location = location
+        self._lock_timeout = lock_timeout
+
+    @property
+    def name(self) -> str:
+        """Server and database, without user and password."""
+        return self._location.printable
+
+    def create(self, population: str, first: Callable[[str], Entry]) -> Entry:
+        """Create the tables where they are missing, then the population with its first entry."""
+        self._location = self._location.for_population(population)
+        with self._transaction() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_INITIALISE_LOCK,))
+            _create_tables(connection)
+            entry = first(_place(connection))
+            added = connection.execute(
+                "INSERT INTO discreet_ledger.population VALUES (%s, %s) ON CONFLICT DO NOTHING",
+                (canonical(population), entry.previous.ledger),
+            )
+            if added.rowcount != 1:
+                raise LedgerError("this population has a ledger there already; it is kept.")
+            PostgresSession(connection, entry.previous.ledger).append(entry)
+            connection.commit()
+            return entry
+
+    @contextmanager
+    def reading(self) -> Iterator[PostgresSession]:
+        """A session that sees one state per statement."""
+        with self._transaction() as connection:
+            _require_format(connection)
+            yield PostgresSession(connection, self._ledger(connection))
+
+    @contextmanager
+    def writing(self) -> Iterator[PostgresSession]:
+        """A session that holds the lock on its population's row."""
+        with self._transaction() as connection:
+            _require_format(connection)
+            ledger = self._ledger(connection)
+            _await_turn(connection, ledger)
+            connection.execute(
+                "SELECT 1 FROM discreet_ledger.population WHERE ledger = %s FOR UPDATE", (ledger,)
+            )
+            yield PostgresSession(connection, ledger)
+
+    @contextmanager
+    def _transaction(self) -> Iterator["Connection[tuple[Any, ...]]"]:
+        with postgres_faults(self._lock_timeout):
+            connection = self._location.connect(self._lock_timeout)
+            try:
+                _prepare(connection, self._lock_timeout)
+                yield connection
+            finally:
+                connection.close()
+
+    def _ledger(self, connection: "Connection[tuple[Any, ...]]") -> str:
+        names = dict(connection.execute("SELECT name, ledger FROM discreet_ledger.population"))
+        wanted = self._location.population
+        if wanted is None and len(names) > 1:
+            raise SettingsError(
+                "this database holds the ledgers of several populations: "
+                "say which with ?population=NAME at the end of the URL."
+            )
+        key = next(iter(names), None) if wanted is None else canonical(wanted)
+        if key not in names:
+            raise LedgerError("the database has no ledger of that population; initialise it first.")
+        return str(names[key])
+
+
+def _await_turn(connection: "Connection[tuple[Any, ...]]", ledger: str) -> None:
+    """Stand in the queue of the ledger's writers until the transaction ends."""
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (ledger,))
+
+
+# One question for all of it: every question is a journey to the server and back.
+_PREPARE: LiteralString = """SELECT set_config('lock_timeout', %s, false),
+    set_config('synchronous_commit', 'on', false), set_config('search_path', 'pg_catalog', false),
+    current_setting('fsync'), pg_is_in_recovery()"""
+
+
+def _prepare(connection: "Connection[tuple[Any, ...]]", lock_timeout: float) -> None:
+    milliseconds = str(max(1, round(lock_timeout * 1000)))
+    row = connection.execute(_PREPARE, (milliseconds,)).fetchone()
+    fsync, standby = row[3:] if row else ("off", True)
+    if fsync != "on":
+        raise LedgerError("the server runs with fsync = off and may forget a charge; turn it on.")
+    if standby:
+        raise LedgerError("the server is a standby; give the URL of the primary.")
+
+
+def _create_tables(connection: "Connection[tuple[Any, ...]]") -> None:
+    for statement in _CREATE:
+        connection.execute(statement)
+    for table in _GUARDED:
+        connection.execute(_GUARD.format(table))
+    connection.execute(
+        "INSERT INTO discreet_ledger.format "
+        "SELECT %s WHERE NOT EXISTS (SELECT 1 FROM discreet_ledger.format)",
+        (FORMAT,),
+    )
+    _require_format(connection)
+
+
+def _require_format(connection: "Connection[tuple[Any, ...]]") -> None:
+    found = connection.execute("SELECT to_regclass('discreet_ledger.format')").fetchone()
+    if found is None or found[0] is None:
+        raise LedgerError(
+            "the database holds no ledger: check the URL; `discreet budget init` makes one."
+        )
+    versions = [version for (version,) in connection.execute(_FORMAT_QUERY)]
+    if versions != [FORMAT]:
+        raise LedgerError(
+            f"the ledger has another format than {FORMAT}, the one this version of discreet "
+            "reads: use the version of discreet that wrote it, or a newer one."
+        )
+
+
+_FORMAT_QUERY: LiteralString = "SELECT version FROM discreet_ledger.format"
+
+
+def _place(connection: "Connection[tuple[Any, ...]]") -> str:
+    found = connection.execute(_PLACE).fetchone()
+    cluster, timeline, database = cast("tuple[str, str, str]", found)
+    return f"cluster {cluster}, timeline {timeline}, database {database}"

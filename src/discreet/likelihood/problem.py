@@ -1,0 +1,127 @@
+"""Objectives: the total loss over people, and what mechanisms add to it.
+
+loss(f) = sum_i [ sum over survived intervals phi(eta_is) + [event] psi(eta_i,exit) ]
+regularised(f) = loss(f) + ridge/2 |f|^2 + tilt'f
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.design import Design
+from discreet.design.link import Link
+from discreet.engine.engine import Engine
+from discreet.likelihood.functions import (
+    Sums,
+    event_functions,
+    information_functions,
+    survival_functions,
+)
+from discreet.likelihood.rows import closed_prefixes, event_rows, event_totals, open_prefixes
+from discreet.likelihood.sums import event_sums, prefix_sums
+from discreet.people.episodes import Episodes
+from discreet.solve import Evaluation
+from discreet.types import Array
+
+
+class Objective(Protocol):
+    """What a solver sees: a convex function of f with two derivatives."""
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+
+    def __call__(self, f: Array) -> Evaluation:
+        """Value, gradient and Hessian at f."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Minus the log-likelihood, totalled over people by an engine."""
+
+    engine: Engine
+    design: Design
+    link: Link
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return self.design.dimension
+
+    @property
+    def persons(self) -> int:
+        """n."""
+        return self.engine.persons
+
+    def __call__(self, f: Array) -> Evaluation:
+        """Value, gradient and Hessian at f."""
+        value, gradient, hessian = self.engine.reduce(block_loss, self.design, self.link, f)
+        return Evaluation(float(value), gradient, hessian)
+
+    def information(self, f: Array) -> Array:
+        """Expected information: sum over intervals at risk of (dh/deta)^2/(h(1-h)) z z'."""
+        (hessian,) = self.engine.reduce(block_information, self.design, self.link, f)
+        return hessian
+
+    def totals(self) -> tuple[int, int, int]:
+        """(events, intervals at risk, rows): enough for a starting value and a report."""
+        (counts,) = self.engine.reduce(block_totals)
+        return int(counts[0]), int(counts[1]), int(counts[2])
+
+
+@dataclass(frozen=True)
+class Regularised:
+    """objective + ridge/2 |f|^2 + tilt'f."""
+
+    objective: Objective
+    ridge: float
+    tilt: Array | None = None
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return self.objective.dimension
+
+    def __call__(self, f: Array) -> Evaluation:
+        """Value, gradient and Hessian at f."""
+        inner = self.objective(f)
+        tilt = np.zeros_like(f) if self.tilt is None else self.tilt
+        return Evaluation(
+            inner.value + 0.5 * self.ridge * float(f @ f) + float(tilt @ f),
+            inner.gradient + self.ridge * f + tilt,
+            inner.hessian + self.ridge * np.eye(len(f)),
+        )
+
+
+def block_loss(block: Episodes, design: Design, link: Link, f: Array) -> tuple[Array, Array, Array]:
+    """Loss, gradient and Hessian of the people of one block."""
+    if link.linear_event:
+        rows = closed_prefixes(block)
+        sums = prefix_sums(rows, design, link, f, survival_functions(link), exact=True)
+        linear = event_totals(block).linear(design.basis)
+        sums.value -= float(linear @ f)
+        sums.gradient = sums.gradient - linear
+    else:
+        rows = open_prefixes(block)
+        sums = prefix_sums(rows, design, link, f, survival_functions(link), exact=True)
+        sums += event_sums(event_rows(block), design.basis, f, event_functions(link))
+    return _arrays(sums)
+
+
+def block_information(block: Episodes, design: Design, link: Link, f: Array) -> tuple[Array]:
+    """Expected information of the people of one block."""
+    functions = information_functions(link)
+    sums = prefix_sums(closed_prefixes(block), design, link, f, functions, exact=False)
+    return (sums.hessian,)
+
+
+def block_totals(block: Episodes) -> tuple[NDArray[np.int64]]:
+    """Events, intervals at risk and rows of one block."""
+    at_risk = np.sum(block.exit, dtype=np.int64) - np.sum(block.entry, dtype=np.int64)
+    return (np.array([np.count_nonzero(block.event), at_risk, block.rows], dtype=np.int64),)
+
+
+def _arrays(sums: Sums) -> tuple[Array, Array, Array]:
+    return np.array(sums.value), sums.gradient, sums.hessian

@@ -1,0 +1,312 @@
+"""Private Newton: noisy steps on bounded, unbiased scores in whitened coordinates.
+
+    1. release exit counts (time x event), marginal counts and second moments of the covariates;
+    2. from these: a synthetic cohort, a start, whitened coordinates, the bound B;
+    3. a fixed number of times: release the sum of the people's bounded scores (the predictable
+       ball), fit all released sums together by weighted least squares and a weak prior.
+
+Noise is discrete Gaussian under (epsilon, delta), or exact lattice L2-Laplace and discrete
+Laplace for pure epsilon (delta = 0). All noise scales are known before any data is read.
+Proof: docs/proofs/private-newton.md.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from discreet.errors import SettingsError
+from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
+from discreet.mechanisms.contract import (
+    NOT_GIVEN,
+    Draw,
+    Facts,
+    Plan,
+    register,
+    require_choice,
+    require_positive,
+    settings_of,
+)
+from discreet.mechanisms.newton.bound import Cohort
+from discreet.mechanisms.newton.cohort import (
+    COHORT,
+    Profile,
+    correlation,
+    draw_cohort,
+    numeric_ranges,
+    released_shares,
+)
+from discreet.mechanisms.newton.combine import Linear, around, combine
+from discreet.mechanisms.newton.counts import (
+    DIAGONAL,
+    ENTRIES_TOO,
+    EXITS_ONLY,
+    OFF_DIAGONAL,
+    UNIT,
+    block_exits,
+    block_marginals,
+    block_moments,
+    marginals_of,
+    time_edges,
+)
+from discreet.mechanisms.newton.equation import Setting
+from discreet.mechanisms.newton.split import EXITS, MARGINALS, MOMENTS, Split, split
+from discreet.mechanisms.newton.steps import Prior, covariance
+from discreet.privacy.accountant import rho_for
+from discreet.privacy.guarantee import Guarantee, checked_delta
+from discreet.privacy.noise import LARGEST_VALUE
+from discreet.types import Array
+
+if TYPE_CHECKING:
+    from discreet.design.design import Coordinates
+    from discreet.likelihood.problem import Problem
+    from discreet.privacy.noise import NoiseSource
+
+
+DEFAULT_DELTA = 1e-6
+GRID_EXPONENT = -24
+FOUR_STEPS = 1900.0
+"""The signal n sqrt(2 rho), or n epsilon / d when pure, from which four steps are better than three."""
+FARTHEST = 1e6
+"""The released point is cut to this box: a public bound that no estimate reaches."""
+
+
+@register
+@dataclass(frozen=True)
+class PrivateNewton:
+    """(epsilon, delta)-DP, or pure epsilon-DP with delta = 0, under replace-one (proved).
+
+    `delta=None` means 1e-6, or 1/(10 n) where that is smaller. `score` is `ball` (unbiased where
+    the model holds) or `clip`.
+    """
+
+    epsilon: float = NOT_GIVEN
+    delta: float | None = None
+    score: str = "ball"
+
+    name: ClassVar[str] = "newton"
+    proof: ClassVar[str] = "private-newton"
+    needs_memory: ClassVar[bool] = False
+    coordinates: ClassVar["Coordinates"] = "orthonormal"
+
+    def __post_init__(self) -> None:
+        """Refuse settings that promise nothing."""
+        require_positive("epsilon", self.epsilon)
+        require_choice("score", self.score, ("ball", "clip"))
+        if self.delta is not None:
+            checked_delta(self.delta)
+
+    def plan(self, constants: Facts) -> Plan:
+        """Shares, sensitivities, noise scales and bins, from public facts alone."""
+        delta = self._delta(constants.persons)
+        total = self.epsilon if delta == 0 else rho_for(self.epsilon, delta)
+        layout = Layout.make(constants, total, pure=delta == 0)
+        budget = layout.budget
+        final = float(budget.scale(budget.steps[-1], (2 * LARGEST) ** 2)) / LARGEST
+        return Plan(
+            mechanism=self.name,
+            settings=settings_of(self),
+            guarantee=Guarantee(self.epsilon, delta, None if delta == 0 else total),
+            persons=constants.persons,
+            dimension=constants.dimension,
+            noise_scale=final,
+            grid_exponent=GRID_EXPONENT,
+            details=layout.details(),
+        )
+
+    def draw(self, plan: Plan, loss: Any, noise: "NoiseSource") -> Draw:
+        """The first releases, then the steps; `loss` has an engine, a design and a link."""
+        layout = Layout.read(plan)
+        run = _Run(loss, layout, noise, clipped=self.score == "clip")
+        return run.draw()
+
+    def _delta(self, persons: int) -> float:
+        if self.delta is not None:
+            return float(self.delta)
+        return min(DEFAULT_DELTA, 1.0 / (10 * persons))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The public shape of a release: bins, number of steps, shares of the budget."""
+
+    budget: Split
+    time_bins: int
+    value_bins: int
+    late_entry: bool
+
+    @classmethod
+    def make(cls, constants: Facts, total: float, *, pure: bool) -> "Layout":
+        """Finer bins and more steps the less the noise is, relative to n."""
+        p = constants.covariates
+        trial = split(total, 3, pure=pure, covariates=p > 0)
+        moments = p > 1 and _moments_fit(trial, constants.persons, p)
+        signal = constants.persons * (total / constants.dimension if pure else math.sqrt(2 * total))
+        budget = split(
+            total, _number_of_steps(signal), pure=pure, moments=moments, covariates=p > 0
+        )
+        time_noise = budget.count_deviation(budget.share(EXITS), 1)
+        value_bins = 4
+        if p:
+            cells = len(constants.design.schema.covariates)
+            value_noise = budget.count_deviation(budget.share(MARGINALS), cells)
+            value_bins = _power_of_two(constants.persons / (3.0 * value_noise), 4, 64)
+        time_bins = min(
+            constants.intervals, max(5, min(50, int(constants.persons / (20 * time_noise))))
+        )
+        return cls(budget, time_bins, value_bins, constants.late_entry)
+
+    def details(self) -> dict[str, Any]:
+        """The layout as public numbers, exact shares as text."""
+        return {
+            "total": str(self.budget.total),
+            "pure": self.budget.pure,
+            "shares": {name: str(share) for name, share in self.budget.shares},
+            "steps": [str(share) for share in self.budget.steps],
+            "time_bins": self.time_bins,
+            "value_bins": self.value_bins,
+            "late_entry": self.late_entry,
+            "largest": LARGEST,
+        }
+
+    @classmethod
+    def read(cls, plan: Plan) -> "Layout":
+        """The layout that a plan prints: the draw follows the plan, nothing else."""
+        details: Any = plan.details
+        shares = tuple((name, Fraction(share)) for name, share in details["shares"].items())
+        steps = tuple(Fraction(share) for share in details["steps"])
+        budget = Split(Fraction(details["total"]), bool(details["pure"]), shares, steps)
+        return cls(
+            budget,
+            int(details["time_bins"]),
+            int(details["value_bins"]),
+            bool(details["late_entry"]),
+        )
+
+
+LARGEST_MOMENT_ERROR = 1.0
+"""Second moments are released where their noise, as a matrix norm, stays below the identity."""
+
+
+def _moment_limit(covariates: int) -> int:
+    """The bound on |v|^2 in integers: one and a half times what is expected."""
+    return 3 * covariates * UNIT**2 // 2
+
+
+def _moment_sensitivity(covariates: int) -> int:
+    """Squared: |v v' - u u'|_F^2 <= 2 R^4, times the integer weight."""
+    return 2 * (DIAGONAL * _moment_limit(covariates)) ** 2
+
+
+def _moments_fit(budget: Split, persons: int, covariates: int) -> bool:
+    """Whether the sums stay within the integers that noise is added to, and above their noise."""
+    largest = persons * OFF_DIAGONAL * _moment_limit(covariates)
+    error = _moment_error(budget, persons, covariates)
+    return largest <= LARGEST_VALUE and error < LARGEST_MOMENT_ERROR
+
+
+def _moment_error(budget: Split, persons: int, covariates: int) -> float:
+    size = covariates * (covariates + 1) // 2
+    squared = _moment_sensitivity(covariates)
+    deviation = budget.deviation(budget.share(MOMENTS), squared, size)
+    return deviation / (DIAGONAL * UNIT**2 * persons) * math.sqrt(2.0 * covariates)
+
+
+def _number_of_steps(signal: float) -> int:
+    """Four, and one more or less for every factor of 3 in the signal; from 3 to 5.
+
+    Every step is a pass over the people, and five reach the noise from any start.
+    """
+    factors = math.floor(math.log(max(signal, 1.0) / FOUR_STEPS) / math.log(3.0))
+    return int(min(5, max(3, 4 + factors)))
+
+
+def _power_of_two(value: float, low: int, high: int) -> int:
+    power = 2 ** round(math.log2(max(value, 1.0)))
+    return int(min(high, max(low, power)))
+
+
+class _Run:
+    """One draw: the releases in order, each a function of the ones before."""
+
+    def __init__(
+        self, loss: "Problem", layout: Layout, noise: "NoiseSource", *, clipped: bool
+    ) -> None:
+        self.engine, self.design, self.link = loss.engine, loss.design, loss.link
+        if self.engine.persons < 1:
+            raise SettingsError("a private fit needs at least one person")
+        self.persons = self.engine.persons
+        self.layout, self.noise = layout, noise
+        self.budget = layout.budget
+        self.setting = Setting(self.design, self.link, self.budget, clipped)
+        self.size = self.design.dimension
+        self.time = self.design.basis.shape[1]
+
+    def draw(self) -> Draw:
+        """Exit counts, cohort, steps; what is published with the estimate."""
+        profile, life_table = self._profile()
+        cohort, shares = self._cohort()
+        people = Cohort(cohort, self.persons * shares, profile.present, profile.total_events)
+        prior = self.setting.prior(profile)
+        point, released = prior.centre, []
+        for share in self.budget.steps:
+            released.append(self._step(point, people, prior, share))
+            point = combine(released, point, prior, people.events)
+        steps = around(released, point)
+        spread = covariance(steps, point, prior)
+        grid = math.ldexp(1.0, GRID_EXPONENT)
+        numbers = np.rint(np.clip(np.nan_to_num(point), -FARTHEST, FARTHEST) / grid) * grid
+        extras = {"covariance": spread, "life_table": life_table}
+        return Draw(numbers, GRID_EXPONENT, self.noise.private, extras)
+
+    def _profile(self) -> tuple[Profile, Array]:
+        """The released life table: rows (first interval, last, censored, events[, entered])."""
+        edges = time_edges(self.design.intervals, self.layout.time_bins)
+        late = self.layout.late_entry
+        share, cells = self.budget.share(EXITS), 2 if late else 1
+        kinds = ENTRIES_TOO if late else EXITS_ONLY
+        (counts,) = self.engine.reduce(block_exits, edges, kinds)
+        noisy = self.budget.release_counts(counts, share, cells, self.noise)
+        deviation = self.budget.count_deviation(share, cells)
+        table = np.vstack([edges[:-1] + 1.0, edges[1:], noisy.reshape(-1, len(edges) - 1)]).T
+        return Profile.make(noisy, edges, self.persons, deviation), table
+
+    def _cohort(self) -> tuple[Array, Array]:
+        """Synthetic covariates from the released marginals and second moments, and their shares."""
+        width = self.size - self.time
+        if width == 0:
+            return np.zeros((1, 0)), np.ones(1)
+        marginals = marginals_of(self.design, self.layout.value_bins)
+        share, cells = self.budget.share(MARGINALS), len(marginals)
+        (counts,) = self.engine.reduce(block_marginals, marginals, numeric_ranges(self.design))
+        noisy = self.budget.release_counts(counts, share, cells, self.noise)
+        deviation = self.budget.count_deviation(share, cells)
+        shares = released_shares(self.design, marginals, noisy, self.persons, deviation)
+        centre = np.concatenate([item.mean for item in shares])
+        spread = np.concatenate([item.spread for item in shares])
+        return draw_cohort(shares, self._moments(centre, np.maximum(spread, 1e-6)), COHORT)
+
+    def _moments(self, centre: Array, spread: Array) -> Array:
+        """Released second moments of the standardised covariates, or the identity."""
+        width, share = len(centre), self.budget.share(MOMENTS)
+        if share == 0:
+            return np.eye(width)
+        limit, squared = _moment_limit(width), _moment_sensitivity(width)
+        (half,) = self.engine.reduce(block_moments, centre, spread, limit)
+        noisy = self.budget.release(half, share, squared, self.noise)
+        deviation = self.budget.deviation(share, squared, len(half))
+        return correlation(noisy, self.persons, deviation, width)
+
+    def _step(self, point: Array, people: Cohort, prior: Prior, share: Fraction) -> Linear:
+        """Whiten at the point, choose the bound, release the sum of bounded scores."""
+        equation = self.setting.equation(point, people, prior, share)
+        return equation.answered(-self._release(equation.scores, share), people)
+
+    def _release(self, scores: Whitened, share: Fraction) -> Array:
+        """The noisy sum of bounded scores in whitened units."""
+        levels = Levels.make(scores, self.persons)
+        (sums,) = self.engine.reduce(block_scores, scores, levels)
+        noisy = self.budget.release(sums, share, (2 * LARGEST) ** 2, self.noise)
+        return noisy * (scores.bound / LARGEST)

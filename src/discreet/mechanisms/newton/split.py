@@ -1,0 +1,103 @@
+"""How the budget is split over the releases, and the noise that spends it.
+
+Gaussian noise: release j costs rho_j of zCDP, sum rho_j <= rho. L2-Laplace noise: it costs
+epsilon_j, sum epsilon_j <= epsilon. Shares are rationals, so the sums are exact.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.privacy.noise import NoiseSource
+from discreet.privacy.scales import exact, gaussian_scale, laplace_scale, upper_square_root
+from discreet.types import Array, Integers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+EXITS, MARGINALS, MOMENTS = "exits", "marginals", "moments"
+FIRST_SHARES = {EXITS: Fraction(4, 100), MARGINALS: Fraction(5, 100), MOMENTS: Fraction(5, 100)}
+GROWTH = Fraction(2)
+"""Every step has twice the budget of the one before: late steps are the accurate ones."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """The total (rho, or epsilon when pure) and the share of every release."""
+
+    total: Fraction
+    pure: bool
+    shares: tuple[tuple[str, Fraction], ...]
+    steps: tuple[Fraction, ...]
+
+    def share(self, name: str) -> Fraction:
+        """The share of one of the first releases; zero: it is not made."""
+        return dict(self.shares)[name]
+
+    @property
+    def spent(self) -> Fraction:
+        """All shares together: at most 1."""
+        return sum((part for _, part in self.shares), sum(self.steps, Fraction(0)))
+
+    def scale(self, share: Fraction, squared_sensitivity: int) -> Fraction:
+        """The noise scale of a release whose L2 sensitivity is the root of this integer."""
+        sensitivity = upper_square_root(Fraction(squared_sensitivity))
+        if self.pure:
+            return laplace_scale(sensitivity, self.total * share)
+        return Fraction(gaussian_scale(sensitivity, self.total * share))
+
+    def deviation(self, share: Fraction, squared_sensitivity: int, dimension: int) -> float:
+        """Standard deviation of a coordinate; L2-Laplace has (d + 1) s^2."""
+        factor = math.sqrt(dimension + 1) if self.pure else 1.0
+        return float(self.scale(share, squared_sensitivity)) * factor
+
+    def count_deviation(self, share: Fraction, cells: int) -> float:
+        """The same for counts where a person is in `cells` cells: L1 Laplace when pure."""
+        if self.pure:
+            return math.sqrt(2.0) * float(laplace_scale(2 * cells, self.total * share))
+        return self.deviation(share, 2 * cells, 1)
+
+    def release(
+        self, values: Integers, share: Fraction, squared_sensitivity: int, noise: NoiseSource
+    ) -> Array:
+        """The integers with discrete Gaussian or lattice L2-Laplace noise."""
+        scale = self.scale(share, squared_sensitivity)
+        noisy: NDArray[Any]
+        if self.pure:
+            noisy = values + np.asarray(noise.lattice_laplace(len(values), scale))
+        else:
+            noisy = noise.discrete_gaussian(values, scale)
+        return np.asarray([float(value) for value in noisy])
+
+    def release_counts(
+        self, values: Integers, share: Fraction, cells: int, noise: NoiseSource
+    ) -> Array:
+        """Counts, a person in at most `cells`: L1 and squared L2 sensitivity 2 cells."""
+        if not self.pure:
+            return self.release(values, share, 2 * cells, noise)
+        scale = laplace_scale(2 * cells, self.total * share)
+        return np.asarray([float(value) for value in noise.l1_laplace(values, scale)])
+
+
+def split(
+    total: float, steps: int, *, pure: bool, moments: bool = True, covariates: bool = True
+) -> Split:
+    """Shares of the first releases; the rest goes to the steps in growing parts."""
+    shares = dict(FIRST_SHARES)
+    if not moments:
+        shares[MOMENTS] = Fraction(0)
+    if not covariates:
+        shares[MARGINALS] = Fraction(0)
+    rest = 1 - sum(shares.values(), Fraction(0))
+    parts = growing(steps)
+    return Split(exact(total), pure, tuple(shares.items()), tuple(rest * part for part in parts))
+
+
+def growing(steps: int) -> Sequence[Fraction]:
+    """Parts proportional to GROWTH^t that add up to 1."""
+    weights = [GROWTH**step for step in range(steps)]
+    return [weight / sum(weights, Fraction(0)) for weight in weights]

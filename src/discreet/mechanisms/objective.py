@@ -1,0 +1,253 @@
+"""Objective perturbation: the minimiser of the loss tilted by a random linear term.
+
+    w*(b) = argmin loss(f_0 + S w) + k/2 |w|^2 + b'w,   density of b ~ exp(-epsilon_b |b| / Delta),
+    release = f_0 + S (w*(b) on the grid + N),  P(N) ~ exp(-epsilon_o |N| / sensitivity),
+    sensitivity = 2 tau' / k + sqrt(d) grid,
+    epsilon = epsilon_b + J(k) + epsilon_o.
+
+J(k) bounds the logarithm of the ratio of the Jacobian determinants, epsilon_o pays for a minimiser
+and a b that are not exact. `variant="printed"` is the paper's Algorithm 2.
+Proof: `docs/proofs/objective-perturbation.md`.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import product
+from typing import TYPE_CHECKING, ClassVar
+
+from discreet.errors import SettingsError
+from discreet.mechanisms import printed
+from discreet.mechanisms.bounds import (
+    MARGIN,
+    Basis,
+    Slopes,
+    gradient_bound,
+    gradient_sensitivity,
+    jacobian_bound,
+)
+from discreet.mechanisms.contract import Draw, Facts, Loss, Plan, register, settings_of
+from discreet.mechanisms.outlook import Guess, public_guess
+from discreet.mechanisms.perturbation import (
+    RIDGES,
+    SHIFTS,
+    PerturbationSettings,
+    basis_of,
+    coordinates_from,
+    grid_exponent,
+    grid_slack,
+    release,
+    scale_above,
+    solver_details,
+    tolerance_from,
+)
+from discreet.mechanisms.solve import (
+    CentredCoordinates,
+    CentredObjective,
+    Tolerance,
+    certified_minimiser,
+)
+from discreet.privacy.continuous import continuous_error
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.scales import exact
+
+if TYPE_CHECKING:
+    from discreet.design.link import Link
+    from discreet.privacy.noise import NoiseSource
+
+OUTPUT_SHARES = tuple(Fraction(1, 2**bits) for bits in range(1, 17))
+FIRST_SHARE = Fraction(1, 64)
+GRID_BITS = 4
+"""The grid is 2^4 times finer than the solver's tolerance: rounding adds a sixteenth to it."""
+
+
+@register
+@dataclass(frozen=True)
+class ObjectivePerturbation(PerturbationSettings):
+    """epsilon-DP under replace-one: publish the minimiser of a tilted objective (proved).
+
+    A ridge that is given is a least value: the plan may add to it where that lowers the predicted
+    error, because a larger ridge leaves more of epsilon to the tilt.
+    """
+
+    name: ClassVar[str] = "objective"
+    proof: ClassVar[str] = "objective-perturbation"
+    needs_memory: ClassVar[bool] = False
+
+    def plan(self, constants: Facts) -> Plan:
+        """Choose ridge, baseline scale and the split of epsilon by the public rule."""
+        _check_link(constants.link)
+        if self.variant == "printed":
+            return printed.plan_objective(self, constants, self.epsilon, self.ridge or 0.0)
+        return _search(self, constants)
+
+    def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+        """The certified minimiser of the tilted objective plus a little lattice noise."""
+        if self.variant == "printed":
+            return printed.draw_objective(plan, loss, noise)
+        tilt = noise.continuous_laplace(plan.dimension, plan.noise_scale)
+        tolerance, coordinates = tolerance_from(plan), coordinates_from(plan.details)
+        objective = CentredObjective(loss, coordinates, tolerance.ridge, tilt.vector)
+        point = certified_minimiser(objective, tolerance, tilt.error)
+        return release(plan, point, plan.number("output_scale"), noise)
+
+
+@lru_cache(maxsize=64)
+def _search(settings: ObjectivePerturbation, constants: Facts) -> Plan:
+    """The plan with the smallest predicted error: a function of public facts, so kept."""
+    guess = public_guess(constants, settings.survival)
+    shapes = [Shape.make(constants, guess, shift) for shift in SHIFTS]
+    budget = exact(settings.epsilon)
+    first = _best(shapes, _least_ridges(settings, constants.persons), budget, (FIRST_SHARE,))
+    chosen = _best([first.shape], [first.ridge], budget, OUTPUT_SHARES)
+    return _plan(settings, constants, chosen)
+
+
+def _least_ridges(settings: ObjectivePerturbation, persons: int) -> list[float]:
+    """The ridge that was given and the candidates above it."""
+    given = settings.ridges(persons)
+    return given + [persons * ridge for ridge in RIDGES if persons * ridge > max(given)]
+
+
+def _best(
+    shapes: list["Shape"], ridges: list[float], budget: Fraction, shares: tuple[Fraction, ...]
+) -> "Calibration":
+    splits = [(share * budget, budget) for share in shares]
+    choices = product(shapes, ridges, splits)
+    found = (Calibration.make(shape, ridge, split) for shape, ridge, split in choices)
+    possible = [item for item in found if item is not None]
+    if not possible:
+        raise SettingsError("epsilon is too small for objective perturbation of this design")
+    return min(possible, key=lambda item: item.error)
+
+
+def _plan(settings: ObjectivePerturbation, constants: Facts, chosen: "Calibration") -> Plan:
+    guess = chosen.shape.guess
+    chosen.tolerance.require_precision()
+    coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shape.shift)
+    return Plan(
+        mechanism=settings.name,
+        settings=settings_of(settings),
+        guarantee=Guarantee(epsilon=settings.epsilon),
+        persons=constants.persons,
+        dimension=constants.dimension,
+        noise_scale=chosen.tilt_scale,
+        grid_exponent=coordinates.grid_exponent(chosen.step_exponent),
+        details={
+            "ridge": chosen.ridge / constants.persons,
+            "gradient_sensitivity": chosen.shape.sensitivity,
+            "epsilon_tilt": float(chosen.tilt_epsilon),
+            "epsilon_jacobian": chosen.jacobian,
+            "epsilon_output": float(chosen.output_epsilon),
+            "sensitivity": chosen.sensitivity,
+            "output_scale": chosen.output_scale,
+            "predicted_error": chosen.error,
+            "step_exponent": chosen.step_exponent,
+            **solver_details(coordinates, chosen.tolerance),
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What depends on the baseline scale 2^shift alone."""
+
+    constants: Facts
+    shift: int
+    basis: Basis
+    guess: Guess
+    sensitivity: float
+    gradient: float
+
+    @classmethod
+    def make(cls, constants: Facts, guess: Guess, shift: int) -> "Shape":
+        """Delta and the bound on the gradient of all persons, for slopes that hold at every f."""
+        basis = basis_of(constants, shift)
+        slopes = Slopes.constant(constants.intervals, constants.link.lipschitz)
+        gradient = constants.persons * gradient_bound(basis, slopes)
+        sensitivity = gradient_sensitivity(basis, slopes)
+        scaled = guess.scaled(math.ldexp(1.0, shift))
+        return cls(constants, shift, basis, scaled, sensitivity, gradient)
+
+    def jacobian(self, ridge: float) -> float:
+        """J(k)."""
+        return jacobian_bound(
+            self.basis,
+            self.constants.covariates,
+            self.constants.link.curvature,
+            ridge,
+            time_varying=self.constants.time_varying,
+        )
+
+    def tolerance(self, ridge: float, tilt_scale: float) -> Tolerance:
+        """tau' with the rounding of the tilt in it."""
+        norm = float(self.basis.record_norms.max())
+        return Tolerance(self.gradient, norm, ridge, continuous_error(Fraction(tilt_scale)))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The constants of the proof for one shape, total ridge and split of epsilon."""
+
+    shape: Shape
+    ridge: float
+    jacobian: float
+    tilt_epsilon: Fraction
+    output_epsilon: Fraction
+
+    @classmethod
+    def make(
+        cls, shape: Shape, ridge: float, split: tuple[Fraction, Fraction]
+    ) -> "Calibration | None":
+        """What is left for the tilt of split = (epsilon_o, epsilon); None where nothing is."""
+        output, budget = split
+        jacobian = shape.jacobian(ridge)
+        tilt = budget - output - Fraction(jacobian)
+        return cls(shape, ridge, jacobian, tilt, output) if tilt > 0 else None
+
+    @cached_property
+    def tilt_scale(self) -> float:
+        """Delta / epsilon_b."""
+        return scale_above(self.shape.sensitivity, self.tilt_epsilon)
+
+    @cached_property
+    def tolerance(self) -> Tolerance:
+        """tau'."""
+        return self.shape.tolerance(self.ridge, self.tilt_scale)
+
+    @cached_property
+    def movement(self) -> float:
+        """2 tau' / k: how far two computed minimisers of the same true one can be apart."""
+        return 2.0 * self.tolerance.total / self.ridge * MARGIN
+
+    @cached_property
+    def step_exponent(self) -> int:
+        """A grid well below the tolerance, and below the noise when epsilon_o is large."""
+        share = min(1.0, 1.0 / float(self.output_epsilon))
+        step = self.movement * share / math.sqrt(self.shape.constants.dimension)
+        return grid_exponent(math.ldexp(step, -GRID_BITS))
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """2 tau' / k + sqrt(d) grid."""
+        slack = grid_slack(self.shape.constants.dimension, self.step_exponent)
+        return (self.movement + slack) * MARGIN
+
+    @cached_property
+    def output_scale(self) -> float:
+        """sensitivity / epsilon_o."""
+        return scale_above(self.sensitivity, self.output_epsilon)
+
+    @cached_property
+    def error(self) -> float:
+        """Predicted error in standard errors."""
+        return self.shape.guess.error(self.ridge, self.tilt_scale, self.output_scale)
+
+
+def _check_link(link: "Link") -> None:
+    if not math.isfinite(link.lipschitz) or not math.isfinite(link.curvature):
+        raise SettingsError(
+            f"objective perturbation does not support the link {link.name}: the slope of its loss "
+            "is not bounded over all coefficients, so no tilt hides one person; use logit"
+        )

@@ -1,0 +1,199 @@
+"""Output perturbation: the ridge estimate plus lattice noise as large as one person can move it.
+
+    w* = argmin loss(f_0 + S w) + k/2 |w|^2,   release = f_0 + S (w* on the grid + N),
+    P(N) proportional to exp(-epsilon |N| / sensitivity),
+    sensitivity = (Delta + 2 tau') / k + sqrt(d) grid.
+
+`variant="printed"` is the paper's Algorithm 1 with its own constants, for comparison only.
+Proof: `docs/proofs/output-perturbation.md`.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from discreet.errors import SettingsError
+from discreet.mechanisms import printed
+from discreet.mechanisms.bounds import (
+    MARGIN,
+    Basis,
+    Slopes,
+    gradient_bound,
+    gradient_sensitivity,
+)
+from discreet.mechanisms.contract import Draw, Facts, Loss, Plan, register, settings_of
+from discreet.mechanisms.outlook import Guess, public_guess
+from discreet.mechanisms.perturbation import (
+    SHIFTS,
+    PerturbationSettings,
+    basis_of,
+    coordinates_from,
+    grid_exponent,
+    grid_slack,
+    release,
+    scale_above,
+    solver_details,
+    tolerance_from,
+)
+from discreet.mechanisms.solve import (
+    CentredCoordinates,
+    CentredObjective,
+    Tolerance,
+    certified_minimiser,
+)
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.scales import exact
+
+if TYPE_CHECKING:
+    from discreet.design.link import Link
+    from discreet.privacy.noise import NoiseSource
+
+GRID_BITS = 34
+"""The grid is 2^34 times finer than the noise: its rounding adds sqrt(d) 2^-34 epsilon to it."""
+
+
+@register
+@dataclass(frozen=True)
+class OutputPerturbation(PerturbationSettings):
+    """epsilon-DP under replace-one: publish the ridge estimate with noise (proved)."""
+
+    name: ClassVar[str] = "output"
+    proof: ClassVar[str] = "output-perturbation"
+    needs_memory: ClassVar[bool] = False
+
+    def plan(self, constants: Facts) -> Plan:
+        """Choose ridge and baseline scale by the public rule, then calibrate the noise."""
+        _check_link(constants.link)
+        if self.variant == "printed":
+            return printed.plan_output(self, constants, self.epsilon, self.ridge or 0.0)
+        return _search(self, constants)
+
+    def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+        """The certified minimiser plus lattice noise."""
+        if self.variant == "printed":
+            return printed.draw_output(plan, loss, noise)
+        tolerance = tolerance_from(plan)
+        tilt = np.zeros(plan.dimension)
+        objective = CentredObjective(loss, coordinates_from(plan.details), tolerance.ridge, tilt)
+        point = certified_minimiser(objective, tolerance)
+        return release(plan, point, plan.noise_scale, noise)
+
+
+@lru_cache(maxsize=64)
+def _search(settings: OutputPerturbation, constants: Facts) -> Plan:
+    """The plan with the smallest predicted error: a function of public facts, so kept."""
+    guess = public_guess(constants, settings.survival)
+    candidates = chain.from_iterable(
+        _candidates(settings, constants, guess, shift) for shift in SHIFTS
+    )
+    return _plan(settings, constants, guess, min(candidates, key=lambda item: item.error))
+
+
+def _candidates(
+    settings: OutputPerturbation, constants: Facts, guess: Guess, shift: int
+) -> Iterator["Calibration"]:
+    basis, scaled = basis_of(constants, shift), guess.scaled(math.ldexp(1.0, shift))
+    for ridge in settings.ridges(constants.persons):
+        yield Calibration.make(constants, scaled, basis, (shift, ridge, settings.epsilon))
+
+
+def _plan(
+    settings: OutputPerturbation, constants: Facts, guess: Guess, chosen: "Calibration"
+) -> Plan:
+    chosen.tolerance.require_precision()
+    coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shift)
+    step = grid_exponent(math.ldexp(chosen.movement / settings.epsilon, -GRID_BITS))
+    sensitivity = chosen.movement + grid_slack(constants.dimension, step)
+    return Plan(
+        mechanism=settings.name,
+        settings=settings_of(settings),
+        guarantee=Guarantee(epsilon=settings.epsilon),
+        persons=constants.persons,
+        dimension=constants.dimension,
+        noise_scale=scale_above(sensitivity * MARGIN, exact(settings.epsilon)),
+        grid_exponent=coordinates.grid_exponent(step),
+        details={
+            "ridge": chosen.tolerance.ridge / constants.persons,
+            "gradient_sensitivity": chosen.gradient_sensitivity,
+            "confinement": chosen.confinement,
+            "sensitivity": sensitivity,
+            "predicted_error": chosen.error,
+            "step_exponent": step,
+            **solver_details(coordinates, chosen.tolerance),
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The constants of the proof for one baseline scale 2^shift and one total ridge."""
+
+    shift: int
+    confinement: float
+    gradient_sensitivity: float
+    tolerance: Tolerance
+    error: float
+
+    @property
+    def movement(self) -> float:
+        """(Delta + 2 tau') / k: how far two neighbours' computed minimisers can be apart."""
+        total = self.gradient_sensitivity + 2.0 * self.tolerance.total
+        return total / self.tolerance.ridge * MARGIN
+
+    @classmethod
+    def make(
+        cls, constants: Facts, guess: Guess, basis: Basis, choice: tuple[int, float, float]
+    ) -> "Calibration":
+        """Confine the minimiser, bound the slopes there, and predict the error.
+
+        `choice` is (shift, total ridge, epsilon); the guess and the basis are scaled already.
+        """
+        shift, ridge, epsilon = choice
+        confinement = confinement_radius(constants, guess, basis, ridge)
+        slopes = slopes_within(constants.link, guess, basis, confinement)
+        wider = slopes_within(constants.link, guess, basis, 2.0 * confinement)
+        tolerance = Tolerance(
+            gradient=constants.persons * gradient_bound(basis, wider),
+            norm=float(basis.record_norms.max()),
+            ridge=ridge,
+            reach=2.0 * confinement,
+        )
+        sensitivity = gradient_sensitivity(basis, slopes)
+        error = guess.error(ridge, 0.0, sensitivity / (ridge * epsilon))
+        return cls(shift, confinement, sensitivity, tolerance, error)
+
+
+def confinement_radius(constants: Facts, guess: Guess, basis: Basis, ridge: float) -> float:
+    """rho with |w*| <= rho for every data set: min { sqrt(n l_0 / k), n g_0 / k }.
+
+    l_0 and g_0 bound a person's loss and gradient at the public centre:
+    k |w*|^2 <= loss(f_0) - loss(f*) and k |w*| <= |grad loss(f_0)|, by strong convexity.
+    """
+    link, eta = constants.link, guess.predictor
+    loss = float(link.survival_loss(eta).sum() + link.event_loss(eta).max())
+    at_centre = Slopes(link.survival_loss_derivative(eta), -link.event_loss_derivative(eta))
+    share = constants.persons / ridge
+    by_loss = math.sqrt(share * loss)
+    by_gradient = share * gradient_bound(basis, at_centre)
+    return min(by_loss, by_gradient) * MARGIN
+
+
+def slopes_within(link: "Link", guess: Guess, basis: Basis, radius: float) -> Slopes:
+    """u_s = phi'(eta_s + rho r_s) and v_s = -psi'(eta_s - rho r_s): both losses are convex."""
+    reach = radius * basis.record_norms
+    survival = link.survival_loss_derivative(guess.predictor + reach)
+    event = -link.event_loss_derivative(guess.predictor - reach)
+    return Slopes(survival * MARGIN, event * MARGIN)
+
+
+def _check_link(link: "Link") -> None:
+    if not math.isfinite(link.curvature):
+        raise SettingsError(
+            f"output perturbation does not support the link {link.name}: its score grows "
+            "exponentially with the linear predictor, and so would the noise; use logit or probit"
+        )

@@ -1,0 +1,88 @@
+"""Hazard and survival curves of encoded covariates: S(u) = prod over intervals ended by u of 1 - h.
+
+Everything is a function of c = beta'x alone, so a row costs one pass over the intervals; rows are
+taken in blocks to keep the memory flat.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.design.design import Design
+from discreet.design.grid import TimeGrid
+from discreet.design.link import Link
+from discreet.errors import SettingsError
+from discreet.types import Array
+
+# Numbers held at a time: rows of a block times intervals.
+BLOCK = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """a_s = alpha'B_s for every interval, beta, and the link."""
+
+    effects: Array
+    slopes: Array
+    link: Link
+    grid: TimeGrid
+
+    @classmethod
+    def of(cls, design: Design, link: Link, point: Array) -> Self:
+        """The curves of internal coefficients f = (alpha, beta)."""
+        size = design.baseline.dimension
+        time = design.schema.time
+        grid = TimeGrid(time.horizon, time.intervals)
+        return cls(design.basis @ point[:size], point[size:], link, grid)
+
+    def hazard(self, encoded: Array, times: ArrayLike) -> Array:
+        """h of the interval that contains each time, (rows, times)."""
+        interval = self.grid.begun(self.checked_times(times)) - 1
+        return self.link.hazard((encoded @ self.slopes)[:, None] + self.effects[interval])
+
+    def cumulative_hazard(self, encoded: Array, times: ArrayLike) -> Array:
+        """-log S(u) = sum over intervals ended by u of -log(1 - h), (rows, times)."""
+        ended = self.grid.ended(self.checked_times(times))
+        needed = int(ended.max(initial=0))
+        result = np.zeros((len(encoded), len(ended)))
+        for part, total in self._blocks(encoded, needed):
+            result[part] = np.where(ended > 0, total[:, np.maximum(ended, 1) - 1], 0.0)
+        return result
+
+    def survival(self, encoded: Array, times: ArrayLike) -> Array:
+        """S(u), right-continuous, (rows, times)."""
+        return np.asarray(np.exp(-self.cumulative_hazard(encoded, times)))
+
+    def quantile(self, encoded: Array, probabilities: ArrayLike) -> Array:
+        """The first grid point u with S(u) <= 1 - p; infinite where the horizon comes first."""
+        wanted = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
+        if wanted.ndim != 1 or not np.all((wanted > 0) & (wanted < 1)):
+            raise SettingsError("probabilities of quantiles must lie strictly between 0 and 1.")
+        ends = np.append(self.grid.edges[1:], np.inf)
+        result = np.empty((len(encoded), len(wanted)))
+        for part, total in self._blocks(encoded, len(self.effects)):
+            for column, level in enumerate(-np.log1p(-wanted)):
+                result[part, column] = ends[np.count_nonzero(total < level, axis=1)]
+        return result
+
+    def checked_times(self, times: ArrayLike) -> Array:
+        """Times within the public axis; there is no model beyond the horizon."""
+        try:
+            wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise SettingsError("times must be numbers.") from None
+        if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= self.grid.horizon)):
+            raise SettingsError(f"times must lie between 0 and the horizon, {self.grid.horizon:g}.")
+        return wanted
+
+    def _blocks(self, encoded: Array, needed: int) -> Iterator[tuple[slice, Array]]:
+        """Running sums of -log(1 - h) over the first intervals, block of rows by block."""
+        size = max(1, BLOCK // max(needed, 1))
+        positions = encoded @ self.slopes
+        for start in range(0, len(positions) if needed else 0, size):
+            part = slice(start, start + size)
+            losses = self.link.survival_loss(positions[part, None] + self.effects[:needed])
+            yield part, np.cumsum(losses, axis=1, out=losses)

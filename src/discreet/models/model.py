@@ -1,0 +1,367 @@
+"""A fitted model as pure data: strict, versioned JSON in and out; no data frame, no pickle.
+
+`Model` is what every model file has.  `PlainModel` is a fit that is not private, with the facts a
+statistician wants to see (standard errors, log-likelihood).  `Release` is a private one: released
+numbers and public facts only.
+"""
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
+
+from discreet.design.baseline import Baseline, parse_baseline
+from discreet.design.design import Coordinates, Design
+from discreet.design.link import Link, get_link
+from discreet.design.schema import Schema
+from discreet.errors import ArtefactError, SettingsError
+from discreet.models.curves import Curves
+from discreet.models.life_table import LifeTable
+from discreet.models.strict import read_strict, serialise, write_new
+from discreet.privacy.grid import LARGEST_EXPONENT
+from discreet.privacy.guarantee import Guarantee
+from discreet.types import Array
+from discreet.version import __version__
+
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+Count = Annotated[int, Strict(), Field(ge=0)]
+Text = Annotated[str, Strict(), Field(max_length=4000)]
+
+VERSION = 1
+# User-scale and internal values of one file are computed from each other; this is rounding.
+AGREEMENT = 1e-9
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True
+    )
+
+
+class Coefficients(_Document):
+    """On the user's own scale: the baseline in its basis, covariates by name."""
+
+    baseline: tuple[Number, ...]
+    covariates: dict[str, Number]
+
+    @classmethod
+    def of(cls, values: Array, design: Design) -> Self:
+        """Split a vector (baseline, covariates)."""
+        size, names = design.baseline.dimension, design.schema.coefficient_names
+        covariates = dict(zip(names, values[size:].tolist(), strict=True))
+        return cls(baseline=tuple(values[:size].tolist()), covariates=covariates)
+
+    @property
+    def vector(self) -> Array:
+        """(baseline, covariates) in one array."""
+        return np.array([*self.baseline, *self.covariates.values()], dtype=np.float64)
+
+
+class Internal(_Document):
+    """The same in the coordinates in which the model was fitted, every |x| at most 1."""
+
+    coordinates: Coordinates
+    baseline: tuple[Number, ...]
+    covariates: tuple[Number, ...]
+
+    @classmethod
+    def of(cls, point: Array, design: Design) -> Self:
+        """Split a vector (baseline, covariates)."""
+        size, values = design.baseline.dimension, tuple(point.tolist())
+        return cls(coordinates=design.coordinates, baseline=values[:size], covariates=values[size:])
+
+    @property
+    def vector(self) -> Array:
+        """(baseline, covariates) in one array."""
+        return np.array([*self.baseline, *self.covariates], dtype=np.float64)
+
+
+class Uncertainty(_Document):
+    """Standard errors on the user's scale; ``covariance`` is the lower triangle, row by row."""
+
+    information: Literal["expected", "observed"]
+    standard_errors: Coefficients
+    covariance: tuple[tuple[Number, ...], ...] | None = None
+
+    @cached_property
+    def matrix(self) -> Array | None:
+        """The covariance matrix, or None where the model has too many coefficients to keep it."""
+        if self.covariance is None:
+            return None
+        full = np.zeros((len(self.covariance), len(self.covariance)))
+        for index, row in enumerate(self.covariance):
+            full[index, : len(row)] = row
+        return np.asarray(full + np.tril(full, -1).T)
+
+
+class FitRecord(_Document):
+    """How a fit that is not private went; all of it depends on the data."""
+
+    persons: Count
+    rows: Count
+    events: Count
+    intervals_at_risk: Count
+    log_likelihood: Number
+    ridge: Number
+    solver: Text
+    gradient_norm: Number
+    notes: tuple[Text, ...] = ()
+
+
+class Model(_Document):
+    """What every model file has; predictions follow from it."""
+
+    kind: ClassVar[str] = ""
+
+    format: Text
+    version: Annotated[int, Strict()]
+    library_version: Text
+    private: Annotated[bool, Strict()]
+    public_schema: Annotated[Schema, Field(alias="schema")]
+    link: Text
+    baseline: Text
+    coefficients: Coefficients
+    internal: Internal
+
+    @classmethod
+    def shared_facts(cls, design: Design, link: Link, point: Array) -> dict[str, Any]:
+        """What every kind of file says of a fit that came to ``point``."""
+        return {
+            "format": cls.kind,
+            "version": VERSION,
+            "library_version": __version__,
+            "schema": design.schema,
+            "link": link.name,
+            "baseline": design.baseline.spelling,
+            "coefficients": Coefficients.of(design.to_user @ point, design),
+            "internal": Internal.of(point, design),
+        }
+
+    @field_validator("public_schema", mode="before")
+    @classmethod
+    def _read_schema(cls, value: object) -> object:
+        return Schema.from_mapping(value) if isinstance(value, dict) else value
+
+    @field_serializer("public_schema")
+    def _write_schema(self, value: Schema) -> dict[str, Any]:
+        return value.to_mapping()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.format != self.kind:
+            raise ValueError(f"the format is not '{self.kind}'")
+        if self.version != VERSION:
+            raise ValueError("the file was written by another version of this package")
+        _check_coefficients(self)
+        return self
+
+    @cached_property
+    def design(self) -> Design:
+        """The public coordinates of the fit."""
+        baseline: Baseline = parse_baseline(self.baseline)
+        return Design(self.public_schema, baseline, self.internal.coordinates)
+
+    @cached_property
+    def curves(self) -> Curves:
+        """Hazards and survival from encoded covariates."""
+        return Curves.of(self.design, get_link(self.link), self.internal.vector)
+
+    @property
+    def covariance(self) -> Array | None:
+        """Covariance of the coefficients on the user's scale, where it is known."""
+        return None
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The JSON object."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    @cached_property
+    def content(self) -> bytes:
+        """The file, byte for byte."""
+        return serialise(self.to_mapping())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the file, whole or not at all."""
+        write_new(path, self.content, overwrite=overwrite)
+
+
+class PlainModel(Model):
+    """A fit that is not private; it says so."""
+
+    kind: ClassVar[str] = "discreet-model"
+
+    private: Literal[False]
+    fit: FitRecord
+    uncertainty: Uncertainty
+
+    @model_validator(mode="after")
+    def _check_uncertainty(self) -> Self:
+        errors, rows = self.uncertainty.standard_errors, self.uncertainty.covariance
+        size = self.design.dimension
+        if list(errors.covariates) != list(self.coefficients.covariates) or len(
+            errors.baseline
+        ) != len(self.coefficients.baseline):
+            raise ValueError("there is not one standard error for each coefficient")
+        if rows is not None and [len(row) for row in rows] != list(range(1, size + 1)):
+            raise ValueError("the covariance is not a lower triangle of the right size")
+        return self
+
+    @property
+    def covariance(self) -> Array | None:
+        """Covariance of the coefficients on the user's scale."""
+        return self.uncertainty.matrix
+
+
+class Release(Model):
+    """A private model: released numbers, public facts, and what is promised.
+
+    ``private`` is False when the noise came from a seed; such a release is never written.
+    """
+
+    kind: ClassVar[str] = "discreet-release"
+
+    persons: Annotated[int, Strict(), Field(ge=1)]
+    mechanism: dict[str, Any]
+    guarantee: Guarantee
+    noise_scale: Number
+    grid_exponent: Annotated[int, Strict(), Field(ge=-LARGEST_EXPONENT, le=LARGEST_EXPONENT)]
+    details: dict[str, Any]
+    released: dict[str, Any]
+    release_id: Text
+    ledger: Text
+    promise: Text
+    warnings: tuple[Text, ...] = ()
+
+    @field_validator("guarantee", mode="before")
+    @classmethod
+    def _read_guarantee(cls, value: object) -> object:
+        return Guarantee.from_mapping(value) if isinstance(value, dict) else value
+
+    @field_validator("mechanism")
+    @classmethod
+    def _check_name(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if type(value.get("name")) is not str:
+            raise ValueError("the mechanism has no name")
+        return value
+
+    @model_validator(mode="after")
+    def _check_promise(self) -> Self:
+        if self.promise != self.guarantee.sentence():
+            raise ValueError("the promise in words is not that of the guarantee")
+        with np.errstate(over="ignore"):
+            steps = np.ldexp(self.internal.vector, -self.grid_exponent)
+        if not np.array_equal(steps, np.rint(steps)):
+            raise ValueError("the internal values are not on the declared grid")
+        covariance, table = self.covariance, self.life_table
+        if covariance is not None and not np.all(np.isfinite(covariance)):
+            raise ValueError("the released covariance is too large")
+        if table is not None and not np.all(np.isfinite(table.at_risk)):
+            raise ValueError("the released life table is too large")
+        return self
+
+    @cached_property
+    def covariance(self) -> Array | None:
+        """Covariance on the user's scale, privacy noise included, where the mechanism gave one."""
+        if "covariance" not in self.released:
+            return None
+        internal = _numbers("covariance", self.released["covariance"])
+        if internal.shape != (self.design.dimension, self.design.dimension):
+            raise ArtefactError("the released covariance has another size than the coefficients.")
+        with np.errstate(all="ignore"):
+            return np.asarray(self.design.to_user @ internal @ self.design.to_user.T)
+
+    @cached_property
+    def life_table(self) -> LifeTable | None:
+        """Survival of everybody together, where the mechanism released counts of exits."""
+        if "life_table" not in self.released:
+            return None
+        time = self.public_schema.time
+        rows = _numbers("life table", self.released["life_table"])
+        return LifeTable.of(rows, self.persons, time.horizon / time.intervals)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the file; refused for a release whose noise can be repeated."""
+        if not self.private:
+            raise SettingsError(
+                "this release was drawn with seeded noise, which anybody can repeat and subtract; "
+                "it is not private and is not written."
+            )
+        super().save(path, overwrite=overwrite)
+
+
+_KINDS: dict[str, type[Model]] = {item.kind: item for item in (PlainModel, Release)}
+
+
+def read_model(path: str | Path) -> Model:
+    """The model or release in a file; an `ArtefactError` says in a sentence what is wrong."""
+    try:
+        return model_from_mapping(read_strict(path))
+    except ArtefactError as error:
+        text = str(error)
+        raise ArtefactError(text if str(path) in text else f"'{path}': {text}") from None
+
+
+def model_from_mapping(mapping: dict[str, Any]) -> Model:
+    """The model or release in a JSON object."""
+    kind = _KINDS.get(str(mapping.get("format")))
+    if kind is None:
+        raise ArtefactError("this is neither a model nor a release of this package.")
+    try:
+        return kind.model_validate(mapping, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise ArtefactError(_sentence(error)) from None
+
+
+def _numbers(name: str, rows: Any) -> Array:
+    """Rows of equally many numbers from a file."""
+    table: list[Any] = rows if isinstance(rows, list) else [None]
+    whole = all(isinstance(row, list) and len(row) == len(table[0]) for row in table)
+    if not whole or not all(type(item) in {int, float} for row in table for item in row):
+        raise ArtefactError(f"the released {name} is not a table of numbers.")
+    return np.array(table, dtype=np.float64).reshape(len(table), -1)
+
+
+def _check_coefficients(model: Model) -> None:
+    """User-scale and internal values name the same coefficients and agree."""
+    get_link(model.link)
+    design = model.design
+    size, names = design.baseline.dimension, design.schema.coefficient_names
+    user, internal = model.coefficients, model.internal
+    right_size = len(user.baseline) == len(internal.baseline) == size
+    if not right_size or tuple(user.covariates) != names or len(internal.covariates) != len(names):
+        raise ValueError("the coefficients are not those that the schema and the baseline name")
+    with np.errstate(all="ignore"):
+        expected = design.to_user @ internal.vector
+        margin = AGREEMENT * (np.abs(design.to_user) @ np.abs(internal.vector))
+        gap = np.abs(user.vector - expected)
+    if not np.all(gap <= margin) or not np.all(np.isfinite(margin)):
+        raise ValueError("the coefficients and the internal values do not agree")
+
+
+def _sentence(error: ValidationError) -> str:
+    """One sentence for the first of pydantic's complaints."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown key '{place}'; the file was not written by this version."
+    if first["type"] == "missing":
+        return f"key '{place}' is missing."
+    message = first["msg"].removeprefix("Value error, ").rstrip(".")
+    return f"{message}." if not place else f"key '{place}': {message[:1].lower() + message[1:]}."

@@ -1,0 +1,174 @@
+"""One column in one of three shapes, asked for numbers or for codes of its distinct values."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.errors import DataFormError
+from discreet.people.arrow import to_arrow, to_numpy, to_values
+from discreet.people.values import is_missing, read_number
+
+Array = NDArray[Any]
+Codes = NDArray[np.int32]
+
+# A number that every version of arrow reads as Python does.
+PLAIN_NUMBER = r"^-?\d{1,30}(\.\d{0,30})?([eE][+-]?\d{1,2})?$"
+
+
+class Column(ABC):
+    """What a column can be asked for."""
+
+    @abstractmethod
+    def coded(self) -> tuple[Codes, Sequence[object]]:
+        """Codes and the values they stand for; -1 is missing.  Values may repeat."""
+
+    def numbers(self) -> Array:
+        """The column as numbers of any numpy type, NaN where missing or unreadable."""
+        return self.apply(read_number, missing=np.nan, dtype=np.float64)
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Where there is no value at all, as opposed to one that cannot be read."""
+        return self.apply(is_missing, missing=True, dtype=np.bool_)
+
+    def apply(self, rule: Callable[[Any], float], missing: float, dtype: type) -> Array:
+        """``rule`` of every value, computed once for each distinct one."""
+        codes, values = self.coded()
+        # code -1 finds the last entry
+        table: Array = np.array([*(rule(value) for value in values), missing], dtype=dtype)
+        return table[codes]
+
+
+@dataclass(frozen=True)
+class NumberColumn(Column):
+    """Numbers or truth values in a numpy array, NaN where missing."""
+
+    values: Array
+
+    def coded(self) -> tuple[Codes, Sequence[object]]:
+        """Distinct values by hashing."""
+        return _dictionary(to_arrow(hashable(self.values)))
+
+    def missing(self) -> NDArray[np.bool_]:
+        """NaN."""
+        return np.isnan(self.values)
+
+    def numbers(self) -> Array:
+        """The values themselves."""
+        return self.values
+
+
+@dataclass(frozen=True)
+class ArrowColumn(Column):
+    """Texts, categories and the like, held by arrow."""
+
+    array: Any
+
+    def coded(self) -> tuple[Codes, Sequence[object]]:
+        """Distinct values by hashing."""
+        return _dictionary(self.array)
+
+    def numbers(self) -> Array:
+        """By arrow's reader where it can read everything, else value by value.
+
+        Arrow accepts only spellings that ``read_number`` accepts too, with the same result, so
+        the way taken cannot be seen in any value.
+        """
+        try:
+            return _cast(self.array)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            text = pa.types.is_string(self.array.type) or pa.types.is_large_string(self.array.type)
+            return self._mostly_numbers() if text else super().numbers()
+
+    def _mostly_numbers(self) -> Array:
+        """Texts in plain notation by arrow, the others value by value."""
+        from pyarrow import compute  # noqa: PLC0415 - a tenth of a second few users need
+
+        matched = compute.match_substring_regex(self.array, PLAIN_NUMBER)
+        plain = compute.fill_null(matched, fill_value=False)
+        numbers = np.array(_cast(compute.if_else(plain, self.array, None)))
+        others = np.flatnonzero(to_numpy(plain) == 0)
+        numbers[others] = Column.numbers(ArrowColumn(self.array.take(to_arrow(others))))
+        return numbers
+
+
+@dataclass(frozen=True)
+class ObjectColumn(Column):
+    """Python objects of mixed types."""
+
+    values: Sequence[object]
+
+    def coded(self) -> tuple[Codes, Sequence[object]]:
+        """Every row its own code: objects need not be hashable."""
+        return np.arange(len(self.values), dtype=np.int32), self.values
+
+
+def hashable(values: Array) -> Array:
+    """The same numbers in a type that arrow hashes: doubles, and this machine's byte order."""
+    if values.dtype.kind != "f":
+        return values.astype(values.dtype.newbyteorder("="), copy=False)
+    with np.errstate(over="ignore"):
+        return values.astype(np.float64, copy=False)
+
+
+def _cast(array: Any) -> Array:
+    return to_numpy(array.cast(pa.float64()))
+
+
+def _dictionary(array: Any) -> tuple[Codes, Sequence[object]]:
+    """Codes and values of an arrow array, dictionary-encoded already or not."""
+    if pa.types.is_float16(array.type):  # older arrows cannot hash it; a single holds its values
+        array = array.cast(pa.float32())
+    if pa.types.is_null(array.type):
+        return np.full(len(array), -1, dtype=np.int32), []
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # combining no chunks at all gives no array
+        return np.empty(0, dtype=np.int32), []
+    codes = to_numpy(encoded.indices.cast(pa.int32()), gap=-1)
+    return codes, to_values(encoded.dictionary)
+
+
+def make_column(series: "nw.Series[Any]") -> Column:
+    """The column of a narwhals series, by its type."""
+    dtype = series.dtype
+    require_readable(series.name, dtype)
+    if dtype == nw.Object:
+        return ObjectColumn(series.to_list())
+    return _plain_column(series) if _is_plain(dtype) else _arrow_column(series)
+
+
+def require_readable(name: str, dtype: Any) -> None:
+    """Dates and nested types are a form error."""
+    if dtype.is_temporal() or dtype.is_nested():
+        raise DataFormError(
+            f"column '{name}' holds dates, durations or nested values; "
+            "convert it to numbers (such as days since the start) or texts."
+        )
+
+
+def _is_plain(dtype: Any) -> bool:
+    wide = dtype in {nw.Int128, nw.UInt128}
+    return bool(dtype == nw.Boolean or (dtype.is_numeric() and not dtype.is_decimal() and not wide))
+
+
+def _plain_column(series: "nw.Series[Any]") -> Column:
+    if series.implementation.is_pyarrow():
+        return NumberColumn(to_numpy(series.to_native()))
+    values = series.to_numpy()
+    if values.dtype.kind in "biuf":
+        return NumberColumn(values)
+    return _arrow_column(series)  # truth values with gaps
+
+
+def _arrow_column(series: "nw.Series[Any]") -> Column:
+    try:
+        return ArrowColumn(series.to_arrow())
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return ObjectColumn(series.to_list())

@@ -1,0 +1,178 @@
+"""How many values do not fit the schema: for the custodian, and for fits that are not private.
+
+Counts are facts about the records; nothing here is called by a private fit.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.schema import Categorical, Numeric, Schema
+from discreet.people.columns import Column
+from discreet.people.convert import person_spans
+from discreet.people.identity import number_persons
+from discreet.people.repair import Spells, repair_spells
+from discreet.people.spans import Spans, first_events, time_order, until_event
+from discreet.people.tables import Table, read_covariates, read_table
+from discreet.people.values import level_lookup, read_event, read_level
+
+
+@dataclass(frozen=True)
+class Repair:
+    """``count`` values of a column have a problem, which the fixed rule remedies."""
+
+    column: str
+    problem: str
+    remedy: str
+    count: int
+
+
+@dataclass(frozen=True)
+class RepairReport:
+    """What does not fit the schema; ``repairs`` lists only what occurs.
+
+    ``never_at_risk`` counts people who are in force at the start of no interval.
+    """
+
+    rows: int
+    persons: int
+    never_at_risk: int
+    repairs: tuple[Repair, ...]
+
+    @property
+    def total(self) -> int:
+        """Number of repairs; one row may need several."""
+        return sum(repair.count for repair in self.repairs)
+
+    def sentence(self) -> str:
+        """Everything in one sentence."""
+        listed = "; ".join(
+            f"{item.column}: {item.count:,} {item.problem} (now {item.remedy})"
+            for item in self.repairs
+        )
+        values, were = ("value does", "was") if self.total == 1 else ("values do", "were")
+        return f"{self.total:,} {values} not fit the schema and {were} repaired: {listed}."
+
+    def table(self) -> list[tuple[str, str, str, str]]:
+        """Rows of text for printing: column, problem, count, remedy."""
+        return [
+            (repair.column, repair.problem, f"{repair.count:,}", repair.remedy)
+            for repair in self.repairs
+        ]
+
+
+def add_reports(reports: Iterable[RepairReport]) -> RepairReport:
+    """The report of several parts of the data, in each of which people are whole."""
+    rows = persons = never_at_risk = 0
+    counts: dict[tuple[str, str, str], int] = {}
+    for report in reports:
+        rows, persons = rows + report.rows, persons + report.persons
+        never_at_risk += report.never_at_risk
+        for repair in report.repairs:
+            key = repair.column, repair.problem, repair.remedy
+            counts[key] = counts.get(key, 0) + repair.count
+    repairs = tuple(Repair(*key, count) for key, count in counts.items())
+    return RepairReport(rows, persons, never_at_risk, repairs)
+
+
+def count_repairs(data: Any, schema: Schema, outcome: Any = None) -> RepairReport:
+    """Count by column and problem what ``to_episodes`` repairs."""
+    table = read_table(data, schema, outcome)
+    spells, spans = repair_spells(table, schema), person_spans(table, schema)
+    found = [*_times(table, schema, spells), *_people(table, schema, spells)]
+    for covariate in schema.covariates:
+        found += _covariate(table.column(covariate.name), covariate)
+    repairs = tuple(repair for repair in found if repair.count)
+    return RepairReport(table.rows, spans.persons, spans.persons - _at_risk(spans), repairs)
+
+
+def count_covariate_repairs(data: Any, schema: Schema) -> RepairReport:
+    """The same for new people, of whom only the covariates are read."""
+    table = read_covariates(data, schema)
+    found = (_covariate(table.column(item.name), item) for item in schema.covariates)
+    repairs = tuple(repair for column in found for repair in column if repair.count)
+    return RepairReport(table.rows, table.rows, 0, repairs)
+
+
+def _at_risk(spans: Spans) -> int:
+    if spans.offsets is None:
+        return len(spans.row)
+    return int(np.count_nonzero(np.diff(spans.offsets)))
+
+
+def _covariate(column: Column, covariate: Numeric | Categorical) -> Iterator[Repair]:
+    if isinstance(covariate, Numeric):
+        return _numeric(column, covariate)
+    return _category(column, covariate)
+
+
+def _numeric(column: Column, covariate: Numeric) -> Iterator[Repair]:
+    name, numbers = covariate.name, column.numbers()
+    fill = "the midpoint of the bounds" if covariate.missing is None else "the declared fill"
+    yield from _gaps(name, column, numbers, fill, fill)
+    if covariate.low is not None:
+        yield _repair(name, "below low", "low", numbers < covariate.low)
+    if covariate.high is not None:
+        yield _repair(name, "above high", "high", numbers > covariate.high)
+
+
+def _category(column: Column, covariate: Categorical) -> Iterator[Repair]:
+    lookup = level_lookup(covariate)
+    levels = column.apply(lambda value: read_level(value, lookup), -2, np.int32)
+    yield _repair(covariate.name, "missing", "the reference level", levels == -2)
+    yield _repair(covariate.name, "unknown level", "the reference level", levels == -1)
+
+
+def _times(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
+    time = schema.time
+    column = table.column(time.duration)
+    numbers = column.numbers()
+    yield from _gaps(time.duration, column, numbers, *2 * ("never at risk",))
+    yield _repair(time.duration, "negative", "0", numbers < 0)
+    yield from _events(table, schema, spells)
+    if time.entry is not None:
+        column = table.column(time.entry)
+        entry = column.numbers()
+        yield from _gaps(time.entry, column, entry, "0", "0")
+        yield _repair(time.entry, "negative", "0", entry < 0)
+        late = (entry > spells.stop) & spells.timed
+        yield _repair(time.entry, "after the duration", "the duration", late)
+
+
+def _events(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
+    name = schema.time.event
+    event = table.column(name).apply(read_event, missing=-2, dtype=np.int8)
+    yield _repair(name, "missing", "censored", event == -2)
+    yield _repair(name, "neither 0 nor 1", "censored", event == -1)
+    late = (event == 1) & (spells.stop > schema.time.horizon)
+    yield _repair(name, "event after the horizon", "censored at the horizon", late)
+
+
+def _people(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
+    if schema.person is None:
+        return
+    column = table.column(schema.person)
+    yield _repair(schema.person, "missing", "a person of its own", column.missing())
+    person, persons = number_persons(column)
+    start = np.zeros_like(spells.stop) if spells.start is None else spells.start
+    row = time_order(person, start, spells.stop, np.flatnonzero(spells.timed))
+    who, start, stop, event = person[row], start[row], spells.stop[row], spells.event[row]
+    kept = until_event(who, start, stop, event, first_events(who, stop, event, persons))
+    yield _repair(schema.person, "row after the first event", "dropped", ~kept)
+    overlap = (who[1:] == who[:-1]) & (start[1:] < stop[:-1])
+    yield _repair(schema.person, "row overlaps the one before", "the later row counts", overlap)
+
+
+def _gaps(
+    name: str, column: Column, numbers: NDArray[Any], missing: str, unreadable: str
+) -> Iterator[Repair]:
+    gaps = column.missing()
+    yield _repair(name, "missing", missing, gaps)
+    yield _repair(name, "not a number", unreadable, np.isnan(numbers) & ~gaps)
+
+
+def _repair(name: str, problem: str, remedy: str, where: NDArray[np.bool_]) -> Repair:
+    return Repair(name, problem, remedy, int(np.count_nonzero(where)))

@@ -1,0 +1,50 @@
+"""What probably went wrong where much of a column does not fit; for `discreet check` alone."""
+
+from collections.abc import Iterator
+
+from discreet.design.schema import Schema
+from discreet.people.counts import Repair, RepairReport
+
+# Less than this share of the rows is a matter of single records, not of the column.
+SHARE = 0.05
+
+
+def hints(report: RepairReport, schema: Schema) -> Iterator[str]:
+    """One sentence for each kind of problem, with the columns that have it in many rows."""
+    columns: dict[str, list[str]] = {}
+    for repair in report.repairs:
+        advice = _advice(repair, schema)
+        if advice and repair.count > SHARE * report.rows:
+            columns.setdefault(advice, []).append(f"'{repair.column}'")
+    for advice, names in columns.items():
+        yield f"Look at {', '.join(names)}: {advice}"
+
+
+def _advice(repair: Repair, schema: Schema) -> str:
+    """What to look at first."""
+    times = (schema.time.duration, schema.time.entry)
+    by_problem = {
+        "neither 0 nor 1": (
+            "write events as 1 and 0, or true and false. Other words, such as yes and no, "
+            "count as censored."
+        ),
+        "not a number": (
+            "times are numbers, such as days since the start, not dates; decimals have a point, "
+            "not a comma."
+            if repair.column in times
+            else "decimals have a point, not a comma; texts need levels in the schema."
+        ),
+        "unknown level": (
+            "compare the schema's levels with the code book, and their spelling with the file: "
+            "capitals count, and the file must be UTF-8."
+        ),
+        "missing": (
+            "to keep people without a value apart, give them a level of their own, such as "
+            "unknown, in the file and in the schema."
+            if repair.remedy == "the reference level"
+            else ""
+        ),
+        "below low": "is the schema's low in the unit of the file?",
+        "above high": "is the schema's high in the unit of the file?",
+    }
+    return by_problem.get(repair.problem, "")

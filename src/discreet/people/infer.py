@@ -1,0 +1,102 @@
+"""Bounds and schemas taken from the data: for fits that are not private, and only for those."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.schema import (
+    LARGEST_NUMBER,
+    SMALLEST_RANGE,
+    Numeric,
+    Schema,
+    level_key,
+)
+from discreet.errors import DataFormError
+from discreet.people.columns import Column, NumberColumn
+from discreet.people.tables import open_table, outcome_fields, read_covariates, split_outcome
+from discreet.people.values import is_missing, read_text
+
+
+def resolve_bounds(data: Any, schema: Schema) -> Schema:
+    """The schema with every bound that was left out taken from the data.
+
+    The bounds are the extremes of the readable, finite values and of the declared fill.  Where
+    they coincide (a constant column) each open bound moves away by max(1, |value|) / 2; a column
+    without any value gets 0 and 1.
+    """
+    if schema.is_bounded:
+        return schema
+    table = read_covariates(data, schema)
+    return schema.model_copy(
+        update={
+            "covariates": tuple(
+                _with_bounds(item, table.column(item.name).numbers())
+                if isinstance(item, Numeric) and not item.bounded
+                else item
+                for item in schema.covariates
+            )
+        }
+    )
+
+
+def _with_bounds(covariate: Numeric, numbers: NDArray[Any]) -> Numeric:
+    values = numbers[np.isfinite(numbers)].astype(np.float64)
+    declared = (covariate.low, covariate.high, covariate.missing)
+    known = np.array([value for value in declared if value is not None])
+    limit = LARGEST_NUMBER / 2  # leaves room for the margin of a constant column
+    values = np.concatenate([np.clip(values, -limit, limit), known])
+    low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
+    low = float(low if covariate.low is None else covariate.low)
+    high = float(high if covariate.high is None else covariate.high)
+    if high - low < SMALLEST_RANGE:
+        margin = max(1.0, abs(low)) / 2
+        low, high = (
+            low - margin if covariate.low is None else low,
+            high + margin if covariate.high is None else high,
+        )
+    return Numeric(name=covariate.name, low=low, high=high, missing=covariate.missing)
+
+
+def infer_schema(data: Any, outcome: Any, intervals: int = 200) -> Schema:
+    """A schema for scikit-survival's ``fit(X, y)``: horizon = the largest time.
+
+    Numbers and truth values become numeric covariates without bounds; other columns become
+    categories with their values as levels, in sorted order.  A category with fewer than two
+    values has no coefficient and is left out.
+    """
+    table = open_table(data)
+    if not all(isinstance(name, str) for name in table.names):
+        raise DataFormError("column names must be texts; rename the columns of X.")
+    event, duration = outcome_fields(outcome)
+    times = split_outcome(outcome)[1]
+    longest = times[np.isfinite(times)].max(initial=0.0)
+    axis = {
+        "duration": _unused(duration, table.names),
+        "event": _unused(event, table.names),
+        "horizon": float(np.clip(longest, SMALLEST_RANGE, LARGEST_NUMBER)) if longest > 0 else 1.0,
+        "intervals": intervals,
+    }
+    found = (_infer(name, table.column(name)) for name in table.names)
+    return Schema.from_mapping({"time": axis, "covariate": [item for item in found if item]})
+
+
+def _unused(name: str, taken: Sequence[str]) -> str:
+    """The name, with underscores until no covariate has it."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _infer(name: str, column: Column) -> dict[str, Any] | None:
+    """The keys of one covariate in a schema; None for a category that does not vary."""
+    if isinstance(column, NumberColumn):
+        return {"name": name}
+    codes, values = column.coded()
+    present = [values[code] for code in np.unique(codes[codes >= 0])]
+    known = [value for value in present if not is_missing(value)]
+    if known and not any(isinstance(value, str | bytes) for value in known):
+        return {"name": name}
+    texts = {level_key(text): text for text in map(read_text, known) if text is not None}
+    return {"name": name, "levels": sorted(texts.values())} if len(texts) > 1 else None

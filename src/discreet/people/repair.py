@@ -1,0 +1,130 @@
+"""The fixed rule that turns any record into one the model accepts, one value at a time.
+
+==========  ==================================================================================
+numeric     missing or unreadable: the declared fill, else the midpoint; infinite: the nearer
+            bound; then clipped to the bounds
+category    missing or unknown: the reference level
+event       1, 1.0, "1", true: event; everything else, missing included: censored
+duration    missing: the row is never at risk; negative: 0; beyond the horizon: censored there
+entry       missing or negative: 0; after the duration: the duration
+==========  ==================================================================================
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.schema import Categorical, Numeric, Schema
+from discreet.design.terms import CovariateMap
+from discreet.people.tables import Table
+from discreet.people.values import level_lookup, read_event, read_level
+from discreet.types import Array, Flags
+
+Rows = NDArray[np.int64]
+
+# Rows that are encoded at a time: small enough to stay in cache from one column to the next.
+BLOCK = 1 << 13
+COLUMNS_AT_ONCE = 4
+_Placed = tuple[int | slice, Callable[[slice], Array]]
+
+
+@dataclass(frozen=True)
+class Spells:
+    """Repaired times: the row is in force at start <= a <= stop, and may end with an event.
+
+    0 <= start <= stop, no NaN; ``stop`` may be infinite.  ``timed`` is false where the duration
+    was missing: such a row is never in force.
+    """
+
+    start: Array | None
+    stop: Array
+    event: Flags
+    timed: Flags
+
+
+def repair_spells(table: Table, schema: Schema) -> Spells:
+    """Times and events of every row; ``start`` is None where the schema has no entry."""
+    time = schema.time
+    duration = _as_floats(table.column(time.duration).numbers())
+    timed = ~np.isnan(duration)
+    stop = np.where(duration > 0.0, duration, 0.0)  # NaN and negative fail the comparison
+    event = read_events(table, schema) & (stop <= time.horizon)
+    start = None
+    if time.entry is not None:
+        entry = _as_floats(table.column(time.entry).numbers())
+        start = np.minimum(np.where(entry > 0.0, entry, 0.0), stop)
+    return Spells(start, stop, event, timed)
+
+
+def read_events(table: Table, schema: Schema) -> Flags:
+    """Whether the row ends with an event."""
+    column = table.column(schema.time.event)
+    return np.equal(column.apply(read_event, missing=-2, dtype=np.int8), 1)
+
+
+def encode(table: Table, schema: Schema, rows: Rows | None) -> Array:
+    """The covariates of the given rows (all if None) in internal coordinates.
+
+    In the order of the table first and by whole rows then: a row is one place in memory, its
+    values in the columns are many.  A few columns at a time are held as numbers.
+    """
+    public_map = CovariateMap.from_schema(schema)
+    encoded = np.empty((table.rows, public_map.dimension))
+    encoders = _encoders(table, schema, public_map)
+    while together := list(islice(encoders, COLUMNS_AT_ONCE)):
+        for start in range(0, table.rows, BLOCK):
+            part = slice(start, start + BLOCK)
+            for columns, encoder in together:
+                encoded[part, columns] = encoder(part)
+        del together  # or these columns would be held while the next are read
+    return encoded if rows is None else np.take(encoded, rows, axis=0)
+
+
+def _encoders(table: Table, schema: Schema, public_map: CovariateMap) -> Iterator[_Placed]:
+    """For each covariate its columns in the result, and what fills a part of them."""
+    first = 0
+    for covariate in schema.covariates:
+        last = first + len(covariate.coefficient_names)
+        centre, scale = public_map.centre[first:last], public_map.scale[first:last]
+        if isinstance(covariate, Numeric):
+            values = table.column(covariate.name).numbers()
+            yield first, partial(_encode_numbers, values, covariate, centre[0], scale[0])
+        else:
+            points = (np.eye(len(covariate.levels))[:, 1:] - centre) * scale
+            levels = _read_levels(table, covariate)
+            yield slice(first, last), partial(_encode_levels, levels, points)
+        first = last
+
+
+def _encode_numbers(
+    values: NDArray[np.generic], covariate: Numeric, centre: float, scale: float, part: slice
+) -> Array:
+    """(repaired value - centre) * scale."""
+    block, (low, high) = _as_floats(values[part]), covariate.bounds
+    repaired = np.where(np.isnan(block), covariate.fill, block)
+    np.clip(repaired, low, high, out=repaired)
+    repaired -= centre
+    repaired *= scale
+    return repaired
+
+
+def _encode_levels(levels: NDArray[np.int16], points: Array, part: slice) -> Array:
+    """(indicators - centre) * scale, looked up by level."""
+    return np.asarray(points[levels[part]])
+
+
+def _read_levels(table: Table, covariate: Categorical) -> NDArray[np.int16]:
+    """The level of every row, the reference where it is missing or unknown."""
+    lookup = level_lookup(covariate)
+    column = table.column(covariate.name)
+    return column.apply(lambda value: max(read_level(value, lookup), 0), 0, np.int16)
+
+
+def _as_floats(values: NDArray[np.generic]) -> Array:
+    """Doubles; what is too large for one becomes infinite, quietly."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float64, copy=False)

@@ -1,0 +1,140 @@
+"""From whatever the user calls data to an engine over its people.
+
+a table, a CSV or Parquet file     in this process
+a pattern or folder of Parquet     streamed, block by block
+a Dask data frame                  on its workers
+"""
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from discreet.design.schema import Schema
+from discreet.engine.engine import Engine
+from discreet.engine.local import LocalEngine
+from discreet.errors import SettingsError
+
+if TYPE_CHECKING:
+    from discreet.people import RepairReport
+
+EngineName = Literal["auto", "dask"]
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Data and how to reach them; nothing is read until asked."""
+
+    data: Any
+    outcome: Any = None
+    engine: EngineName = "auto"
+    scheduler: str | None = None
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the data are one table that this process holds."""
+        return not (self.on_cluster or _is_pattern(self.data))
+
+    @property
+    def on_cluster(self) -> bool:
+        """Whether Dask workers hold the data."""
+        return self.engine == "dask" or type(self.data).__module__.startswith("dask.")
+
+    def check(self, schema: Schema) -> None:
+        """`DataFormError` unless files and columns are there; no record is looked at."""
+        if self.on_cluster:
+            self._check_cluster(schema)
+        elif _is_pattern(self.data):
+            from discreet.engine.stream import check_files, find_files  # noqa: PLC0415
+
+            check_files(find_files(self.data), schema)
+        else:
+            from discreet.people.tables import check_form  # noqa: PLC0415 - loads pyarrow
+
+            check_form(self.data, schema, self.outcome)
+
+    def open(self, schema: Schema) -> Engine:
+        """The engine; the schema must have all bounds."""
+        if self.on_cluster:
+            return self._cluster(schema)
+        if _is_pattern(self.data):
+            from discreet.engine.stream import StreamEngine, find_files  # noqa: PLC0415
+
+            return StreamEngine(find_files(self.data), schema)
+        from discreet.people import to_episodes  # noqa: PLC0415 - loads pyarrow
+
+        return LocalEngine(to_episodes(self.data, schema, self.outcome))
+
+    def count(self, schema: Schema) -> int:
+        """n, which is public under replace-one; of a table nothing else is looked at."""
+        if not self.in_memory:
+            return self.open(schema).persons
+        from discreet.people.identity import number_persons  # noqa: PLC0415 - loads pyarrow
+        from discreet.people.tables import read_table  # noqa: PLC0415
+
+        table = read_table(self.data, schema, self.outcome)
+        if schema.person is None:
+            return table.rows
+        return number_persons(table.column(schema.person))[1]
+
+    def repairs(self, schema: Schema) -> "RepairReport":
+        """What does not fit the schema, counted; not private, for the custodian."""
+        from discreet.people.counts import add_reports, count_repairs  # noqa: PLC0415 - pyarrow
+
+        if self.in_memory:
+            return count_repairs(self.data, schema, self.outcome)
+        from discreet.engine.stream import StreamEngine, find_files  # noqa: PLC0415
+
+        engine = StreamEngine(find_files(self.data), schema)
+        persons = engine.persons  # first: it also finds rows of one person that lie apart
+        found = add_reports(count_repairs(table, schema) for table in engine.tables())
+        return replace(found, persons=persons)
+
+    def _cluster(self, schema: Schema) -> Engine:
+        """Workers of this machine, or of the scheduler at an address."""
+        cluster = _dask()
+        client = cluster.current_client(self.scheduler)
+        engine: Engine = cluster.ClusterEngine.from_frame(self._dask_frame(), schema, client)
+        return engine
+
+    def _check_cluster(self, schema: Schema) -> None:
+        cluster = _dask()
+        from discreet.engine.stream import check_files  # noqa: PLC0415 - loads pyarrow
+        from discreet.people.files import check_columns  # noqa: PLC0415
+
+        if isinstance(self.data, str | PathLike):
+            check_files(self._files(), schema)
+        else:
+            check_columns(tuple(self.data.columns), schema.columns)
+        if self.scheduler is not None:  # a charge would be lost to a cluster that does not answer
+            cluster.connect(self.scheduler).close()
+
+    def _dask_frame(self) -> Any:
+        if not isinstance(self.data, str | PathLike):
+            return self.data
+        from dask import dataframe  # noqa: PLC0415 - only those who use it wait for it
+
+        return dataframe.read_parquet([str(file) for file in self._files()])
+
+    def _files(self) -> tuple[Path, ...]:
+        from discreet.engine.stream import find_files  # noqa: PLC0415 - loads pyarrow
+
+        return find_files(self.data) if _is_pattern(self.data) else (Path(self.data),)
+
+
+def _dask() -> Any:
+    try:
+        from discreet.engine import cluster  # noqa: PLC0415 - only those who use it wait for it
+    except ImportError:
+        raise SettingsError(
+            "Dask is not installed; install this package with its extra 'dask'."
+        ) from None
+    return cluster
+
+
+def _is_pattern(data: Any) -> bool:
+    if not isinstance(data, str | PathLike):
+        return False
+    text = str(data)
+    signs = any(sign in text for sign in "*?[") and not Path(text).exists()  # a name may have them
+    return signs or Path(text).is_dir()

@@ -1,0 +1,171 @@
+"""Which intervals each row of a person owns.
+
+A row is in force at the times start <= a <= stop.  Interval s belongs to the row in force at its
+start a_{s-1}; where several are, to the last of them in the order (start, stop, place in the
+file).  The first event of a person is the earliest; it counts in the interval that contains it, for
+the row that owns that interval, and not at all if no row does.  Rows that start at or after the
+first event, other than those that end with it, are dropped, and so are later intervals.
+
+In terms of counts of grid points a row is in force at the points first, ..., last - 1 (of
+a_0, ..., a_{q-1}): it is at risk in intervals first + 1, ..., last where no other row takes over.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.grid import TimeGrid
+from discreet.people.repair import Spells
+from discreet.types import Array, Flags
+
+Counts = NDArray[np.int32]
+Rows = NDArray[np.int64]
+Stretches = tuple[Rows, Counts, Counts, Counts]  # row, person, first, last
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Stretches at risk: source row, intervals entry + 1 ... exit, event in the last."""
+
+    row: Rows
+    entry: Counts
+    exit: Counts
+    event: Flags
+    offsets: Rows | None
+    persons: int
+
+
+def single_spans(spells: Spells, grid: TimeGrid) -> Spans:
+    """Every row a person; sorted by exit."""
+    last = grid.begun(spells.stop)
+    first = None if spells.start is None else grid.begun_before(spells.start)
+    kept = np.flatnonzero(spells.timed if first is None else spells.timed & (first < last))
+    # numpy sorts 16-bit integers by radix, several times faster than by comparison
+    key = last[kept].astype(np.uint16 if grid.intervals < 1 << 16 else np.int32)
+    row = kept[np.argsort(key, kind="stable")]
+    entry = np.zeros(len(row), dtype=np.int32) if first is None else first[row]
+    return Spans(row, entry, last[row], spells.event[row], None, len(last))
+
+
+def grouped_spans(person: Counts, persons: int, spells: Spells, grid: TimeGrid) -> Spans:
+    """Several rows a person, numbered 0 ... persons - 1; sorted by person, then time."""
+    start = np.zeros_like(spells.stop) if spells.start is None else spells.start
+    row = time_order(person, start, spells.stop, np.flatnonzero(spells.timed))
+    first_event = first_events(person[row], spells.stop[row], spells.event[row], persons)
+    row = row[
+        until_event(person[row], start[row], spells.stop[row], spells.event[row], first_event)
+    ]
+    limit = grid.begun(first_event)  # of no event, at infinity: all intervals
+    who, first = person[row], grid.begun_before(start[row])
+    last = np.minimum(grid.begun(spells.stop[row]), limit[who])
+    row, who, first, last = _owned(row, who, first, last)
+    final = np.append(who[1:] != who[:-1], True)[: len(who)]
+    event = final & (last == limit[who]) & np.isfinite(first_event[who])
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(who, minlength=persons))])
+    return Spans(row, first, last, event, offsets, persons)
+
+
+def time_order(person: Counts, start: Array, stop: Array, rows: Rows) -> Rows:
+    """Rows by person, start, stop and place in the file."""
+    ordered = rows if _sorted(person[rows]) else rows[np.argsort(person[rows], kind="stable")]
+    who, begin, end = person[ordered], start[ordered], stop[ordered]
+    later = (begin[1:] > begin[:-1]) | ((begin[1:] == begin[:-1]) & (end[1:] >= end[:-1]))
+    if bool(np.all(later | (who[1:] != who[:-1]))):
+        return ordered
+    return ordered[np.lexsort((end, begin, who))]
+
+
+def _sorted(values: Counts) -> bool:
+    return bool(np.all(values[1:] >= values[:-1]))
+
+
+def first_events(who: Counts, stop: Array, event: Flags, persons: int) -> Array:
+    """The time of each person's first event, infinite where there is none; ``who`` is sorted."""
+    first = np.full(persons, np.inf)
+    who, stop = who[event], stop[event]
+    if len(who):
+        heads = np.flatnonzero(np.append(True, who[1:] != who[:-1]))
+        first[who[heads]] = np.minimum.reduceat(stop, heads)
+    return first
+
+
+def until_event(who: Counts, start: Array, stop: Array, event: Flags, first_event: Array) -> Flags:
+    """Which rows start before the first event or end with it."""
+    time = first_event[who]
+    ends: Flags = event & (stop == time)
+    return ends | (start < time)
+
+
+def _owned(row: Rows, who: Counts, first: Counts, last: Counts) -> Stretches:
+    """Disjoint stretches from rows in (start, stop) order.
+
+    While ``last`` does not decrease within a person, each row simply ends where the next one
+    begins.  A row inside an earlier, longer one interrupts it: those people are swept one by one.
+    """
+    row, who, first, last = _select(first < last, row, who, first, last)
+    same = who[1:] == who[:-1]
+    nested = np.unique(who[1:][same & (last[1:] < last[:-1])])
+    swept = np.isin(who, nested)
+    cut = np.append(np.where(same, first[1:], last[:-1]), last[-1:])
+    plain = _select(~swept, row, who, first, np.minimum(last, cut))
+    if len(nested):
+        parts = _sweep_people(*_select(swept, row, who, first, last))
+        plain = _merge(plain, parts)
+    return _select(plain[2] < plain[3], *plain)
+
+
+def _select(chosen: NDArray[Any], row: Rows, who: Counts, first: Counts, last: Counts) -> Stretches:
+    return row[chosen], who[chosen], first[chosen], last[chosen]
+
+
+def _merge(one: Stretches, other: Stretches) -> Stretches:
+    """Both, by person and time."""
+    row, who = np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
+    first, last = np.concatenate([one[2], other[2]]), np.concatenate([one[3], other[3]])
+    return _select(np.lexsort((first, who)), row, who, first, last)
+
+
+def _sweep_people(row: Rows, who: Counts, first: Counts, last: Counts) -> Stretches:
+    """The sweep for each person, gathered."""
+    heads = [0, *(np.flatnonzero(who[1:] != who[:-1]) + 1).tolist(), len(who)]
+    starts, stops = first.tolist(), last.tolist()
+    pieces = [
+        (head + index, begin, end)
+        for head, tail in pairwise(heads)
+        for index, begin, end in sweep(starts[head:tail], stops[head:tail])
+    ]
+    index, begin, end = np.array(pieces, dtype=np.int64).reshape(-1, 3).T
+    return row[index], who[index], begin.astype(np.int32), end.astype(np.int32)
+
+
+def sweep(first: list[int], last: list[int]) -> list[tuple[int, int, int]]:
+    """Stretches (row, first, last) in which a row is the last one in force.
+
+    Rows come in order of ``first``; a later one covers an earlier one while it is in force, and
+    the earlier one resumes afterwards: a stack of rows, each point of time passed once.
+    """
+    pieces: list[tuple[int, int, int]] = []
+    stack: list[int] = []
+    time = 0
+    for row, begin in enumerate(first):
+        time = _advance(stack, last, time, begin, pieces)
+        stack.append(row)
+    _advance(stack, last, time, max(last, default=0), pieces)
+    return pieces
+
+
+def _advance(
+    stack: list[int], last: list[int], time: int, until: int, pieces: list[tuple[int, int, int]]
+) -> int:
+    """Give the time up to ``until`` to the rows on the stack, the topmost first."""
+    while stack and time < until:
+        end = min(last[stack[-1]], until)
+        if end > time:
+            pieces.append((stack[-1], time, end))
+            time = end
+        if last[stack[-1]] <= time:
+            stack.pop()
+    return max(time, until)

@@ -1,0 +1,161 @@
+"""Whatever the user calls data, as one table whose columns are fetched one at a time."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+
+from discreet.design.schema import Numeric, Schema
+from discreet.errors import DataFormError
+from discreet.people.columns import (
+    Column,
+    NumberColumn,
+    ObjectColumn,
+    make_column,
+    require_readable,
+)
+from discreet.people.files import check_columns, check_file, read_file
+
+MOST_ROWS = 1_000_000_000
+"""Of one table in memory."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of equal length; ``column`` converts one when asked and keeps nothing."""
+
+    rows: int
+    names: tuple[str, ...]
+    column: Callable[[str], Column]
+
+
+def read_table(data: Any, schema: Schema, outcome: Any = None) -> Table:
+    """Everything a fit reads.
+
+    With ``outcome``, scikit-survival's structured array, event and duration come from there.
+    """
+    if outcome is None:
+        return _read(data, schema.columns, schema)
+    event, time = split_outcome(outcome)
+    given: dict[str, Column] = {
+        schema.time.event: NumberColumn(event),
+        schema.time.duration: NumberColumn(time),
+    }
+    table = _read(data, tuple(name for name in schema.columns if name not in given), schema)
+    if table.rows != len(event):
+        raise DataFormError("X and y have different numbers of rows; they must describe one table.")
+    return replace(table, column=lambda name: given[name] if name in given else table.column(name))
+
+
+def check_form(data: Any, schema: Schema, outcome: Any = None) -> None:
+    """What `read_table` would say of names, types and files; no record is looked at."""
+    given: set[str] = set()
+    if outcome is not None:
+        outcome_fields(outcome)
+        given = {schema.time.event, schema.time.duration}
+    columns = [name for name in schema.columns if name not in given]
+    if isinstance(data, np.ndarray):
+        check_columns(_open_array(data).names, columns)
+    else:
+        check_types(
+            check_file(Path(data), columns) if isinstance(data, str | Path) else data, columns
+        )
+
+
+def check_types(data: Any, columns: Sequence[str]) -> None:
+    """`DataFormError` unless the frame has the columns in types that can be read."""
+    types = _narwhals(data).collect_schema()
+    check_columns(tuple(types), columns)
+    for name in columns:
+        require_readable(name, types[name])
+
+
+def read_covariates(data: Any, schema: Schema) -> Table:
+    """The covariates alone, for predictions."""
+    return _read(data, tuple(item.name for item in schema.covariates), schema)
+
+
+def split_outcome(outcome: Any) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Event and time from scikit-survival's structured array."""
+    event, time = outcome_fields(outcome)
+    array = np.asarray(outcome)
+    return array[event].astype(np.bool_), array[time].astype(np.float64)
+
+
+def outcome_fields(outcome: Any) -> tuple[str, str]:
+    """The first boolean and the first floating-point field, whatever their names.
+
+    An integer field serves where there is no floating-point one.
+    """
+    array = np.asarray(outcome)
+    kinds = {array.dtype[name].kind: name for name in reversed(array.dtype.names or ())}
+    event, time = kinds.get("b"), kinds.get("f", kinds.get("i", kinds.get("u")))
+    if event is None or time is None or array.ndim != 1:
+        raise DataFormError(
+            "y must be a one-dimensional structured array with a boolean field (event) and a "
+            "number field (time), as sksurv.util.Surv makes it."
+        )
+    return event, time
+
+
+def open_table(data: Any, columns: Sequence[str] | None = None) -> Table:
+    """A data frame of any library, or a two-dimensional array (its columns are x0, x1, ...).
+
+    Of a lazy frame only ``columns`` are collected, all of them if None.
+    """
+    if isinstance(data, np.ndarray):
+        return _open_array(data)
+    frame = _narwhals(data)
+    names = tuple(frame.collect_schema().names())
+    if columns is not None:
+        check_columns(names, columns)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.select(list(names if columns is None else columns or names[:1])).collect()
+    return Table(len(frame), names, lambda name: make_column(frame.get_column(name)))
+
+
+def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
+    if isinstance(data, str | Path):
+        data = read_file(Path(data), columns, _numeric_columns(schema))
+    table = open_table(data, columns)
+    check_columns(table.names, columns)
+    if table.rows > MOST_ROWS:
+        raise DataFormError(f"the data have more than {MOST_ROWS:,} rows; stream them in parts.")
+    return table
+
+
+def _numeric_columns(schema: Schema) -> set[str]:
+    numbers = {item.name for item in schema.covariates if isinstance(item, Numeric)}
+    return {schema.time.duration, schema.time.entry or schema.time.duration, *numbers}
+
+
+def _narwhals(data: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
+    try:
+        frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(data)
+    except DuplicateError:
+        names = list(getattr(data, "column_names", getattr(data, "columns", ())))
+        twice = next((str(name) for name in names if names.count(name) > 1), "")
+        raise DataFormError(f"the data have two columns '{twice}'; keep one.") from None
+    except TypeError:
+        raise DataFormError(
+            f"data of type {type(data).__name__} cannot be read; give a pandas, polars or pyarrow "
+            "table, or the path of a .csv or .parquet file."
+        ) from None
+    return frame
+
+
+def _open_array(array: NDArray[Any]) -> Table:
+    if array.ndim != 2:
+        raise DataFormError("an array of covariates must have two dimensions, rows and columns.")
+    names = tuple(f"x{position}" for position in range(array.shape[1]))
+    return Table(len(array), names, lambda name: _array_column(array[:, names.index(name)]))
+
+
+def _array_column(values: NDArray[Any]) -> Column:
+    plain = values.dtype.kind in "biuf"
+    return NumberColumn(values) if plain else ObjectColumn(values.tolist())

@@ -1,0 +1,239 @@
+"""The schema: what it accepts, what it says when it does not, and its round trip."""
+
+import math
+from copy import deepcopy
+
+import pytest
+from pydantic import ValidationError
+
+from discreet.design.schema import (
+    MAX_FILE_BYTES,
+    Categorical,
+    Numeric,
+    Schema,
+    TimeAxis,
+    level_key,
+    parse_number,
+)
+from discreet.errors import SchemaError
+
+TOML = """
+person = "id"
+[time]
+duration = "time"
+event = "status"
+entry = "start"
+horizon = 2190
+intervals = 200
+[[covariate]]
+name = "age"
+low = 26
+high = 49
+missing = 35
+[[covariate]]
+name = "sex"
+levels = ["F", "M"]
+[[covariate]]
+name = "stage"
+levels = [1, 2, 3]
+"""
+
+
+def mapping() -> dict:
+    return {
+        "person": "id",
+        "time": {
+            "duration": "time",
+            "event": "status",
+            "entry": "start",
+            "horizon": 2190,
+            "intervals": 200,
+        },
+        "covariate": [
+            {"name": "age", "low": 26, "high": 49, "missing": 35},
+            {"name": "sex", "levels": ["F", "M"]},
+            {"name": "stage", "levels": [1, 2, 3]},
+        ],
+    }
+
+
+def test_toml_and_mapping_give_the_same_schema(tmp_path):
+    path = tmp_path / "schema.toml"
+    path.write_text(TOML)
+    schema = Schema.from_toml(path)
+    assert schema == Schema.from_mapping(mapping())
+    assert schema.person == "id"
+    assert schema.time == TimeAxis(
+        duration="time", event="status", entry="start", horizon=2190.0, intervals=200
+    )
+    assert schema.covariates == (
+        Numeric(name="age", low=26, high=49, missing=35),
+        Categorical(name="sex", levels=("F", "M")),
+        Categorical(name="stage", levels=("1", "2", "3")),
+    )
+
+
+def test_mapping_survives_a_round_trip():
+    schema = Schema.from_mapping(mapping())
+    assert Schema.from_mapping(schema.to_mapping()) == schema
+    bare = Schema.from_mapping(
+        {"time": {"duration": "t", "event": "e", "horizon": 1, "intervals": 1}}
+    )
+    assert Schema.from_mapping(bare.to_mapping()) == bare
+    assert "person" not in bare.to_mapping()
+
+
+def test_names_columns_and_fills():
+    schema = Schema.from_mapping(mapping())
+    assert schema.coefficient_names == ("age", "sex[M]", "stage[2]", "stage[3]")
+    assert schema.columns == ("id", "time", "status", "start", "age", "sex", "stage")
+    assert schema.covariates[0].fill == 35.0
+    assert Numeric(name="x", low=1, high=4).fill == 2.5
+    assert schema.is_bounded
+
+
+def test_missing_bounds_are_named_when_they_are_needed():
+    schema = Schema.from_mapping(
+        mapping()
+        | {
+            "covariate": [
+                {"name": "a"},
+                {"name": "b", "low": 1},
+                {"name": "c", "low": 0, "high": 1},
+            ]
+        }
+    )
+    assert not schema.is_bounded
+    with pytest.raises(SchemaError, match=r"'a', 'b'\.$"):
+        schema.require_bounds()
+    with pytest.raises(SchemaError, match="'a'"):
+        _ = schema.covariates[0].fill
+
+
+def test_a_schema_cannot_be_changed():
+    schema = Schema.from_mapping(mapping())
+    with pytest.raises(ValidationError):
+        schema.person = "other"
+
+
+def change(path: str, value: object) -> dict:
+    """The good mapping with one key set, or removed where the value is ...."""
+    changed = deepcopy(mapping())
+    *parents, key = [int(part) if part.isdigit() else part for part in path.split("/")]
+    place = changed
+    for parent in parents:
+        place = place[parent]
+    if value is ...:
+        del place[key]
+    else:
+        place[key] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        ("colour", 1, "unknown key 'colour'"),
+        ("time/unit", "days", r"unknown key 'unit' in \[time\]"),
+        ("covariate/0/hihg", 1, r"unknown key 'hihg' in \[\[covariate\]\] 'age'"),
+        ("covariate/1/low", 1, "key 'low' .*'sex' does not go with levels"),
+        ("covariate/0/low", 49, "'age' needs low < high"),
+        ("covariate/0/low", 50.0, "'age' needs low < high"),
+        ("covariate/0/low", math.nan, "key 'low' .*'age' must be a finite number"),
+        ("covariate/0/high", math.inf, "key 'high' .*'age' must be a finite number"),
+        ("covariate/0/high", 1e200, "key 'high' .*'age' must be a finite number"),
+        ("covariate/0/high", "tall", "key 'high' .*'age' must be a number"),
+        ("covariate/0/missing", 50, "'age' needs 'missing' between low and high"),
+        ("covariate/0/missing", 20, "'age' needs 'missing' between low and high"),
+        ("covariate/1/levels", ["F", "F"], "'sex' has the level 'F' twice"),
+        ("covariate/1/levels", ["1", "1.0"], "'sex' has the level '1' twice"),
+        ("covariate/1/levels", ["True", True], "'sex' has the level 'True' twice"),
+        ("covariate/1/levels", ["F"], "key 'levels' .*'sex' needs at least two"),
+        ("covariate/1/levels", [str(k) for k in range(1001)], "key 'levels' .*'sex' has too many"),
+        ("covariate/1/levels", "FM", "key 'levels' .*'sex' must be a list"),
+        ("covariate/1/levels", ["F", ["M"]], "key 'levels' .*'sex' must be text"),
+        ("covariate/1/name", "age", "column 'age' is used twice"),
+        ("covariate/1/name", "time", "column 'time' is used twice"),
+        ("covariate/1/name", "id", "column 'id' is used twice"),
+        ("time/entry", "time", "column 'time' is used twice"),
+        ("covariate/1/name", ..., r"key 'name' in \[\[covariate\]\] number 2 is missing"),
+        ("covariate/0/name", "sex[M]", r"two coefficients would be named 'sex\[M\]'"),
+        ("covariate/0", 3, "key 'covariate' must be a table"),
+        ("covariate", 3, "key 'covariate' must be a list"),
+        ("covariate", {"name": "age"}, r"must be a list; write \[\[covariate\]\] with two"),
+        ("time/person", "id", r"key 'person' stands in \[time\]; put it above the first table"),
+        ("covariate", [{"name": f"x{k}"} for k in range(1001)], "key 'covariate' has too many"),
+        ("covariates", [], "unknown key 'covariates'"),
+        ("time/horizon", 0, r"key 'horizon' in \[time\] must be a positive number"),
+        ("time/horizon", -5, r"key 'horizon' in \[time\] must be a positive number"),
+        ("time/horizon", True, r"key 'horizon' in \[time\] must be a number"),
+        ("time/horizon", math.inf, r"key 'horizon' in \[time\] must be a finite number"),
+        ("time/intervals", 0, r"key 'intervals' in \[time\] must be at least 1"),
+        ("time/intervals", 10**7, r"key 'intervals' in \[time\] must be at most"),
+        ("time/intervals", 2.5, r"key 'intervals' in \[time\] must be a whole number"),
+        ("time/duration", ..., r"key 'duration' in \[time\] is missing"),
+        ("time/duration", "a\nb", r"key 'duration' in \[time\] must not contain control"),
+        ("time", ..., r"key 'time' is missing; add the table \[time\]"),
+        ("time", "days", "key 'time' must be a table"),
+        ("person", 7, "key 'person' must be text"),
+        ("person", "", "key 'person' must not be empty"),
+        ("person", "p" * 201, "key 'person' must be at most 200"),
+    ],
+)
+def test_a_bad_key_is_named_in_one_sentence(path, value, says):
+    with pytest.raises(SchemaError, match=says) as caught:
+        Schema.from_mapping(change(path, value))
+    text = str(caught.value)
+    assert "\n" not in text
+    assert text.endswith(".")
+    assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize(
+    "content", [b"x = [", b"\xff", b"a=" + b"[" * 100_000, b"#" * (MAX_FILE_BYTES + 1)]
+)
+def test_a_file_that_is_no_toml_is_refused(tmp_path, content):
+    path = tmp_path / "schema.toml"
+    path.write_bytes(content)
+    with pytest.raises(SchemaError, match=r"schema\.toml"):
+        Schema.from_toml(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(SchemaError, match=r"nowhere\.toml' cannot be read"):
+        Schema.from_toml(tmp_path / "nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("1", "1.0", True),
+        ("1", " 01 ", True),
+        ("-0", "0", True),
+        ("1e3", "1000", True),
+        ("True", "true", True),
+        ("M", " M", True),
+        ("m", "M", False),
+        ("1_000", "1000", False),
+        ("1", "TRUE", True),
+        ("inf", "Inf", False),
+        ("é", "e", False),
+    ],
+)
+def test_spellings_of_one_level(one, other, same):
+    assert (level_key(one) == level_key(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1.5", 1.5),
+        ("-inf", -math.inf),
+        ("1e400", math.inf),
+        ("nan", None),
+        ("0x1", None),
+        ("", None),
+    ],
+)
+def test_numbers_in_text(text, number):
+    assert parse_number(text) == number

@@ -1,0 +1,171 @@
+"""`discreet budget`, as a custodian runs it."""
+
+import hashlib
+import json
+import sys
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from discreet.cli import main
+from discreet.cli.budget import budget_app
+from discreet.cli.statement import render
+from discreet.errors import ArtefactError, LedgerError, SettingsError
+from discreet.ledger import ReleaseRequest, open_ledger
+from discreet.privacy.accountant import rho_for, zcdp_guarantee
+from discreet.privacy.guarantee import Guarantee
+
+RUNNER = CliRunner()
+INIT = ("--population", "norway-births", "--epsilon", "4", "--delta", "1e-6")
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A ledger file made by the command."""
+    found = tmp_path / "registry.ledger"
+    assert run("init", found, *INIT).exit_code == 0
+    return found
+
+
+@pytest.fixture
+def release(path, tmp_path):
+    """A release file that was charged and settled."""
+    ledger = open_ledger(path)
+    guarantee = Guarantee(1.0)
+    reservation = ledger.reserve(ReleaseRequest("first", guarantee, "all births"))
+    content = {
+        "release_id": "first",
+        "ledger": reservation.head,
+        "guarantee": guarantee.to_mapping(),
+    }
+    file = tmp_path / "release.json"
+    file.write_text(json.dumps(content))
+    ledger.settle(reservation, hashlib.sha256(file.read_bytes()).hexdigest())
+    return file
+
+
+def run(*words):
+    return RUNNER.invoke(budget_app, [str(word) for word in words])
+
+
+def shown(path, width=120):
+    console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console.print(render(open_ledger(path).show()))
+    console.file.close()
+    return console.export_text()
+
+
+def test_init_prints_the_first_head(path, tmp_path):
+    done = run("init", tmp_path / "other", *INIT)
+    assert ":1:" in done.stdout
+
+
+def test_the_head_can_be_copied_from_a_narrow_terminal(path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert f"Head: {open_ledger(path).verify().head}\n" in run("show", path).stdout
+
+
+def test_init_refuses_an_existing_file(path):
+    before = path.read_bytes()
+    assert isinstance(run("init", path, *INIT).exception, LedgerError)
+    assert path.read_bytes() == before
+
+
+def test_init_takes_decimals_exactly(tmp_path):
+    run("init", tmp_path / "x", "--population", "p", "--epsilon", "0.3", "--delta", "1e-17")
+    budget = open_ledger(tmp_path / "x").show().budget
+    assert (budget.epsilon_nano, budget.delta_atto) == (300_000_000, 10)
+
+
+def test_show_has_a_bar_a_table_and_ideal_draws_apart(path, release):
+    ledger = open_ledger(path)
+    ideal = Guarantee(0.5, status="ideal-draw-only")
+    ledger.reserve(ReleaseRequest("sampled", ideal, "a [red]chain[/red] \x1b[2J"))
+    ledger.reserve(ReleaseRequest("as-printed", Guarantee(0.5, status="unproved")))
+    text = shown(path)
+    assert "Spent: ━" in text
+    assert "50.0%" in text
+    assert "Left: epsilon 2 for a release without delta" in text
+    proved, _, apart = text.partition("ideal draw only")
+    assert "first" in proved
+    assert "all births" in proved
+    assert "sampled" in apart
+    assert r"a [red]chain[/red] \x1b[2J" in apart
+    assert "as-printed" in apart.partition("without a proof")[2]
+    assert "2 reserved, never settled" in apart
+
+
+def test_show_says_that_there_is_no_release_yet(path):
+    assert "No release yet." in shown(path)
+
+
+def test_show_says_what_is_left_for_gaussian_noise(path):
+    guarantee = zcdp_guarantee(rho_for(4.0, 1e-6), 1e-6)
+    open_ledger(path).reserve(ReleaseRequest("gaussian", guarantee))
+    statement, text = open_ledger(path).show(), shown(path)
+    assert statement.left_pure < 1e-6
+    assert f"or: epsilon {statement.left_zcdp:.15g} for one with zCDP noise" in text
+    assert "100.0%" in text
+
+
+def test_verify_accepts_the_ledger_and_its_release(path, release):
+    done = run("verify", path, "--release", release)
+    assert done.exit_code == 0
+    assert "charged and settled" in done.stdout
+    assert "sound" in done.stdout
+
+
+def test_verify_tells_a_changed_release(path, release):
+    content = json.loads(release.read_text())
+    release.write_text(json.dumps(content, indent=1))
+    assert "it was changed" in str(run("verify", path, "--release", release).exception)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"release_id": "a", "ledger": "no ledger"}',
+        '{"release_id": "a", "ledger": 3}',
+        '{"release_id": "a", "ledger": "x", "guarantee": 3}',
+        '{"release_id": "a", "release_id": "a", "ledger": ""}',
+    ],
+)
+def test_verify_reads_a_release_strictly(path, tmp_path, content):
+    file = tmp_path / "bad.json"
+    file.write_text(content)
+    assert isinstance(run("verify", path, "--release", file).exception, ArtefactError)
+    assert isinstance(run("verify", path, "--release", tmp_path / "x").exception, ArtefactError)
+
+
+def test_adopt_takes_a_restored_copy_over(path, release):
+    content = path.read_bytes()
+    path.rename(path.with_suffix(".old"))
+    path.write_bytes(content)
+    assert "this is a copy" in str(run("verify", path).exception)
+    assert isinstance(run("adopt", path).exception, SettingsError)
+    assert run("adopt", path, "--release", release).exit_code == 0
+    head = run("verify", path, "--release", release).stdout.split()[-1]
+    path.with_name("registry.ledger-head").unlink()
+    assert run("adopt", path, "--head", head).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["verify", "{path}"], 0),
+        (["verify", "{path}.nothing"], 4),
+        (["init", "{path}", *INIT], 4),
+        (["init", "{path}.new", "--population", "p", "--epsilon", "0"], 2),
+    ],
+)
+def test_exit_statuses(path, words, status, monkeypatch, capsys):
+    words = [word.format(path=path) for word in words]
+    monkeypatch.setattr(sys, "argv", ["discreet", "budget", *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == status
+    assert capsys.readouterr().err.startswith("discreet: " if status else "")

@@ -1,0 +1,178 @@
+"""The planner: public facts in, predicted errors out; near what a fit then gives."""
+
+import math
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from discreet.cli.app import app
+from discreet.design.baseline import NaturalSpline
+from discreet.design.schema import Schema
+from discreet.engine.local import LocalEngine
+from discreet.errors import SchemaError, SettingsError
+from discreet.forecast import forecasts, outlook_for
+from discreet.likelihood.problem import Problem
+from discreet.mechanisms import PrivateNewton, registered
+from discreet.people.episodes import Episodes
+from discreet.privacy.testing import SeededNoise
+
+TIME = {"duration": "t", "event": "e", "horizon": 10.0, "intervals": 20}
+AGE = {"name": "age", "low": 20.0, "high": 90.0}
+SITE = {"name": "site", "levels": ["a", "b", "c"]}
+SCHEMA = Schema.from_mapping({"time": TIME, "covariate": [AGE, SITE]})
+TOML = """
+[time]
+duration = "t"
+event = "e"
+horizon = 10
+intervals = 20
+[[covariate]]
+name = "age"
+low = 20
+high = 90
+[[covariate]]
+name = "site"
+levels = ["a", "b", "c"]
+"""
+
+
+def errors(persons=20_000, events=2000, epsilon=1.0, **settings):
+    """err by mechanism."""
+    outlook = outlook_for(SCHEMA, persons, events)
+    return {item.mechanism: item.error for item in forecasts(outlook, epsilon, **settings)}
+
+
+def test_every_registered_mechanism_has_a_prediction():
+    found = errors()
+    assert set(found) == set(registered())
+    assert all(error is not None and 0 < error < 1000 for error in found.values())
+
+
+def test_the_sampler_is_off_by_its_known_factor():
+    bound = 2 * math.log(20_000)
+    assert errors()["sampler"] == pytest.approx(math.sqrt(2 * bound), rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["newton", "objective", "output", "sampler"])
+def test_more_privacy_costs_accuracy(name):
+    found = [errors(epsilon=epsilon)[name] for epsilon in (0.1, 0.5, 2.0, 8.0)]
+    assert found == sorted(found, reverse=True)
+
+
+def test_noise_relative_to_sampling_falls_with_the_number_of_people():
+    found = [errors(persons, persons // 10)["newton"] for persons in (2000, 20_000, 200_000)]
+    assert found == sorted(found, reverse=True)
+    assert found[1] > errors(epsilon=1.0, delta=1e-3)["newton"]
+
+
+def test_the_cohort_has_the_stated_events_and_textbook_standard_errors():
+    outlook = outlook_for(SCHEMA, 5000, 1000)
+    assert outlook.profile.events.sum() == pytest.approx(1000)
+    # grouped exponential survival: information of a coefficient is events times variance
+    age = 1 / (math.sqrt(1000) * 70 / math.sqrt(12))
+    level = math.sqrt(2 / (1000 / 3))
+    expected = [age, level, level]
+    assert np.allclose(outlook.sampling_errors, expected, rtol=0.03)
+
+
+def test_private_standard_errors_include_sampling():
+    outlook = outlook_for(SCHEMA, 20_000, 2000)
+    for item in forecasts(outlook, 1.0):
+        assert np.all(np.array(item.standard_errors) > outlook.sampling_errors)
+
+
+def test_a_mechanism_that_refuses_the_link_says_why():
+    outlook = outlook_for(SCHEMA, 20_000, 2000, link="cloglog")
+    found = {item.mechanism: item for item in forecasts(outlook, 1.0)}
+    assert found["newton"].error is not None
+    assert found["objective"].error is None
+    assert "does not support the link cloglog" in found["objective"].note
+
+
+def test_newton_errs_as_predicted_on_the_cohort_that_was_assumed():
+    outlook = outlook_for(SCHEMA, 20_000, 4000)
+    loss = simulated(outlook)
+    best = loss_minimum(loss, outlook.point)
+    hessian = loss(best).hessian
+    mechanism = PrivateNewton(1.0)
+    plan = mechanism.plan(outlook.constants)
+    gaps = [mechanism.draw(plan, loss, SeededNoise(seed)).point - best for seed in range(9)]
+    measured = np.median([math.sqrt(gap @ hessian @ gap / len(gap)) for gap in gaps])
+    assert 1 / 1.5 < errors(events=4000)["newton"] / measured < 1.5
+
+
+def simulated(outlook):
+    """People from the planner's assumptions."""
+    random, persons = np.random.default_rng(3), outlook.persons
+    x = outlook.people.cohort[random.integers(0, len(outlook.people.cohort), persons)]
+    hazard = outlook.profile.events / outlook.profile.at_risk
+    hits = random.random((persons, len(hazard))) < hazard
+    some = hits.any(axis=1)
+    exits = np.where(some, hits.argmax(axis=1) + 1, len(hazard)).astype(np.int32)
+    order = np.argsort(exits)
+    people = Episodes(
+        np.ascontiguousarray(x[order]), exits * 0, exits[order], some[order], None, persons
+    )
+    return Problem(LocalEngine(people), outlook.design, outlook.link)
+
+
+def loss_minimum(loss, point):
+    """A few Newton steps from the truth."""
+    for _ in range(8):
+        here = loss(point)
+        point = point - np.linalg.solve(here.hessian, here.gradient)
+    return point
+
+
+@pytest.mark.parametrize(
+    ("persons", "events", "epsilon", "delta", "named"),
+    [
+        (0, 1, 1.0, None, "n must be"),
+        (-5, 1, 1.0, None, "n must be"),
+        (10**10 + 1, 1, 1.0, None, "n must be"),
+        (100, 101, 1.0, None, "events must be"),
+        (100, 0, 1.0, None, "events must be"),
+        (100, 10, 0.0, None, "epsilon must be"),
+        (100, 10, math.nan, None, "epsilon must be"),
+        (100, 10, 1.0, -0.1, "delta must be"),
+        (100, 10, 1.0, 1.0, "delta must be"),
+    ],
+)
+def test_settings_that_no_fit_has_are_refused(persons, events, epsilon, delta, named):
+    with pytest.raises(SettingsError, match=named):
+        forecasts(outlook_for(SCHEMA, persons, events), epsilon, delta)
+
+
+def test_a_schema_without_bounds_is_refused():
+    free = Schema.from_mapping({"time": TIME, "covariate": [{"name": "age"}]})
+    with pytest.raises(SchemaError, match="age"):
+        outlook_for(free, 1000, 100)
+
+
+def test_no_covariates_and_everybody_with_an_event():
+    bare = Schema.from_mapping({"time": TIME, "covariate": []})
+    outlook = outlook_for(bare, 1000, 1000, baseline=NaturalSpline(3).spelling)
+    assert all(np.isfinite(item.error) for item in forecasts(outlook, 1.0))
+
+
+def test_the_command_prints_mechanisms_and_coefficients(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    file = tmp_path / "schema.toml"
+    file.write_text(TOML.replace('"site"', '"treatment_site"'))
+    asked = ["plan", "--schema", str(file), "--n", "20000", "--events", "2000", "--epsilon", "1"]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 0
+    for expected in (*registered(), "treatment_site[b]", "err", "proved", "ideal draw"):
+        assert expected in result.stdout
+    assert "…" not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_the_command_refuses_in_one_sentence(tmp_path):
+    file = tmp_path / "schema.toml"
+    file.write_text(TOML)
+    asked = ["plan", "--schema", str(file), "--n", "100", "--events", "200", "--epsilon", "1"]
+    result = CliRunner().invoke(app, asked)
+    assert isinstance(result.exception, SettingsError)
+    assert "events" in str(result.exception)
