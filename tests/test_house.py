@@ -23,16 +23,33 @@ DISTRIBUTIONS = packages_distributions()
 
 # importer -> what it must never import; each arrow is a privacy argument.
 FORBIDDEN = {
-    "discreet.solve": {"discreet.people"},
-    "discreet.samplers": {"discreet.people"},
-    "discreet.mechanisms": {"discreet.ledger"},
+    "discreet.design": {"discreet.people"},
+    "discreet.solve": {"discreet.people", "discreet.engine"},
+    "discreet.samplers": {"discreet.people", "discreet.engine"},
+    "discreet.likelihood": {"discreet.people", "discreet.ledger"},
+    "discreet.mechanisms": {"discreet.people", "discreet.ledger"},
+    "discreet.ledger": {
+        "discreet.people",
+        "discreet.engine",
+        "discreet.likelihood",
+        "discreet.mechanisms",
+    },
     "discreet.report": {
         "discreet.people",
+        "discreet.engine",
         "discreet.regression",
         "discreet.fitted",
-        "discreet.engine",
     },
-    "discreet.design": {"discreet.people"},
+}
+# what only a few may import -> those few
+PROTECTED = {
+    "discreet.ledger": {
+        "discreet.release",
+        "discreet.regression",
+        "discreet.audit.release",
+        "discreet.cli.budget",
+        "discreet.cli.statement",
+    },
 }
 
 
@@ -77,13 +94,18 @@ def test_types_are_shipped():
 
 @pytest.mark.parametrize("importer", FORBIDDEN)
 def test_privacy_arrows_have_a_contract(importer):
-    contracts = [
-        contract
-        for contract in METADATA["tool"]["importlinter"]["contracts"]
-        if contract["type"] == "forbidden" and importer in contract["source_modules"]
-    ]
-    forbidden = {name for contract in contracts for name in contract["forbidden_modules"]}
+    contracts = [item for item in _contracts("forbidden") if importer in item["source_modules"]]
+    forbidden = {name for item in contracts for name in item["forbidden_modules"]}
     assert forbidden >= FORBIDDEN[importer]
+    ignored = {line for item in contracts for line in item.get("ignore_imports", ())}
+    assert ignored <= {"discreet.** -> discreet.people.episodes"}
+
+
+@pytest.mark.parametrize("module", PROTECTED)
+def test_what_few_may_import_has_a_contract(module):
+    (contract,) = [item for item in _contracts("protected") if module in item["protected_modules"]]
+    assert set(contract["allowed_importers"]) <= PROTECTED[module]
+    assert "ignore_imports" not in contract
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
@@ -118,6 +140,11 @@ def _imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module)
     return {name.partition(".")[0] for name in names}
+
+
+def _contracts(kind: str) -> list[dict]:
+    contracts = METADATA["tool"]["importlinter"]["contracts"]
+    return [contract for contract in contracts if contract["type"] == kind]
 
 
 def _runtime() -> list[str]:
