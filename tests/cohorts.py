@@ -2,20 +2,20 @@
 
 import numpy as np
 import pyarrow as pa
+from scipy.optimize import brentq
 
 from discreet.design.schema import Schema
 
 HORIZON = 24.0
 
 
-def schema(intervals=12, *, person=False, entry=False, bounded=True):
+def schema(intervals=12, *, person=False, entry=False, bounded=True, grid=None):
     bounds = {"low": 20, "high": 90} if bounded else {}
     mapping = {
         "time": {
             "duration": "time",
             "event": "status",
-            "horizon": HORIZON,
-            "intervals": intervals,
+            **(grid or {"horizon": HORIZON, "intervals": intervals}),
             **({"entry": "start"} if entry else {}),
         },
         "covariate": [{"name": "age", **bounds}, {"name": "arm", "levels": ["a", "b", "c"]}],
@@ -55,27 +55,43 @@ def episodic(people=250, seed=2):
     )
 
 
-def expand(table, public, baseline):
-    """(A_s, age, arm[b], arm[c]) and the outcome for each person and interval at risk."""
-    time = public.time
-    width = time.horizon / time.intervals
-    basis = baseline.basis(time.intervals)
+def points(time):
+    """a_0, ..., a_q from the definition; the factor of a growing grid by a root finder."""
+    if time.edges is not None:
+        return list(time.edges)
+    q, zero = time.intervals, time.origin or 0.0
+    if time.first is None:
+        return [zero + s * (time.horizon - zero) / q for s in range(q + 1)]
+    widths = lambda r: time.first * np.power(r, np.arange(q))  # noqa: E731
+    ratio = brentq(lambda r: widths(r).sum() - (time.horizon - zero), 1.0, 1e6, xtol=1e-15)
+    return [zero, *(zero + np.cumsum(widths(ratio))).tolist()]
+
+
+def at_risk(table, public):
+    """(row in force, interval, event) of each person and interval at risk, from the definition."""
+    edges, q = points(public.time), public.time.intervals
+    edges[-1] = public.time.horizon
     people = {}
     for place, row in enumerate(table.to_pylist()):
         people.setdefault(row.get("id", place), []).append(row)
-    design, outcome = [], []
     for rows in people.values():
+        times = [(max(row.get("start", edges[0]), edges[0]), row["time"], row) for row in rows]
         happened = min((row["time"] for row in rows if row["status"]), default=np.inf)
-        for s in range(time.intervals):
-            begins, last = s * width, s == time.intervals - 1
-            ends = time.horizon if last else (s + 1) * width
+        for s in range(q):
+            begins, ends, last = edges[s], edges[s + 1], s == q - 1
             if happened < begins:
                 break
-            force = [row for row in rows if row.get("start", 0.0) <= begins <= row["time"]]
-            if not force:
-                continue
-            row = max(force, key=lambda row: (row.get("start", 0.0), row["time"]))
-            arms = [row["arm"] == "b", row["arm"] == "c"]
-            design.append([*basis[s], row["age"], *arms])
-            outcome.append(begins <= happened < ends or (last and happened == ends))
+            force = [item for item in times if item[0] <= begins <= item[1]]
+            if force:
+                row = max(force, key=lambda item: item[:2])[2]
+                yield row, s, begins <= happened < ends or (last and happened == ends)
+
+
+def expand(table, public, baseline):
+    """(A_s, age, arm[b], arm[c]) and the outcome for each person and interval at risk."""
+    basis = baseline.basis(public.time.intervals)
+    design, outcome = [], []
+    for row, s, event in at_risk(table, public):
+        design.append([*basis[s], row["age"], row["arm"] == "b", row["arm"] == "c"])
+        outcome.append(event)
     return np.array(design, dtype=float), np.array(outcome, dtype=float)

@@ -135,6 +135,24 @@ def test_check_says_what_to_look_at(discreet, folder):
     assert max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    ("grid", "says"),
+    [
+        ("horizon = 1000\nintervals = 100", ["first tenth", "last third"]),
+        ('horizon = 10\nintervals = 20\nunit = "days"', ["shorter than one of the days"]),
+        ("horizon = 10\nintervals = 20", []),
+    ],
+)
+def test_check_says_when_the_grid_fits_badly(discreet, folder, grid, says):
+    rows = [f"{0.1 + k / 10},{k % 2}" for k in range(100)]
+    (folder / "times.csv").write_text("\n".join(["t,e", *rows]))
+    (folder / "grid.toml").write_text(f'[time]\nduration = "t"\nevent = "e"\n{grid}\n')
+    status, out, _ = discreet("check times.csv --schema grid.toml")
+    assert status == 0
+    assert out.count("Choosing the time") == len(says)
+    assert all(part in " ".join(out.split()) for part in says)
+
+
 def test_check_takes_what_fit_takes(discreet, folder):
     parquet.write_table(cohort(), folder / "part-1.parquet")
     parquet.write_table(cohort(), folder / "part-2.parquet")

@@ -149,7 +149,7 @@ def _heading(model: Model) -> tuple[str, ...]:
     time = model.public_schema.time
     first = (
         f"Discrete-time survival regression: {model.link} link, {model.baseline} baseline, "
-        f"{time.intervals} intervals up to {time.horizon:g}."
+        f"{time.words}."
     )
     if isinstance(model, PlainModel):
         return first, *_plain_heading(model)

@@ -229,7 +229,7 @@ def _observed(data: Any, schema: Schema, outcome: Any) -> Observed | None:
     if schema.person is not None and number_persons(table.column(schema.person))[1] < table.rows:
         return None
     spells = repair_spells(table, schema)
-    rows = np.flatnonzero(spells.timed)
+    rows = np.flatnonzero(spells.timed & (spells.stop >= schema.time.zero))
     return Observed(
         np.minimum(spells.stop[rows], schema.time.horizon),
         spells.event[rows],
@@ -240,7 +240,9 @@ def _observed(data: Any, schema: Schema, outcome: Any) -> Observed | None:
 
 def _single(data: Any, schema: Schema, outcome: Any) -> Observed:
     observed = _observed(data, schema, outcome)
-    if observed is None or (observed.entry is not None and np.any(observed.entry > 0)):
+    if observed is None or (
+        observed.entry is not None and np.any(observed.entry > schema.time.zero)
+    ):
         raise SettingsError("this score needs one row a person and no late entries.")
     return observed
 

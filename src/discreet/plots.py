@@ -61,7 +61,12 @@ def baseline_hazard(model: Model, axes: "Axes", confidence: float = 0.95) -> "Ax
         axes.stairs(high, edges, baseline=low, color=COLOURS[0], alpha=0.2, fill=True, linewidth=0)
     axes.set_ylim(bottom=0.0)
     axes.set_xlim(edges[0], edges[-1])
-    _dress(axes, "Baseline hazard", "time", "probability of the event in an interval")
+    _dress(
+        axes,
+        "Baseline hazard",
+        model.public_schema.time.axis_label,
+        "probability of the event in an interval",
+    )
     if person.label:
         _caption(axes, person.label)
     return axes
@@ -107,7 +112,7 @@ def survival_curves(
             )
     axes.set_ylim(0.0, 1.02)
     axes.set_xlim(edges[0], edges[-1])
-    _dress(axes, "Survival", "time", "probability of no event so far")
+    _dress(axes, "Survival", model.public_schema.time.axis_label, "probability of no event so far")
     if any(person.label for person in people):
         axes.legend(frameon=False, fontsize="small", loc="best")
     return axes

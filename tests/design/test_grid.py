@@ -38,6 +38,54 @@ def test_counts_are_those_of_plain_comparison(drawn):
     assert grid.ended(array).tolist() == [sum(a <= t for a in ends) for t in times]
 
 
+@st.composite
+def unequal_grids_and_times(draw):
+    zero = draw(st.sampled_from([0.0, 60.0, -3.5]))
+    if draw(st.booleans()):
+        widths = draw(st.lists(st.floats(0.01, 50), min_size=1, max_size=40))
+        points = [zero, *(zero + np.cumsum(widths)).tolist()]
+        grid = TimeGrid(points[-1], len(points) - 1, zero, declared=tuple(points))
+    else:
+        intervals, length = draw(st.integers(2, 300)), draw(st.floats(1, 1e4))
+        first = draw(st.floats(1e-4, 1.0)) * length / intervals
+        grid = TimeGrid(zero + length, intervals, zero, first)
+    near = st.sampled_from(grid.edges.tolist()).flatmap(
+        lambda t: st.sampled_from(
+            [t, math.nextafter(t, math.inf), max(math.nextafter(t, -9), zero)]
+        )
+    )
+    other = st.one_of(st.floats(zero, grid.horizon + 10.0), st.just(math.inf))
+    return grid, draw(st.lists(st.one_of(near, other), min_size=1, max_size=30))
+
+
+@given(unequal_grids_and_times())
+def test_counts_on_unequal_grids(drawn):
+    grid, times = drawn
+    starts, ends, array = grid.edges[:-1], grid.edges[1:], np.array(times)
+    assert np.all(np.diff(grid.edges) > 0)
+    assert (grid.edges[0], grid.edges[-1]) == (grid.zero, grid.horizon)
+    assert grid.begun(array).tolist() == [sum(a <= t for a in starts) for t in times]
+    assert grid.begun_before(array).tolist() == [sum(a < t for a in starts) for t in times]
+    assert grid.ended(array).tolist() == [sum(a <= t for a in ends) for t in times]
+
+
+@pytest.mark.parametrize(
+    ("first", "horizon", "intervals"),
+    [(7, 1826, 60), (1, 1000, 2), (1e-6, 1e6, 200), (9.999999, 100, 10), (1, 1e5, 20_000)],
+)
+def test_a_growing_grid_grows_by_one_factor(first, horizon, intervals):
+    widths = np.diff(TimeGrid(horizon, intervals, first=first).edges)
+    ratio = widths[1] / widths[0]
+    assert ratio > 1
+    np.testing.assert_allclose(widths[0], first, rtol=1e-9)
+    np.testing.assert_allclose(widths, first * ratio ** np.arange(intervals), rtol=1e-6)
+
+
+def test_the_longest_first_interval_is_an_equal_grid():
+    grid = TimeGrid(100.0, 10, first=10.0)
+    np.testing.assert_array_equal(grid.edges, np.arange(11) * 10.0)
+
+
 @pytest.mark.parametrize(
     ("horizon", "intervals"), [(2190, 200), (0.3, 7), (1.0, 49), (1e5 / 3, 20_000)]
 )

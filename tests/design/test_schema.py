@@ -134,7 +134,13 @@ def change(path: str, value: object) -> dict:
     ("path", "value", "says"),
     [
         ("colour", 1, "unknown key 'colour'"),
-        ("time/unit", "days", r"unknown key 'unit' in \[time\]"),
+        ("time/colour", "days", r"unknown key 'colour' in \[time\]"),
+        ("time/unit", "hours", r"key 'unit' in \[time\] must be one of days, weeks, months, years"),
+        ("time/origin", 2190, r"key 'horizon' in \[time\] must lie after origin"),
+        ("time/origin", 1e30, r"key 'horizon' in \[time\] must lie after origin"),
+        ("time/first", 0, r"key 'first' in \[time\] must be a positive number"),
+        ("time/first", 10.96, r"key 'first' in \[time\] is too long"),
+        ("time/edges", [0, 1], r"key 'intervals' in \[time\] does not go with edges"),
         ("covariate/0/hihg", 1, r"unknown key 'hihg' in \[\[covariate\]\] 'age'"),
         ("covariate/1/low", 1, "key 'low' .*'sex' does not go with levels"),
         ("covariate/0/low", 49, "'age' needs low < high"),
@@ -187,6 +193,54 @@ def test_a_bad_key_is_named_in_one_sentence(path, value, says):
     assert "\n" not in text
     assert text.endswith(".")
     assert caught.value.exit_status == 2
+
+
+def axis(**keys):
+    return Schema.from_mapping({"time": {"duration": "t", "event": "e", **keys}}).time
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"edges": [0, 30, 30, 90]}, "key 'edges' .* must increase"),
+        ({"edges": [0, 30, 20]}, "key 'edges' .* must increase"),
+        ({"edges": [5]}, "key 'edges' .* needs at least two"),
+        ({"edges": 7}, "key 'edges' .* must be a list"),
+        ({"edges": [0, "x"]}, "key 'edges' .* must be a number"),
+        ({"edges": [0, 30], "horizon": 31}, "key 'horizon' .* is not the last of the edges"),
+        ({"edges": [0, 30], "origin": 1}, "key 'origin' .* is not the first of the edges"),
+        ({"edges": [0, 30], "first": 1}, "key 'first' .* does not go with edges"),
+        ({"edges": [1e9, 1e9 + 1e-7]}, "too narrow"),
+        ({"horizon": 5, "intervals": 1, "first": 2}, "key 'first' .* needs at least 2 intervals"),
+        ({"horizon": 5}, "key 'intervals' .* is missing"),
+        ({"intervals": 5}, "key 'horizon' .* is missing"),
+    ],
+)
+def test_a_bad_grid_is_named_in_one_sentence(keys, says):
+    with pytest.raises(SchemaError, match=says) as caught:
+        axis(**keys)
+    assert str(caught.value).count(".") == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "zero", "horizon", "intervals", "words"),
+    [
+        ({"horizon": 10, "intervals": 5}, 0, 10, 5, "5 intervals up to 10"),
+        ({"edges": [0, 1, 10]}, 0, 10, 2, "2 unequal intervals up to 10"),
+        ({"edges": [60, 70, 90], "origin": 60, "horizon": 90}, 60, 90, 2, "from 60 to 90"),
+        ({"origin": 60, "horizon": 90, "intervals": 3, "unit": "years"}, 60, 90, 3, "90 years"),
+        ({"horizon": 9, "intervals": 3, "first": 1}, 0, 9, 3, "the first 1 long"),
+    ],
+)
+def test_grids_survive_a_round_trip(keys, zero, horizon, intervals, words):
+    time = axis(**keys)
+    assert (time.zero, time.horizon, time.intervals) == (zero, horizon, intervals)
+    assert words in time.words
+    schema = Schema.from_mapping({"time": {"duration": "t", "event": "e", **keys}})
+    assert Schema.from_mapping(schema.to_mapping()) == schema
+    assert set(schema.to_mapping()["time"]) - {"horizon"} == {"duration", "event", *keys} - {
+        "horizon"
+    }
 
 
 @pytest.mark.parametrize(

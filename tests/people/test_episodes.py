@@ -239,3 +239,25 @@ def test_slices_are_cut_between_people():
     assert np.shares_memory(part.covariates, episodes.covariates)
     single = to_episodes(frame_of(rows), make_schema(6, 3, person=False))
     assert single.slice(2, 5).persons == single.slice(2, 5).rows == 3
+
+
+@pytest.mark.parametrize("person", [False, True])
+def test_what_ends_before_the_origin_is_never_at_risk(person):
+    time = {"duration": "stop", "event": "event", "entry": "start", "horizon": 100, "origin": 60}
+    public = Schema.from_mapping(
+        ({"person": "id"} if person else {})
+        | {"time": time | {"intervals": 4}, "covariate": [{"name": "row", "low": 0, "high": ROWS}]}
+    )
+    rows = [
+        Row("a", 50.0, 59.0, 1),  # the event was before time zero: nothing of a counts
+        Row("b", 50.0, 60.0, 1),
+        Row("c", 20.0, 75.0, 0),
+        Row("d", 71.0, 200.0, 1),
+        Row("e", -5.0, -1.0, 0),
+    ]
+    if person:
+        rows.append(Row("a", 61.0, 90.0, 0))
+    found = to_episodes(frame_of(rows), public)
+    spans = zip(found.entry.tolist(), found.exit.tolist(), found.event.tolist(), strict=True)
+    assert sorted(spans) == [(0, 1, True), (0, 2, False), (2, 4, False)]
+    assert found.persons == 5

@@ -17,11 +17,12 @@ from discreet.privacy.guarantee import Guarantee
 HOSTILE = "<img src=x onerror=alert(1)></script>"
 
 
-def make_schema(name="age", level="M"):
+def make_schema(name="age", level="M", **time):
     """A slider and a menu, under any names."""
+    grid = time or {"horizon": 2190.0, "intervals": 80}
     return Schema.from_mapping(
         {
-            "time": {"duration": "days", "event": "status", "horizon": 2190.0, "intervals": 80},
+            "time": {"duration": "days", "event": "status", **grid},
             "covariate": [
                 {"name": name, "low": 26, "high": 49, "missing": 35},
                 {"name": "sex", "levels": ["F", level, "other"]},

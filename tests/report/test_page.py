@@ -82,6 +82,18 @@ def test_predictions_and_bands_equal_the_library(visit, link, baseline):
         np.testing.assert_allclose(found["upper"], band.upper, atol=1e-9)
 
 
+def test_the_page_knows_unequal_grids(visit):
+    time = {"origin": 60.0, "first": 0.5, "horizon": 100.0, "intervals": 80, "unit": "years"}
+    release = make_release(covariance=make_covariance(7), schema=make_schema(**time))
+    page = visit(release)
+    found = page.evaluate("discreet.survival.curve(discreet.facts, [30, 1])")
+    band = survival_band(release, np.array([30.0, 1.0, 0.0]))
+    np.testing.assert_allclose([p["time"] for p in found], release.curves.grid.edges, rtol=1e-15)
+    np.testing.assert_allclose([p["survival"] for p in found], band.survival, atol=1e-9)
+    assert page.inner_text("#answers").split()[0] == "64"
+    assert "from 60 to 100 years, the first 0.5 long" in page.content()
+
+
 def test_controls_move_the_answers_by_keyboard_alone(visit):
     page = visit(make_release())
     before = page.inner_text("#answers")

@@ -18,7 +18,7 @@ def check(
 ) -> None:
     """Count what does not fit the schema. For the custodian: the counts are not private."""
     from discreet.design.schema import Schema  # noqa: PLC0415
-    from discreet.people.hints import hints  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.hints import grid_hints, hints  # noqa: PLC0415 - loads pyarrow
     from discreet.people.source import People  # noqa: PLC0415
 
     public = Schema.from_toml(schema)
@@ -30,10 +30,10 @@ def check(
     if public.unbounded:
         listed = ", ".join(f"'{name}'" for name in public.unbounded)
         say(wrapped(f"A private fit also needs public bounds, low and high, for {listed}."))
-    if not report.repairs:
+    if report.repairs:
+        say("These values do not fit the schema; every fit repairs them as shown:")
+        say(aligned([("column", "problem", "rows", "becomes"), *report.table()], left=(0, 1, 3)))
+    else:
         say("Every value fits the schema.")
-        return
-    say("These values do not fit the schema; every fit repairs them as shown:")
-    say(aligned([("column", "problem", "rows", "becomes"), *report.table()], left=(0, 1, 3)))
-    for text in hints(report, public):
+    for text in (*hints(report, public), *grid_hints(report, public)):
         say(wrapped(text))

@@ -1,11 +1,14 @@
 """The public time grid, with comparisons that agree at its points in spite of rounding."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.axis import TimeAxis
 from discreet.types import Array
 
 Counts = NDArray[np.int32]
@@ -13,34 +16,50 @@ Counts = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class TimeGrid:
-    """Points a_s = horizon * s / intervals; interval s is [a_{s-1}, a_s), the last one closed.
+    """Points zero = a_0 < ... < a_q = horizon; interval s is [a_{s-1}, a_s), the last one closed.
 
-    Every question is a comparison with these floating-point numbers, so a time computed as
-    ``s * horizon / intervals`` is a_s and lies in interval s + 1.  Times are neither
-    negative nor NaN.
+    Equal intervals unless ``first`` (growing by one factor) or ``declared`` points are given, see
+    `discreet.design.axis.TimeAxis`. Every question is a comparison with these floating-point numbers, so
+    a time computed as ``s * horizon / intervals`` is a_s of an equal grid from 0 and lies in
+    interval s + 1.  Times are not NaN, and before zero only where zero is not 0.
     """
 
     horizon: float
     intervals: int
+    zero: float = 0.0
+    first: float | None = None
+    declared: tuple[float, ...] | None = None
+
+    @classmethod
+    def of(cls, time: TimeAxis) -> Self:
+        """The grid of a schema's time axis."""
+        return cls(time.horizon, time.intervals, time.zero, time.first, time.edges)
 
     @cached_property
     def edges(self) -> Array:
         """a_0, ..., a_q, with a_q the horizon itself."""
-        edges = np.arange(self.intervals + 1) * self.horizon / self.intervals
+        if self.declared is not None:
+            return np.array(self.declared, dtype=np.float64)
+        length = self.horizon - self.zero
+        steps = np.arange(self.intervals + 1)
+        if self.first is None:
+            edges = self.zero + steps * length / self.intervals
+        else:
+            edges = self.zero + _growing(steps, self.first, length)
         edges[-1] = self.horizon
         return edges
 
     def begun(self, times: Array) -> Counts:
         """How many intervals have begun: the number of a_0, ..., a_{q-1} at or before the time.
 
-        This is the interval that contains a time in [0, horizon], and q beyond.
+        This is the interval that contains a time in [zero, horizon], and q beyond.
         """
         return self._count(times, self.edges[:-1])
 
     def begun_before(self, times: Array) -> Counts:
         """How many intervals began strictly before the time."""
         begun = self.begun(times)
-        begun -= self.edges[begun - 1] == times  # times are not negative, so one has begun
+        begun -= self.edges[begun - 1] == times  # before zero: edges[-1], which is later
         return begun
 
     def ended(self, times: Array) -> Counts:
@@ -48,7 +67,13 @@ class TimeGrid:
         return self._count(times, self.edges[1:])
 
     def _count(self, times: Array, points: Array) -> Counts:
-        """Number of points at or before each time: a guess by division, put right by comparison.
+        """Number of points at or before each time."""
+        if self.first is None and self.declared is None and self.zero == 0.0:
+            return self._divided(times, points)
+        return np.searchsorted(points, times, side="right").astype(np.int32)
+
+    def _divided(self, times: Array, points: Array) -> Counts:
+        """The same on an equal grid from 0: a guess by division, put right by comparison.
 
         Division errs by a few units in the last place and neighbours are further apart than that,
         so the guess is wrong by one at most.
@@ -61,3 +86,26 @@ class TimeGrid:
         guess -= padded[guess] > within
         guess += padded[guess + 1] <= within
         return guess
+
+
+def _growing(steps: NDArray[np.int64], first: float, length: float) -> Array:
+    """first (r^s - 1) / (r - 1) for s = 0, ..., q."""
+    excess = _excess(len(steps) - 1, first, length)
+    if excess == 0.0:
+        return np.asarray(steps * first, dtype=np.float64)
+    return np.asarray(first * np.expm1(steps * math.log1p(excess)) / excess, dtype=np.float64)
+
+
+def _excess(intervals: int, first: float, length: float) -> float:
+    """r - 1 >= 0 with first (r^q - 1) / (r - 1) = length, by bisection.
+
+    The sum of widths grows with r; its last term alone, first r^(q-1), must not exceed the length,
+    which bounds r from above.
+    """
+    if intervals == 1 or first * intervals >= length:
+        return 0.0
+    low, high = 0.0, math.expm1(math.log(length / first) / (intervals - 1))
+    while low < (middle := low / 2 + high / 2) < high:
+        reached = first * math.expm1(intervals * math.log1p(middle)) / middle
+        low, high = (middle, high) if reached < length else (low, middle)
+    return low

@@ -34,8 +34,7 @@ class Curves:
     def of(cls, design: Design, link: Link, point: Array) -> Self:
         """The curves of internal coefficients f = (alpha, beta)."""
         size = design.baseline.dimension
-        time = design.schema.time
-        grid = TimeGrid(time.horizon, time.intervals)
+        grid = TimeGrid.of(design.schema.time)
         return cls(design.basis @ point[:size], point[size:], link, grid)
 
     def hazard(self, encoded: Array, times: ArrayLike) -> Array:
@@ -74,8 +73,9 @@ class Curves:
             wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
         except (TypeError, ValueError):
             raise SettingsError("times must be numbers.") from None
-        if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= self.grid.horizon)):
-            raise SettingsError(f"times must lie between 0 and the horizon, {self.grid.horizon:g}.")
+        zero, horizon = self.grid.zero, self.grid.horizon
+        if wanted.ndim != 1 or not np.all((wanted >= zero) & (wanted <= horizon)):
+            raise SettingsError(f"times must lie between {zero:g} and the horizon, {horizon:g}.")
         return wanted
 
     def _blocks(self, encoded: Array, needed: int) -> Iterator[tuple[slice, Array]]:

@@ -37,12 +37,17 @@ class LifeTable:
     censored: Array
     events: Array
     survival: Array
+    zero: float = 0.0
+    label: str = "time"
 
     @classmethod
-    def of(cls, rows: Array, persons: int, width: float) -> Self:
-        """From rows (first interval, last interval, censored, events[, entered])."""
+    def of(cls, rows: Array, persons: int, edges: Array, label: str = "time") -> Self:
+        """From rows (first interval, last interval, censored, events[, entered]) on a grid."""
         if rows.ndim != 2 or rows.shape[1] not in {4, 5}:
             raise ArtefactError("the life table has rows of four or five numbers.")
+        last = rows[:, 1]
+        if not np.all((last == np.rint(last)) & (last >= 1) & (last < len(edges))):
+            raise ArtefactError("a row of the life table ends at no interval of the time axis.")
         counts = np.maximum(rows[:, 2:], 0.0)
         censored, events = counts[:, 0], counts[:, 1]
         present = np.full(len(rows), float(persons))
@@ -52,13 +57,13 @@ class LifeTable:
         at_risk = np.maximum(present - gone, 0.0)
         exposed = np.maximum(at_risk - 0.5 * censored, 1.0)
         hazard = np.clip(events / exposed, 0.0, 1.0)
-        time = rows[:, 1] * width
-        return cls(time, at_risk, censored, events, np.cumprod(1.0 - hazard))
+        time, survival = edges[last.astype(np.int64)], np.cumprod(1.0 - hazard)
+        return cls(time, at_risk, censored, events, survival, float(edges[0]), label)
 
     def to_mapping(self) -> dict[str, list[float]]:
         """Columns by name, with the start of time in front."""
         return {
-            "time": [0.0, *self.time.tolist()],
+            "time": [self.zero, *self.time.tolist()],
             "survival": [1.0, *self.survival.tolist()],
             "at_risk": [
                 float(self.at_risk[0]) if len(self.at_risk) else 0.0,
@@ -76,11 +81,11 @@ class LifeTable:
         axes.plot(
             columns["time"], columns["survival"], drawstyle="steps-post", color=COLOUR, lw=1.8
         )
-        axes.set_xlim(0.0, columns["time"][-1])
+        axes.set_xlim(self.zero, columns["time"][-1])
         axes.set_ylim(0.0, 1.02)
         axes.set_title("Life table", loc="left", fontsize="medium", fontweight="bold", color=INK)
         axes.set_ylabel("share without an event so far")
-        axes.set_xlabel("time")
+        axes.set_xlabel(self.label)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(color="#DDDDDD", linewidth=0.6)
         self._write_counts(axes)
@@ -88,7 +93,7 @@ class LifeTable:
 
     def _write_counts(self, axes: "Axes") -> None:
         """Numbers at risk, from released counts, at the starts of a few stretches."""
-        starts = np.concatenate([[0.0], self.time[:-1]])
+        starts = np.concatenate([[self.zero], self.time[:-1]])
         chosen = np.unique(np.linspace(0, len(starts) - 1, COUNTS_SHOWN).round().astype(int))
         place: Any = axes.get_xaxis_transform()
         style = {"transform": place, "fontsize": "small", "color": "#666666", "va": "bottom"}
@@ -96,4 +101,4 @@ class LifeTable:
             side = "left" if index == 0 else "center"
             text = f"{self.at_risk[index]:.0f}"
             axes.text(starts[index], 0.02, f" {text}" if index == 0 else text, ha=side, **style)
-        axes.text(0.0, 0.08, " at risk", ha="left", **style)
+        axes.text(self.zero, 0.08, " at risk", ha="left", **style)

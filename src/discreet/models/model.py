@@ -24,6 +24,7 @@ from pydantic import (
 
 from discreet.design.baseline import Baseline, parse_baseline
 from discreet.design.design import Coordinates, Design
+from discreet.design.grid import TimeGrid
 from discreet.design.link import Link, get_link
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError, SettingsError
@@ -292,9 +293,9 @@ class Release(Model):
         """Survival of everybody together, where the mechanism released counts of exits."""
         if "life_table" not in self.released:
             return None
-        time = self.public_schema.time
         rows = _numbers("life table", self.released["life_table"])
-        return LifeTable.of(rows, self.persons, time.horizon / time.intervals)
+        time = self.public_schema.time
+        return LifeTable.of(rows, self.persons, TimeGrid.of(time).edges, time.axis_label)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the file; refused for a release whose noise can be repeated."""

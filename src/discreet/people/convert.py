@@ -42,7 +42,7 @@ def encode_covariates(data: Any, schema: Schema) -> NDArray[np.float64]:
 
 def person_spans(table: Table, schema: Schema) -> Spans:
     """The stretches at risk, in the shape that the schema alone decides."""
-    grid = TimeGrid(schema.time.horizon, schema.time.intervals)
+    grid = TimeGrid.of(schema.time)
     spells = repair_spells(table, schema)
     if schema.person is None:
         return single_spans(spells, grid)

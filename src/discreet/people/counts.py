@@ -34,13 +34,17 @@ class Repair:
 class RepairReport:
     """What does not fit the schema; ``repairs`` lists only what occurs.
 
-    ``never_at_risk`` counts people who are in force at the start of no interval.
+    ``never_at_risk`` counts people who are in force at the start of no interval, ``early_exits``
+    and ``late_exits`` those whose time at risk ends in the first tenth and in the last third of
+    the grid's intervals.
     """
 
     rows: int
     persons: int
     never_at_risk: int
     repairs: tuple[Repair, ...]
+    early_exits: int = 0
+    late_exits: int = 0
 
     @property
     def total(self) -> int:
@@ -66,16 +70,17 @@ class RepairReport:
 
 def add_reports(reports: Iterable[RepairReport]) -> RepairReport:
     """The report of several parts of the data, in each of which people are whole."""
-    rows = persons = never_at_risk = 0
+    rows = persons = never_at_risk = early = late = 0
     counts: dict[tuple[str, str, str], int] = {}
     for report in reports:
         rows, persons = rows + report.rows, persons + report.persons
         never_at_risk += report.never_at_risk
+        early, late = early + report.early_exits, late + report.late_exits
         for repair in report.repairs:
             key = repair.column, repair.problem, repair.remedy
             counts[key] = counts.get(key, 0) + repair.count
     repairs = tuple(Repair(*key, count) for key, count in counts.items())
-    return RepairReport(rows, persons, never_at_risk, repairs)
+    return RepairReport(rows, persons, never_at_risk, repairs, early, late)
 
 
 def count_repairs(data: Any, schema: Schema, outcome: Any = None) -> RepairReport:
@@ -86,7 +91,15 @@ def count_repairs(data: Any, schema: Schema, outcome: Any = None) -> RepairRepor
     for covariate in schema.covariates:
         found += _covariate(table.column(covariate.name), covariate)
     repairs = tuple(repair for repair in found if repair.count)
-    return RepairReport(table.rows, spans.persons, spans.persons - _at_risk(spans), repairs)
+    last, q = _last_intervals(spans), schema.time.intervals
+    return RepairReport(
+        rows=table.rows,
+        persons=spans.persons,
+        never_at_risk=spans.persons - len(last),
+        repairs=repairs,
+        early_exits=int(np.count_nonzero(10 * last <= q)),
+        late_exits=int(np.count_nonzero(3 * last > 2 * q)),
+    )
 
 
 def count_covariate_repairs(data: Any, schema: Schema) -> RepairReport:
@@ -97,10 +110,12 @@ def count_covariate_repairs(data: Any, schema: Schema) -> RepairReport:
     return RepairReport(table.rows, table.rows, 0, repairs)
 
 
-def _at_risk(spans: Spans) -> int:
+def _last_intervals(spans: Spans) -> NDArray[np.int64]:
+    """The last interval at risk of everybody who is at risk in one."""
     if spans.offsets is None:
-        return len(spans.row)
-    return int(np.count_nonzero(np.diff(spans.offsets)))
+        return spans.exit.astype(np.int64)
+    some = np.diff(spans.offsets) > 0
+    return spans.exit[spans.offsets[1:][some] - 1].astype(np.int64)
 
 
 def _covariate(column: Column, covariate: Numeric | Categorical) -> Iterator[Repair]:
@@ -131,13 +146,15 @@ def _times(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     column = table.column(time.duration)
     numbers = column.numbers()
     yield from _gaps(time.duration, column, numbers, *2 * ("never at risk",))
-    yield _repair(time.duration, "negative", "0", numbers < 0)
+    if time.zero == 0.0:  # before an origin nobody is observed, which is no mistake
+        yield _repair(time.duration, "negative", "0", numbers < 0)
     yield from _events(table, schema, spells)
     if time.entry is not None:
         column = table.column(time.entry)
         entry = column.numbers()
-        yield from _gaps(time.entry, column, entry, "0", "0")
-        yield _repair(time.entry, "negative", "0", entry < 0)
+        yield from _gaps(time.entry, column, entry, *2 * (f"{time.zero:g}",))
+        if time.zero == 0.0:
+            yield _repair(time.entry, "negative", "0", entry < 0)
         late = (entry > spells.stop) & spells.timed
         yield _repair(time.entry, "after the duration", "the duration", late)
 
@@ -157,7 +174,8 @@ def _people(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     column = table.column(schema.person)
     yield _repair(schema.person, "missing", "a person of its own", column.missing())
     person, persons = number_persons(column)
-    start = np.zeros_like(spells.stop) if spells.start is None else spells.start
+    zero = schema.time.zero
+    start = np.full_like(spells.stop, zero) if spells.start is None else spells.start
     row = time_order(person, start, spells.stop, np.flatnonzero(spells.timed))
     who, start, stop, event = person[row], start[row], spells.stop[row], spells.event[row]
     kept = until_event(who, start, stop, event, first_events(who, stop, event, persons))

@@ -20,6 +20,27 @@ def hints(report: RepairReport, schema: Schema) -> Iterator[str]:
         yield f"Look at {', '.join(names)}: {advice}"
 
 
+def grid_hints(report: RepairReport, schema: Schema) -> Iterator[str]:
+    """Where the time grid fits badly; it names no value, which would be learned from records."""
+    time, present = schema.time, report.persons - report.never_at_risk
+    guide = "See 'Choosing the time grid' in the guide."
+    if present and 2 * report.early_exits > present:
+        yield (
+            "Most people leave within the first tenth of the time grid: intervals that are short "
+            f"at the start, by first or edges in [time], describe them better. {guide}"
+        )
+    if present and not report.late_exits:
+        yield (
+            "Nobody leaves in the last third of the time grid: an earlier horizon in [time] would "
+            f"lose nobody. {guide}"
+        )
+    if time.unit is not None and time.narrowest < 1.0:
+        yield (
+            f"Some intervals are shorter than one of the {time.unit} in which time is measured: "
+            f"times in whole {time.unit} leave them empty. {guide}"
+        )
+
+
 def _advice(repair: Repair, schema: Schema) -> str:
     """What to look at first."""
     times = (schema.time.duration, schema.time.entry)

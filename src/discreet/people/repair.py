@@ -5,8 +5,9 @@ numeric     missing or unreadable: the declared fill, else the midpoint; infinit
             bound; then clipped to the bounds
 category    missing or unknown: the reference level
 event       1, 1.0, "1", true: event; everything else, missing included: censored
-duration    missing: the row is never at risk; negative: 0; beyond the horizon: censored there
-entry       missing or negative: 0; after the duration: the duration
+duration    missing: the row is never at risk; negative: 0; beyond the horizon: censored there; with
+            an origin, before it: never at risk, and so are later rows where it ends with an event
+entry       missing or before time zero: time zero; after the duration: the duration
 ==========  ==================================================================================
 """
 
@@ -36,7 +37,7 @@ _Placed = tuple[int | slice, Callable[[slice], Array]]
 class Spells:
     """Repaired times: the row is in force at start <= a <= stop, and may end with an event.
 
-    0 <= start <= stop, no NaN; ``stop`` may be infinite.  ``timed`` is false where the duration
+    start <= stop, no NaN; both are at or after time zero, unless the row ends before an origin; ``stop`` may be infinite.  ``timed`` is false where the duration
     was missing: such a row is never in force.
     """
 
@@ -51,12 +52,13 @@ def repair_spells(table: Table, schema: Schema) -> Spells:
     time = schema.time
     duration = _as_floats(table.column(time.duration).numbers())
     timed = ~np.isnan(duration)
-    stop = np.where(duration > 0.0, duration, 0.0)  # NaN and negative fail the comparison
+    earliest = 0.0 if time.zero == 0.0 else -np.inf
+    stop = np.where(duration > earliest, duration, time.zero)  # NaN fails the comparison
     event = read_events(table, schema) & (stop <= time.horizon)
     start = None
     if time.entry is not None:
         entry = _as_floats(table.column(time.entry).numbers())
-        start = np.minimum(np.where(entry > 0.0, entry, 0.0), stop)
+        start = np.minimum(np.where(entry > time.zero, entry, time.zero), stop)
     return Spells(start, stop, event, timed)
 
 

@@ -42,7 +42,7 @@ def single_spans(spells: Spells, grid: TimeGrid) -> Spans:
     """Every row a person; sorted by exit."""
     last = grid.begun(spells.stop)
     first = None if spells.start is None else grid.begun_before(spells.start)
-    kept = np.flatnonzero(spells.timed if first is None else spells.timed & (first < last))
+    kept = np.flatnonzero(spells.timed & (last > (0 if first is None else first)))
     # numpy sorts 16-bit integers by radix, several times faster than by comparison
     key = last[kept].astype(np.uint16 if grid.intervals < 1 << 16 else np.int32)
     row = kept[np.argsort(key, kind="stable")]
@@ -52,7 +52,7 @@ def single_spans(spells: Spells, grid: TimeGrid) -> Spans:
 
 def grouped_spans(person: Counts, persons: int, spells: Spells, grid: TimeGrid) -> Spans:
     """Several rows a person, numbered 0 ... persons - 1; sorted by person, then time."""
-    start = np.zeros_like(spells.stop) if spells.start is None else spells.start
+    start = np.full_like(spells.stop, grid.zero) if spells.start is None else spells.start
     row = time_order(person, start, spells.stop, np.flatnonzero(spells.timed))
     first_event = first_events(person[row], spells.stop[row], spells.event[row], persons)
     row = row[

@@ -9,7 +9,7 @@
   const views = {};
 
   function defaultTimes() {
-    return [0.1, 0.25, 0.5, 0.75, 1].map((part) => rounded(part * facts.horizon));
+    return [0.1, 0.25, 0.5, 0.75, 1].map((part) => rounded(facts.edges[0] + part * (facts.horizon - facts.edges[0])));
   }
 
   function rounded(value) {
@@ -104,7 +104,7 @@
   const palette = () => ({ domain: ["A", "B"], range: [colour("a"), colour("b")] });
 
   function survivalSpec(values) {
-    const x = { field: "time", type: "quantitative", title: "time", scale: { domain: [0, facts.horizon], nice: false } };
+    const x = { field: "time", type: "quantitative", title: facts.time_label, scale: { domain: [facts.edges[0], facts.horizon], nice: false } };
     const shade = { field: "person", type: "nominal", scale: palette(), legend: null };
     const line = {
       mark: { type: "line", interpolate: "step-after", strokeWidth: 2.5 },
@@ -162,7 +162,7 @@
       transform: [{ filter: "datum.hazard !== null" }],
       mark: { type: "line", interpolate: "step-before", color: colour("a"), strokeWidth: 2 },
       encoding: {
-        x: { field: "time", type: "quantitative", title: "time", scale: { domain: [0, facts.horizon], nice: false } },
+        x: { field: "time", type: "quantitative", title: facts.time_label, scale: { domain: [facts.edges[0], facts.horizon], nice: false } },
         y: { field: "hazard", type: "quantitative", title: "hazard in an interval" },
       },
     };
@@ -197,7 +197,7 @@
       width: "container", height: 220, data: { values },
       mark: { type: "line", interpolate: "step-after", color: colour("a"), strokeWidth: 2 },
       encoding: {
-        x: { field: "time", type: "quantitative", title: "time", scale: { domain: [0, facts.horizon], nice: false } },
+        x: { field: "time", type: "quantitative", title: facts.time_label, scale: { domain: [facts.edges[0], facts.horizon], nice: false } },
         y: { field: "survival", type: "quantitative", title: "probability of no event so far", scale: { domain: [0, 1] } },
       },
     };
@@ -322,7 +322,7 @@
   element("times").value = state.times.join(", ");
   element("times").addEventListener("input", (event) => {
     const numbers = event.target.value.split(",").map((text) => text.trim()).filter(Boolean).map(Number);
-    const good = numbers.filter((value) => Number.isFinite(value) && value >= 0 && value <= facts.horizon);
+    const good = numbers.filter((value) => Number.isFinite(value) && value >= facts.edges[0] && value <= facts.horizon);
     event.target.setAttribute("aria-invalid", String(good.length < numbers.length));
     if (good.length) {
       state.times = good.slice(0, 20);

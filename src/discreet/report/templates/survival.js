@@ -124,7 +124,7 @@ const survival = (() => {
     const x = raw(facts, profile);
     const coefficients = facts.alpha.concat(facts.beta);
     const slopes = new Array(coefficients.length).fill(0);
-    const points = [{ time: 0, survival: 1, ...limits(facts, 0, slopes), hazard: null }];
+    const points = [{ time: facts.edges[0], survival: 1, ...limits(facts, 0, slopes), hazard: null }];
     let total = 0;
     for (let step = 1; step <= facts.intervals; step++) {
       const vector = basis(facts, step).concat(x);
@@ -133,7 +133,7 @@ const survival = (() => {
       total += link.loss(eta);
       vector.forEach((value, index) => (slopes[index] += slope * value));
       points.push({
-        time: (facts.horizon * step) / facts.intervals,
+        time: facts.edges[step],
         survival: Math.exp(-total),
         ...limits(facts, total, slopes),
         hazard: link.hazard(eta),

@@ -1,0 +1,62 @@
+"""What every part of a schema is made of: names, numbers of a safe size, spellings of levels."""
+
+import math
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Strict, StringConstraints
+
+# Beyond these, squares of ranges and their inverses leave the range of a double.
+LARGEST_NUMBER = 1e100
+SMALLEST_RANGE = 1e-100
+
+
+def level_key(text: str) -> str:
+    """The form in which two spellings of one level are the same.
+
+    Surrounding blanks do not count; texts that read as the same finite number are equal
+    (``1``, ``1.0``, ``01``); true is 1 and false is 0, in any case; otherwise case matters.  The
+    rule looks at one value at a time, and it knows no difference that a data frame library makes
+    when it infers the type of a whole column: another person's record cannot change how a value
+    is read.
+    """
+    stripped = text.strip()
+    truth = {"true": 1.0, "false": 0.0}.get(stripped.lower())
+    number = parse_number(stripped) if truth is None else truth
+    if number is not None and math.isfinite(number):
+        return repr(number + 0.0)  # + 0.0 turns -0.0 into 0.0
+    return stripped
+
+
+def parse_number(text: str) -> float | None:
+    """The number a text spells (decimal or scientific, or an infinity), or None."""
+    if "_" in text:  # Python's own literal syntax, not a number in anybody's data
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def _check_name(name: str) -> str:
+    if any(not character.isprintable() for character in name):
+        raise ValueError("must not contain control characters; remove them")
+    return name
+
+
+def _check_size(number: float) -> float:
+    if not abs(number) <= LARGEST_NUMBER:
+        raise ValueError(f"must be a finite number of size at most {LARGEST_NUMBER:g}")
+    return number
+
+
+Name = Annotated[
+    str, Strict(), StringConstraints(min_length=1, max_length=200), AfterValidator(_check_name)
+]
+Number = Annotated[float, Strict(), AfterValidator(_check_size)]
+
+
+class Public(BaseModel):
+    """A frozen table of a schema; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
