@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint demo golden evidence bench scale docs lock clean
+.PHONY: help test lint demo golden evidence bench scale real docs lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -53,6 +53,9 @@ bench: $(READY)  ## the core against its peers, the sampler's speed; it resumes,
 
 scale: $(READY)  ## one fit in memory, streamed and on Dask; it resumes, FRESH=1 measures everything anew
 	$(BIN)/python benchmarks/scale.py $(if $(FRESH),--fresh)
+
+real: $(READY)  ## private Newton on real data and simulated designs, hours; it resumes
+	$(BIN)/python studies/real.py --label "$$($(BIN)/python -c 'import discreet; print(discreet.__version__)')" --held-out
 
 # not --quiet: mkdocs does not count the warnings that it does not show
 docs: $(READY)  ## the documentation site, into site/; warnings are fatal
