@@ -1,5 +1,7 @@
 """The tabulated kernel against direct summation in extended precision."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from discreet.likelihood.expansion import choose_expansion
 from discreet.likelihood.panels import choose_rule
 from discreet.likelihood.problem import Problem
 from discreet.people.episodes import Episodes
+from tests.baselines import Cut, Hinge, Wave
 from tests.support import make_design, make_episodes
 
 TOLERANCE = 1e-12
@@ -122,6 +125,66 @@ def test_tables_equal_direct_summation(name, intervals, baseline, monkeypatch):
     np.testing.assert_allclose(tabulated.hessian, direct.hessian, rtol=0, atol=bound)
     bound = TOLERANCE * np.abs(expected).max()
     np.testing.assert_allclose(information, expected, rtol=0, atol=bound)
+
+
+@st.composite
+def baselines(draw):
+    """Every kind there is, and kinds that there are not, with breaks at unequal places."""
+    places = st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=200)
+    inner = tuple(sorted(draw(st.sets(places, min_size=1, max_size=4))))
+    return draw(
+        st.sampled_from(
+            [
+                NaturalSpline(len(inner) + 1),
+                PiecewiseConstant(len(inner) + 1),
+                Cut(inner),
+                Cut(inner, declared=inner[1:]),
+                Hinge(inner),
+                Hinge(inner, jumps=True),
+                Wave(),
+            ]
+        )
+    )
+
+
+@given(
+    baselines(), st.sampled_from(sorted(LINKS)), st.sampled_from([60, 450, 4000]), st.integers(0)
+)
+def test_every_baseline_is_summed_as_if_interval_by_interval(baseline, name, intervals, seed):
+    random = np.random.default_rng(seed)
+    design = make_design(intervals, 2, baseline, "paper")
+    episodes = make_episodes(random, 30, intervals, 2, late=0.3)
+    f = random.normal(size=design.dimension) * random.choice([0.1, 1.0, 3.0])
+    f[: baseline.dimension] += baseline.constant * (-2.0 if name == "probit" else -4.0)
+    loss = Problem(LocalEngine(episodes), design, get_link(name))
+    tabulated = loss(f)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sums, "choose_expansion", lambda *_, **__: None)
+        direct = loss(f)
+    assert tabulated.value == pytest.approx(direct.value, rel=TOLERANCE)
+    bound = TOLERANCE * np.abs(direct.hessian).max()
+    np.testing.assert_allclose(tabulated.gradient, direct.gradient, rtol=0, atol=bound)
+    np.testing.assert_allclose(tabulated.hessian, direct.hessian, rtol=0, atol=bound)
+
+
+def nodes_of(baseline, intervals=4000):
+    design = make_design(intervals, 1, baseline, "paper")
+    rule = choose_rule(design, get_link("logit"), np.zeros(baseline.dimension))
+    return sum(len(basis) for basis in rule.bases)
+
+
+def test_a_break_that_is_not_declared_is_noticed():
+    cuts = (Fraction(1, 10), Fraction(13, 100))
+    assert nodes_of(Cut(cuts)) == 3
+    assert nodes_of(Cut(cuts, declared=cuts[1:])) == 4000
+    assert nodes_of(Cut(cuts, declared=(Fraction(1, 10), Fraction(14, 100)))) == 4000
+    assert nodes_of(Hinge(cuts)) < 100
+    assert nodes_of(Wave()) == 4000
+
+
+@pytest.mark.parametrize("baseline", [NaturalSpline(2), NaturalSpline(7), PiecewiseConstant(9)])
+def test_what_the_package_declares_holds(baseline):
+    assert nodes_of(baseline) < 200
 
 
 @pytest.mark.parametrize("name", LINKS)

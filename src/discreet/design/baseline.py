@@ -1,12 +1,16 @@
 """Bases for the baseline effect gamma(t) = alpha'A(t), time scaled to [0, 1].
 
-A baseline is a public basis of e functions on [0, 1] whose span contains the constants.
+A baseline is a public basis of e functions on [0, 1] whose span contains the constants. It declares
+where it breaks, so that sums over time need a few nodes instead of every interval
+(`likelihood.panels`); one that declares nothing is summed interval by interval.
 
 References: Nguyen and Hui, section 3.2; Hastie, Tibshirani and Friedman (2009), section 5.2.1.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -14,6 +18,47 @@ from discreet.errors import SettingsError
 from discreet.types import Array
 
 MOST_PARAMETERS = 1000
+
+Breaks = tuple[Fraction, ...]
+
+
+class Baseline(Protocol):
+    """A public basis of functions of time.
+
+    ``breaks`` are 0 = t_0 < t_1 < ... < t_m = 1, exactly: on every stretch (t_j, t_{j+1}] each
+    function is a polynomial of at most ``degree``, at most 3. None declares nothing.
+    """
+
+    kind: ClassVar[str]
+    degree: ClassVar[int]
+
+    @property
+    def dimension(self) -> int:
+        """e, the number of functions."""
+        ...
+
+    @property
+    def spelling(self) -> str:
+        """As written on the command line."""
+        ...
+
+    @property
+    def constant(self) -> Array:
+        """v with v'A(t) = 1 for every t."""
+        ...
+
+    @property
+    def breaks(self) -> Breaks | None:
+        """Where the functions cease to be one polynomial."""
+        ...
+
+    def evaluate(self, times: Array) -> Array:
+        """A(t), one row per time."""
+        ...
+
+    def basis(self, intervals: int) -> Array:
+        """A_s = A(s/q) for s = 1 ... q."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -27,6 +72,7 @@ class NaturalSpline:
 
     knots: int = 3
     kind: ClassVar[str] = "natural-spline"
+    degree: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         _check_count(self.kind, "knots", self.knots)
@@ -47,8 +93,13 @@ class NaturalSpline:
         first: Array = np.eye(self.knots)[0]
         return first
 
+    @property
+    def breaks(self) -> Breaks:
+        """The knots; of one or two, the whole of time."""
+        return _equal_breaks(max(self.knots - 1, 1))
+
     def evaluate(self, times: Array) -> Array:
-        """A(t), one row a time."""
+        """A(t), one row per time."""
         columns = [np.ones_like(times), times, *self._curved(times)]
         return np.column_stack(columns[: self.knots])
 
@@ -71,6 +122,7 @@ class PiecewiseConstant:
 
     pieces: int
     kind: ClassVar[str] = "piecewise-constant"
+    degree: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         _check_count(self.kind, "pieces", self.pieces)
@@ -90,6 +142,11 @@ class PiecewiseConstant:
         """v with v'A(t) = 1 for every t."""
         return np.ones(self.pieces)
 
+    @property
+    def breaks(self) -> Breaks:
+        """The ends of the pieces."""
+        return _equal_breaks(self.pieces)
+
     def evaluate(self, times: Array) -> Array:
         """Indicators of ((j-1)/K, j/K], the first piece closed at 0."""
         piece = np.ceil(np.asarray(times) * self.pieces).astype(np.int64) - 1
@@ -99,9 +156,6 @@ class PiecewiseConstant:
         """A_s in integer arithmetic, so that no interval slips into its neighbour's piece."""
         steps = np.arange(1, intervals + 1)
         return np.eye(self.pieces)[(self.pieces * steps + intervals - 1) // intervals - 1]
-
-
-Baseline = NaturalSpline | PiecewiseConstant
 
 
 def parse_baseline(spelling: str | Baseline) -> Baseline:
@@ -116,6 +170,11 @@ def parse_baseline(spelling: str | Baseline) -> Baseline:
     raise SettingsError(
         f"unknown baseline {spelling!r}: write natural-spline:KNOTS or piecewise-constant:PIECES"
     )
+
+
+@lru_cache(maxsize=64)
+def _equal_breaks(stretches: int) -> Breaks:
+    return tuple(Fraction(index, stretches) for index in range(stretches + 1))
 
 
 def _check_count(kind: str, what: str, count: object) -> None:

@@ -5,12 +5,15 @@ function g of the interval are ``sum_{s <= t} g(s) = sum_k Q[t, k] g(node_k)``:
 
 * every interval its own node: Q is lower triangular of ones (a cumulative sum);
 * a polynomial panel: g is interpolated at m Chebyshev nodes of the panel and the interpolant is
-  summed; with a piecewise constant baseline m = 1 is exact.
+  summed; where the baseline is constant m = 1 is exact.
+
+Panels lie between the breaks that the baseline declares (`design.baseline`); one that declares
+nothing, or something that its basis does not keep, is summed interval by interval.
 
 ``spread`` applies Q (prefix tables), ``collect`` applies Q' along the last axis but one (moments
 of people to moments of nodes), both at the lengths t that occur and no others.
 
-Between knots a_s is a polynomial in s; writing a(x) = sum_j a_j x^j on the panel scaled to [-1, 1],
+Between breaks a_s is a polynomial in s; writing a(x) = sum_j a_j x^j on the panel scaled to [-1, 1],
 a stays within sum_j |a_j| X^j of its middle on the ellipse of radius X = (rho + 1/rho)/2; where
 that is less than the link's distance to its nearest singularity the error falls as rho^-m
 (Trefethen 2013, theorem 8.2). The sums carry B_s B_s', which grows as X^6 on the ellipse, so what is
@@ -18,19 +21,24 @@ kept alike from m to m is rho^-(m - 6): a flatter baseline, with a larger rho, n
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
 
-from discreet.design.baseline import PiecewiseConstant
+from discreet.design.baseline import Breaks
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.types import Array, Integers
 
+HIGHEST_DEGREE = 3
 NODES = (12, 14, 16, 20)
 _RHO = 5.0 ** (14.0 / (np.array(NODES) - 6.0))
 _RADII = 0.5 * (_RHO + 1.0 / _RHO)
+INSIDE = 1.0 - 2.0**-30
+DECLARED = 1e-10
+"""How exactly a rule must sum the basis; rounding is a thousand times smaller."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +110,11 @@ class TimeRule:
 
 def choose_rule(design: Design, link: Link, alpha: Array) -> TimeRule:
     """Panels if they save at least half of the nodes, else every interval."""
-    if isinstance(design.baseline, PiecewiseConstant):
-        return _constant_rule(design)
-    panels, nodes = _panels_needed(design, alpha, link.reach)
-    if 2 * panels * nodes > design.intervals:
+    if design.baseline.breaks is None or design.baseline.degree > HIGHEST_DEGREE:
         return _direct_rule(design)
-    return _polynomial_rule(design, panels, nodes)
+    if design.baseline.degree == 0:
+        return _constant_rule(design)
+    return _polynomial_rule(design, *_pieces_needed(design, alpha, link.reach))
 
 
 @lru_cache(maxsize=16)
@@ -117,28 +124,64 @@ def _direct_rule(design: Design) -> TimeRule:
 
 @lru_cache(maxsize=16)
 def _constant_rule(design: Design) -> TimeRule:
-    """One node a piece: interval s lies in piece ceil(K s / q), so piece j ends at floor(j q/K)."""
-    count, intervals = design.baseline.dimension, design.intervals
-    ends = [piece * intervals // count for piece in range(count + 1)]
+    """One node per stretch: (t_j, t_{j+1}] holds the intervals up to floor(t_{j+1} q)."""
+    ends = [int(place * design.intervals) for place in _refined(design, 1)]
     panels = tuple(
         Polynomial(low, high, np.arange(1.0, high - low + 1.0)[:, None])
         for low, high in pairwise(ends)
+        if high > low
     )
     bases = tuple(design.basis[panel.first : panel.first + 1] for panel in panels)
-    return TimeRule(panels, bases)
+    return _verified(design, TimeRule(panels, bases))
 
 
 @lru_cache(maxsize=16)
-def _polynomial_rule(design: Design, count: int, nodes: int) -> TimeRule:
-    """``count`` equal panels, as many between any two neighbouring knots."""
-    intervals = design.intervals
-    edges = [panel * intervals / count for panel in range(count + 1)]
-    panels, bases = [], []
-    for low, high in pairwise(edges):
-        middle, half = 0.5 * (low + high), 0.5 * (high - low)
-        panels.append(_polynomial_panel(low, high, nodes))
-        bases.append(design.basis_at((middle + half * _chebyshev_nodes(nodes)) / intervals))
-    return TimeRule(tuple(panels), tuple(bases))
+def _polynomial_rule(design: Design, pieces: int, nodes: int) -> TimeRule:
+    """Every stretch in ``pieces`` equal panels; a panel with few intervals takes each of them."""
+    panels: list[Panel] = []
+    bases: list[Array] = []
+    for left, right in pairwise(_refined(design, pieces)):
+        low, high = float(left * design.intervals), float(right * design.intervals)
+        first, last = int(np.floor(low)), int(np.floor(high))
+        if last - first > nodes:
+            middle, half = 0.5 * (low + high), 0.5 * (high - low)
+            panels.append(_polynomial_panel(low, high, nodes))
+            places = middle + half * _chebyshev_nodes(nodes)
+            bases.append(design.basis_at(places / design.intervals))
+        elif last > first:
+            panels.append(EveryInterval(first, last))
+            bases.append(design.basis[first:last])
+    if 2 * sum(map(len, bases)) > design.intervals:
+        return _direct_rule(design)
+    return _verified(design, TimeRule(tuple(panels), tuple(bases)))
+
+
+def _refined(design: Design, pieces: int) -> Breaks:
+    """The baseline's breaks, and each stretch between them cut into equal pieces, exactly."""
+    breaks = design.baseline.breaks or (Fraction(0), Fraction(1))
+    inner = [
+        left + (right - left) * Fraction(piece, pieces)
+        for left, right in pairwise(breaks)
+        for piece in range(pieces)
+    ]
+    return (*inner, breaks[-1])
+
+
+def _verified(design: Design, rule: TimeRule) -> TimeRule:
+    """The rule if it sums the basis itself right, else every interval.
+
+    A break that a baseline forgot to declare would make every sum wrong without a sound.
+    """
+    done = 0
+    for panel, basis in zip(rule.panels, rule.bases, strict=True):
+        lengths = np.arange(panel.first + 1, panel.last + 1)
+        exact = np.cumsum(design.basis[panel.first : panel.last], axis=0)
+        off = np.abs(panel.spread(basis, lengths) - exact)
+        largest = np.max(np.abs(design.basis), axis=0) * len(lengths)
+        if panel.first != done or not np.all(off <= DECLARED * largest):
+            return _direct_rule(design)
+        done = panel.last
+    return rule if done == design.intervals else _direct_rule(design)
 
 
 def _polynomial_panel(low: float, high: float, nodes: int) -> Polynomial:
@@ -158,29 +201,33 @@ def _chebyshev_nodes(nodes: int) -> Array:
     return np.cos(np.pi * (np.arange(nodes) + 0.5) / nodes)
 
 
-def _panels_needed(design: Design, alpha: Array, reach: float) -> tuple[int, int]:
-    """The fewest panels, by doubling, and nodes for which every panel's cubic stays in the strip."""
-    count = max(design.baseline.dimension - 1, 1)
+def _pieces_needed(design: Design, alpha: Array, reach: float) -> tuple[int, int]:
+    """The fewest pieces per stretch, by doubling, and nodes that keep every panel in the strip."""
+    stretches, pieces = len(_refined(design, 1)) - 1, 1
     while True:
-        within = np.flatnonzero(_wandering(design, alpha, count) <= reach)
+        within = np.flatnonzero(_wandering(design, alpha, pieces) <= reach)
         if len(within):
-            return count, NODES[within[0]]
-        if count * NODES[-1] >= design.intervals:
-            return count, NODES[-1]
-        count *= 2
+            return pieces, NODES[within[0]]
+        if stretches * pieces * NODES[-1] >= design.intervals:
+            return pieces, NODES[-1]
+        pieces *= 2
 
 
-def _wandering(design: Design, alpha: Array, count: int) -> Array:
+def _wandering(design: Design, alpha: Array, pieces: int) -> Array:
     """For each number of nodes the largest sum_j |a_j| X^j, j >= 1, of any panel."""
-    cubics = np.abs(_cubic_terms(design, count) @ alpha)
-    return np.asarray(np.max(cubics @ (_RADII ** np.arange(1, 4)[:, None]), axis=0))
+    terms = np.abs(_polynomial_terms(design, pieces) @ alpha)
+    powers = np.arange(1, design.baseline.degree + 1)
+    return np.asarray(np.max(terms @ (_RADII ** powers[:, None]), axis=0))
 
 
 @lru_cache(maxsize=64)
-def _cubic_terms(design: Design, count: int) -> Array:
-    """The terms a_1, a_2, a_3 of each panel's cubic through four points, a column a parameter."""
-    middles = (np.arange(count) + 0.5) / count
-    places = np.array([-1.0, -1.0 / 3.0, 1.0 / 3.0, 1.0])
-    basis = design.basis_at((middles[:, None] + 0.5 * places / count).ravel())
+def _polynomial_terms(design: Design, pieces: int) -> Array:
+    """The terms a_1, a_2, ... of each panel's polynomial, one column per parameter."""
+    degree, edges = design.baseline.degree, _refined(design, pieces)
+    # inside the panel: a baseline may jump where it breaks
+    places = INSIDE * (2.0 * np.arange(degree + 1) - degree) / degree
+    middles = np.array([float((left + right) / 2) for left, right in pairwise(edges)])
+    widths = np.array([float(right - left) for left, right in pairwise(edges)])
+    basis = design.basis_at((middles[:, None] + 0.5 * places * widths[:, None]).ravel())
     inverse = np.linalg.inv(np.vander(places, increasing=True))
-    return np.asarray(inverse[1:] @ basis.reshape(count, 4, -1))
+    return np.asarray(inverse[1:] @ basis.reshape(len(middles), degree + 1, -1))
