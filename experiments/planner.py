@@ -23,7 +23,7 @@ from discreet.forecast import Outlook, forecasts
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import Mechanism, ObjectivePerturbation, OutputPerturbation, PrivateNewton
 from discreet.privacy.testing import SeededNoise
-from discreet.release import Order, publish, simulation
+from discreet.release import Order, simulate
 
 FILE = Path(__file__).parent / "results" / "planner.csv"
 COLUMNS = ("design", "mechanism", "epsilon", "delta", "draws", "predicted", "median")
@@ -101,8 +101,8 @@ def measured_error(
     order = Order(mechanism, loss.design.schema, loss.link, NaturalSpline(3), loss.persons)
     errors = []
     for draw in range(draws):
-        with simulation(SeededNoise(zlib.crc32(f"{key}/{draw}".encode()))):
-            release = publish(order, Simulated(loss))
+        noise = SeededNoise(zlib.crc32(f"{key}/{draw}".encode()))
+        release = simulate(order, Simulated(loss), noise)
         point = np.array(release.internal.baseline + release.internal.covariates)
         errors.append(error(point, *best))
     return float(np.median(errors))

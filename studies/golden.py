@@ -193,7 +193,8 @@ def simulated(schema: Any, mechanism: Any, settings: dict[str, Any], table: Any,
         with release.simulation(SeededNoise(seed)):
             regression = ds.SurvivalRegression(schema, mechanism=mechanism, **settings)
             return regression.fit(table).release_
-    raise NotImplementedError
+    regression = ds.SurvivalRegression(schema, **settings)
+    return ds.simulate(regression, table, mechanism=mechanism, seed=seed).model
 
 
 def plain_numbers(regression: Any, table: Any) -> dict[str, Any]:

@@ -31,13 +31,16 @@ class Fixed:
     publishable: bool = True
     relation: str = "replace-one"
 
+    def promise(self, _persons):
+        return Guarantee(self.epsilon, relation=self.relation, status=self.status)
+
     def plan(self, constants):
         if constants.link.name == "cloglog":
             raise SettingsError("the mechanism fixed does not support the cloglog link")
         return Plan(
             mechanism=self.name,
             settings=settings_of(self),
-            guarantee=Guarantee(self.epsilon, relation=self.relation, status=self.status),
+            guarantee=self.promise(constants.persons),
             persons=constants.persons,
             dimension=constants.dimension,
             noise_scale=3.0,

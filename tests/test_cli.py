@@ -175,7 +175,7 @@ def test_predictions_of_changed_people_say_so(discreet, folder):
 
 def test_nobody_is_a_form_of_the_data(discreet, folder):
     (folder / "people.csv").write_text("time,status,age,arm\n")
-    for kind in ("--mechanism none", "--epsilon 1"):
+    for kind in ("--mechanism none", "--epsilon 1 --no-ledger"):
         status, _, err = discreet(f"fit people.csv --schema schema.toml {kind} --out m.json")
         assert (status, err) == (2, "discreet: the data have no rows; there is nobody to fit.\n")
 
@@ -201,13 +201,21 @@ WRONG = {
         "NAME=VALUE",
     ),
     "cloglog with a private mechanism": (
-        FIT.replace("none", "objective --epsilon 1 --link cloglog"),
+        FIT.replace("none", "objective --epsilon 1 --no-ledger --link cloglog"),
         "cloglog",
     ),
     "the printed variant": (
-        FIT.replace("none", "objective --epsilon 1 --ridge 0.1 --setting variant=printed"),
-        "--accept-printed",
+        FIT.replace(
+            "none", "objective --epsilon 1 --no-ledger --ridge 0.1 --setting variant=printed"
+        ),
+        "not published",
     ),
+    "no ledger and not said": (FIT.replace("none", "newton --epsilon 1"), "--no-ledger"),
+    "a ledger and none": (
+        FIT.replace("none", "newton --epsilon 1 --ledger b.db --no-ledger"),
+        "one of the two",
+    ),
+    "no ledger for a fit that is not private": (f"{FIT} --no-ledger", "no privacy settings"),
     "a link": (f"{FIT} --link log", "unknown link"),
     "a baseline": (f"{FIT} --baseline spline", "unknown baseline"),
     "a missing file": (FIT.replace("people.csv", "nobody.csv"), "nobody.csv"),
@@ -256,9 +264,8 @@ def test_an_existing_file_is_refused_before_anything_is_computed(discreet, folde
 
 
 def test_a_private_fit_is_a_release(discreet, folder):
-    status, out, err = discreet(FIT.replace("none", "objective --epsilon 1"))
-    assert status == 0
-    assert err.count("warning: this release is charged to no ledger") == err.count("\n") == 1
+    status, out, err = discreet(FIT.replace("none", "objective --epsilon 1 --no-ledger"))
+    assert (status, err) == (0, "")
     assert "concluded" in out
     mapping = json.loads((folder / "model.json").read_text())
     assert mapping["private"] is True
@@ -269,7 +276,9 @@ def test_a_private_fit_is_a_release(discreet, folder):
 
 
 def test_epsilon_alone_takes_the_default_mechanism(discreet, folder):
-    command = "fit people.csv --schema schema.toml --epsilon 2 --persons 400 --out r.json"
+    command = (
+        "fit people.csv --schema schema.toml --epsilon 2 --no-ledger --persons 400 --out r.json"
+    )
     assert discreet(command)[0] == 0
     mapping = json.loads((folder / "r.json").read_text())
     assert mapping["mechanism"]["name"] == DEFAULT_MECHANISM

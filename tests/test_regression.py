@@ -18,8 +18,6 @@ from sksurv.util import Surv
 
 import discreet as ds
 from discreet.errors import DataFormError, SchemaError, SettingsError
-from discreet.ledger import NullLedger
-from discreet.release import NoLedgerWarning
 from tests.cohorts import HORIZON, cohort, episodic, schema
 
 TABLE = cohort()
@@ -182,37 +180,36 @@ def test_repairs_are_counted_and_told():
 
 
 def test_warnings_point_at_the_line_that_asked_for_the_fit():
-    private = ds.SurvivalRegression(schema(), mechanism=ds.OutputPerturbation(epsilon=1.0))
     odd = TABLE.set_column(2, "age", pa.array(np.full(len(TABLE), 1e6)))
     same = TABLE.set_column(1, "status", pa.array(np.zeros(len(TABLE), dtype=np.int64)))
     for category, fit in {
-        NoLedgerWarning: lambda: private.fit(TABLE),
         ds.RepairWarning: lambda: ds.SurvivalRegression(schema(), ridge=0.1).fit(odd),
         ds.SeparationWarning: lambda: ds.SurvivalRegression(schema()).fit(same),
     }.items():
         with pytest.warns(category) as caught:
             fit()
         assert {item.filename for item in caught} == {__file__}
-    with pytest.warns(NoLedgerWarning) as caught:
-        private.publish(TABLE)
-    assert caught[0].filename == __file__
 
 
-def test_an_estimator_is_shown_without_the_password_of_its_ledger():
-    location = "postgresql://clerk:canary@host/budgets?password=canary"
-    model = ds.SurvivalRegression("schema.toml", ledger=location)
-    assert repr(model) == ("SurvivalRegression(schema='schema.toml', ledger='postgresql://...')")
-    assert model.get_params()["ledger"] == location
+def test_an_estimator_is_shown_without_the_address_of_its_cluster():
+    location = "tls://clerk:canary@host:8786"
+    model = ds.SurvivalRegression("schema.toml", scheduler=location)
+    assert repr(model) == "SurvivalRegression(schema='schema.toml', scheduler='tls://...')"
+    assert model.get_params()["scheduler"] == location
+
+
+def test_an_estimator_holds_nothing_of_a_release():
+    terms = {"mechanism", "ledger", "persons", "release_id", "accept_approximate", "path"}
+    assert not terms & set(ds.SurvivalRegression().get_params())
 
 
 def test_a_fit_of_another_kind_leaves_nothing_of_the_one_before():
     model = ds.SurvivalRegression(schema()).fit(TABLE)
-    private = ds.OutputPerturbation(epsilon=1.0)
-    model.set_params(mechanism=private, ledger=NullLedger()).fit(TABLE)
+    model.publish(TABLE, mechanism=ds.OutputPerturbation(epsilon=1.0), ledger=ds.NO_LEDGER)
     assert model.model_ is model.release_
     assert not hasattr(model, "standard_errors_")
     assert not hasattr(model, "repairs_")
-    model.set_params(mechanism=None).fit(TABLE)
+    model.fit(TABLE)
     assert model.standard_errors_
     assert not hasattr(model, "release_")
 
@@ -306,4 +303,4 @@ def test_a_plain_fit_loads_nothing_it_does_not_need(tmp_path):
 @pytest.mark.parametrize("mechanism", ["newton", ds.PrivateNewton])
 def test_a_mechanism_is_an_object_with_its_settings(mechanism):
     with pytest.raises(SettingsError, match=r"such as mechanism=ds.PrivateNewton\(epsilon=1\)"):
-        ds.SurvivalRegression(schema(), mechanism=mechanism).fit(cohort())
+        ds.SurvivalRegression(schema()).publish(cohort(), mechanism=mechanism, ledger=ds.NO_LEDGER)

@@ -23,11 +23,10 @@ from discreet.errors import (
     SettingsError,
 )
 from discreet.ledger import open_ledger
-from discreet.ledger.interface import NullLedger
 from discreet.mechanisms import get_mechanism
 from discreet.people.source import People
 from discreet.privacy.testing import SeededNoise
-from discreet.release import REHEARSAL, publish, simulation
+from discreet.release import UNCOUNTED, publish, simulate
 from tests.cohorts import episodic, schema
 from tests.releases import PUBLIC, TABLE, Fixed, Recorder, Table, names, order, run
 
@@ -99,9 +98,10 @@ def test_the_sampler_refuses_streams_and_clusters_before_anything_is_charged(sou
 
 
 @pytest.mark.parametrize("name", ["newton", "output", "objective"])
-def test_no_number_of_persons_makes_a_promise_cheaper_than_the_rehearsal(name):
+def test_no_number_of_persons_makes_a_promise_cheaper_than_before_they_are_counted(name):
     asked = order(mechanism=get_mechanism(name)(epsilon=1.0))
-    first = asked.plan(REHEARSAL).guarantee
+    first = asked.promise
+    assert first == asked.mechanism.promise(UNCOUNTED)
     for persons in (100, 10**5, 10**7):
         found = asked.plan(persons).guarantee
         assert found.kind == first.kind
@@ -111,15 +111,16 @@ def test_no_number_of_persons_makes_a_promise_cheaper_than_the_rehearsal(name):
 
 def test_a_crash_after_the_charge_is_not_refunded_and_writes_nothing(tmp_path):
     trace = []
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError) as caught:
         run(order(persons=120), trace, tmp_path / "release.json", fail="read")
+    assert "charge stands" in caught.value.__notes__[0]
     assert names(trace) == ["afford", "check", "reserve", "read"]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_wrong_number_of_persons_is_an_error_after_the_charge():
     trace = []
-    with pytest.raises(DataFormError, match="another number of persons"):
+    with pytest.raises(DataFormError, match=r"another number of persons .* The charge stands"):
         run(order(persons=121), trace)
     assert names(trace) == ["afford", "check", "reserve", "read"]
 
@@ -147,8 +148,6 @@ def test_a_ledger_that_is_empty_is_a_ledger():
 
 REFUSED = {
     "no bounds": (order(schema=schema(bounded=False)), SchemaError, "'age'"),
-    "a link": (order(link=CLogLog()), SettingsError, "cloglog"),
-    "printed": (order(mechanism=Fixed(publishable=False)), SettingsError, "accept_printed"),
     "approximate": (
         order(mechanism=Fixed(status="ideal-draw-only")),
         SettingsError,
@@ -157,14 +156,18 @@ REFUSED = {
     "without a proof": (
         order(mechanism=Fixed(status="unproved"), accept_approximate=True),
         SettingsError,
-        "accept_printed",
+        "not published",
     ),
     "a secret number of persons": (
         order(mechanism=Fixed(relation="add-remove")),
         SettingsError,
         "number of persons is a secret",
     ),
-    "too fine a baseline": (order(baseline=NaturalSpline(50)), SettingsError, "more parameters"),
+}
+
+PLANNED = {
+    "a link": (order(link=CLogLog()), "cloglog"),
+    "too fine a baseline": (order(baseline=NaturalSpline(50)), "more parameters"),
 }
 
 
@@ -176,6 +179,49 @@ def test_what_public_facts_forbid_is_refused_before_anything_is_read(name, perso
     with pytest.raises(error, match=words):
         run(replace(wrong, persons=persons), trace)
     assert trace == []
+
+
+@pytest.mark.parametrize("name", PLANNED)
+@pytest.mark.parametrize("persons", [None, 120])
+def test_what_only_a_plan_finds_is_refused_before_the_charge(name, persons):
+    wrong, words = PLANNED[name]
+    trace = []
+    with pytest.raises(SettingsError, match=words):
+        run(replace(wrong, persons=persons), trace)
+    assert not {"reserve", "read"} & set(names(trace))
+
+
+def test_the_plan_is_made_once_and_the_design_built_once(monkeypatch):
+    plans, designs = [], []
+    plan, design = Fixed.plan, release_path.Design
+    monkeypatch.setattr(Fixed, "plan", lambda *given: plans.append(1) or plan(*given))
+    monkeypatch.setattr(release_path, "Design", lambda *given: designs.append(1) or design(*given))
+    run(order(), [])
+    assert (plans, designs) == ([1], [1])
+
+
+@pytest.mark.parametrize("persons", [None, 120])
+def test_a_file_is_parsed_once(tmp_path, monkeypatch, persons):
+    from discreet.people import tables  # noqa: PLC0415
+
+    parses, read = [], tables.read_file
+    monkeypatch.setattr(tables, "read_file", lambda *given: parses.append(1) or read(*given))
+    parquet.write_table(TABLE, tmp_path / "people.parquet")
+    publish(order(persons=persons), People(tmp_path / "people.parquet"), ledger=Recorder([]))
+    assert parses == [1]
+    ds.SurvivalRegression(schema(bounded=False)).fit(tmp_path / "people.parquet")
+    assert parses == [1, 1]
+
+
+def test_a_file_that_cannot_be_written_says_that_the_charge_stands(tmp_path, monkeypatch):
+    def full(*_given, **_named):
+        raise SettingsError("the disk is full.")
+
+    monkeypatch.setattr(release_path.Release, "save", full)
+    trace = []
+    with pytest.raises(SettingsError, match=r"the disk is full\. The charge stands"):
+        run(order(), trace, tmp_path / "release.json")
+    assert names(trace)[-1] == "read"
 
 
 def test_an_existing_file_is_refused_before_anything_is_read(tmp_path):
@@ -190,33 +236,30 @@ def test_an_existing_file_is_refused_before_anything_is_read(tmp_path):
 
 def test_seeded_noise_is_marked_never_charged_and_never_written(tmp_path):
     trace = []
-    with simulation(SeededNoise(3)):
-        found = run(order(), trace)
-        with pytest.raises(SettingsError, match="not private"):
-            run(order(), [], tmp_path / "release.json")
-    assert "reserve" not in names(trace)
+    found = simulate(order(), Table(trace), SeededNoise(3))
+    assert names(trace) == ["check", "count", "read"]
     assert found.private is False
+    assert found.ledger == "no ledger"
     assert any("seed" in text for text in found.warnings)
     with pytest.raises(SettingsError, match="not private"):
         found.save(tmp_path / "release.json")
     assert list(tmp_path.iterdir()) == []
-    with simulation(SeededNoise(3)):
-        again = run(order(), [])
-    assert again.internal == found.internal
+    assert simulate(order(), Table([]), SeededNoise(3)).internal == found.internal
     assert run(order(), []).private is True
 
 
 def test_a_simulation_takes_no_real_noise():
     from discreet.privacy.noise import SystemNoise  # noqa: PLC0415
 
-    with pytest.raises(SettingsError, match="seeded"), simulation(SystemNoise()):
-        pass
+    trace = []
+    with pytest.raises(SettingsError, match="seeded"):
+        simulate(order(), Table(trace), SystemNoise())
+    assert trace == []
 
 
 def test_a_simulation_may_draw_what_is_not_published():
-    with simulation(SeededNoise(1)):
-        found = run(order(mechanism=Fixed(publishable=False)), [])
-    assert found.private is False
+    for mechanism in (Fixed(publishable=False), Fixed(status="unproved")):
+        assert simulate(order(mechanism=mechanism), Table([]), SeededNoise(1)).private is False
 
 
 def test_two_releases_differ_and_have_ids_of_their_own():
@@ -230,15 +273,62 @@ def test_two_releases_differ_and_have_ids_of_their_own():
 
 def test_the_estimator_takes_the_same_path(tmp_path):
     trace = []
-    model = ds.SurvivalRegression(PUBLIC, mechanism=Fixed(), ledger=Recorder(trace))
-    model.fit(TABLE)
+    model = ds.SurvivalRegression(PUBLIC)
+    model.publish(TABLE, mechanism=Fixed(), ledger=Recorder(trace))
     assert names(trace) == ["afford", "reserve", "settle"]
     assert model.release_.private
-    assert not hasattr(model, "standard_errors_")
     assert not hasattr(model, "repairs_")
     model.save(tmp_path / "release.json")
     assert trace[-1][2] == hashlib.sha256((tmp_path / "release.json").read_bytes()).hexdigest()
     assert model.predict_survival(TABLE, [1.0]).shape == (120, 1)
+
+
+def test_a_fit_never_spends_and_cross_validation_charges_nothing(tmp_path):
+    from sklearn.base import clone  # noqa: PLC0415
+    from sklearn.model_selection import cross_val_score  # noqa: PLC0415
+
+    ledger = open_ledger(tmp_path / "ledger")
+    ledger.initialise("the people", 10)
+    model = ds.SurvivalRegression(PUBLIC)
+    model.publish(TABLE, mechanism=Fixed(), ledger=ledger)
+    frame = TABLE.to_pandas()
+    cross_val_score(clone(model), frame, cv=3)
+    model.fit(frame)
+    assert not hasattr(model, "release_")
+    assert len(ledger.show().lines) == 1
+
+
+def test_a_release_needs_to_know_who_pays():
+    model = ds.SurvivalRegression(PUBLIC)
+    with pytest.raises(TypeError, match="ledger"):
+        model.publish(TABLE, mechanism=Fixed())
+    with pytest.raises(SettingsError, match="NO_LEDGER"):
+        model.publish(TABLE, mechanism=Fixed(), ledger=None)
+    with pytest.raises(TypeError, match="mechanism"):
+        model.publish(TABLE, ledger=ds.NO_LEDGER)
+    with pytest.raises(SettingsError, match="PrivateNewton"):
+        model.publish(TABLE, mechanism=None, ledger=ds.NO_LEDGER)
+    model.publish(TABLE, mechanism=Fixed(), ledger=ds.NO_LEDGER)
+    assert model.release_.ledger == "no ledger"
+    assert repr(ds.NO_LEDGER) == "NO_LEDGER"
+
+
+def test_a_ledger_may_be_called_no_ledger(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LedgerError, match="no ledger at this path"):
+        ds.SurvivalRegression(PUBLIC).publish(TABLE, mechanism=Fixed(), ledger="no ledger")
+
+
+def test_a_simulated_fit_is_a_model_that_says_what_it_is(tmp_path):
+    model = ds.SurvivalRegression(PUBLIC)
+    found = ds.simulate(model, TABLE, mechanism=Fixed(), seed=3)
+    again = ds.simulate(model, TABLE, mechanism=Fixed(), seed=SeededNoise(3), persons=120)
+    assert found.model.internal == again.model.internal
+    assert found.private is False
+    assert "not private" in str(found.summary())
+    assert not hasattr(model, "model_")
+    with pytest.raises(SettingsError, match="not private"):
+        found.save(tmp_path / "release.json")
 
 
 def test_the_estimator_reads_nothing_before_settings_are_right():
@@ -248,22 +338,27 @@ def test_the_estimator_reads_nothing_before_settings_are_right():
 
     wrong = [
         {"schema": schema(bounded=False)},
-        {"mechanism": Fixed(publishable=False)},
-        {"link": "cloglog"},
+        {"mechanism": Fixed(status="unproved")},
+        {"link": "cloglog", "persons": 120},
         {"schema": None},
         {"ridge": 0.1},
         {"baseline": "odd"},
         {"release_id": "../../etc", "persons": 120},
+        {"persons": 0},
     ]
     for settings in wrong:
-        model = ds.SurvivalRegression(**{"schema": PUBLIC, "mechanism": Fixed(), **settings})
+        terms = {"mechanism": Fixed(), "ledger": ds.NO_LEDGER}
+        described = {"schema": PUBLIC}
+        for name, value in settings.items():
+            (terms if name in {*terms, "persons", "release_id"} else described)[name] = value
         with pytest.raises((SettingsError, SchemaError)):
-            model.fit(Unreadable())
+            ds.SurvivalRegression(**described).publish(Unreadable(), **terms)
 
 
 def test_persons_not_rows_are_counted():
     public = schema(person=True, entry=True)
-    found = ds.SurvivalRegression(public, mechanism=Fixed()).fit(episodic(people=40))
+    found = ds.SurvivalRegression(public)
+    found.publish(episodic(people=40), mechanism=Fixed(), ledger=ds.NO_LEDGER)
     assert found.release_.persons == 40
     assert found.release_.details["late_entry"] is True
 
@@ -274,23 +369,28 @@ def test_values_never_make_a_private_fit_fail_or_speak(recwarn):
     odd.loc[:5, "age"] = ["x", None, float("nan"), float("inf"), -1e308, ""]
     odd.loc[3, "time"] = -4
     odd.loc[4, "status"] = False
-    ds.SurvivalRegression(PUBLIC, mechanism=Fixed(), ledger=NullLedger()).fit(odd)
+    ds.SurvivalRegression(PUBLIC).publish(odd, mechanism=Fixed(), ledger=ds.NO_LEDGER)
     assert not list(recwarn)
 
 
 @pytest.mark.parametrize("mechanism", [ds.ObjectivePerturbation, ds.OutputPerturbation])
 def test_the_real_mechanisms_go_this_way(tmp_path, mechanism):
-    model = ds.SurvivalRegression(PUBLIC, mechanism=mechanism(epsilon=1.0))
-    model.publish(TABLE, path=tmp_path / "release.json")
+    model = ds.SurvivalRegression(PUBLIC)
+    model.publish(
+        TABLE,
+        mechanism=mechanism(epsilon=1.0),
+        ledger=ds.NO_LEDGER,
+        path=tmp_path / "release.json",
+    )
     loaded = ds.load(tmp_path / "release.json")
     assert loaded.model == model.release_
     assert loaded.model.guarantee.epsilon == 1.0
-    assert release_path.REHEARSAL > 0
 
 
 @pytest.mark.parametrize("mechanism", [ds.ObjectivePerturbation, ds.OutputPerturbation])
 def test_a_large_epsilon_recovers_the_ridge_fit(mechanism):
-    private = ds.SurvivalRegression(PUBLIC, mechanism=mechanism(epsilon=1e9)).fit(TABLE)
+    private = ds.SurvivalRegression(PUBLIC)
+    private.publish(TABLE, mechanism=mechanism(epsilon=1e9), ledger=ds.NO_LEDGER)
     plain = ds.SurvivalRegression(PUBLIC).fit(TABLE)
     np.testing.assert_allclose(
         private.coefficients_.vector, plain.coefficients_.vector, rtol=0.02, atol=0.02

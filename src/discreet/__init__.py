@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from discreet.models.model import Release as Release
     from discreet.regression import RepairWarning as RepairWarning
     from discreet.regression import SurvivalRegression as SurvivalRegression
+    from discreet.regression import simulate as simulate
+    from discreet.release import NO_LEDGER as NO_LEDGER
     from discreet.samplers import PSGLD as PSGLD
 
 # Public name -> the module that defines it; a module that is public itself is its own home.
@@ -39,6 +41,7 @@ _HOMES = {
     "FittedModel": "fitted",
     "NaturalSpline": "design.baseline",
     "Numeric": "design.schema",
+    "NO_LEDGER": "release",
     "ObjectivePerturbation": "mechanisms",
     "OutputPerturbation": "mechanisms",
     "PSGLD": "samplers",
@@ -56,6 +59,7 @@ _HOMES = {
     "load": "fitted",
     "metrics": "metrics",
     "plots": "plots",
+    "simulate": "regression",
     "use_kernel": "likelihood.accumulate",
 }
 

@@ -10,7 +10,10 @@ from enum import StrEnum
 
 
 class Point(StrEnum):
-    """Every named point, in the order in which a release passes them."""
+    """Every named point, in the order in which a release passes them.
+
+    Every other file that this package writes passes "written" and "renamed" as well.
+    """
 
     RESERVE_ASKED = "reserve: asked"
     RESERVE_LOCKED = "reserve: locked"

@@ -1,4 +1,4 @@
-"""The estimator: scikit-learn's manners around frame, likelihood, estimation and release."""
+"""The estimator: scikit-learn's conventions around people, likelihood, estimation and release."""
 
 import inspect
 import math
@@ -15,16 +15,17 @@ from discreet.design.link import Link, get_link
 from discreet.design.schema import Schema
 from discreet.errors import DataFormError, SettingsError, warn
 from discreet.estimate import estimate
-from discreet.fitted import Predictions
+from discreet.fitted import FittedModel, Predictions
 from discreet.likelihood.problem import Problem
 from discreet.models.model import Model, Release
 from discreet.people.source import EngineName, People
 from discreet.plain_model import plain_model
 
 if TYPE_CHECKING:
-    from discreet.ledger.interface import Ledger
     from discreet.mechanisms.contract import Mechanism
-    from discreet.release import Order
+    from discreet.people import RepairReport
+    from discreet.privacy.noise import NoiseSource
+    from discreet.release import Ledger, Order
 
 _SUCH_AS = "such as mechanism=ds.PrivateNewton(epsilon=1)"
 
@@ -36,31 +37,57 @@ class RepairWarning(UserWarning):
 class SurvivalRegression(Predictions):
     """Discrete-time survival regression, hazard h = g^{-1}(alpha'A_s + beta'x).
 
-    The fit minimises, in internal coordinates with every |x| at most 1,
+    The object describes a model.  `fit` estimates it without privacy and never spends; `publish`
+    makes one private release of it, charged to a ledger.  The fit minimises, in internal
+    coordinates with every |x| at most 1,
 
         (1/n) sum_i loss_i(f) + ridge/2 |f|^2,    f = (alpha, beta).
 
-    schema        a Schema, the path of its TOML file, or its mapping; may be left out for
-                  ``fit(X, y)`` that is not private, and is then taken from the data
-    link          "logit", "cloglog" or "probit"
-    baseline      NaturalSpline(3) if None; PiecewiseConstant(K); or their spelling
-    mechanism     None fits without privacy, and the model says so; else a private mechanism, whose
-                  numbers are all that leaves the data
-    solver        "newton" or "bfgs" (not private)
-    ridge         Lambda, on the mean loss (not private; mechanisms have their own)
-    information   "expected" (standard errors as glm) or "observed"
-    tolerance     norm of the mean loss's gradient at which the fit ends
-    intervals     number of intervals where the schema is taken from the data
-    persons       the number of persons, public under replace-one: a private fit is then charged
-                  before it reads a record; otherwise it counts them first
-    ledger        the budget that a private fit is charged to; None: no ledger
-    release_id    the name of a private fit in the ledger; made up if None
-    engine        "auto": in this process, streamed where the data are a pattern or folder of
-                  Parquet files, on the workers where they are a Dask frame; "dask": on workers
-    scheduler     the address of an existing Dask cluster; None: one on this machine
+    Parameters
+    ----------
+    schema
+        A Schema, the path of its TOML file, or its mapping.  It may be left out for ``fit(X, y)``
+        and is then taken from the data.
+    link
+        "logit", "cloglog" or "probit".
+    baseline
+        NaturalSpline(3) if None; PiecewiseConstant(K); or their spelling.
+    solver
+        "newton" or "bfgs".
+    ridge
+        Lambda, on the mean loss of `fit`; mechanisms have their own.
+    information
+        "expected" (standard errors as glm) or "observed".
+    tolerance
+        Norm of the mean loss's gradient at which the fit ends.
+    intervals
+        Number of intervals where the schema is taken from the data.
+    engine
+        "auto": in this process, streamed where the data are a pattern or folder of Parquet files,
+        on the workers where they are a Dask frame; "dask": on workers.
+    scheduler
+        The address of an existing Dask cluster; None: one on this machine.
 
-    Fitted attributes: ``model_`` (what is saved), ``coefficients_``, ``schema_``; without privacy
-    ``standard_errors_`` and ``repairs_``; with privacy ``release_``.
+    Attributes
+    ----------
+    model_
+        What is saved: a `PlainModel` after `fit`, a `Release` after `publish`.
+    coefficients_
+        On the user's own scale.
+    schema_
+        The schema, with the bounds that the fit used.
+    standard_errors_, repairs_
+        After `fit`.
+    release_
+        After `publish`.
+
+    Examples
+    --------
+    >>> model = ds.SurvivalRegression("schema.toml", link="cloglog")
+    >>> model.publish(
+    ...     "registry.csv", mechanism=ds.PrivateNewton(epsilon=1), ledger="budget.db",
+    ...     path="release.json",
+    ... )  # doctest: +SKIP
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn's convention: every setting is a parameter
@@ -69,59 +96,119 @@ class SurvivalRegression(Predictions):
         *,
         link: str | Link = "logit",
         baseline: str | Baseline | None = None,
-        mechanism: "Mechanism | None" = None,
         solver: Literal["newton", "bfgs"] = "newton",
         ridge: float = 0.0,
         information: Literal["expected", "observed"] = "expected",
         tolerance: float = 1e-10,
         intervals: int = 200,
-        persons: int | None = None,
-        ledger: "Ledger | str | PathLike[str] | None" = None,
-        release_id: str | None = None,
-        accept_printed: bool = False,
-        accept_approximate: bool = False,
         engine: EngineName = "auto",
         scheduler: str | None = None,
     ) -> None:
         self.schema = schema
         self.link = link
         self.baseline = baseline
-        self.mechanism = mechanism
         self.solver = solver
         self.ridge = ridge
         self.information = information
         self.tolerance = tolerance
         self.intervals = intervals
-        self.persons = persons
-        self.ledger = ledger
-        self.release_id = release_id
-        self.accept_printed = accept_printed
-        self.accept_approximate = accept_approximate
         self.engine = engine
         self.scheduler = scheduler
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit to a table or file that has all the schema's columns.
+        """Estimate the model; not private, and never charged to a ledger.
 
-        Or to covariates X and scikit-survival's structured array y (event, time).
+        Parameters
+        ----------
+        X
+            A table or file that has all the schema's columns, or covariates alone.
+        y
+            With covariates alone: scikit-survival's structured array (event, time).
+
+        Returns
+        -------
+        SurvivalRegression
+            This object, fitted.
         """
         self._check_settings()
-        if self.mechanism is not None:
-            return self.publish(X, y)
-        return self._fit_plain(X, y)
+        source = self._source(X, y)
+        declared = self._declared_schema(X, y)
+        schema, repairs = _prepared(source, declared)
+        engine = source.open(schema)
+        if engine.persons == 0:
+            raise DataFormError("the data have no rows; there is nobody to fit.")
+        total = Problem(engine, Design(schema, self._baseline()), get_link(self.link))
+        found = estimate(total, ridge=self.ridge, solver=self.solver, tolerance=self.tolerance)
+        model = plain_model(total, found, self.solver, self.information)
+        if repairs is not None and repairs.repairs:
+            warn(repairs.sentence(), RepairWarning)
+        self._adopt(model, schema)
+        self.standard_errors_ = model.uncertainty.standard_errors
+        if repairs is not None:
+            self.repairs_ = repairs
+        return self
 
-    def publish(
-        self, X: Any, y: Any = None, *, path: str | Path | None = None, overwrite: bool = False
+    def publish(  # noqa: PLR0913 - the terms of a release, each by name
+        self,
+        data: Any,
+        outcome: Any = None,
+        *,
+        mechanism: "Mechanism",
+        ledger: "Ledger | str | PathLike[str]",
+        path: str | Path | None = None,
+        persons: int | None = None,
+        release_id: str | None = None,
+        accept_approximate: bool = False,
+        overwrite: bool = False,
     ) -> Self:
-        """A private fit, written to a file before the ledger is told that it is settled."""
-        from discreet.release import publish  # noqa: PLC0415 - loads the mechanisms
+        """Make one private release and charge it to a ledger; nothing is refunded.
 
-        self._check_settings()
-        order = self._order()
+        Parameters
+        ----------
+        data, outcome
+            As in `fit`.
+        mechanism
+            What adds the noise, such as ``ds.PrivateNewton(epsilon=1)``.
+        ledger
+            Who pays: the location of a ledger, a Ledger, or ``ds.NO_LEDGER``.
+        path
+            Where the release is written, before the ledger learns that it is settled.
+        persons
+            The number of persons, public under replace-one: the charge then comes before the data
+            are parsed.  Otherwise they are counted first.
+        release_id
+            The name of the release in the ledger; made up if None.
+        accept_approximate
+            Publish a draw whose promise is proved for a perfect sampler only.
+        overwrite
+            Whether an existing file is replaced.
+
+        Returns
+        -------
+        SurvivalRegression
+            This object with the released numbers; ``release_`` is the document.
+
+        Raises
+        ------
+        BudgetError
+            The budget does not cover the release; nothing was read or charged.
+        LedgerError
+            The ledger cannot be trusted or written.
+        InputError
+            A setting, the schema or the form of the data is wrong.
+        """
+        from discreet.release import as_ledger, publish  # noqa: PLC0415 - loads the mechanisms
+
+        order = self._order(
+            mechanism,
+            persons=persons,
+            release_id=release_id,
+            accept_approximate=accept_approximate,
+        )
         release = publish(
             order,
-            self._people(X, y),
-            ledger=as_ledger(self.ledger),
+            self._source(data, outcome),
+            ledger=as_ledger(ledger),
             path=None if path is None else Path(path),
             overwrite=overwrite,
         )
@@ -183,35 +270,10 @@ class SurvivalRegression(Predictions):
         _require_choice("solver", self.solver, ("newton", "bfgs"))
         _require_choice("information", self.information, ("expected", "observed"))
         _require_choice("engine", self.engine, ("auto", "dask"))
-        if self.mechanism is not None and not hasattr(type(self.mechanism), "draw"):
-            raise SettingsError(f"mechanism takes None or an object, {_SUCH_AS}.")
-        if self.mechanism is not None and self.ridge:
-            raise SettingsError("a private fit takes its ridge from the mechanism; leave it at 0.")
 
-    def _fit_plain(self, data: Any, outcome: Any) -> Self:
-        from discreet.people import count_repairs, resolve_bounds  # noqa: PLC0415
-
-        people = self._people(data, outcome)
-        declared = self._declared_schema(data, outcome)
-        schema = resolve_bounds(data, declared) if people.in_memory else declared
-        # before the people are held a second time; elsewhere another pass would be needed, and
-        # `discreet check` counts
-        repairs = count_repairs(data, declared, outcome) if people.in_memory else None
-        engine = people.open(schema)
-        if engine.persons == 0:
-            raise DataFormError("the data have no rows; there is nobody to fit.")
-        total = Problem(engine, Design(schema, self._baseline()), get_link(self.link))
-        found = estimate(total, ridge=self.ridge, solver=self.solver, tolerance=self.tolerance)
-        model = plain_model(total, found, self.solver, self.information)
-        if repairs is not None and repairs.repairs:
-            warn(repairs.sentence(), RepairWarning)
-        self._adopt(model, schema)
-        self.standard_errors_ = model.uncertainty.standard_errors
-        if repairs is not None:
-            self.repairs_ = repairs
-        return self
-
-    def _people(self, data: Any, outcome: Any) -> People:
+    def _source(self, data: Any, outcome: Any) -> People:
+        if type(data) is People:  # whose file may have been parsed already
+            return data
         return People(data, outcome, self.engine, self.scheduler)
 
     def _adopt(self, model: Model, schema: Schema) -> None:
@@ -236,24 +298,81 @@ class SurvivalRegression(Predictions):
             raise SettingsError("give a schema, or fit(X, y) with scikit-survival's y.")
         return infer_schema(data, outcome, self.intervals)
 
-    def _order(self) -> "Order":
-        """What a private fit asks for; an error here comes before any data is read."""
+    def _order(self, mechanism: "Mechanism", **terms: Any) -> "Order":
+        """What a release asks for; an error here comes before any data is read."""
         from discreet.release import Order, new_release_id  # noqa: PLC0415 - loads the mechanisms
 
-        if self.mechanism is None:
+        self._check_settings()
+        if not hasattr(type(mechanism), "draw"):
             raise SettingsError(f"publishing needs a mechanism, {_SUCH_AS}.")
+        if self.ridge:
+            raise SettingsError("a release takes its ridge from the mechanism; leave it at 0.")
         if self.schema is None:
-            raise SettingsError("a private fit needs a public schema: nothing in it is learned.")
+            raise SettingsError("a release needs a public schema: nothing in it is learned.")
+        terms["release_id"] = terms.get("release_id") or new_release_id()
         return Order(
-            mechanism=self.mechanism,
-            schema=as_schema(self.schema),
-            link=get_link(self.link),
-            baseline=self._baseline(),
-            persons=self.persons,
-            release_id=self.release_id or new_release_id(),
-            accept_printed=self.accept_printed,
-            accept_approximate=self.accept_approximate,
+            mechanism, as_schema(self.schema), get_link(self.link), self._baseline(), **terms
         )
+
+
+def simulate(
+    model: SurvivalRegression,
+    data: Any,
+    outcome: Any = None,
+    *,
+    mechanism: "Mechanism",
+    seed: "int | NoiseSource",
+    persons: int | None = None,
+) -> FittedModel:
+    """Draw what a release could look like, with noise that can be repeated: **not private**.
+
+    For studying methods on data that need no protection.  Nothing is charged, the result says
+    that it is not private, and it cannot be saved.
+
+    Parameters
+    ----------
+    model
+        The model that would be published.
+    data, outcome
+        As in ``model.fit``.
+    mechanism
+        As in ``model.publish``; variants that are never published may be drawn.
+    seed
+        A whole number, or a seeded source of noise.
+    persons
+        The number of persons; counted if None.
+
+    Returns
+    -------
+    FittedModel
+        With predictions and a summary; ``model`` is the simulated release.
+
+    Examples
+    --------
+    >>> model = ds.SurvivalRegression("schema.toml")
+    >>> ds.simulate(
+    ...     model, "simulated.csv", mechanism=ds.PrivateNewton(epsilon=1), seed=1
+    ... )  # doctest: +SKIP
+    """
+    from discreet.privacy.testing import SeededNoise  # noqa: PLC0415 - loads the samplers
+    from discreet.release import simulate as simulated  # noqa: PLC0415 - loads the mechanisms
+
+    noise = SeededNoise(seed) if isinstance(seed, int) else seed
+    order = model._order(mechanism, persons=persons)  # noqa: SLF001 - one file, one subject
+    return FittedModel(simulated(order, model._source(data, outcome), noise))  # noqa: SLF001
+
+
+def _prepared(source: People, declared: Schema) -> "tuple[Schema, RepairReport | None]":
+    """Bounds that were left open, and what does not fit; counted only of a table in memory.
+
+    Elsewhere another pass would be needed, and `discreet check` counts.
+    """
+    from discreet.people import resolve_bounds  # noqa: PLC0415 - loads pyarrow
+
+    if not source.in_memory:
+        return declared, None
+    repairs = source.repairs(declared)  # before the people are held a second time
+    return resolve_bounds(source.table(declared), declared), repairs
 
 
 def _without_password(value: object) -> object:
@@ -272,15 +391,6 @@ def as_schema(schema: Schema | str | PathLike[str] | Mapping[str, Any]) -> Schem
     if isinstance(schema, Mapping):
         return Schema.from_mapping(schema)
     return Schema.from_toml(Path(schema))
-
-
-def as_ledger(ledger: "Ledger | str | PathLike[str] | None") -> "Ledger | None":
-    """A ledger from its location; an object passes through."""
-    if not isinstance(ledger, str | PathLike):
-        return ledger
-    from discreet.ledger import open_ledger  # noqa: PLC0415 - only private fits pay
-
-    return open_ledger(ledger)
 
 
 def _require_number(

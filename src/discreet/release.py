@@ -1,7 +1,8 @@
-"""The one way to a private release: plan, check, reserve, read, draw, write, settle.
+"""The one way to a private release: promise, check, plan, reserve, read, draw, write, settle.
 
-    plan      from public facts alone, before a record is read
+    promise   from the settings alone, before a record is read
     check     a budget that cannot cover it is refused; then the files and columns must be there
+    plan      once, from public facts: noise, grid, guarantee
     reserve   charged to the ledger, durably; from here on nothing is refunded
     read      the people, for the first time
     draw      the mechanism's noise, once
@@ -9,17 +10,21 @@
     settle    the ledger learns the digest of what was published
 
 A crash anywhere leaves the budget spent, never a release unpaid.  An error after the reserve does
-not refund: a refund would hand out a data-dependent bit for free.
+not refund, and says so: a refund would hand out a data-dependent bit for free.
 
-The number of persons is public under replace-one.  It is given beforehand, or counted between
-check and reserve, before anything else is computed.
+The number of persons is public under replace-one.  It is given beforehand, and then the charge
+comes before the data are parsed; or it is counted between check and plan, before anything else is
+computed.
+
+`points.reach` names the moments at which the tests kill this process; it does nothing otherwise.
 """
 
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -30,35 +35,46 @@ from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.schema import Schema
 from discreet.engine.engine import Engine
-from discreet.errors import DataFormError, SettingsError, warn
-from discreet.ledger.interface import (
+from discreet.errors import DataFormError, DiscreetError, SettingsError
+from discreet.ledger import (
     NO_LEDGER,
+    UNCHARGED,
     Ledger,
-    NullLedger,
     ReleaseRequest,
     Reservation,
+    open_ledger,
 )
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import MOST_PERSONS, Draw, Facts, Mechanism, Plan
 from discreet.models.model import Release
 from discreet.models.strict import require_free
+from discreet.points import Point, reach
+from discreet.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
 
-# Stands in for n before the people are counted: a delta that falls with n makes no promise cheaper.
-REHEARSAL = MOST_PERSONS
+__all__ = ["NO_LEDGER", "Ledger", "Order", "Source", "as_ledger", "publish", "simulate"]
 
-_UNCHARGED = (
-    "this release is charged to no ledger: nothing adds up what repeated fits tell of the same "
-    "people. 'discreet budget init' makes a ledger; name it with ledger= (--ledger)."
+# Stands in for n before the people are counted: a delta that falls with n makes no promise cheaper.
+UNCOUNTED = MOST_PERSONS
+
+_CHARGE_STANDS = (
+    "The charge stands: it was made before the people were read, and nothing is refunded."
+)
+_WHICH_LEDGER = (
+    "say who pays for this release: the location of a ledger, a Ledger, or ds.NO_LEDGER "
+    "('discreet budget init' makes a ledger)."
 )
 
-_SIMULATION: ContextVar["NoiseSource | None"] = ContextVar("simulated noise", default=None)
 
-
-class NoLedgerWarning(UserWarning):
-    """A private release that no budget pays for."""
+def as_ledger(ledger: Ledger | str | PathLike[str]) -> Ledger:
+    """A ledger from its location; an object passes through."""
+    if isinstance(ledger, str | PathLike):
+        return open_ledger(ledger)
+    if not hasattr(ledger, "reserve"):
+        raise SettingsError(_WHICH_LEDGER)
+    return ledger
 
 
 def new_release_id() -> str:
@@ -70,9 +86,8 @@ def new_release_id() -> str:
 class Order:
     """What is asked for, in public facts only.
 
-    ``persons`` may stay None until the people are counted.  ``accept_printed`` publishes a
-    variant that exists for comparison; ``accept_approximate`` one whose promise is proved for a
-    perfect draw only.
+    ``persons`` may stay None until the people are counted.  ``accept_approximate`` publishes a
+    draw whose promise is proved for a perfect sampler only.
     """
 
     mechanism: Mechanism
@@ -82,41 +97,42 @@ class Order:
     persons: int | None = None
     release_id: str = field(default_factory=new_release_id)
     description: str = ""
-    accept_printed: bool = False
     accept_approximate: bool = False
 
-    @property
+    @cached_property
     def design(self) -> Design:
-        """The public coordinates that the mechanism asks for."""
+        """The public coordinates that the mechanism asks for; the only ones of this release."""
         return Design(self.schema, self.baseline, self.mechanism.coordinates)
 
-    def plan(self, persons: int) -> Plan:
-        """The mechanism's plan for n persons; every error a setting can cause comes from here."""
-        self.schema.require_bounds()
-        plan = self.mechanism.plan(Facts.of(persons, self.design, self.link))
-        if _SIMULATION.get() is None:
-            self._require_publishable(plan)
-        return plan
+    @property
+    def promise(self) -> Guarantee:
+        """What will be promised, or the least of it while the people are not counted."""
+        return self.mechanism.promise(UNCOUNTED if self.persons is None else self.persons)
 
-    def request(self, plan: Plan) -> ReleaseRequest:
+    def plan(self, persons: int) -> Plan:
+        """The mechanism's plan for n persons."""
+        self.schema.require_bounds()
+        return self.mechanism.plan(Facts.of(persons, self.design, self.link))
+
+    def request(self, guarantee: Guarantee) -> ReleaseRequest:
         """What the ledger is asked for."""
         facts = f"{self.mechanism.name}, {self.link.name} link, {self.baseline.spelling}"
-        text = self.description or facts
-        return ReleaseRequest(self.release_id, plan.guarantee, text)
+        return ReleaseRequest(self.release_id, guarantee, self.description or facts)
 
-    def _require_publishable(self, plan: Plan) -> None:
-        if plan.relation != "replace-one":
+    def require_publishable(self) -> None:
+        """Every error that settings alone can cause; a simulation may draw what is not published."""
+        self.schema.require_bounds()
+        promise = self.promise
+        if promise.relation != "replace-one":
             raise SettingsError(
                 "under add-remove the number of persons is a secret, and a release prints it: "
                 "ask for replace-one."
             )
-        unproved = not plan.publishable or plan.guarantee.status == "unproved"
-        if unproved and not self.accept_printed:
+        if promise.status == "unproved":
             raise SettingsError(
-                f"this variant is not published: {plan.reason.rstrip('.') or 'it has no proof'}. "
-                "Say accept_printed (--accept-printed) if you must."
+                "this variant has no proof and is not published; ds.simulate can draw it."
             )
-        if plan.guarantee.status == "ideal-draw-only" and not self.accept_approximate:
+        if promise.status == "ideal-draw-only" and not self.accept_approximate:
             raise SettingsError(
                 "the promise of this mechanism is proved for a perfect draw only, and its sampler "
                 "approximates one. Say accept_approximate (--accept-approximate) to release it."
@@ -124,7 +140,7 @@ class Order:
 
 
 class Source(Protocol):
-    """The only ways to the data."""
+    """The only ways to the data; a source is asked about one schema."""
 
     @property
     def in_memory(self) -> bool:
@@ -136,7 +152,7 @@ class Source(Protocol):
         ...
 
     def count(self, schema: Schema) -> int:
-        """The number of persons."""
+        """The number of persons; what is parsed for it is kept until the people are opened."""
         ...
 
     def open(self, schema: Schema) -> Engine:
@@ -144,70 +160,86 @@ class Source(Protocol):
         ...
 
 
-@contextmanager
-def simulation(noise: "NoiseSource") -> Iterator[None]:
-    """Testing only: draw with a seeded source.  What comes out is not private and says so.
-
-    Nothing is charged, nothing can be written, and variants that are not published may be drawn.
-    """
-    if noise.private:
-        raise SettingsError("a simulation takes a seeded source; a public fit needs none.")
-    token = _SIMULATION.set(noise)
-    try:
-        yield
-    finally:
-        _SIMULATION.reset(token)
-
-
 def publish(
     order: Order,
     source: Source,
     *,
-    ledger: Ledger | None = None,
+    ledger: Ledger,
     path: Path | None = None,
     overwrite: bool = False,
 ) -> Release:
-    """Make one release."""
+    """Make one release, charged to the ledger.
+
+    Parameters
+    ----------
+    order
+        What is asked for, in public facts.
+    source
+        The people.
+    ledger
+        Who pays; `NO_LEDGER` for a release that no budget adds up.
+    path
+        Where the release is written before it is settled; None writes nothing.
+    overwrite
+        Whether an existing file is replaced.
+
+    Returns
+    -------
+    Release
+        What was drawn, and public facts.
+
+    Raises
+    ------
+    BudgetError
+        The budget does not cover the release; nothing was read.
+    DiscreetError
+        Whatever else can be wrong; from the charge on the text says that the charge stands.
+    """
     if path is not None:
         require_free(path, overwrite=overwrite)
-    noise = _SIMULATION.get()
-    if noise is not None:
-        return _simulate(order, source, noise, path)
-    payer = NullLedger() if ledger is None else ledger
-    plan = _checked_plan(order, source, payer)
-    if ledger is None:
-        warn(_UNCHARGED, NoLedgerWarning)
-    reservation = payer.reserve(order.request(plan))
+    plan = _checked_plan(order, source, ledger)
+    reservation = ledger.reserve(order.request(plan.guarantee))
     release = _paid_draw(order, plan, source, reservation)
+    reach(Point.RELEASE_DRAWN)
     if path is not None:
-        release.save(path, overwrite=overwrite)
-    payer.settle(reservation, release.digest)
+        with _charge_stands():
+            release.save(path, overwrite=overwrite)
+    ledger.settle(reservation, release.digest)
     return release
 
 
-def _simulate(order: Order, source: Source, noise: "NoiseSource", path: Path | None) -> Release:
-    """The same without a charge; the release says that it is not private."""
-    if path is not None:
-        raise SettingsError("a simulated release is not private and is not written.")
-    plan = _checked_plan(order, source, NullLedger())
-    return _compose(order, plan, _draw(order, plan, source, noise), NO_LEDGER)
+def simulate(order: Order, source: Source, noise: "NoiseSource") -> Release:
+    """The same draw from a seeded source: nothing is charged, and the release is not private.
+
+    It says so and cannot be written.  Variants that are never published may be drawn.
+    """
+    if noise.private:
+        raise SettingsError("a simulation takes a seeded source; a real release takes none.")
+    order.schema.require_bounds()
+    source.check(order.schema)
+    plan = order.plan(_persons(order, source))
+    return _compose(order, plan, _draw(order, plan, source, noise), UNCHARGED)
 
 
 def _checked_plan(order: Order, source: Source, ledger: Ledger) -> Plan:
     """The plan, after everything was checked that can be checked without a charge."""
-    rehearsed = order.plan(REHEARSAL if order.persons is None else order.persons)
+    order.require_publishable()
     if order.mechanism.needs_memory and not source.in_memory:
         raise SettingsError(
             "the sampler visits people at random: it needs one table in memory, "
             "not a stream of files or a cluster."
         )
-    ledger.check(order.request(rehearsed), least=order.persons is None)
+    plan = None if order.persons is None else order.plan(order.persons)
+    ledger.check(order.request(order.promise), least=plan is None)
     source.check(order.schema)
-    return rehearsed if order.persons is not None else order.plan(_counted(source, order.schema))
+    return plan or order.plan(_persons(order, source))
 
 
-def _counted(source: Source, schema: Schema) -> int:
-    persons = source.count(schema)
+def _persons(order: Order, source: Source) -> int:
+    """n, as it was declared or as it is counted."""
+    if order.persons is not None:
+        return order.persons
+    persons = source.count(order.schema)
     if not persons:
         raise DataFormError("the data have no rows; there is nobody to fit.")
     return persons
@@ -218,7 +250,20 @@ def _paid_draw(order: Order, plan: Plan, source: Source, reservation: Reservatio
     from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
 
     reservation.authorise_draw()
-    return _compose(order, plan, _draw(order, plan, source, SystemNoise()), reservation.head)
+    with _charge_stands():
+        return _compose(order, plan, _draw(order, plan, source, SystemNoise()), reservation.head)
+
+
+@contextmanager
+def _charge_stands() -> Iterator[None]:
+    """Whatever fails inside says that the charge stands."""
+    try:
+        yield
+    except DiscreetError as error:
+        raise type(error)(f"{error} {_CHARGE_STANDS}") from None
+    except BaseException as error:
+        error.add_note(_CHARGE_STANDS)
+        raise
 
 
 def _draw(order: Order, plan: Plan, source: Source, noise: "NoiseSource") -> Draw:

@@ -27,8 +27,9 @@ MECHANISMS = {
 
 
 def published(mechanism, path):
-    model = ds.SurvivalRegression(schema(), mechanism=mechanism, accept_approximate=True)
-    model.publish(cohort(), path=path)
+    ds.SurvivalRegression(schema()).publish(
+        cohort(), mechanism=mechanism, ledger=ds.NO_LEDGER, path=path, accept_approximate=True
+    )
     return path
 
 

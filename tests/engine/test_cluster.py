@@ -93,8 +93,8 @@ def test_a_private_fit_outlives_a_worker_and_is_charged_once(client, tmp_path, m
         return original(engine, function, *arguments)
 
     monkeypatch.setattr(ClusterEngine, "reduce", reduce)
-    model = ds.SurvivalRegression(_schema(True), mechanism=ds.PrivateNewton(1.0), ledger=ledger)
-    model.fit(spread)
+    model = ds.SurvivalRegression(_schema(True))
+    model.publish(spread, mechanism=ds.PrivateNewton(1.0), ledger=ledger)
     assert len(calls) > 3
     (charged,) = ledger.show().lines
     assert charged.request.release_id == model.release_.release_id

@@ -1,5 +1,8 @@
 """Many real processes that release against one ledger and are killed at named points.
 
+Every release goes the way of a user's: `discreet.release.publish` reads a table, draws with the
+noise of the operating system, writes the file and settles.  Only the mechanism is a cheap one.
+
 Run as a script with the path of a JSON file of `Load` settings; prints the `outcome` as JSON.  The
 script forks its workers, so that a worker that was killed is replaced within milliseconds; no
 connection is open when it does.
@@ -15,19 +18,44 @@ import sys
 import time
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
+import pyarrow as pa
+
+from discreet import release
+from discreet.design.baseline import NaturalSpline
+from discreet.design.link import Logit
+from discreet.design.schema import Schema
 from discreet.errors import BudgetError, LedgerError
-from discreet.ledger import ReleaseRequest, Reservation, Statement, open_ledger, stored
+from discreet.ledger import (
+    Ledger,
+    ReleaseRequest,
+    Reservation,
+    Statement,
+    StoredLedger,
+    open_ledger,
+    stored,
+)
 from discreet.ledger.book import Book
 from discreet.ledger.budget import Budget
-from discreet.points import Point, install, reach
+from discreet.mechanisms.contract import Draw, Facts, Plan, settings_of
+from discreet.models.model import Release
+from discreet.people.source import People
+from discreet.points import Point, install
 from discreet.privacy.accountant import Totals, compose, rho_for, zcdp_guarantee
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.noise import NoiseSource
+from discreet.privacy.testing import SeededNoise
+from discreet.release import Order
 
+SCHEMA = Schema.from_mapping(
+    {"time": {"duration": "t", "event": "e", "horizon": 1.0, "intervals": 2}}
+)
+TABLE = pa.table({"t": [1.0], "e": [0]})
 DELTA = 1e-6
 EPSILONS = (0.001, 0.002, 0.003, 0.005)
 
@@ -104,16 +132,13 @@ class Worker:
 
     def _release(self, request: ReleaseRequest) -> None:
         try:
-            reservation = self.ledger.reserve(request)
+            publish(Noting(self.ledger, self._note), Path(self.load.folder), request)
         except BudgetError:
             return self._note("refused")
-        self._note("reserved")
-        try:
-            reservation.authorise_draw()
-        except LedgerError:
+        except LedgerError as error:
+            if "one charge pays for one draw" not in str(error):
+                raise
             return self._note("not drawn again")
-        digest = publish(Path(self.load.folder), reservation.release_id, reservation.head)
-        self.ledger.settle(reservation, digest)
         return self._note("settled")
 
     def _reached(self, point: Point) -> None:
@@ -130,20 +155,68 @@ class Worker:
         return [number for number, what in read_trace(self.path) if what == "begun"]
 
 
-def publish(folder: Path, release_id: str, head: str) -> str:
-    """Stand in for a release: random numbers in a file that is renamed into place, then public."""
-    draw = secrets.token_hex(8)  # two draws differ, so two releases of one id would both be seen
-    reach(Point.RELEASE_DRAWN)
-    content = json.dumps({"release_id": release_id, "ledger": head, "draw": draw}).encode()
-    temporary = folder / "unpublished" / f"{release_id}-{draw}"
-    with temporary.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    reach(Point.RELEASE_WRITTEN)
-    temporary.rename(folder / "published" / temporary.name)
-    reach(Point.RELEASE_RENAMED)
-    return hashlib.sha256(content).hexdigest()
+@dataclass(frozen=True)
+class Cheap:
+    """A mechanism that releases noise alone, under whatever guarantee it is charged for."""
+
+    name: ClassVar[str] = "cheap"
+    coordinates: ClassVar[str] = "orthonormal"
+    needs_memory: ClassVar[bool] = False
+    guarantee: Guarantee
+
+    def promise(self, _persons: int) -> Guarantee:
+        return self.guarantee
+
+    def plan(self, constants: Facts) -> Plan:
+        return Plan(
+            mechanism=self.name,
+            settings=settings_of(self),
+            guarantee=self.guarantee,
+            persons=constants.persons,
+            dimension=constants.dimension,
+            noise_scale=1.0,
+            grid_exponent=-20,
+        )
+
+    def draw(self, plan: Plan, _loss: object, noise: NoiseSource) -> Draw:
+        integers = [noise.uniform_bits(40) for _ in range(plan.dimension)]
+        return Draw.from_integers(integers, plan.grid_exponent, private=noise.private)
+
+
+@dataclass(frozen=True)
+class Noting:
+    """The ledger, and a note when a charge has come back from it."""
+
+    ledger: StoredLedger
+    note: Callable[[str], None]
+
+    def check(self, request: ReleaseRequest, *, least: bool = False) -> None:
+        self.ledger.check(request, least=least)
+
+    def reserve(self, request: ReleaseRequest) -> Reservation:
+        reservation = self.ledger.reserve(request)
+        self.note("reserved")
+        return reservation
+
+    def settle(self, reservation: Reservation, digest: str) -> None:
+        self.ledger.settle(reservation, digest)
+
+
+def publish(ledger: Ledger, folder: Path, request: ReleaseRequest) -> Release:
+    """One release of one person, the way every release goes."""
+    order = Order(
+        Cheap(request.guarantee),
+        SCHEMA,
+        Logit(),
+        NaturalSpline(1),
+        persons=1,
+        release_id=request.release_id,
+        description=request.description,
+    )
+    # two draws have two names, so two releases of one id would both be seen
+    name = f"{request.release_id}-{secrets.token_hex(8)}.json"
+    path = folder / "published" / name
+    return release.publish(order, People(TABLE), ledger=ledger, path=path)
 
 
 def read_trace(path: Path) -> list[tuple[int, str]]:
@@ -157,8 +230,7 @@ def read_trace(path: Path) -> list[tuple[int, str]]:
 def run(load: Load) -> dict[str, object]:
     """Run the load to its end, then hold the ledger against the trace and the published files."""
     folder = Path(load.folder)
-    for name in ("unpublished", "published"):
-        (folder / name).mkdir()
+    (folder / "published").mkdir()
     started = time.monotonic()
     deaths = sum(_supervise(portion) for portion in _portions(load))
     seconds = time.monotonic() - started
@@ -174,6 +246,11 @@ def _portions(load: Load) -> Iterator[Load]:
 def _supervise(load: Load) -> int:
     """Keep every worker alive until it has finished; the number of SIGKILLed processes."""
     open_ledger(load.location).show()  # what is imported and computed here, children need not
+    release.simulate(
+        Order(Cheap(Guarantee(1.0)), SCHEMA, Logit(), NaturalSpline(1)),
+        People(TABLE),
+        SeededNoise(0),
+    )
     for number in range(40):
         request_of(number)
     alive = {_spawn(load, index): index for index in range(load.processes)}
@@ -274,7 +351,7 @@ def _trace(load: Load, index: int) -> Path:
 def _published(folder: Path) -> dict[str, list[str]]:
     """Release id -> the digests of the files published under it."""
     found: dict[str, list[str]] = {}
-    for path in (folder / "published").iterdir():
+    for path in (folder / "published").glob("*.json"):
         content = path.read_bytes()
         name = json.loads(content)["release_id"]
         found.setdefault(name, []).append(hashlib.sha256(content).hexdigest())

@@ -84,20 +84,16 @@ def request(number: int, epsilon: float = 0.25) -> ReleaseRequest:
 
 def attempt(ledger: StoredLedger, folder: Path, asked: ReleaseRequest) -> str | None:
     """Release the way a fit does; None when it went through, otherwise what was said."""
-    for name in ("unpublished", "published"):
-        (folder / name).mkdir(exist_ok=True)
+    (folder / "published").mkdir(exist_ok=True)
     try:
-        reservation = ledger.reserve(asked)
-        reservation.authorise_draw()
-        digest = publish(folder, reservation.release_id, reservation.head)
-        ledger.settle(reservation, digest)
+        publish(ledger, folder, asked)
     except LedgerError as error:
         return str(error)
     return None
 
 
 def published(folder: Path) -> set[str]:
-    return {path.name.rpartition("-")[0] for path in (folder / "published").iterdir()}
+    return {path.name.rpartition("-")[0] for path in (folder / "published").glob("*.json")}
 
 
 @contextmanager

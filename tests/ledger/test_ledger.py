@@ -11,7 +11,7 @@ import pytest
 
 from discreet.errors import BudgetError, LedgerError, SettingsError
 from discreet.ledger import (
-    NO_LEDGER,
+    UNCHARGED,
     Head,
     NullLedger,
     ReleaseClaim,
@@ -304,7 +304,7 @@ def test_a_head_is_read_strictly(text):
 def test_without_a_ledger_everything_is_admitted_once():
     ledger = NullLedger()
     reservation = ledger.reserve(pure("one", 1e6))
-    assert reservation.head == NO_LEDGER
+    assert reservation.head == UNCHARGED
     reservation.authorise_draw()
     with pytest.raises(LedgerError):
         reservation.authorise_draw()

@@ -278,8 +278,8 @@ BUGS = [
     Bug(
         "printed variants publishable",
         release.Order,
-        "_require_publishable",
-        "if unproved and not self.accept_printed:",
+        "require_publishable",
+        'if promise.status == "unproved":',
         "if False:",
         user_path.check_printed_variants_stay_home,
     ),

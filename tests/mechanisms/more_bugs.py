@@ -121,8 +121,8 @@ MORE_BUGS = [
     Bug(
         "the number of persons printed under add-remove",
         release.Order,
-        "_require_publishable",
-        'plan.relation != "replace-one"',
+        "require_publishable",
+        'promise.relation != "replace-one"',
         "False",
         release_checks.check_a_secret_number_of_persons_is_not_released,
     ),

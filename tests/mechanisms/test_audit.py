@@ -10,8 +10,7 @@ from scipy import stats
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
 from discreet.mechanisms.perturbation import coordinates_from
 from discreet.privacy.testing import SeededNoise
-from discreet.regression import SurvivalRegression
-from discreet.release import simulation
+from discreet.regression import SurvivalRegression, simulate
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms.cases import LinearLoss, make_constants
 
@@ -57,12 +56,15 @@ def audit(mechanism, runs=RUNS, seed=1):
 def user_audit(mechanism, runs, seed=0):
     """Shown epsilon of two tables of one person: alive to the end, or dead at once."""
     schema = {"time": {"duration": "t", "event": "e", "horizon": 5.0, "intervals": 5}}
-    model = SurvivalRegression(schema, mechanism=mechanism, baseline="natural-spline:1", persons=1)
+    model = SurvivalRegression(schema, baseline="natural-spline:1")
     sides = []
     for side, row in enumerate(((5.0, 0), (0.5, 1))):
         table = pd.DataFrame([row], columns=["t", "e"])
-        with simulation(SeededNoise(seed + side)):
-            sides.append([model.fit(table).release_.internal.baseline[0] for _ in range(runs)])
+        noise = SeededNoise(seed + side)
+        drawn = (
+            simulate(model, table, mechanism=mechanism, seed=noise, persons=1) for _ in range(runs)
+        )
+        sides.append([found.model.internal.baseline[0] for found in drawn])
     return shown_epsilon(np.array(sides[0]), np.array(sides[1]))
 
 

@@ -8,9 +8,7 @@ from pyarrow import parquet
 import discreet as ds
 from discreet.errors import SchemaError, SettingsError
 from discreet.people.source import People
-from discreet.privacy.testing import SeededNoise
 from discreet.regression import RepairWarning
-from discreet.release import simulation
 from tests.engine.test_stream import _schema, _table, _write
 
 
@@ -43,11 +41,11 @@ def test_private_integers_do_not_depend_on_the_engine(files, delta):
     table, pattern = files
     points = []
     for data in (table, pattern):
-        with simulation(SeededNoise(11)):
-            fitted = ds.SurvivalRegression(
-                _schema(True), mechanism=ds.PrivateNewton(epsilon=1.0, delta=delta)
-            ).fit(data)
-        points.append(fitted.release_.internal.vector)
+        mechanism = ds.PrivateNewton(epsilon=1.0, delta=delta)
+        fitted = ds.simulate(
+            ds.SurvivalRegression(_schema(True)), data, mechanism=mechanism, seed=11
+        )
+        points.append(fitted.model.internal.vector)
     assert np.array_equal(*points)
 
 

@@ -19,6 +19,7 @@ from discreet.audit.tables import quiet
 from discreet.mechanisms import Mechanism
 from discreet.privacy.guarantee import Guarantee
 from discreet.regression import SurvivalRegression
+from discreet.release import NO_LEDGER
 from discreet.types import Array
 
 FAMILY = "end to end"
@@ -70,15 +71,16 @@ def shown(
 def outcomes(mechanism: Mechanism, row: tuple[float, int], fits: int) -> Array:
     """The released coefficient of as many public fits of a table of one person."""
     people = pa.table({"t": [row[0]], "e": [row[1]]})
-    model = SurvivalRegression(
-        SCHEMA,
-        mechanism=mechanism,
-        baseline="natural-spline:1",
-        persons=1,
-        accept_approximate=True,
-    )
+    model = SurvivalRegression(SCHEMA, baseline="natural-spline:1")
+
+    def outcome() -> float:
+        model.publish(
+            people, mechanism=mechanism, ledger=NO_LEDGER, persons=1, accept_approximate=True
+        )
+        return model.release_.internal.baseline[0]
+
     with quiet():
-        return np.array([model.fit(people).release_.internal.baseline[0] for _ in range(fits)])
+        return np.array([outcome() for _ in range(fits)])
 
 
 def shown_epsilon(first: Array, second: Array, delta: float = 0.0) -> float:

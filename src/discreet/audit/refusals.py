@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from discreet.audit.findings import Finding, judged
 from discreet.audit.subject import Effort, Subject
-from discreet.audit.tables import BASE, quiet, table, user_schema
+from discreet.audit.tables import BASE, quiet, user_schema
 from discreet.errors import SchemaError, SettingsError
-from discreet.mechanisms import get_mechanism
+from discreet.mechanisms import Mechanism, get_mechanism
 from discreet.regression import SurvivalRegression
+from discreet.release import NO_LEDGER
 
 FAMILY = "refusals"
 NO_EPSILON = (0.0, -1.0, math.inf, math.nan, None, True)
@@ -56,19 +58,20 @@ def _epsilons(subject: Subject) -> list[Attempt]:
 
 
 def _links(subject: Subject) -> list[Attempt]:
-    unread = object()
     models = [
-        (link, SurvivalRegression(user_schema(), mechanism=subject.mechanism(), link=link))
+        (link, SurvivalRegression(user_schema(), link=link))
         for link in WITHOUT_PROOF.get(subject.name, ())
     ]
-    return [(f"link {link}", lambda model=model: model.fit(unread)) for link, model in models]  # type: ignore[misc]
+    return [
+        (f"link {link}", partial(_publish, model, subject.mechanism())) for link, model in models
+    ]
 
 
 def _open_bounds(subject: Subject) -> Attempt:
     mapping = user_schema().to_mapping()
     del mapping["covariate"][0]["high"]
-    model = SurvivalRegression(mapping, mechanism=subject.mechanism())
-    return "a covariate without bounds", lambda: model.fit(object())
+    model = SurvivalRegression(mapping)
+    return "a covariate without bounds", partial(_publish, model, subject.mechanism())
 
 
 def _printed(subject: Subject) -> list[Attempt]:
@@ -76,5 +79,16 @@ def _printed(subject: Subject) -> list[Attempt]:
     if not subject.has("variant"):
         return []
     mechanism = subject.mechanism(ridge=0.1, variant="printed")
-    model = SurvivalRegression(user_schema(), mechanism=mechanism, accept_approximate=True)
-    return [("the printed variant", lambda: model.fit(table(BASE)))]
+    model = SurvivalRegression(user_schema())
+    return [("the printed variant", partial(_publish, model, mechanism))]
+
+
+def _publish(model: SurvivalRegression, mechanism: Mechanism) -> object:
+    """A release of people who cannot be read: whatever is wrong must be said before."""
+    return model.publish(
+        object(),
+        mechanism=mechanism,
+        ledger=NO_LEDGER,
+        persons=len(BASE),
+        accept_approximate=True,
+    )

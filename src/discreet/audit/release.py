@@ -14,7 +14,7 @@ from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.errors import ArtefactError, DiscreetError
 from discreet.ledger.chain import Head
-from discreet.ledger.interface import NO_LEDGER
+from discreet.ledger.interface import UNCHARGED
 from discreet.mechanisms import Plan, mechanism_from_settings
 from discreet.models.model import AGREEMENT, Release, model_from_mapping
 from discreet.models.strict import read_strict
@@ -128,15 +128,13 @@ def _plan_again(release: Release) -> list[Finding]:
 
 
 def _plan(release: Release) -> Plan:
-    """Approximate draws and printed variants were accepted by whoever made the release."""
+    """Made from the public facts of the file; what was accepted when it was made counts no more."""
     order = Order(
         mechanism=mechanism_from_settings(release.mechanism),
         schema=release.public_schema,
         link=get_link(release.link),
         baseline=parse_baseline(release.baseline),
         persons=release.persons,
-        accept_printed=True,
-        accept_approximate=True,
     )
     return order.plan(release.persons)
 
@@ -194,7 +192,7 @@ def _promise(release: Release) -> list[Finding]:
 
 def _ledger(release: Release) -> list[Finding]:
     """A head in its form, or an open word that there was no ledger."""
-    if release.ledger == NO_LEDGER:
+    if release.ledger == UNCHARGED:
         note = "charged to no ledger: nothing bounds the sum of releases"
         return [_line("ledger head", "a head or none", "no ledger", sound=True, note=note)]
     try:

@@ -10,7 +10,7 @@ import io
 import logging
 import math
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
 from discreet.models.model import Release
 from discreet.people import to_episodes
-from discreet.release import simulation
+from discreet.regression import simulate
 
 FAMILY = "replay"
 VALUES = ("coefficients", "internal", "release_id")
@@ -68,14 +68,19 @@ def _trace(subject: Subject, people: pa.Table) -> tuple[Any, ...]:
             warnings.catch_warnings(record=True) as caught,
             contextlib.redirect_stdout(printed),
             contextlib.redirect_stderr(printed),
-            simulation(noise),
         ):
             warnings.simplefilter("always")
-            release = regression(subject.mechanism()).fit(people).release_
+            found = simulate(regression(), people, mechanism=subject.mechanism(), seed=noise)
     finally:
         root.removeHandler(handler)
     texts = [str(item.message) for item in caught]
-    return noise.trace, texts, printed.getvalue(), log.getvalue(), _public(release)
+    return (
+        noise.trace,
+        texts,
+        printed.getvalue(),
+        log.getvalue(),
+        _public(cast("Release", found.model)),
+    )
 
 
 def _public(release: Release) -> dict[str, Any]:

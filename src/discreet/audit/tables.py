@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +13,7 @@ from discreet.design.schema import Schema
 from discreet.mechanisms import Mechanism
 from discreet.models.model import Release
 from discreet.privacy.noise import NoiseSource
-from discreet.regression import SurvivalRegression
-from discreet.release import simulation
+from discreet.regression import SurvivalRegression, simulate
 from discreet.types import Array
 
 Row = tuple[float, int, float, str]
@@ -65,16 +64,14 @@ def neighbours() -> list[pa.Table]:
     return [table(BASE), *(table([row, *BASE[1:]]) for row in HOSTILE)]
 
 
-def regression(mechanism: Mechanism, **settings: Any) -> SurvivalRegression:
-    """The public estimator; approximate draws are accepted, because an audit publishes nothing."""
-    return SurvivalRegression(
-        user_schema(), mechanism=mechanism, baseline=BASELINE, accept_approximate=True, **settings
-    )
+def regression(**settings: Any) -> SurvivalRegression:
+    """The public estimator of the tables."""
+    return SurvivalRegression(user_schema(), baseline=BASELINE, **settings)
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the warnings that an audit expects: no ledger, repaired values."""
+    """Without the warnings that an audit expects."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -82,9 +79,9 @@ def quiet() -> Iterator[None]:
 
 def known_release(people: pa.Table, mechanism: Mechanism, noise: NoiseSource) -> Release:
     """A release made as users make one, under known noise."""
-    with quiet(), simulation(noise):
-        release: Release = regression(mechanism).fit(people).release_
-    return release
+    with quiet():
+        found = simulate(regression(), people, mechanism=mechanism, seed=noise)
+    return cast("Release", found.model)
 
 
 def steps_in(release: Release) -> Array:

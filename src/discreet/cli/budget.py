@@ -88,7 +88,7 @@ def adopt(
 
 def read_claim(path: Path) -> "ReleaseClaim":
     """What a release file says of its charge."""
-    from discreet.ledger import NO_LEDGER, Head, ReleaseClaim  # noqa: PLC0415 - numpy
+    from discreet.ledger import UNCHARGED, Head, ReleaseClaim  # noqa: PLC0415 - numpy
     from discreet.privacy.guarantee import Guarantee  # noqa: PLC0415 - with the next
 
     content = read_content(path)
@@ -97,7 +97,7 @@ def read_claim(path: Path) -> "ReleaseClaim":
     guarantee = members.get("guarantee")
     if not isinstance(release_id, str) or not isinstance(head, str):
         raise ArtefactError("this is no release: it lacks the texts release_id and ledger.")
-    if head == NO_LEDGER:
+    if head == UNCHARGED:
         raise ArtefactError("the release was charged to no ledger; there is nothing to verify.")
     if not isinstance(guarantee, dict):
         raise ArtefactError("this is no release: it lacks a guarantee.")

@@ -13,6 +13,7 @@ from discreet.models.strict import require_free
 if TYPE_CHECKING:
     from discreet.mechanisms.contract import Mechanism
     from discreet.regression import SurvivalRegression
+    from discreet.release import Ledger
 
 NONE = "none"
 DEFAULT_MECHANISM = "newton"
@@ -54,10 +55,10 @@ def fit(  # noqa: PLR0913 - one parameter an option
     ledger: Annotated[
         str | None, typer.Option(help="The budget to charge: a path or postgresql:// URL.")
     ] = None,
-    release_id: Annotated[str | None, typer.Option(help="Name of the release.")] = None,
-    accept_printed: Annotated[
-        bool, typer.Option("--accept-printed", help="Publish a variant made for comparison.")
+    no_ledger: Annotated[
+        bool, typer.Option("--no-ledger", help="Publish without a budget: nothing adds it up.")
     ] = False,
+    release_id: Annotated[str | None, typer.Option(help="Name of the release.")] = None,
     accept_approximate: Annotated[
         bool, typer.Option("--accept-approximate", help="Publish an approximate draw.")
     ] = False,
@@ -83,44 +84,60 @@ def fit(  # noqa: PLR0913 - one parameter an option
     name = _mechanism_name(mechanism, epsilon)
     numbers = {"epsilon": epsilon, "delta": delta, "ridge": ridge}
     chosen = None if name == NONE else build_mechanism(name, numbers, setting or [])
-    if chosen is None and (delta is not None or setting or ledger or persons):
-        raise SettingsError("a fit with --mechanism none takes no privacy settings; remove them.")
     from discreet.regression import SurvivalRegression  # noqa: PLC0415 - scipy
 
     regression = SurvivalRegression(
         schema,
         link=link,
         baseline=baseline,
-        mechanism=chosen,
         solver=solver,  # type: ignore[arg-type]  # checked by the estimator
         ridge=0.0 if chosen is not None or ridge is None else ridge,
         information=information,  # type: ignore[arg-type]  # checked by the estimator
-        persons=persons,
-        ledger=ledger,
-        release_id=release_id,
-        accept_printed=accept_printed,
-        accept_approximate=accept_approximate,
         engine=engine,  # type: ignore[arg-type]  # checked by the estimator
         scheduler=scheduler,
     )
-    with warnings_as_lines(), progress("Fitting"):
-        _run(regression, data, out, overwrite=overwrite)
-    say(wrapped(_closing(regression, out)))
-
-
-def _run(regression: "SurvivalRegression", data: Path, out: Path, *, overwrite: bool) -> None:
-    if regression.mechanism is not None:
-        regression.publish(data, path=out, overwrite=overwrite)
+    if chosen is None:
+        if delta is not None or setting or ledger or no_ledger or persons:
+            raise SettingsError(
+                "a fit with --mechanism none takes no privacy settings; remove them."
+            )
+        _fit(regression, data, out, overwrite=overwrite)
         return
-    regression.fit(data)
-    regression.save(out, overwrite=overwrite)
-
-
-def _closing(regression: "SurvivalRegression", out: Path) -> str:
-    if regression.mechanism is None:
-        return f"The model is in '{out}'. It is not private: 'discreet summary {out}' shows it."
+    payer = _payer(ledger, no_ledger=no_ledger)
+    with warnings_as_lines(), progress("Fitting"):
+        regression.publish(
+            data,
+            mechanism=chosen,
+            ledger=payer,
+            path=out,
+            persons=persons,
+            release_id=release_id,
+            accept_approximate=accept_approximate,
+            overwrite=overwrite,
+        )
     release = regression.release_
-    return f"The release {release.release_id} is in '{out}'. {release.promise}"
+    say(wrapped(f"The release {release.release_id} is in '{out}'. {release.promise}"))
+
+
+def _fit(regression: "SurvivalRegression", data: Path, out: Path, *, overwrite: bool) -> None:
+    """A model that says that it is not private."""
+    with warnings_as_lines(), progress("Fitting"):
+        regression.fit(data)
+        regression.save(out, overwrite=overwrite)
+    shown = f"'discreet summary {out}' shows it"
+    say(wrapped(f"The model is in '{out}'. It is not private: {shown}."))
+
+
+def _payer(ledger: str | None, *, no_ledger: bool) -> "Ledger | str":
+    """The ledger that was named, or none because that was said."""
+    from discreet.release import NO_LEDGER  # noqa: PLC0415 - loads the mechanisms
+
+    if (ledger is None) != no_ledger:
+        raise SettingsError(
+            "say which budget pays for the release, with --ledger ('discreet budget init' makes "
+            "one), or --no-ledger to publish without a budget: one of the two."
+        )
+    return NO_LEDGER if ledger is None else ledger
 
 
 def _mechanism_name(mechanism: str | None, epsilon: float | None) -> str:

@@ -16,6 +16,7 @@ from discreet.errors import SettingsError
 from discreet.ledger.chain import Head
 from discreet.ledger.interface import (
     NO_LEDGER,
+    UNCHARGED,
     Ledger,
     NullLedger,
     ReleaseRequest,
@@ -29,6 +30,7 @@ from discreet.ledger.verification import ReleaseClaim, Verification
 
 __all__ = [
     "NO_LEDGER",
+    "UNCHARGED",
     "Head",
     "Ledger",
     "Line",

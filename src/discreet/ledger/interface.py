@@ -16,12 +16,12 @@ import os
 import re
 import threading
 from dataclasses import dataclass, field
-from typing import NoReturn, Protocol
+from typing import Final, NoReturn, Protocol
 
 from discreet.errors import LedgerError, SettingsError
 from discreet.privacy.guarantee import Guarantee
 
-NO_LEDGER = "no ledger"
+UNCHARGED = "no ledger"
 """What a release prints in place of a ledger head when it was charged to no budget."""
 
 LONGEST_TEXT = 2000
@@ -127,16 +127,23 @@ class Ledger(Protocol):
 class NullLedger:
     """No budget at all: every request is admitted and nothing is remembered."""
 
+    def __repr__(self) -> str:
+        return "NO_LEDGER"
+
     def check(self, request: ReleaseRequest, *, least: bool = False) -> None:
         """Everything fits."""
 
     def reserve(self, request: ReleaseRequest) -> Reservation:
         """A reservation that says "no ledger"."""
-        return Reservation(request.release_id, NO_LEDGER, permit=DrawPermit())
+        return Reservation(request.release_id, UNCHARGED, permit=DrawPermit())
 
     def settle(self, reservation: Reservation, digest: str) -> None:  # noqa: ARG002  # the protocol's
         """Check the digest's form; there is nowhere to record it."""
         require_digest(digest)
+
+
+NO_LEDGER: Final = NullLedger()
+"""Say this in place of a ledger to publish without a budget; nothing adds such releases up."""
 
 
 def require_digest(digest: str) -> None:

@@ -1,7 +1,8 @@
 """What every private mechanism is: public settings, a plan made from public facts, a draw.
 
-A mechanism is a frozen dataclass of public settings with two methods:
+A mechanism is a frozen dataclass of public settings with three methods:
 
+    promise(persons) -> Guarantee        of the settings alone: what a budget will be charged
     plan(constants) -> Plan              public inputs only: noise scale, guarantee, grid
     draw(plan, loss, noise) -> Draw      the only method that touches the data, through `loss`
 
@@ -212,6 +213,13 @@ class Mechanism(Protocol):
     @property
     def coordinates(self) -> "Coordinates":
         """Internal coordinates the mechanism works in."""
+        ...
+
+    def promise(self, persons: int) -> "Guarantee":
+        """The guarantee of a release of n persons, from the settings alone.
+
+        It never falls as n does, so that of the largest n is the least there can be.
+        """
         ...
 
     def plan(self, constants: Facts) -> Plan:

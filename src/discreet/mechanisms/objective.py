@@ -49,7 +49,6 @@ from discreet.mechanisms.solve import (
     certified_minimiser,
 )
 from discreet.privacy.continuous import continuous_error
-from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.scales import exact
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def _plan(settings: ObjectivePerturbation, constants: Facts, chosen: "Calibratio
     return Plan(
         mechanism=settings.name,
         settings=settings_of(settings),
-        guarantee=Guarantee(epsilon=settings.epsilon),
+        guarantee=settings.promise(constants.persons),
         persons=constants.persons,
         dimension=constants.dimension,
         noise_scale=chosen.tilt_scale,

@@ -46,7 +46,6 @@ from discreet.mechanisms.solve import (
     Tolerance,
     certified_minimiser,
 )
-from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.scales import exact
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def _plan(
     return Plan(
         mechanism=settings.name,
         settings=settings_of(settings),
-        guarantee=Guarantee(epsilon=settings.epsilon),
+        guarantee=settings.promise(constants.persons),
         persons=constants.persons,
         dimension=constants.dimension,
         noise_scale=scale_above(sensitivity * MARGIN, exact(settings.epsilon)),

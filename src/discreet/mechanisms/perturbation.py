@@ -22,6 +22,7 @@ from discreet.mechanisms.contract import (
 )
 from discreet.mechanisms.solve import CentredCoordinates, Tolerance
 from discreet.privacy.grid import Grid
+from discreet.privacy.guarantee import Guarantee, Status
 from discreet.privacy.scales import float_above
 from discreet.types import Array
 
@@ -75,6 +76,11 @@ class PerturbationSettings:
     def coordinates(self) -> "Coordinates":
         """The paper's basis for the paper's algorithm, else the orthonormal one."""
         return "paper" if self.variant == "printed" else "orthonormal"
+
+    def promise(self, persons: int) -> Guarantee:  # noqa: ARG002 - the same for every n
+        """Pure epsilon-DP; of the printed variant nothing is proved."""
+        status: Status = "unproved" if self.variant == "printed" else "proved"
+        return Guarantee(epsilon=self.epsilon, status=status)
 
     def ridges(self, persons: int) -> list[float]:
         """Candidates for the total ridge k = n Lambda."""

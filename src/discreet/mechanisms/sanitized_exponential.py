@@ -91,17 +91,22 @@ class SanitizedExponential:
         """The printed chain runs in the paper's basis."""
         return "paper" if self.sampler.variant == "printed" else "orthonormal"
 
+    def promise(self, persons: int) -> Guarantee:  # noqa: ARG002 - the same for every n
+        """epsilon-DP of a perfect draw; the printed chain is charged twice its epsilon."""
+        charged = self.epsilon * (2.0 if self.sampler.variant == "printed" else 1.0)
+        return Guarantee(charged, relation=self.relation, status="ideal-draw-only")
+
     def plan(self, constants: Facts) -> Plan:
         """The bound, the scale of the energy and what is charged: public facts only."""
         bound = 2.0 * math.log(max(constants.persons, 2)) if self.v is None else float(self.v)
         scale = self.epsilon / (2.0 * bound if self.relation == "replace-one" else bound)
         precision = 1e-2 if self.sigma is None else scale * self.sigma
-        charged = self.epsilon * (2.0 if self.sampler.variant == "printed" else 1.0)
+        promise = self.promise(constants.persons)
         _ = constants.design.covariates  # a schema without bounds is refused here
         return Plan(
             mechanism=self.name,
             settings=settings_of(self),
-            guarantee=Guarantee(charged, relation=self.relation, status="ideal-draw-only"),
+            guarantee=promise,
             persons=constants.persons,
             dimension=constants.dimension,
             noise_scale=1.0 / math.sqrt(scale),
@@ -110,7 +115,7 @@ class SanitizedExponential:
                 "bound": bound,
                 "energy_scale": scale,
                 "prior_precision": 0.0 if self.prior == "uniform" else precision,
-                "rho_of_an_exact_draw": charged**2 / 8.0,
+                "rho_of_an_exact_draw": promise.epsilon**2 / 8.0,
             },
         )
 

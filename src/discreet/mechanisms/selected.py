@@ -97,13 +97,17 @@ class SelectedRidge:
         epsilon = self._stopping.trial_epsilon
         return [kind(epsilon=epsilon, ridge=ridge, survival=self.survival) for ridge in self.ridges]
 
+    def promise(self, persons: int) -> Guarantee:  # noqa: ARG002 - the same for every n
+        """Pure epsilon-DP of the whole selection."""
+        return Guarantee(epsilon=float(self.epsilon))
+
     def plan(self, constants: Facts) -> SelectedPlan:
         """The plans of all candidates, and the noise of the score."""
         plans = tuple(candidate.plan(constants) for candidate in self._candidates)
         return SelectedPlan(
             mechanism=self.name,
             settings=settings_of(self),
-            guarantee=Guarantee(epsilon=float(self.epsilon)),
+            guarantee=self.promise(constants.persons),
             persons=constants.persons,
             dimension=constants.dimension,
             noise_scale=max(plan.noise_scale for plan in plans),

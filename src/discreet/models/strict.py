@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from discreet.errors import ArtefactError, SettingsError
+from discreet.points import Point, reach
 
 LARGEST_FILE = 1 << 25
 DEEPEST_NESTING = 12
@@ -93,7 +94,9 @@ def write_new(path: str | Path, content: bytes, *, overwrite: bool = False) -> N
     temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.part")
     try:
         _write_durably(temporary, content)
+        reach(Point.RELEASE_WRITTEN)
         _name(temporary, target, overwrite=overwrite)
+        reach(Point.RELEASE_RENAMED)
         _sync_folder(target.parent)
     except FileExistsError:
         raise SettingsError(f"'{target}' exists now; nothing was overwritten.") from None

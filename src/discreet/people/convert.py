@@ -18,7 +18,7 @@ def to_episodes(data: Any, schema: Schema, outcome: Any = None) -> Episodes:
     """The people in the data, repaired and encoded.
 
     ``data`` is a pandas, polars or pyarrow table (whatever narwhals supports), a two-dimensional
-    array, or the path of a CSV or Parquet file.  ``outcome`` is scikit-survival's structured
+    array, the path of a CSV or Parquet file, or a `Table` that was read before.  ``outcome`` is scikit-survival's structured
     array, if event and duration are not columns of the data.  The schema must have all bounds.
     """
     schema.require_bounds()

@@ -5,7 +5,7 @@ a pattern or folder of Parquet     streamed, block by block
 a Dask data frame                  on its workers
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,18 +17,25 @@ from discreet.errors import SettingsError
 
 if TYPE_CHECKING:
     from discreet.people import RepairReport
+    from discreet.people.tables import Table
 
 EngineName = Literal["auto", "dask"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class People:
-    """Data and how to reach them; nothing is read until asked."""
+    """Data and how to reach them, under one schema; nothing is read until asked.
+
+    A table in memory is parsed once: whoever asks first keeps it for the others, until the people
+    are opened.  An engine elsewhere is opened once.
+    """
 
     data: Any
     outcome: Any = None
     engine: EngineName = "auto"
     scheduler: str | None = None
+    _parsed: "Table | None" = field(default=None, init=False, repr=False)
+    _opened: Engine | None = field(default=None, init=False, repr=False)
 
     @property
     def in_memory(self) -> bool:
@@ -53,26 +60,39 @@ class People:
 
             check_form(self.data, schema, self.outcome)
 
+    def table(self, schema: Schema) -> "Table":
+        """The one parse of data in memory."""
+        from discreet.people.tables import read_table  # noqa: PLC0415 - loads pyarrow
+
+        if self._parsed is None:
+            self._parsed = read_table(self.data, schema, self.outcome)
+        return self._parsed
+
     def open(self, schema: Schema) -> Engine:
         """The engine; the schema must have all bounds."""
-        if self.on_cluster:
-            return self._cluster(schema)
-        if _is_pattern(self.data):
-            from discreet.engine.stream import StreamEngine, find_files  # noqa: PLC0415
-
-            return StreamEngine(find_files(self.data), schema)
+        if not self.in_memory:
+            if self._opened is None:
+                self._opened = self._elsewhere(schema)
+            return self._opened
         from discreet.people import to_episodes  # noqa: PLC0415 - loads pyarrow
 
-        return LocalEngine(to_episodes(self.data, schema, self.outcome))
+        table, self._parsed = self.table(schema), None  # raw values are not kept beside the people
+        return LocalEngine(to_episodes(table, schema))
+
+    def _elsewhere(self, schema: Schema) -> Engine:
+        if self.on_cluster:
+            return self._cluster(schema)
+        from discreet.engine.stream import StreamEngine, find_files  # noqa: PLC0415
+
+        return StreamEngine(find_files(self.data), schema)
 
     def count(self, schema: Schema) -> int:
         """n, which is public under replace-one; of a table nothing else is looked at."""
         if not self.in_memory:
             return self.open(schema).persons
         from discreet.people.identity import number_persons  # noqa: PLC0415 - loads pyarrow
-        from discreet.people.tables import read_table  # noqa: PLC0415
 
-        table = read_table(self.data, schema, self.outcome)
+        table = self.table(schema)
         if schema.person is None:
             return table.rows
         return number_persons(table.column(schema.person))[1]
@@ -82,7 +102,7 @@ class People:
         from discreet.people.counts import add_reports, count_repairs  # noqa: PLC0415 - pyarrow
 
         if self.in_memory:
-            return count_repairs(self.data, schema, self.outcome)
+            return count_repairs(self.table(schema), schema)
         from discreet.engine.stream import StreamEngine, find_files  # noqa: PLC0415
 
         engine = StreamEngine(find_files(self.data), schema)

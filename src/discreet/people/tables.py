@@ -49,7 +49,11 @@ def read_table(data: Any, schema: Schema, outcome: Any = None) -> Table:
     table = _read(data, tuple(name for name in schema.columns if name not in given), schema)
     if table.rows != len(event):
         raise DataFormError("X and y have different numbers of rows; they must describe one table.")
-    return replace(table, column=lambda name: given[name] if name in given else table.column(name))
+    return replace(
+        table,
+        names=(*(name for name in table.names if name not in given), *given),
+        column=lambda name: given[name] if name in given else table.column(name),
+    )
 
 
 def check_form(data: Any, schema: Schema, outcome: Any = None) -> None:
@@ -120,6 +124,9 @@ def open_table(data: Any, columns: Sequence[str] | None = None) -> Table:
 
 
 def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
+    if isinstance(data, Table):  # parsed before
+        check_columns(data.names, columns)
+        return data
     if isinstance(data, str | Path):
         data = read_file(Path(data), columns, _numeric_columns(schema))
     table = open_table(data, columns)

@@ -98,17 +98,23 @@ class PrivateNewton:
         if self.delta is not None:
             checked_delta(self.delta)
 
+    def promise(self, persons: int) -> Guarantee:
+        """zCDP at the delta of n persons, or pure where that is 0."""
+        delta = self._delta(persons)
+        rho = None if delta == 0 else rho_for(self.epsilon, delta)
+        return Guarantee(self.epsilon, delta, rho)
+
     def plan(self, constants: Facts) -> Plan:
         """Shares, sensitivities, noise scales and bins, from public facts alone."""
-        delta = self._delta(constants.persons)
-        total = self.epsilon if delta == 0 else rho_for(self.epsilon, delta)
-        layout = Layout.make(constants, total, pure=delta == 0)
+        promise = self.promise(constants.persons)
+        total = self.epsilon if promise.rho is None else promise.rho
+        layout = Layout.make(constants, total, pure=promise.rho is None)
         budget = layout.budget
         final = float(budget.scale(budget.steps[-1], (2 * LARGEST) ** 2)) / LARGEST
         return Plan(
             mechanism=self.name,
             settings=settings_of(self),
-            guarantee=Guarantee(self.epsilon, delta, None if delta == 0 else total),
+            guarantee=promise,
             persons=constants.persons,
             dimension=constants.dimension,
             noise_scale=final,
