@@ -121,8 +121,8 @@ class FitRecord(_Document):
     notes: tuple[Text, ...] = ()
 
 
-class Model(_Document):
-    """What every model file has; predictions follow from it."""
+class File(_Document):
+    """What every file has, and how it is written."""
 
     kind: ClassVar[str] = ""
 
@@ -131,23 +131,15 @@ class Model(_Document):
     library_version: Text
     private: Annotated[bool, Strict()]
     public_schema: Annotated[Schema, Field(alias="schema")]
-    link: Text
-    baseline: Text
-    coefficients: Coefficients
-    internal: Internal
 
     @classmethod
-    def shared_facts(cls, design: Design, link: Link, point: Array) -> dict[str, Any]:
-        """What every kind of file says of a fit that came to ``point``."""
+    def heading(cls, schema: Schema) -> dict[str, Any]:
+        """What every file of this kind begins with."""
         return {
             "format": cls.kind,
             "version": VERSION,
             "library_version": __version__,
-            "schema": design.schema,
-            "link": link.name,
-            "baseline": design.baseline.spelling,
-            "coefficients": Coefficients.of(design.to_user @ point, design),
-            "internal": Internal.of(point, design),
+            "schema": schema,
         }
 
     @field_validator("public_schema", mode="before")
@@ -160,29 +152,12 @@ class Model(_Document):
         return value.to_mapping()
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check_kind(self) -> Self:
         if self.format != self.kind:
             raise ValueError(f"the format is not '{self.kind}'")
         if self.version != VERSION:
             raise ValueError("the file was written by another version of this package")
-        _check_coefficients(self)
         return self
-
-    @cached_property
-    def design(self) -> Design:
-        """The public coordinates of the fit."""
-        baseline: Baseline = parse_baseline(self.baseline)
-        return Design(self.public_schema, baseline, self.internal.coordinates)
-
-    @cached_property
-    def curves(self) -> Curves:
-        """Hazards and survival from encoded covariates."""
-        return Curves.of(self.design, get_link(self.link), self.internal.vector)
-
-    @property
-    def covariance(self) -> Array | None:
-        """Covariance of the coefficients on the user's scale, where it is known."""
-        return None
 
     def to_mapping(self) -> dict[str, Any]:
         """The JSON object."""
@@ -201,6 +176,47 @@ class Model(_Document):
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the file, whole or not at all."""
         write_new(path, self.content, overwrite=overwrite)
+
+
+class Model(File):
+    """What every model file has; predictions follow from it."""
+
+    link: Text
+    baseline: Text
+    coefficients: Coefficients
+    internal: Internal
+
+    @classmethod
+    def shared_facts(cls, design: Design, link: Link, point: Array) -> dict[str, Any]:
+        """What every kind of file says of a fit that came to ``point``."""
+        return {
+            **cls.heading(design.schema),
+            "link": link.name,
+            "baseline": design.baseline.spelling,
+            "coefficients": Coefficients.of(design.to_user @ point, design),
+            "internal": Internal.of(point, design),
+        }
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_coefficients(self)
+        return self
+
+    @cached_property
+    def design(self) -> Design:
+        """The public coordinates of the fit."""
+        baseline: Baseline = parse_baseline(self.baseline)
+        return Design(self.public_schema, baseline, self.internal.coordinates)
+
+    @cached_property
+    def curves(self) -> Curves:
+        """Hazards and survival from encoded covariates."""
+        return Curves.of(self.design, get_link(self.link), self.internal.vector)
+
+    @property
+    def covariance(self) -> Array | None:
+        """Covariance of the coefficients on the user's scale, where it is known."""
+        return None
 
 
 class PlainModel(Model):
@@ -230,13 +246,11 @@ class PlainModel(Model):
         return self.uncertainty.matrix
 
 
-class Release(Model):
-    """A private model: released numbers, public facts, and what is promised.
+class Promised(File):
+    """What every private file has: released numbers, public facts, and what is promised.
 
-    ``private`` is False when the noise came from a seed; such a release is never written.
+    ``private`` is False when the noise came from a seed; such a file is never written.
     """
-
-    kind: ClassVar[str] = "discreet-release"
 
     persons: Annotated[int, Strict(), Field(ge=1)]
     mechanism: dict[str, Any]
@@ -266,6 +280,25 @@ class Release(Model):
     def _check_promise(self) -> Self:
         if self.promise != self.guarantee.sentence():
             raise ValueError("the promise in words is not that of the guarantee")
+        return self
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the file; refused for a release whose noise can be repeated."""
+        if not self.private:
+            raise SettingsError(
+                "this release was drawn with seeded noise, which anybody can repeat and subtract; "
+                "it is not private and is not written."
+            )
+        super().save(path, overwrite=overwrite)
+
+
+class Release(Promised, Model):
+    """A private model: what it is, what was released, what is promised."""
+
+    kind: ClassVar[str] = "discreet-release"
+
+    @model_validator(mode="after")
+    def _check_released(self) -> Self:
         with np.errstate(over="ignore"):
             steps = np.ldexp(self.internal.vector, -self.grid_exponent)
         if not np.array_equal(steps, np.rint(steps)):
@@ -296,15 +329,6 @@ class Release(Model):
         rows = _numbers("life table", self.released["life_table"])
         time = self.public_schema.time
         return LifeTable.of(rows, self.persons, TimeGrid.of(time).edges, time.axis_label)
-
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the file; refused for a release whose noise can be repeated."""
-        if not self.private:
-            raise SettingsError(
-                "this release was drawn with seeded noise, which anybody can repeat and subtract; "
-                "it is not private and is not written."
-            )
-        super().save(path, overwrite=overwrite)
 
 
 _KINDS: dict[str, type[Model]] = {item.kind: item for item in (PlainModel, Release)}

@@ -35,6 +35,15 @@ class Episodes:
         """Number of covariate columns."""
         return int(self.covariates.shape[1])
 
+    @property
+    def ends(self) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+        """The first and the last row of every person who has one."""
+        if self.offsets is None:
+            rows = np.arange(self.rows, dtype=np.int64)
+            return rows, rows
+        some = self.offsets[1:] > self.offsets[:-1]
+        return self.offsets[:-1][some], self.offsets[1:][some] - 1
+
     def slice(self, start: int, stop: int) -> "Episodes":
         """The rows start:stop (views, no copies), cut between people.
 

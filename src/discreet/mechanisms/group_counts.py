@@ -1,0 +1,246 @@
+"""Counts of exits by group, time and outcome, released once: what curves by group are made of.
+
+    y = M x + noise      for the sequence x of every group and outcome (and of entries)
+
+With delta > 0, M is the integer square root of cumulation: noise of cumulated counts grows with the
+logarithm of the number of stretches. With delta = 0, M is the identity and stretches are few.
+Proof: docs/proofs/group-curves.md.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from discreet.design.schema import Categorical, Schema
+from discreet.errors import SettingsError
+from discreet.mechanisms.contract import (
+    NOT_GIVEN,
+    Draw,
+    Plan,
+    is_count,
+    require_positive,
+    settings_of,
+)
+from discreet.people.episodes import Episodes
+from discreet.privacy.accountant import rho_for
+from discreet.privacy.guarantee import Guarantee, checked_delta
+from discreet.privacy.noise import LARGEST_VALUE
+from discreet.privacy.scales import exact, gaussian_scale, laplace_scale, upper_square_root
+from discreet.types import Array, Integers
+
+if TYPE_CHECKING:
+    from discreet.engine.engine import Engine
+    from discreet.privacy.noise import NoiseSource
+
+DEFAULT_DELTA = 1e-6
+MOST_STRETCHES = 40
+"""Finer ones would show nothing in a figure; the noise would allow them."""
+MOST_GROUPS = 50
+UNIT = 1 << 12
+"""The diagonal of M: its other entries are rounded down to integers."""
+EXITS, EXITS_AND_ENTRIES = 1, 2
+FEWEST_STRETCHES, PEOPLE_PER_DEVIATION = 4, 8
+"""Without cumulation (pure epsilon): so many people of a group per deviation of a count's noise."""
+
+
+def strategy(stretches: int, *, pure: bool) -> Integers:
+    """M: the identity, or floor(2^12 binom(2j, j) / 4^j) on the j-th lower diagonal."""
+    if pure:
+        return np.eye(stretches, dtype=np.int64)
+    weights = [UNIT * math.comb(2 * j, j) // 4**j for j in range(stretches)]
+    rows, columns = np.indices((stretches, stretches))
+    return np.where(rows >= columns, np.take(weights, np.maximum(rows - columns, 0)), 0)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Every combination of the declared levels of one or two covariates."""
+
+    schema: Schema
+    by: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no grouping, before anything is read."""
+        if len(self.by) not in {1, 2} or len(set(self.by)) != len(self.by):
+            raise SettingsError("curves are drawn by one covariate of the schema, or by two.")
+        for name in self.by:
+            self._require_levels(name)
+        if self.number > MOST_GROUPS:
+            raise SettingsError(
+                f"there would be {self.number} groups; curves are drawn of at most {MOST_GROUPS}."
+            )
+
+    def _require_levels(self, name: str) -> None:
+        known = {item.name: item for item in self.schema.covariates}
+        if name not in known:
+            raise SettingsError(f"the schema has no covariate '{name}' to draw curves by.")
+        if not isinstance(known[name], Categorical):
+            raise SettingsError(
+                f"'{name}' is a number: curves are drawn by a covariate with declared levels."
+            )
+
+    @cached_property
+    def covariates(self) -> tuple[Categorical, ...]:
+        """The covariates, in the order asked for."""
+        known = {item.name: item for item in self.schema.covariates}
+        return tuple(known[name] for name in self.by)  # type: ignore[misc]  # checked: Categorical
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """How many levels each has."""
+        return tuple(len(item.levels) for item in self.covariates)
+
+    @property
+    def number(self) -> int:
+        """How many groups there are."""
+        return math.prod(self.levels)
+
+    @cached_property
+    def reading(self) -> Schema:
+        """The schema of what is read of a person: time, identity and the group."""
+        return self.schema.model_copy(update={"covariates": self.covariates})
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """The levels of every group."""
+        indices = np.indices(self.levels).reshape(len(self.levels), -1).T
+        return tuple(
+            tuple(item.levels[k] for item, k in zip(self.covariates, row, strict=True))
+            for row in indices.tolist()
+        )
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """(epsilon, delta)-DP, or epsilon-DP with delta = 0, under replace-one (proved).
+
+    `delta=None` means 1e-6, or 1/(10 n) where that is smaller.
+    """
+
+    epsilon: float = NOT_GIVEN
+    delta: float | None = None
+
+    name: ClassVar[str] = "curves"
+    proof: ClassVar[str] = "group-curves"
+    needs_memory: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuse settings that promise nothing."""
+        require_positive("epsilon", self.epsilon)
+        if self.delta is not None:
+            checked_delta(self.delta)
+
+    def promise(self, persons: int) -> Guarantee:
+        """What is promised of n persons."""
+        delta = self._delta(persons)
+        return Guarantee(self.epsilon, delta, None if delta == 0 else rho_for(self.epsilon, delta))
+
+    def plan(self, persons: int, groups: Groups) -> Plan:
+        """Stretches, matrix, scale of the noise: from public facts alone."""
+        if not is_count(persons):
+            raise SettingsError("the number of persons must be a positive integer")
+        promise, time = self.promise(persons), groups.schema.time
+        pure, late = promise.delta == 0, time.entry is not None
+        stretches = self._stretches(persons, groups, pure=pure, late=late)
+        matrix = strategy(stretches, pure=pure)
+        tables = EXITS_AND_ENTRIES if late else EXITS
+        largest = persons * int(matrix[:, 0].sum())
+        if largest > LARGEST_VALUE:
+            raise SettingsError("so many persons are beyond the integers that noise is added to.")
+        sequences = groups.number * (outcomes_of(groups.schema) + tables)
+        scale = self._scale(promise, matrix, tables)
+        return Plan(
+            mechanism=self.name,
+            settings={**settings_of(self), "by": list(groups.by)},  # type: ignore[arg-type]
+            guarantee=promise,
+            persons=persons,
+            dimension=sequences * stretches,
+            noise_scale=float(scale),
+            grid_exponent=0,
+            details={
+                "groups": groups.number,
+                "outcomes": outcomes_of(groups.schema),
+                "stretches": stretches,
+                "late_entry": late,
+                "scale": str(scale),
+            },
+        )
+
+    def draw(self, plan: Plan, groups: Groups, engine: "Engine", noise: "NoiseSource") -> Draw:
+        """One pass over the people, one vector of noise."""
+        details: Any = plan.details
+        stretches = int(details["stretches"])
+        tables = EXITS_AND_ENTRIES if details["late_entry"] else EXITS
+        edges = stretch_edges(groups.schema.time.intervals, stretches)
+        (counts,) = engine.reduce(
+            block_group_exits, edges, groups.levels, details["outcomes"], tables
+        )
+        pure = plan.guarantee.delta == 0
+        sums = (counts.reshape(-1, stretches) @ strategy(stretches, pure=pure).T).ravel()
+        scale = Fraction(str(details["scale"]))
+        noisy = noise.l1_laplace(sums, scale) if pure else noise.discrete_gaussian(sums, scale)
+        return Draw.from_integers(noisy, 0, private=noise.private)
+
+    def _delta(self, persons: int) -> float:
+        if self.delta is not None:
+            return float(self.delta)
+        return min(DEFAULT_DELTA, 1.0 / (10 * persons))
+
+    def _stretches(self, persons: int, groups: Groups, *, pure: bool, late: bool) -> int:
+        """As many as a figure shows; without cumulation as few as keep counts above their noise."""
+        most = min(groups.schema.time.intervals, MOST_STRETCHES)
+        if not pure:
+            return most
+        deviation = math.sqrt(2.0) * (4 if late else 2) / self.epsilon
+        wanted = int(persons / groups.number / (PEOPLE_PER_DEVIATION * deviation))
+        return min(most, max(FEWEST_STRETCHES, wanted))
+
+    def _scale(self, promise: Guarantee, matrix: Integers, tables: int) -> Fraction:
+        """The proof's sensitivity over the budget."""
+        if promise.delta == 0:
+            return laplace_scale(2 * tables, exact(self.epsilon))
+        squared = 2 * tables * int(np.sum(matrix[:, 0] ** 2))
+        return Fraction(gaussian_scale(upper_square_root(Fraction(squared)), promise.exact_rho))
+
+
+def outcomes_of(schema: Schema) -> int:
+    """How many kinds of events the schema knows."""
+    causes = getattr(schema.time, "causes", None)
+    return len(causes) if causes else 1
+
+
+def stretch_edges(intervals: int, stretches: int) -> Integers:
+    """Stretch k holds the intervals edges[k] < s <= edges[k + 1]."""
+    return np.rint(np.linspace(0, intervals, stretches + 1)).astype(np.int64)
+
+
+def block_group_exits(
+    block: Episodes, edges: Integers, levels: tuple[int, ...], outcomes: int, tables: int
+) -> tuple[Integers]:
+    """Counts by (censored, events ..., [entered]) x group x stretch: one cell each per person."""
+    size, groups = len(edges) - 1, math.prod(levels)
+    first, last = block.ends
+    group = _groups(block.covariates[first], levels)
+    kind = block.event[last].astype(np.int64)
+    place = np.searchsorted(edges, block.exit[last], side="left") - 1
+    cell = (kind * groups + group) * size + place
+    counts = np.bincount(cell, minlength=(outcomes + 1) * groups * size)
+    if tables == EXITS_AND_ENTRIES:
+        began = np.searchsorted(edges, block.entry[first], side="right") - 1
+        entries = np.bincount(group * size + began, minlength=groups * size)
+        counts = np.concatenate([counts, entries])
+    return (counts.astype(np.int64),)
+
+
+def _groups(covariates: Array, levels: tuple[int, ...]) -> Integers:
+    """The number of the combination of levels; a level is the indicator that is positive."""
+    group, column = np.zeros(len(covariates), dtype=np.int64), 0
+    for number in levels:
+        chosen = covariates[:, column : column + number - 1] > 0
+        level = np.where(chosen.any(axis=1), chosen.argmax(axis=1) + 1, 0)
+        group, column = group * number + level, column + number - 1
+    return group

@@ -1,0 +1,182 @@
+"""Curves by group: what others compute without noise, and bands that hold the truth with it."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from lifelines import AalenJohansenFitter, KaplanMeierFitter
+from lifelines.statistics import multivariate_logrank_test
+
+from discreet.models.group_curves import (
+    Counts,
+    group_curves,
+    incidence_of,
+    isotonic,
+    log_rank,
+    survival_of,
+)
+
+INTERVALS = 20
+TIMES = np.arange(INTERVALS + 1.0)
+
+
+def silence(shape, generator):
+    return np.zeros(shape)
+
+
+def people(seed=1, number=4000, effect=0.0, late=False, causes=1):
+    """Discrete times with two groups: a data frame and its counts."""
+    random = np.random.default_rng(seed)
+    group = random.integers(2, size=number)
+    hazard = 0.06 * np.exp(effect * group)
+    event_time = random.geometric(hazard)
+    entry = random.integers(0, 6, number) * (random.random(number) < 0.5) * late
+    censoring = np.minimum(random.integers(1, 35, number), INTERVALS)
+    chosen = (event_time > entry) & (censoring > entry)
+    frame = pd.DataFrame(
+        {
+            "group": group,
+            "entry": entry,
+            "exit": np.minimum(event_time, censoring),
+            "event": np.where(event_time <= censoring, random.integers(1, causes + 1, number), 0),
+        }
+    )[chosen]
+    return frame, counted(frame, causes, late=late)
+
+
+def counted(frame, causes, *, late):
+    events = np.zeros((2, causes, INTERVALS))
+    censored, entered = np.zeros((2, INTERVALS)), np.zeros((2, INTERVALS))
+    for row in frame.itertuples():
+        if row.event:
+            events[row.group, row.event - 1, row.exit - 1] += 1
+        else:
+            censored[row.group, row.exit - 1] += 1
+        entered[row.group, row.entry] += 1
+    return Counts(events, censored, entered if late else None, np.ones(INTERVALS))
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_without_noise_it_is_kaplan_meier(late):
+    frame, counts = people(late=late)
+    curves = group_curves(counts, TIMES, silence)
+    for group, curve in enumerate(curves):
+        chosen = frame[frame.group == group]
+        other = KaplanMeierFitter().fit(chosen.exit, chosen.event > 0, entry=chosen.entry)
+        expected = other.survival_function_at_times(TIMES[1:]).to_numpy()
+        assert np.allclose(curve.survival.estimate, expected, atol=1e-12)
+
+
+def test_without_noise_incidence_is_aalen_johansen():
+    frame, counts = people(causes=2)
+    curves = group_curves(counts, TIMES, silence)
+    chosen = frame[frame.group == 1]
+    other = AalenJohansenFitter(calculate_variance=False).fit(
+        chosen.exit, chosen.event, event_of_interest=1
+    )
+    expected = other.cumulative_density_.reindex(TIMES[1:], method="ffill").to_numpy()[:, 0]
+    assert np.allclose(curves[1].incidence[0].estimate, expected, atol=1e-12)
+
+
+def test_incidences_and_survival_add_up_to_one():
+    _, counts = people(causes=2)
+    hazards = np.abs(np.random.default_rng(1).normal(0.0, 0.05, (2, INTERVALS)))
+    total = incidence_of(hazards).sum(axis=0) + survival_of(hazards)
+    assert np.allclose(total, 1.0)
+    assert counts.events.shape[1] == 2
+
+
+def test_isotonic_never_falls_and_keeps_the_mean():
+    values = np.random.default_rng(2).normal(size=(5, 9)).cumsum(axis=1)
+    found = isotonic(values)
+    assert np.all(np.diff(found, axis=1) >= -1e-12)
+    assert np.allclose(found.mean(axis=1), values.mean(axis=1))
+
+
+def noise_of(deviation):
+    """Independent noise of cumulated counts, as a released law could have it."""
+
+    def noise(shape, generator):
+        return np.cumsum(generator.normal(0.0, deviation, shape), axis=-1)
+
+    return noise
+
+
+def noisy(counts, deviation, seed):
+    random = np.random.default_rng(seed)
+
+    def add(values):
+        return None if values is None else values + random.normal(0.0, deviation, values.shape)
+
+    return Counts(add(counts.events), add(counts.censored), add(counts.entered), counts.widths)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_bands_hold_the_truth(late):
+    truth = 0.94 ** TIMES[1:]
+    inside, together = [], []
+    for seed in range(60):
+        _, counts = people(seed=seed, number=1500, late=late)
+        band = group_curves(noisy(counts, 6.0, seed), TIMES, noise_of(6.0))[0].survival
+        inside.append(np.mean((band.lower <= truth) & (truth <= band.upper)))
+        held = (band.lower_simultaneous <= truth) & (truth <= band.upper_simultaneous)
+        together.append(np.all(held))
+    assert 0.90 < np.mean(inside) < 0.99
+    assert np.mean(together) > 0.85
+
+
+def test_curves_fall_and_bands_are_in_order():
+    _, counts = people(seed=3, number=200)
+    for curve in group_curves(noisy(counts, 15.0, 1), TIMES, noise_of(15.0)):
+        for values in vars(curve.survival).values():
+            assert np.all(values >= 0.0)
+        for name in ("estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous"):
+            values = getattr(curve.survival, name)
+            assert np.all(np.diff(values) <= 1e-12)
+            assert np.all(values <= 1.0)
+        assert np.all(curve.survival.lower_simultaneous <= curve.survival.lower + 1e-12)
+
+
+def test_median_and_restricted_mean():
+    _, counts = people(number=40_000)
+    curve = group_curves(counts, TIMES, silence)[0]
+    assert curve.median.lower <= math.log(0.5) / math.log(0.94) <= curve.median.upper
+    area = np.trapezoid(0.94**TIMES, TIMES)
+    assert curve.restricted_mean.lower <= area <= curve.restricted_mean.upper
+
+
+def test_a_curve_that_never_falls_below_one_half_has_no_median():
+    _, counts = people(number=4000)
+    few = Counts(counts.events * 0.05, counts.censored, None, counts.widths)
+    assert math.isinf(group_curves(few, TIMES, silence)[0].median.estimate)
+
+
+def test_log_rank_without_noise_agrees_with_lifelines():
+    frame, counts = people(effect=0.12)
+    other = multivariate_logrank_test(frame.exit, frame.group, frame.event > 0)
+    found = log_rank(counts, silence)
+    assert found.degrees == 1
+    assert found.statistic == pytest.approx(other.test_statistic, rel=0.15)
+    assert found.p_value == pytest.approx(other.p_value, abs=0.03)
+
+
+def test_log_rank_rejects_seldom_under_the_null_and_often_otherwise():
+    def rejected(effect):
+        found = []
+        for seed in range(60):
+            _, counts = people(seed=seed, number=1500, effect=effect)
+            found.append(log_rank(noisy(counts, 6.0, seed), noise_of(6.0)).p_value < 0.05)
+        return np.mean(found)
+
+    assert rejected(0.0) <= 0.15  # 9 of 60: 0.2 % where the level is right
+    assert rejected(0.8) > 0.8
+
+
+def test_an_empty_group_says_so():
+    _, counts = people()
+    empty = Counts(counts.events.copy(), counts.censored.copy(), None, counts.widths)
+    empty.events[1], empty.censored[1] = 0.0, 0.0
+    curves = group_curves(noisy(empty, 6.0, 5), TIMES, noise_of(6.0))
+    assert not curves[0].may_be_empty
+    assert curves[1].may_be_empty
