@@ -168,7 +168,7 @@ def test_a_damaged_file_stops_a_stream_in_our_own_words(tmp_path):
     (tmp_path / "people.parquet").write_bytes(content)
     engine = StreamEngine((tmp_path / "people.parquet",), schema(person=True, entry=True))
     with pytest.raises(DataFormError) as refused:
-        list(engine.blocks())
+        list(engine.tables())
     assert CANARY not in str(refused.value)
 
 

@@ -10,21 +10,21 @@ import secrets
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import dask
 import distributed as distributed_untyped
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.design.schema import Schema
-from discreet.engine.engine import Arrays, BlockFunction, Engine, add
+from discreet.engine.engine import Arrays, BlockFunction, Engine, add, require_same_people
 from discreet.engine.local import LocalEngine
 from discreet.errors import DataFormError, SettingsError
 from discreet.people import to_episodes
-from discreet.people.episodes import Episodes
-from discreet.people.runs import person_digests
+from discreet.people.episodes import Episodes, Stamp
+from discreet.people.identity import Digests, Ids
+from discreet.people.tables import open_table
 
 if TYPE_CHECKING:
     from dask.dataframe import DataFrame
@@ -91,19 +91,25 @@ class ClusterEngine:
 
     client: Any  # Dask's client and futures carry no types
     parts: Sequence[Any]
-    persons: int
+    stamps: Sequence[Stamp]
+
+    @property
+    def persons(self) -> int:
+        """n."""
+        return sum(persons for persons, _ in self.stamps)
 
     @classmethod
     def from_frame(cls, frame: "DataFrame", schema: Schema, client: Any) -> "ClusterEngine":
-        """One block a partition; a person's rows must lie in one partition."""
+        """One block per partition; a person's rows must lie in one partition."""
         schema.require_bounds()
+        secret = secrets.token_bytes(16)
         partitions = frame[list(schema.columns)].to_delayed()
         raw = client.compute(partitions, optimize_graph=True)
-        parts = client.map(to_episodes, raw, schema=schema, pure=False, retries=3)
-        counts = client.map(_persons, parts, pure=False, retries=3)
+        parts = client.map(_block, raw, schema=schema, secret=secret, pure=False, retries=3)
+        stamps = client.gather(client.map(_stamp, parts, pure=False, retries=3))
         if schema.person is not None:
-            _check_partitions(client, raw, schema.person)
-        return cls(client, parts, sum(client.gather(counts)))
+            _check_partitions(client, raw, schema.person, secret, stamps)
+        return cls(client, parts, stamps)
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
         """Sums of every partition, added in the order of the partitions."""
@@ -111,15 +117,21 @@ class ClusterEngine:
         # scattered would wait for the dead one
         shared = self.client.submit(_same, _Call(function, arguments), pure=False, retries=3)
         sums = self.client.map(_apply, self.parts, call=shared, pure=False, retries=3)
-        return reduce(add, self.client.gather(sums))
+        stamps, parts = zip(*self.client.gather(sums), strict=True)
+        require_same_people(stamps, self.stamps)
+        return reduce(add, parts)
 
     def sample(self) -> Engine:
         """The first partition, where it is."""
-        return ClusterEngine(self.client, self.parts[:1], self._first_persons)
+        return ClusterEngine(self.client, self.parts[:1], self.stamps[:1])
 
-    @cached_property
-    def _first_persons(self) -> int:
-        return int(self.client.submit(_persons, self.parts[0], pure=False).result())
+
+@dataclass(frozen=True)
+class _Block:
+    """The people of a partition, and who they are in the client's eyes."""
+
+    episodes: Episodes
+    stamp: Stamp
 
 
 @dataclass(frozen=True)
@@ -135,22 +147,54 @@ def _same(call: _Call) -> _Call:
     return call
 
 
-def _apply(block: Episodes, call: _Call) -> Arrays:
+def _block(partition: Any, schema: Schema, secret: bytes) -> _Block:
+    """On a worker: one partition, made again from its rows where the worker dies."""
+    episodes = to_episodes(partition, schema)
+    if schema.person is None:
+        return _Block(episodes, (episodes.persons, 0))
+    stamp = _ids(partition, schema.person).stamp(secret)
+    require_same_people([(episodes.persons, stamp[1])], [stamp])
+    return _Block(episodes, stamp)
+
+
+def _stamp(block: _Block) -> Stamp:
+    return block.stamp
+
+
+def _apply(block: _Block, call: _Call) -> tuple[Stamp, Arrays]:
     """On a worker: the sums of one block, on the worker's one thread."""
-    return LocalEngine(block, threads=1).reduce(call.function, *call.arguments)
+    engine = LocalEngine(block.episodes, threads=1)
+    return block.stamp, engine.reduce(call.function, *call.arguments)
 
 
-def _persons(block: Episodes) -> int:
-    return block.persons
+def _ids(partition: Any, person: str) -> Ids:
+    return Ids.of(open_table(partition, [person]).column(person))
 
 
-def _check_partitions(client: Any, raw: Sequence[Any], person: str) -> None:
+def _digests(partition: Any, person: str, secret: bytes) -> tuple[Stamp, Digests]:
+    """On a worker: who is in a partition."""
+    ids = _ids(partition, person)
+    return ids.stamp(secret), ids.digests(secret)
+
+
+def _first(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
+
+
+def _second(pair: tuple[Any, Any]) -> Any:
+    return pair[1]
+
+
+def _check_partitions(
+    client: Any, raw: Sequence[Any], person: str, secret: bytes, stamps: Sequence[Stamp]
+) -> None:
     """Nobody in two partitions, found by merging keyed digests of ids from worker to worker.
 
     Digests stay on the workers and die with the check; only yes or no comes back.
     """
-    secret = secrets.token_bytes(16)
-    found = client.map(person_digests, raw, column=person, secret=secret, pure=False, retries=3)
+    both = client.map(_digests, raw, person=person, secret=secret, pure=False, retries=3)
+    require_same_people(client.gather(client.map(_first, both, pure=False, retries=3)), stamps)
+    found = client.map(_second, both, pure=False, retries=3)
     while len(found) > 1:
         pairs = [found[at : at + 2] for at in range(0, len(found), 2)]
         found = [client.submit(_disjoint_union, *pair, pure=False, retries=3) for pair in pairs]
@@ -160,7 +204,7 @@ def _check_partitions(client: Any, raw: Sequence[Any], person: str) -> None:
         )
 
 
-def _disjoint_union(*digests: NDArray[np.uint64] | None) -> NDArray[np.uint64] | None:
+def _disjoint_union(*digests: Digests | None) -> Digests | None:
     """All digests, or None once two partitions share one."""
     known = [part for part in digests if part is not None]
     if len(known) < len(digests):
@@ -169,7 +213,7 @@ def _disjoint_union(*digests: NDArray[np.uint64] | None) -> NDArray[np.uint64] |
     return union if len(union) == sum(map(len, known)) else None
 
 
-def _overlapping(digests: NDArray[np.uint64] | None) -> bool:
+def _overlapping(digests: Digests | None) -> bool:
     return digests is None
 
 

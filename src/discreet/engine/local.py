@@ -2,14 +2,14 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from discreet.engine.engine import Arrays, BlockFunction, add
+from discreet.engine.engine import Arrays, BlockFunction, add, require_same_people
 from discreet.engine.threads import one_blas_thread
 from discreet.people.episodes import Episodes
 
@@ -39,15 +39,27 @@ class LocalEngine:
         wanted = self.threads or min(os.cpu_count() or 1, max(1, whole.rows // ROWS_A_THREAD))
         units = whole.rows if whole.offsets is None else whole.persons
         edges = [units * block // wanted for block in range(wanted + 1)]
-        return [whole.slice(low, high) for low, high in pairwise(edges)]
+        blocks = [whole.slice(low, high) for low, high in pairwise(edges)]
+        if whole.offsets is None:  # those who are never at risk have no row in any block
+            blocks[-1] = replace(blocks[-1], persons=blocks[-1].persons + whole.persons - units)
+        return blocks
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
         """Run the blocks, in threads where there are several, and add in block order."""
+        self._require_everybody()
         with one_blas_thread():
             if len(self.blocks) == 1:
                 return function(self.blocks[0], *arguments)
             with ThreadPoolExecutor(len(self.blocks)) as pool:
                 return reduce(add, pool.map(lambda block: function(block, *arguments), self.blocks))
+
+    def _require_everybody(self) -> None:
+        """Each row and each person in one block: blocks are neighbours, and nobody is left out."""
+        rows, persons = (
+            sum(block.rows for block in self.blocks),
+            sum(block.persons for block in self.blocks),
+        )
+        require_same_people([(persons, rows)], [(self.persons, self.episodes.rows)])
 
     def sample(self) -> "LocalEngine":
         """Every k-th row of a large one-row-a-person block; smaller ones whole."""

@@ -6,29 +6,32 @@ Nothing is written anywhere.
 """
 
 import os
+import secrets
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from glob import escape, glob
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyarrow import parquet
 
 from discreet.design.schema import Schema
-from discreet.engine.engine import Arrays, BlockFunction, Engine, add
+from discreet.engine.engine import Arrays, BlockFunction, Engine, add, require_same_people
 from discreet.engine.local import LocalEngine
 from discreet.engine.threads import one_blas_thread
 from discreet.errors import DataFormError
 from discreet.people import to_episodes
-from discreet.people.episodes import Episodes
+from discreet.people.episodes import Episodes, Stamp
 from discreet.people.files import check_columns, typed_columns
-from discreet.people.runs import PersonCount, last_person
-from discreet.people.tables import check_types
+from discreet.people.identity import Ids, PersonCount, last_person
+from discreet.people.tables import Table, check_types, open_table, stack_tables
+
+Result = TypeVar("Result")
 
 ROWS_A_BLOCK = 262_144
 # Each holds a block: some 40 MB with eight covariates.
@@ -69,21 +72,25 @@ class StreamEngine:
 
     @cached_property
     def persons(self) -> int:
-        """n; the first pass also checks that the rows of each person are adjacent."""
-        person = self.schema.person
-        if person is None:
+        """n."""
+        if self.schema.person is None:
             return sum(_open(file, self.schema.columns).metadata.num_rows for file in self.files)
-        count = PersonCount(person)
-        for table in self._people((person,)):
-            count.add(table)
-        return count.persons
+        return sum(persons for persons, _ in self._stamps)
 
-    def blocks(self) -> Iterator[Episodes]:
-        """The people, block after block, cut between them."""
-        for table in self.tables():
-            yield to_episodes(table, self.schema)
+    @cached_property
+    def _stamps(self) -> list[Stamp]:
+        """Who stands in which block; the rows of each person must be adjacent."""
+        person = self.schema.person
+        if person is None:  # each row is a person: a pass must only find all of them
+            return [(self.persons, 0)]
+        count = PersonCount(person, self._secret)
+        return [count.add(table) for table in self._people((person,))]
 
-    def tables(self) -> Iterator[pa.Table]:
+    @cached_property
+    def _secret(self) -> bytes:
+        return secrets.token_bytes(16)
+
+    def tables(self) -> Iterator[Table]:
         """What the blocks are made of: raw rows of whole people."""
         return self._people(self.schema.columns)
 
@@ -92,29 +99,46 @@ class StreamEngine:
         if not self.persons:
             raise DataFormError("the files hold no row.")
 
-        def sums(table: pa.Table) -> Arrays:
+        def sums(table: Table) -> tuple[Stamp, Arrays]:
             block = to_episodes(table, self.schema)
-            return LocalEngine(block, threads=1).reduce(function, *arguments)
+            summed = LocalEngine(block, threads=1).reduce(function, *arguments)
+            return self._stamp(table, block), summed
 
         with one_blas_thread():
-            return reduce(add, _in_turn(sums, self.tables()))
+            stamps, total = _added(_in_turn(sums, self.tables()))
+        if self.schema.person is None:
+            stamps = [(sum(persons for persons, _ in stamps), 0)]
+        require_same_people(stamps, self._stamps)
+        return total
+
+    def _stamp(self, table: Table, block: Episodes) -> Stamp:
+        person = self.schema.person
+        if person is None:
+            return block.persons, 0
+        stamp = Ids.of(table.column(person)).stamp(self._secret)
+        require_same_people([(block.persons, 0)], [(stamp[0], 0)])
+        return stamp
 
     def sample(self) -> Engine:
         """The people of the first block: enough for a starting value."""
-        return LocalEngine(next(self.blocks()))
+        return LocalEngine(to_episodes(next(self.tables()), self.schema))
 
-    def _people(self, columns: tuple[str, ...]) -> Iterator[pa.Table]:
-        """Tables of whole people: the last person of a block waits for the next one."""
-        waiting: pa.Table | None = None
+    def _people(self, columns: tuple[str, ...]) -> Iterator[Table]:
+        """Tables of whole people: the last person of a block waits for the next one.
+
+        Files may differ in a column's type: pieces are stacked, not converted.
+        """
+        waiting: list[pa.Table] = []
+        person = self.schema.person
         for table in self._tables(columns):
-            whole = table if waiting is None else pa.concat_tables([waiting, table])
-            person = self.schema.person
-            cut = whole.num_rows if person is None else last_person(whole, person)
-            waiting = whole.slice(cut)
+            pieces = [*waiting, table]
+            whole = _stacked(pieces)
+            cut = whole.rows if person is None else last_person(whole, person)
+            waiting = _rows(pieces, cut, whole.rows)
             if cut:
-                yield whole.slice(0, cut)
-        if waiting is not None and waiting.num_rows:
-            yield waiting
+                yield _stacked(_rows(pieces, 0, cut))
+        if waiting:
+            yield _stacked(waiting)
 
     def _tables(self, columns: tuple[str, ...]) -> Iterator[pa.Table]:
         for file in self.files:
@@ -131,6 +155,31 @@ def _open(file: Path, columns: tuple[str, ...]) -> parquet.ParquetFile:
     return source
 
 
+def _added(parts: Iterator[tuple[Stamp, Arrays]]) -> tuple[list[Stamp], Arrays]:
+    """The stamps of all blocks, and the sum of their sums."""
+    stamp, total = next(parts)
+    stamps = [stamp]
+    for stamp, part in parts:
+        stamps.append(stamp)
+        total = add(total, part)
+    return stamps, total
+
+
+def _stacked(pieces: Sequence[pa.Table]) -> Table:
+    return stack_tables([open_table(piece) for piece in pieces])
+
+
+def _rows(pieces: Sequence[pa.Table], start: int, stop: int) -> list[pa.Table]:
+    """The rows start:stop of tables one after the other; pieces without a row are left out."""
+    found, first = [], 0
+    for piece in pieces:
+        low, high = max(start - first, 0), min(stop - first, piece.num_rows)
+        if low < high:
+            found.append(piece.slice(low, high - low))
+        first += piece.num_rows
+    return found
+
+
 def _next(batches: Iterator[pa.RecordBatch], file: Path) -> pa.RecordBatch | None:
     with _typed(file):
         return next(batches, None)
@@ -145,11 +194,11 @@ def _typed(file: Path) -> Iterator[None]:
         raise DataFormError(f"'{file.name}' cannot be read as Parquet.") from None
 
 
-def _in_turn(work: Callable[[pa.Table], Arrays], tables: Iterator[pa.Table]) -> Iterator[Arrays]:
+def _in_turn(work: Callable[[Table], Result], tables: Iterator[Table]) -> Iterator[Result]:
     """What threads make of the tables, in their order; few tables are under way at a time."""
     threads = min(os.cpu_count() or 1, MOST_THREADS)
     with ThreadPoolExecutor(threads) as pool:
-        coming: deque[Future[Arrays]] = deque()
+        coming: deque[Future[Result]] = deque()
         for table in tables:
             coming.append(pool.submit(work, table))
             if len(coming) > threads:

@@ -15,18 +15,36 @@ def to_numpy(array: Any, gap: float = np.nan) -> NDArray[Any]:
 
     ``gap`` stands where there is no value: NaN, which makes the numbers doubles, or one of them.
     """
-    if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1:
-        array = array.chunk(0)
+    values, valid = exact_numpy(array)
+    return values if valid is None else np.where(valid, values, gap)
+
+
+def exact_numpy(array: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """The same in the array's own type, and where there is a value (None: everywhere).
+
+    What stands where there is none is any number.
+    """
     if isinstance(array, pa.ChunkedArray):
-        # by numpy: arrow keeps the memory of what it combined long after the last use
-        return np.concatenate([to_numpy(chunk, gap) for chunk in array.chunks] or [np.empty(0)])
+        return _exact_chunks(array.chunks)
     if pa.types.is_boolean(array.type):
-        return to_numpy(array.cast(pa.uint8()), gap)
+        return exact_numpy(array.cast(pa.uint8()))
     width = array.type.bit_width // 8
     dtype = np.dtype(f"{_kind(array.type)}{width}")
     valid, data = array.buffers()
     numbers = np.frombuffer(data or b"", dtype, len(array), array.offset * width)
-    return np.where(_bits(valid, array), numbers, gap) if array.null_count else numbers
+    return numbers, _bits(valid, array) if array.null_count else None
+
+
+def _exact_chunks(chunks: list[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """By numpy: arrow keeps the memory of what it combined long after the last use."""
+    if len(chunks) == 1:
+        return exact_numpy(chunks[0])
+    found = [exact_numpy(chunk) for chunk in chunks] or [(np.empty(0), None)]
+    values = np.concatenate([values for values, _ in found])
+    if all(valid is None for _, valid in found):
+        return values, None
+    masks = [np.ones(len(part), np.bool_) if valid is None else valid for part, valid in found]
+    return values, np.concatenate(masks)
 
 
 def to_arrow(values: NDArray[Any]) -> Any:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import DataFormError
-from discreet.people.arrow import to_arrow, to_numpy, to_values
+from discreet.people.arrow import exact_numpy, to_arrow, to_numpy, to_values
 from discreet.people.values import is_missing, read_number
 
 Array = NDArray[Any]
@@ -46,21 +46,27 @@ class Column(ABC):
 
 @dataclass(frozen=True)
 class NumberColumn(Column):
-    """Numbers or truth values in a numpy array, NaN where missing."""
+    """Numbers or truth values in a numpy array of any type.
+
+    Missing is NaN, and what ``valid`` (None: everything) says is not there: so integers with gaps
+    keep their exact values.
+    """
 
     values: Array
+    valid: NDArray[np.bool_] | None = None
 
     def coded(self) -> tuple[Codes, Sequence[object]]:
         """Distinct values by hashing."""
-        return _dictionary(to_arrow(hashable(self.values)))
+        codes, values = _dictionary(to_arrow(hashable(self.values)))
+        return codes if self.valid is None else np.where(self.valid, codes, np.int32(-1)), values
 
     def missing(self) -> NDArray[np.bool_]:
-        """NaN."""
-        return np.isnan(self.values)
+        """NaN, or not there."""
+        return np.isnan(self.values) if self.valid is None else np.isnan(self.numbers())
 
     def numbers(self) -> Array:
         """The values themselves."""
-        return self.values
+        return self.values if self.valid is None else np.where(self.valid, self.values, np.nan)
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,31 @@ class ObjectColumn(Column):
     def coded(self) -> tuple[Codes, Sequence[object]]:
         """Every row its own code: objects need not be hashable."""
         return np.arange(len(self.values), dtype=np.int32), self.values
+
+
+@dataclass(frozen=True)
+class StackedColumn(Column):
+    """The rows of several columns, one after the other, each in a shape of its own."""
+
+    parts: Sequence[Column]
+
+    def coded(self) -> tuple[Codes, Sequence[object]]:
+        """The codes of the parts, one part's after the other's."""
+        codes: list[Codes] = []
+        values: list[object] = []
+        for part in self.parts:
+            found, meant = part.coded()
+            codes.append(np.where(found < 0, -1, found + len(values)).astype(np.int32))
+            values += meant
+        return np.concatenate(codes), values
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Part by part."""
+        return np.concatenate([part.missing() for part in self.parts])
+
+    def numbers(self) -> Array:
+        """Part by part, as doubles."""
+        return np.concatenate([hashable(part.numbers() + 0.0) for part in self.parts])
 
 
 def hashable(values: Array) -> Array:
@@ -159,16 +190,23 @@ def _is_plain(dtype: Any) -> bool:
 
 
 def _plain_column(series: "nw.Series[Any]") -> Column:
-    if series.implementation.is_pyarrow():
-        return NumberColumn(to_numpy(series.to_native()))
-    values = series.to_numpy()
-    if values.dtype.kind in "biuf":
-        return NumberColumn(values)
-    return _arrow_column(series)  # truth values with gaps
+    """Numbers in their own type: a gap must not make doubles of the others' integers."""
+    native = series.to_native()
+    if isinstance(getattr(native, "dtype", None), np.dtype):  # pandas over numpy
+        return NumberColumn(series.to_numpy())
+    return NumberColumn(*exact_numpy(series.to_arrow()))
 
 
 def _arrow_column(series: "nw.Series[Any]") -> Column:
+    """What arrow holds as it is; Python's objects where it would convert some for others' sake."""
     try:
-        return ArrowColumn(series.to_arrow())
+        array = series.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return ObjectColumn(series.to_list())
+    if series.dtype == nw.String and not _holds_texts(array.type):
+        return ObjectColumn(series.to_list())  # only the first rows of an object column were texts
+    return ArrowColumn(array)
+
+
+def _holds_texts(arrow_type: Any) -> bool:
+    return "string" in str(arrow_type) or pa.types.is_null(arrow_type)

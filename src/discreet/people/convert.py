@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from discreet.design.grid import TimeGrid
 from discreet.design.schema import Schema
 from discreet.people.episodes import Episodes
-from discreet.people.identity import number_persons
+from discreet.people.identity import Ids
 from discreet.people.repair import encode, repair_spells
 from discreet.people.spans import Spans, grouped_spans, single_spans
 from discreet.people.tables import Table, read_covariates, read_table
@@ -46,4 +46,4 @@ def person_spans(table: Table, schema: Schema) -> Spans:
     spells = repair_spells(table, schema)
     if schema.person is None:
         return single_spans(spells, grid)
-    return grouped_spans(*number_persons(table.column(schema.person)), spells, grid)
+    return grouped_spans(*Ids.of(table.column(schema.person)).codes(), spells, grid)

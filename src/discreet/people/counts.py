@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.design.schema import Categorical, Numeric, Schema
 from discreet.people.columns import Column
 from discreet.people.convert import person_spans
-from discreet.people.identity import number_persons
+from discreet.people.identity import Ids
 from discreet.people.repair import Spells, repair_spells
 from discreet.people.spans import Spans, first_events, time_order, until_event
 from discreet.people.tables import Table, read_covariates, read_table
@@ -171,9 +171,9 @@ def _events(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
 def _people(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     if schema.person is None:
         return
-    column = table.column(schema.person)
-    yield _repair(schema.person, "missing", "a person of its own", column.missing())
-    person, persons = number_persons(column)
+    ids = Ids.of(table.column(schema.person))
+    yield _repair(schema.person, "missing", "a person of its own", ids.missing)
+    person, persons = ids.codes()
     zero = schema.time.zero
     start = np.full_like(spells.stop, zero) if spells.start is None else spells.start
     row = time_order(person, start, spells.stop, np.flatnonzero(spells.timed))

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+Stamp = tuple[int, int]
+"""The people of a block: how many, and a number that tells them from others."""
+
 
 @dataclass(frozen=True, eq=False)  # identity: arrays do not compare, and rows are memoised by it
 class Episodes:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from discreet.errors import DataFormError
@@ -14,6 +15,8 @@ from discreet.people.values import MISSING_TEXTS
 
 READABLE = (".csv", ".parquet")
 LONGEST_HEADER = 1 << 20
+BLOCKS = (1 << 20, 1 << 25, 1 << 29, (1 << 31) - 1)
+"""Sizes, in bytes, in which a CSV file is read; a record longer than the last is refused."""
 
 
 def read_file(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
@@ -97,17 +100,43 @@ def _hint(missing: str, present: Sequence[object], wanted: Sequence[str]) -> str
 def _read_csv(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
     """Numbers as numbers where every one can be read, otherwise all as text.
 
-    The second attempt also replaces bytes that are not UTF-8; the readers of single values then
-    treat each field by itself, with the results of the first attempt where that could read it.
+    The readers of single values then treat each field by itself, with the results of the first
+    attempt where that could read it.  Arrow gives up where a record is longer than two of the
+    blocks that it reads, so the last attempts have larger ones: nobody's long field makes a fit
+    fail that would succeed without it.
     """
     header = _csv_header(path)
     check_columns(header, columns)
     columns = columns or header[:1]  # no column would mean all of them
-    try:
-        return _parse_csv(path, columns, numeric)
-    except pa.ArrowException:
-        content = path.read_bytes().decode(errors="replace").encode()
-        return _parse_csv(io.BytesIO(content), columns, ())
+    for block, typed in ((BLOCKS[0], numeric), *((block, ()) for block in BLOCKS[:-1])):
+        try:
+            return _parse_csv(path, columns, typed, block)
+        except pa.ArrowException:
+            continue
+    return _parse_csv(path, columns, (), BLOCKS[-1])
+
+
+def lines_within_fields(path: Path, rows: int) -> int:
+    """How many lines of a CSV file begin within a quoted field, if it has so many records.
+
+    Notes may have line breaks; a quote that was opened and never closed has the records of other
+    people in it.
+    """
+    lines, ended = 0, True
+    with path.open("rb") as file:
+        while chunk := file.read(BLOCKS[0]):
+            ends = np.isin(np.frombuffer(chunk, np.uint8), (10, 13))
+            begins = ~ends & np.append(ended, ends[:-1])
+            lines, ended = lines + int(np.count_nonzero(begins)), bool(ends[-1])
+    header = sum(max(len(name.splitlines()) - 1, 0) for name in _csv_header(path)) + 1
+    return max(0, lines - header - rows)
+
+
+def first_open_quote(path: Path) -> int:
+    """The first line with an odd number of quotes: a quoted field goes on, or never ends."""
+    with path.open("rb") as file:
+        odd = (number for number, line in enumerate(file, 1) if line.count(b'"') % 2)
+        return next(odd, 0)
 
 
 def _csv_header(path: Path) -> list[str]:
@@ -128,12 +157,14 @@ def _csv_header(path: Path) -> list[str]:
     return header
 
 
-def _parse_csv(source: Any, columns: Sequence[str], numeric: Collection[str]) -> Any:
+def _parse_csv(path: Path, columns: Sequence[str], numeric: Collection[str], block: int) -> Any:
+    """Texts as bytes: one that is not UTF-8 must not decide how the others are read."""
     from pyarrow import csv as arrow_csv  # noqa: PLC0415 - only those who read CSV wait for it
 
-    types = {name: pa.float64() if name in numeric else pa.string() for name in columns}
-    return arrow_csv.read_csv(
-        source,
+    types = {name: pa.float64() if name in numeric else pa.binary() for name in columns}
+    table = arrow_csv.read_csv(
+        path,
+        read_options=arrow_csv.ReadOptions(block_size=block),
         parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(
             include_columns=list(columns),
@@ -142,6 +173,17 @@ def _parse_csv(source: Any, columns: Sequence[str], numeric: Collection[str]) ->
             strings_can_be_null=False,  # a level may be called NA
         ),
     )
+    texts = {name: _as_texts(table.column(name)) for name in columns if name not in numeric}
+    return pa.table({name: texts.get(name, table.column(name)) for name in columns})
+
+
+def _as_texts(column: Any) -> Any:
+    """The same bytes as texts, unchecked: who reads a value replaces what is not UTF-8."""
+    chunks = [
+        pa.Array.from_buffers(pa.string(), len(chunk), chunk.buffers(), offset=chunk.offset)
+        for chunk in column.chunks
+    ]
+    return pa.chunked_array(chunks, pa.string())
 
 
 def _read_parquet(path: Path, columns: Sequence[str], _numeric: Collection[str]) -> Any:

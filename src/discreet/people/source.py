@@ -90,12 +90,12 @@ class People:
         """n, which is public under replace-one; of a table nothing else is looked at."""
         if not self.in_memory:
             return self.open(schema).persons
-        from discreet.people.identity import number_persons  # noqa: PLC0415 - loads pyarrow
+        from discreet.people.identity import Ids  # noqa: PLC0415 - loads pyarrow
 
         table = self.table(schema)
         if schema.person is None:
             return table.rows
-        return number_persons(table.column(schema.person))[1]
+        return Ids.of(table.column(schema.person)).codes()[1]
 
     def repairs(self, schema: Schema) -> "RepairReport":
         """What does not fit the schema, counted; not private, for the custodian."""
@@ -134,7 +134,10 @@ class People:
             return self.data
         from dask import dataframe  # noqa: PLC0415 - only those who use it wait for it
 
-        return dataframe.read_parquet([str(file) for file in self._files()])
+        # arrow's own types: over numpy one gap would make doubles of a whole partition's integers
+        return dataframe.read_parquet(
+            [str(file) for file in self._files()], dtype_backend="pyarrow"
+        )
 
     def _files(self) -> tuple[Path, ...]:
         from discreet.engine.stream import find_files  # noqa: PLC0415 - loads pyarrow

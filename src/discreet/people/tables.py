@@ -16,6 +16,7 @@ from discreet.people.columns import (
     Column,
     NumberColumn,
     ObjectColumn,
+    StackedColumn,
     make_column,
     require_readable,
 )
@@ -77,6 +78,17 @@ def check_types(data: Any, columns: Sequence[str]) -> None:
     check_columns(tuple(types), columns)
     for name in columns:
         require_readable(name, types[name])
+
+
+def stack_tables(tables: Sequence[Table]) -> Table:
+    """The rows of several tables with the same names, whatever types their columns have."""
+    if len(tables) == 1:
+        return tables[0]
+    return Table(
+        sum(table.rows for table in tables),
+        tables[0].names,
+        lambda name: StackedColumn([table.column(name) for table in tables]),
+    )
 
 
 def read_covariates(data: Any, schema: Schema) -> Table:

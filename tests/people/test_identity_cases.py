@@ -1,0 +1,99 @@
+"""Four ways in which one person's row decided who other people are; none of them is left."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from discreet.design.schema import Schema
+from discreet.engine.stream import StreamEngine
+from discreet.people import to_episodes
+from discreet.people.columns import ObjectColumn
+from discreet.people.identity import Ids
+from discreet.people.source import People
+from discreet.people.tables import open_table
+
+SCHEMA = Schema.from_mapping(
+    {
+        "person": "id",
+        "time": {"duration": "time", "event": "status", "horizon": 10.0, "intervals": 10},
+        "covariate": [{"name": "x", "low": 0, "high": 1}],
+    }
+)
+LARGE = 1_700_000_000_000_000_000
+
+
+def columns(ids) -> dict[str, object]:
+    rows = np.arange(len(ids))
+    return {"time": 1.0 + rows % 9, "status": rows % 2, "x": (rows % 7) / 7.0}
+
+
+TABLES = {
+    "pyarrow": lambda ids: pa.table({"id": pa.array(ids, pa.int64()), **columns(ids)}),
+    "polars": lambda ids: pl.DataFrame({"id": pl.Series(ids, dtype=pl.Int64), **columns(ids)}),
+    "pandas Int64": lambda ids: pd.DataFrame({"id": pd.array(ids, "Int64"), **columns(ids)}),
+    "pandas arrow": lambda ids: pd.DataFrame(
+        {"id": pd.array(ids, "int64[pyarrow]"), **columns(ids)}
+    ),
+    "pandas object": lambda ids: pd.DataFrame({"id": pd.Series(ids, dtype=object), **columns(ids)}),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_one_row_without_an_id_merges_nobody(table, tmp_path):
+    ids = [LARGE + k for k in range(2000)]
+    whole = to_episodes(TABLES[table](ids), SCHEMA)
+    gap = to_episodes(TABLES[table]([*ids[:-1], None]), SCHEMA)
+    assert whole.persons == gap.persons == 2000
+    assert np.array_equal(whole.exit, gap.exit)
+
+
+@pytest.mark.parametrize("blocks", [7, 5000])
+def test_one_row_without_an_id_merges_nobody_in_a_stream(tmp_path, blocks):
+    ids = [LARGE + k for k in range(2000)]
+    for at in (0, 700, 1999):
+        parquet.write_table(
+            TABLES["pyarrow"]([*ids[:at], None, *ids[at + 1 :]]), tmp_path / "a.parquet"
+        )
+        assert StreamEngine((tmp_path / "a.parquet",), SCHEMA, blocks).persons == 2000
+        assert People(tmp_path / "a.parquet").count(SCHEMA) == 2000
+
+
+def test_a_person_in_two_types_of_column_is_one_person():
+    """Partitions: pandas reads int64 here and, because of somebody's gap, float64 there."""
+    here = pd.DataFrame({"id": np.array([1, 2, 7], dtype=np.int64)})
+    there = pd.DataFrame({"id": [7.0, np.nan]})
+    secret = bytes(16)
+    digests = [
+        set(Ids.of(open_table(part).column("id")).digests(secret).tolist())
+        for part in (here, there)
+    ]
+    assert len(digests[0]) == 3
+    assert len(digests[0] & digests[1]) == 1
+
+
+def test_blank_and_padded_ids_do_not_depend_on_the_column():
+    ids = ["  ", " NA ", "a", " a", "a\t", "", None, "NA", "b"]
+    arrow = Ids.of(open_table(pa.table({"id": ids})).column("id"))
+    python = Ids.of(ObjectColumn(ids))
+    mixed = Ids.of(ObjectColumn([*ids, 3]))
+    assert arrow.codes()[1] == python.codes()[1] == mixed.codes()[1] - 1 == 7
+    assert np.array_equal(arrow.codes()[0], python.codes()[0])
+
+
+def test_signed_zeros_are_one_person(tmp_path):
+    table = pa.table({"id": [0.0, -0.0], **columns([0, 0])})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    assert to_episodes(table, SCHEMA).persons == 1
+    assert StreamEngine((tmp_path / "a.parquet",), SCHEMA, 1).persons == 1
+
+
+@pytest.mark.parametrize("size", [1 << 20, 3 << 20])
+def test_a_long_field_is_read_like_any_other(tmp_path, size):
+    path = tmp_path / "people.csv"
+    lines = [b"id,time,status,x", b"a,1,1,0.5", b'"' + b"b" * size + b'",2,0,0.1', b"c,3,1,0.2"]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    found = to_episodes(path, SCHEMA)
+    assert (found.persons, found.exit.tolist()) == (3, [2, 3, 4])
