@@ -105,7 +105,7 @@ def test_newton_errs_as_predicted_on_the_cohort_that_was_assumed():
 def simulated(outlook):
     """People from the planner's assumptions."""
     random, persons = np.random.default_rng(3), outlook.persons
-    x = outlook.people.cohort[random.integers(0, len(outlook.people.cohort), persons)]
+    x = outlook.people.cohort[random.integers(0, len(outlook.people.cohort), persons), 0]
     hazard = outlook.profile.events / outlook.profile.at_risk
     hits = random.random((persons, len(hazard))) < hazard
     some = hits.any(axis=1)

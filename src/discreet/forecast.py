@@ -96,13 +96,15 @@ class Outlook:
     def people(self) -> Cohort:
         """The synthetic cohort."""
         marginals = marginals_of(self.design, VALUE_BINS)
-        cohort, parts = np.zeros((1, 0)), np.ones(1)
+        cohort, parts = np.zeros((1, 1, 0)), np.ones((1, 1))
         if marginals:
             equal = [np.full(item.bins, self.persons / item.bins) for item in marginals]
             noisy = np.concatenate(equal)
             shares = released_shares(self.design, marginals, noisy, self.persons, 0.0)
             cohort, parts = draw_cohort(shares, np.eye(len(self.design.covariates.names)), COHORT)
-        return Cohort(cohort, self.persons * parts, self.profile.present, float(self.events))
+        edges = np.array([0, self.design.intervals], dtype=np.int64)
+        present, events = self.profile.present, float(self.events)
+        return Cohort(cohort, self.persons * parts, edges, present, events)
 
     @cached_property
     def point(self) -> Array:

@@ -11,6 +11,7 @@ from discreet.design.link import LINKS
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.likelihood.score_walk import ball_weight, quantise, slopes
+from discreet.mechanisms.newton.bound import Cohort
 from discreet.people.episodes import Episodes
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms.cases import (
@@ -167,6 +168,12 @@ def each_score(scores, different, count):
     return mean / np.sqrt(variance / count.sum()), surface
 
 
+def cohort_of(values, counts, intervals):
+    """People who do not change, observed to the end."""
+    edges, present = np.array([0, intervals]), np.ones(intervals)
+    return Cohort(values[:, None, :], counts[:, None], edges, present, 1.0)
+
+
 @each_link
 def test_the_expected_jacobian_is_that_of_the_mean_score(link):
     random = np.random.default_rng(7)
@@ -174,7 +181,7 @@ def test_the_expected_jacobian_is_that_of_the_mean_score(link):
     cohort = random.uniform(-1, 1, (60, 1))
     point = np.array([-2.0, 0.3, 0.7])
     scores = Whitened(design, LINKS[link], point, np.eye(3), 100.0)
-    jacobian, meat, full = scores.expected(cohort, np.ones(60), np.ones(12))
+    jacobian, meat, full = scores.expected(cohort_of(cohort, np.ones(60), 12))
     assert np.allclose(jacobian, full)
     assert np.allclose(meat, full)
     eta = design.basis @ point[:2] + cohort * point[2]
@@ -184,12 +191,12 @@ def test_the_expected_jacobian_is_that_of_the_mean_score(link):
     z = np.dstack([np.broadcast_to(design.basis, (60, 12, 2)), np.repeat(cohort, 12, 1)])
     assert np.allclose(full, np.einsum("is,isj,isk->jk", weight, z, z), rtol=1e-3)
     tight = Whitened(design, LINKS[link], point, np.eye(3), 0.8).expected(
-        cohort, np.ones(60), np.ones(12)
+        cohort_of(cohort, np.ones(60), 12)
     )
     assert np.trace(tight[1]) < np.trace(tight[0]) < np.trace(tight[2])
     # one who stands for three is three of the same
-    tripled = scores.expected(cohort, np.where(np.arange(60) == 7, 3.0, 1.0), np.ones(12))
-    thrice = scores.expected(np.vstack([cohort, cohort[[7, 7]]]), np.ones(62), np.ones(12))
+    tripled = scores.expected(cohort_of(cohort, np.where(np.arange(60) == 7, 3.0, 1.0), 12))
+    thrice = scores.expected(cohort_of(np.vstack([cohort, cohort[[7, 7]]]), np.ones(62), 12))
     assert all(np.allclose(*pair) for pair in zip(tripled, thrice, strict=True))
 
 
@@ -240,13 +247,13 @@ def test_the_foreseen_score_is_the_mean_of_simulated_people(link):
     for bound in (0.8, 3.0):
         scores = Whitened(design, LINKS[link], point, np.eye(3), bound)
         cohort, counts = np.arange(-10, 11)[:, None] / 10.0, np.full(21, 1 / 21)
-        score, slope, _, _ = scores.foreseen(cohort, counts, np.ones(10), truth)
+        score, slope, _, _ = scores.foreseen(cohort_of(cohort, counts, 10), truth)
         mean, error = moments(scores, different, count)
         assert np.all(np.abs(mean - score) < norm.isf(FALSE_ALARM / 6) * error)
         assert np.max(np.abs(score)) > 10 * error.max()  # the point is not the truth: no zero
         near = point + 1e-5 * np.array([1.0, -2.0, 0.5])
-        first = scores.foreseen(cohort, counts, np.ones(10), near)[0]
-        level = scores.expected(cohort, counts, np.ones(10))[0]
+        first = scores.foreseen(cohort_of(cohort, counts, 10), near)[0]
+        level = scores.expected(cohort_of(cohort, counts, 10))[0]
         assert np.allclose(first, -level @ (near - point), rtol=1e-3, atol=1e-10)
         assert np.allclose(slope, slope.T)
 

@@ -5,7 +5,7 @@ No family of the audit is named for them: tests notice them.
 
 from discreet import release
 from discreet.mechanisms import output, selected
-from discreet.mechanisms.newton import mechanism, split
+from discreet.mechanisms.newton import counts, mechanism, split
 from discreet.privacy import noise, selection
 from tests.mechanisms import checks, newton_checks, release_checks
 from tests.mechanisms.bugs import Bug
@@ -40,10 +40,34 @@ MORE_BUGS = [
     Bug(
         "a person counted in one bin, as if there were one covariate",
         Run,
-        "_cohort",
+        "_marginals",
         "self.budget.share(MARGINALS), len(marginals)",
         "self.budget.share(MARGINALS), 1",
         newton_checks.check_all_parts_are_paid_for,
+    ),
+    Bug(
+        "the values of all rows of a person counted in full",
+        counts,
+        "row_weights",
+        "return np.asarray(held * stretches.weight // shared)",
+        "return np.where(held > 0, stretches.weight, 0)",
+        newton_checks.check_changing_values_share_a_weight,
+    ),
+    Bug(
+        "weights in several stretches of time paid for as one",
+        counts.Stretches,
+        "square",
+        "self.number * self.weight**2",
+        "self.weight**2",
+        newton_checks.check_changing_values_are_paid_for,
+    ),
+    Bug(
+        "finer bins placed where the people's own values are",
+        Run,
+        "_ranges",
+        "return narrowed(marginals, noisy, deviation, self.layout.value_bins)",
+        "return narrowed(marginals, counts, deviation, self.layout.value_bins)",
+        newton_checks.check_sums_are_asked_with_released_numbers,
     ),
     Bug(
         "shares of the steps and of the first releases above one together",
@@ -57,9 +81,9 @@ MORE_BUGS = [
         "second moments centred at the people's own mean",
         Run,
         "_moments",
-        "(half,) = self.engine.reduce(block_moments, centre, spread, limit)",
+        "(half,) = self.engine.reduce(block_moments, centre, spread, limit, weight)",
         "centre = self.engine.episodes.covariates.mean(axis=0); "
-        "(half,) = self.engine.reduce(block_moments, centre, spread, limit); noisy = half",
+        "(half,) = self.engine.reduce(block_moments, centre, spread, limit, weight); noisy = half",
         newton_checks.check_sums_are_asked_with_released_numbers,
     ),
     Bug(

@@ -8,10 +8,23 @@ import numpy as np
 
 from discreet.likelihood.score import LARGEST
 from discreet.mechanisms import PrivateNewton
+from discreet.mechanisms.newton.counts import (
+    Stretches,
+    block_marginals,
+    marginals_of,
+    stretches_of,
+)
 from discreet.mechanisms.newton.mechanism import Layout
 from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.testing import SeededNoise
-from tests.mechanisms.cases import FrozenNoise, loss_of, make_constants, random_person
+from tests.mechanisms.cases import (
+    FrozenNoise,
+    corner_people,
+    episodes_of,
+    loss_of,
+    make_constants,
+    random_person,
+)
 
 
 def some_people(constants, seed, count=40):
@@ -19,13 +32,25 @@ def some_people(constants, seed, count=40):
     return [random_person(random, constants, extreme=bool(i % 2)) for i in range(count)]
 
 
-def page_squares(layout, covariates):
-    """The squared L2 sensitivities of the proof page's table, in the order of the releases."""
-    shares = dict(layout.budget.shares)
-    first = [4 if layout.late_entry else 2, 2 * covariates]
+def page_sensitivities(layout, covariates):
+    """(squared L2, L1) of the proof page's table, in the order of the releases; numbers only."""
+    shares, cells = dict(layout.budget.shares), 2 * covariates
+    entries, pure = 4 if layout.late_entry else 2, layout.budget.pure
+    first, weight = [(entries, entries), (cells, cells), (cells, cells)], 1
+    if layout.changing:  # weights of 2^10 altogether, in four stretches of time 2^9 (or 2^8) each
+        part, weight = 2**8 if pure else 2**9, 64
+        first[1:] = [(cells * 2**20, cells * 2**10), (cells * 4 * part**2, cells * 4 * part)]
     if shares["moments"]:
-        first.append(2 * (128 * (3 * covariates * 2**20 // 2)) ** 2)
-    return first + [4 * LARGEST**2] * len(layout.budget.steps)
+        first.append((2 * (128 * weight * (3 * covariates * 2**20 // 2)) ** 2, None))
+    return first + [(4 * LARGEST**2, None)] * len(layout.budget.steps)
+
+
+def part_of(call, sensitivity):
+    """What a noisy sum spends: rho of a Gaussian one, epsilon of the others."""
+    (law, _, scale), (squared, absolute) = call, sensitivity
+    if law == "gaussian":
+        return Fraction(squared) / (2 * Fraction(scale) ** 2)
+    return Fraction(absolute if law == "l1" else math.isqrt(squared)) / Fraction(scale)
 
 
 def spent(constants, delta):
@@ -34,13 +59,8 @@ def spent(constants, delta):
     plan, noise = mechanism.plan(constants), FrozenNoise()
     layout = Layout.read(plan)
     mechanism.draw(plan, loss_of(some_people(constants, 1), constants), noise)
-    total = Fraction(0)
-    squares = page_squares(layout, constants.covariates)
-    for (law, _, scale), squared in zip(noise.calls, squares, strict=True):
-        if law == "gaussian":
-            total += Fraction(squared) / (2 * Fraction(scale) ** 2)
-        else:  # a count moves by 1 in so many cells: L1 and squared L2 sensitivity agree
-            total += (squared if law == "l1" else math.isqrt(squared)) / Fraction(scale)
+    sizes = page_sensitivities(layout, constants.covariates)
+    total = sum(part_of(*pair) for pair in zip(noise.calls, sizes, strict=True))
     return total, layout.budget.total
 
 
@@ -59,6 +79,42 @@ def check_pure_parts_are_paid_for():
 def check_late_entries_are_paid_for(delta=1e-6):
     """With entries a person is in two cells of the first release."""
     check_all_parts_are_paid_for(delta, late_entry=True)
+
+
+def check_changing_values_are_paid_for(delta=1e-6):
+    """With a person column, weights in stretches of time have the sensitivity of one cell."""
+    check_all_parts_are_paid_for(delta, time_varying=True)
+
+
+def changing_people(constants, seed=4, count=60):
+    """Corner cases that flip in every interval, and random people of a few rows."""
+    random = np.random.default_rng(seed)
+    people = corner_people(constants)
+    return people + [
+        random_person(random, constants, time_varying=True, extreme=bool(i % 2))
+        for i in range(count)
+    ]
+
+
+def movement(function, people, width, *arguments):
+    """The largest (squared L2, L1) distance between two persons' integer contributions."""
+    rows = [function(episodes_of([p], width), *arguments)[0].astype(object) for p in people]
+    pairs = [(a - b) for a in rows for b in rows]
+    return max(int((d * d).sum()) for d in pairs), max(int(np.abs(d).sum()) for d in pairs)
+
+
+def check_changing_values_share_a_weight():
+    """Whoever changes in every interval moves the counts no more than the page says."""
+    constants = make_constants(covariates=3, time_varying=True)
+    people, marginals = changing_people(constants), marginals_of(constants.design, 8)
+    for stretches, square, mass in (
+        (stretches_of(20, 4, pure=False), 4 * 2**18, None),
+        (stretches_of(20, 4, pure=True), None, 2**10),
+        (Stretches((0, 20), 2**10), 2**20, 2**10),
+    ):
+        squared, absolute = movement(block_marginals, people, 3, marginals, stretches)
+        assert square is None or squared == 2 * 3 * square
+        assert mass is None or absolute == 2 * 3 * mass
 
 
 @dataclass
@@ -102,8 +158,9 @@ class Asked:
         return getattr(self.engine, name)
 
     def reduce(self, function, *arguments):
-        arrays = [item for item in arguments if isinstance(item, np.ndarray)]
-        self.asked.append((function.__name__, [item.tolist() for item in arrays]))
+        arrays = [item.tolist() for item in arguments if isinstance(item, np.ndarray)]
+        others = [repr(item) for item in arguments if isinstance(item, tuple)]
+        self.asked.append((function.__name__, arrays, others))
         return self.engine.reduce(function, *arguments)
 
 
@@ -120,7 +177,9 @@ def check_sums_are_asked_with_released_numbers():
         mechanism.draw(plan, replace(loss, engine=engine), noise)
         asked.append(engine.asked)
     assert asked[0] == asked[1]
-    assert "block_moments" in [name for name, _ in asked[0]]
+    names = [name for name, _, _ in asked[0]]
+    assert "block_moments" in names
+    assert names.count("block_marginals") == 2
 
 
 def check_moments_stay_within_the_integers():

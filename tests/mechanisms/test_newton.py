@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from scipy.stats import chi2
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import LINKS, Logit
+from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.likelihood.problem import Problem
@@ -20,10 +20,12 @@ from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.counts import (
     ENTRIES_TOO,
     EXITS_ONLY,
+    Stretches,
     block_exits,
     block_marginals,
     block_moments,
     marginals_of,
+    row_weights,
     time_edges,
 )
 from discreet.mechanisms.newton.mechanism import (
@@ -40,8 +42,6 @@ from tests.conftest import FALSE_ALARM
 from tests.mechanisms import newton_checks
 from tests.mechanisms.cases import (
     FrozenNoise,
-    corner_people,
-    episodes_of,
     hostile_points,
     loss_of,
     make_constants,
@@ -52,22 +52,7 @@ from tests.mechanisms.cases import (
 HOSTILE = [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -0.0, 1.0, -1.0, 0.5]
 
 
-def everybody(constants, seed, count=60):
-    """Corner cases and random people, half of them extreme."""
-    random = np.random.default_rng(seed)
-    people = corner_people(constants)
-    people += [
-        random_person(random, constants, time_varying=True, extreme=bool(i % 2))
-        for i in range(count)
-    ]
-    return people
-
-
-def movement(function, people, width, *arguments):
-    """The largest (squared L2, L1) distance between two persons' integer contributions."""
-    rows = [function(episodes_of([p], width), *arguments)[0].astype(object) for p in people]
-    pairs = [(a - b) for a in rows for b in rows]
-    return max(int((d * d).sum()) for d in pairs), max(int(np.abs(d).sum()) for d in pairs)
+everybody, movement = newton_checks.changing_people, newton_checks.movement
 
 
 @pytest.mark.parametrize(("kinds", "cells"), [(EXITS_ONLY, 1), (ENTRIES_TOO, 2)])
@@ -79,11 +64,31 @@ def test_exit_counts_move_by_their_sensitivity(kinds, cells):
 
 
 def test_marginal_counts_move_by_their_sensitivity():
-    constants = make_constants(covariates=3, time_varying=True)
+    constants = make_constants(covariates=3)
     marginals = marginals_of(constants.design, 8)
-    scale = np.full(3, 1 / math.sqrt(3))
-    squared, absolute = movement(block_marginals, everybody(constants, 2), 3, marginals, scale)
+    once = Stretches((0, 20))
+    squared, absolute = movement(block_marginals, everybody(constants, 2), 3, marginals, once)
     assert squared == absolute == 2 * 3
+
+
+def test_values_that_change_share_one_weight():
+    newton_checks.check_changing_values_share_a_weight()
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0])
+def test_values_that_change_are_paid_for(delta):
+    newton_checks.check_changing_values_are_paid_for(delta)
+
+
+def test_the_weights_of_rows_are_by_time_at_risk():
+    """Rows of 2, 6 and 4 of twelve intervals, then nothing; another person stays throughout."""
+    entry, leave = np.array([0, 2, 8, 0], np.int32), np.array([2, 8, 12, 20], np.int32)
+    offsets = np.array([0, 3, 3, 4])
+    block = Episodes(np.zeros((4, 1)), entry, leave, np.zeros(4, bool), offsets, 3)
+    assert row_weights(block, Stretches((0, 20), 120)).tolist() == [[20, 60, 40, 120]]
+    early, late = row_weights(block, Stretches((0, 10, 20), 120))
+    assert early.tolist() == [24, 72, 24, 120]
+    assert late.tolist() == [0, 0, 120, 120]
 
 
 def test_values_that_are_no_numbers_stay_in_the_bins():
@@ -93,7 +98,7 @@ def test_values_that_are_no_numbers_stay_in_the_bins():
     x = random.choice(HOSTILE, (200, 5))
     stay = np.full(200, 3, np.int32)
     block = Episodes(x, stay * 0, stay, np.zeros(200, bool), None, 200)
-    (counts,) = block_marginals(block, marginals, np.full(5, 0.5))
+    (counts,) = block_marginals(block, marginals, Stretches((0, 20)))
     assert counts.sum() == 3 * 200
     assert counts.min() >= 0
 
@@ -116,12 +121,23 @@ def test_second_moments_move_at_most_as_claimed(width):
         rows = []
         for x in people:
             block = Episodes(x[None], stay * 0, stay, np.zeros(1, bool), None, 1)
-            (half,) = block_moments(block, np.full(width, 0.1), np.full(width, spread), limit)
+            place = np.full(width, 0.1), np.full(width, spread)
+            (half,) = block_moments(block, *place, limit, Stretches((0, 20)))
             rows.append(half.astype(object))
         distances = [int(((a - b) ** 2).sum()) for a in rows for b in rows]
         largest = max(largest, *distances)
     assert largest <= claimed
     assert largest > (0.95 if width > 1 else 0.3) * claimed
+
+
+def test_second_moments_of_values_that_change_move_at_most_as_claimed():
+    constants = make_constants(covariates=3, time_varying=True)
+    limit, weight = _moment_limit(3), Stretches((0, 20), 64)
+    place = np.full(3, 0.1), np.full(3, 0.2)
+    squared, _ = movement(block_moments, everybody(constants, 2), 3, *place, limit, weight)
+    claimed = _moment_sensitivity(3, changing=True)
+    assert claimed == 2 * (128 * 64 * limit) ** 2
+    assert 0.5 * claimed < squared <= claimed
 
 
 @pytest.mark.parametrize("link", sorted(LINKS))
@@ -161,10 +177,8 @@ def test_gaussian_parts_compose_to_the_guarantee(epsilon, persons):
     noise = FrozenNoise()
     constants = make_constants(persons=persons)
     _released(plan, constants, noise)
-    rho = Fraction(0)
-    for (_, size, scale), squared in zip(noise.calls, _squares(layout, 2), strict=True):
-        assert size > 0
-        rho += Fraction(squared) / (2 * Fraction(scale) ** 2)
+    sizes = newton_checks.page_sensitivities(layout, 2)
+    rho = sum(newton_checks.part_of(*pair) for pair in zip(noise.calls, sizes, strict=True))
     assert rho <= layout.budget.total
     assert rho > 0.999 * layout.budget.total
     assert epsilon_of(float(layout.budget.total), 1e-6) <= epsilon
@@ -177,11 +191,8 @@ def test_pure_parts_compose_to_epsilon(persons):
     layout = Layout.read(plan)
     noise = FrozenNoise()
     _released(plan, make_constants(persons=persons), noise)
-    spent = Fraction(0)
-    for (law, _, scale), squared in zip(noise.calls, _squares(layout, 2), strict=True):
-        # a person changes 2 m counts by 1: L1 sensitivity and squared L2 sensitivity agree
-        distance = squared if law == "l1" else Fraction(math.isqrt(squared))
-        spent += Fraction(distance) / Fraction(scale)
+    sizes = newton_checks.page_sensitivities(layout, 2)
+    spent = sum(newton_checks.part_of(*pair) for pair in zip(noise.calls, sizes, strict=True))
     assert 0.999 < spent <= 1
     assert plan.guarantee.delta == 0
     assert plan.guarantee.rho is None
@@ -202,15 +213,6 @@ def _released(plan, constants, noise):
     random = np.random.default_rng(7)
     people = [random_person(random, constants) for _ in range(3)]
     PrivateNewton(1.0, plan.guarantee.delta).draw(plan, loss_of(people, constants), noise)
-
-
-def _squares(layout, covariates):
-    """The squared L2 sensitivities of the proof page, in the order of the releases."""
-    shares = dict(layout.budget.shares)
-    first = [2, 2 * covariates]
-    if shares["moments"]:
-        first.append(2 * (128 * (3 * covariates * 2**20 // 2)) ** 2)
-    return first + [4 * LARGEST**2] * len(layout.budget.steps)
 
 
 def test_the_default_delta_is_stated_and_shrinks_with_n():
@@ -291,3 +293,50 @@ def test_the_released_life_table_is_the_noisy_count():
     table = mechanism.draw(plan, loss, SeededNoise(4)).extras["life_table"]
     assert table[:, 3].sum() == pytest.approx(loss.totals()[0], abs=1)
     assert table[:, 2:].sum() == pytest.approx(2000, abs=1)
+
+
+def treated_after_entry(people, seed, bounds=1.0):
+    """Age and a treatment that nobody has at entry and that begins later, with an effect of 0.8."""
+    random = np.random.default_rng(seed)
+    schema = Schema.from_mapping(
+        {
+            "person": "id",
+            "time": {"duration": "t", "event": "e", "horizon": 20.0, "intervals": 20},
+            "covariate": [
+                {"name": "age", "low": -3.0 * bounds, "high": 3.0 * bounds},
+                {"name": "treated", "levels": ["no", "yes"]},
+            ],
+        }
+    )
+    design = Design(schema, NaturalSpline(3))
+    age, begins = random.normal(size=people).clip(-3, 3), random.integers(1, 25, people)
+    treated = np.arange(20) >= begins[:, None]
+    hazard = LINKS["logit"].hazard(-3.5 + 0.5 * age[:, None] + 0.8 * treated)
+    hits = random.random((people, 20)) < hazard
+    leave = np.where(hits.any(1), hits.argmax(1) + 1, 20)
+    rows, offsets = [], [0]
+    for who in range(people):
+        cut = min(begins[who], leave[who])
+        rows.append((age[who], 0, 0, cut, hits[who].any() and cut == leave[who]))
+        if cut < leave[who]:
+            rows.append((age[who], 1, cut, leave[who], hits[who].any()))
+        offsets.append(len(rows))
+    table = np.array(rows, dtype=np.float64)
+    x = (table[:, :2] - design.covariates.centre) * design.covariates.scale
+    entry, stop = table[:, 2].astype(np.int32), table[:, 3].astype(np.int32)
+    episodes = Episodes(x, entry, stop, table[:, 4] > 0, np.array(offsets), people)
+    return Problem(LocalEngine(episodes), design, LINKS["logit"])
+
+
+@pytest.mark.parametrize("bounds", [1.0, 30.0])
+def test_a_treatment_that_begins_after_entry_is_found(bounds):
+    """Were everybody taken to be as in the first row, nobody would be treated: 100 errors off."""
+    loss = treated_after_entry(4000, 11, bounds)
+    start = np.zeros(loss.dimension)
+    start[0] = -3.5
+    fit = minimise(loss, start)
+    mechanism = PrivateNewton(4.0, 1e-6)
+    plan = mechanism.plan(Facts.of(loss.persons, loss.design, loss.link))
+    for seed in range(3):
+        gap = mechanism.draw(plan, loss, SeededNoise(seed)).point - fit.point
+        assert math.sqrt(gap @ fit.evaluation.hessian @ gap / len(gap)) < 1.5

@@ -14,11 +14,13 @@ from discreet.mechanisms.newton.cohort import (
     baseline_start,
     correlation,
     draw_cohort,
+    narrowed,
     nearest_counts,
+    occupied,
     released_shares,
 )
 from discreet.mechanisms.newton.combine import combine, lacking_curvature
-from discreet.mechanisms.newton.counts import marginals_of, time_edges
+from discreet.mechanisms.newton.counts import Marginal, marginals_of, time_edges
 from discreet.mechanisms.newton.steps import Prior, Step
 from tests.mechanisms.cases import mixed_schema
 
@@ -107,7 +109,7 @@ def test_few_people_of_a_rare_level_stand_for_all_of_them():
     marginals = marginals_of(design, 4)
     counts = [
         np.array([0.997, *np.full(item.bins - 1, 0.003 / (item.bins - 1))]) * 1e6
-        if item.levels is not None
+        if not item.numeric
         else np.full(item.bins, 1e6 / item.bins)
         for item in marginals
     ]
@@ -115,13 +117,13 @@ def test_few_people_of_a_rare_level_stand_for_all_of_them():
     width = len(design.covariates.names)
     cohort, weights = draw_cohort(shares, np.eye(width), COHORT)
     assert weights.sum() == pytest.approx(1.0)
-    rare = [item for item in shares if item.marginal.levels is not None]
+    rare = [item for item in shares if not item.marginal.numeric]
     assert rare
     for item in rare:
-        for centre, share in zip(item.centres[1:], item.shares[1:], strict=True):
-            member = np.all(cohort[:, list(item.marginal.columns)] == centre, axis=1)
+        for centre, share in zip(item.centres[1:], item.overall[1:], strict=True):
+            member = np.all(cohort[:, 0, list(item.marginal.columns)] == centre, axis=1)
             assert member.sum() >= 4
-            assert weights[member].sum() == pytest.approx(share, rel=1e-3)
+            assert weights[member, 0].sum() == pytest.approx(share, rel=1e-3)
 
 
 def test_without_rare_levels_everybody_of_the_cohort_counts_the_same():
@@ -138,3 +140,71 @@ def test_noise_is_not_taken_for_a_slope():
         point, _, released = run_of_steps(np.eye(3), deviation=2.0, seed=seed)
         lacking = lacking_curvature([item(point) for item in released], point)
         assert np.trace(lacking) < 3.0
+
+
+def test_the_occupied_part_of_a_range_is_found():
+    """A spike, a spike with a tail that stands out, everybody everywhere, and nothing but noise."""
+    empty = np.zeros(64)
+    spike = np.where(np.arange(64) == 20, 1000.0, 0.0)
+    assert occupied(spike, 10.0) == (20, 21)
+    assert occupied(spike + np.where(np.arange(64) == 50, 100.0, 0.0), 10.0) == (20, 51)
+    assert occupied(np.full(64, 100.0), 10.0) == (0, 64)
+    assert occupied(empty, 10.0) == (0, 64)
+    noisy = spike + 10.0 * np.random.default_rng(14).normal(size=64)
+    assert occupied(noisy, 10.0) == (20, 21)
+
+
+def test_bins_grow_outside_the_occupied_part_and_reach_the_public_ends():
+    marginal = Marginal((0,), 64, tuple(np.linspace(-1.0, 1.0, 65)))
+    counts = np.where(np.arange(64) == 40, 1000.0, 0.0)
+    (finer,) = narrowed([marginal], counts, 1.0, 16)
+    edges = np.array(finer.edges)
+    assert edges[0] == -1.0
+    assert edges[-1] == 1.0
+    assert np.all(np.diff(edges) > 0)
+    assert finer.bins == len(edges) - 1
+    inside = np.diff(edges)[(edges[:-1] >= 0.2185) & (edges[1:] <= 0.3126)]
+    assert len(inside) == 16
+    assert np.allclose(inside, 3 / 32 / 16)
+
+
+def test_a_few_people_far_away_are_kept_and_noise_there_is_not():
+    design = Design(mixed_schema(), NaturalSpline(3))
+    counts = np.where(np.arange(64) == 32, 10_000.0, 0.0)
+    finer = narrowed(marginals_of(design, 64), counts, 10.0, 16)
+    age = finer[0]
+    random = np.random.default_rng(15)
+    inner = np.where(np.diff(age.edges) < 1.5 * np.diff(age.edges).min(), 10_000.0 / 16, 0.0)
+    spreads = []
+    for tail in (0.0, 1500.0):
+        values = inner + 10.0 * random.normal(size=age.bins)
+        values[-1] += tail
+        noisy = np.concatenate([values, *(np.full(item.bins, 1000.0) for item in finer[1:])])
+        spreads.append(released_shares(design, finer, noisy, 10_000, 10.0)[0].spread[0])
+    assert spreads[0] < 0.03
+    assert spreads[1] > 5 * spreads[0]
+
+
+def changing_shares(late):
+    """A two-level covariate that nobody has at first and a share `late` has in the end."""
+    design = Design(mixed_schema(), NaturalSpline(3))
+    marginals = marginals_of(design, 4)
+    rows = []
+    for item in marginals:
+        counts = np.full((4, item.bins), 4000.0 / item.bins)
+        if item.bins == 2:
+            shares = np.linspace(0.0, late, 4)
+            counts = 4000.0 * np.column_stack([1 - shares, shares])
+        rows.append(counts.ravel())
+    shares = released_shares(design, marginals, np.concatenate(rows), 4000, 1.0, 4)
+    return shares, draw_cohort(shares, np.eye(len(design.covariates.names)), COHORT)
+
+
+def test_the_cohort_changes_as_the_people_do():
+    shares, (cohort, weights) = changing_shares(0.6)
+    treated = cohort[:, :, -1] > 0
+    found = (treated * weights).sum(axis=0)
+    assert np.allclose(found, shares[-1].shares[:, 1], atol=0.02)
+    assert np.allclose(found, [0.0, 0.2, 0.4, 0.6], atol=0.03)
+    assert not np.any(treated[:, :-1] & ~treated[:, 1:])  # who is treated stays so
+    assert np.allclose(weights.sum(axis=0), 1.0)

@@ -35,11 +35,12 @@ def check_constants(subject: Subject, _: Effort) -> list[Finding]:
 def newton_squares(covariates: int, trace: Sequence[tuple[str, int, Fraction]]) -> list[int]:
     """Squared L2 sensitivities of private Newton's sums in their order (L1 of counts the same).
 
-    Exits 2, marginals 2 p, second moments 2 (w R^2)^2 where they are released, scores (2 L)^2.
+    For numbers that do not change, p of them: exits 2, ranges 2 p, marginals 2 p, second moments
+    2 (w R^2)^2 where they are released, scores (2 L)^2.
     """
-    first = [2, 2 * covariates]
+    first = [2, 2 * covariates, 2 * covariates]
     limit = 3 * covariates * MOMENT_UNIT**2 // 2
-    if len(trace) > 2 and trace[2][1] == covariates * (covariates + 1) // 2:
+    if len(trace) > 3 and trace[3][1] == covariates * (covariates + 1) // 2:
         first.append(2 * (MOMENT_WEIGHT * limit) ** 2)
     return first + [(2 * LARGEST_SCORE) ** 2] * (len(trace) - len(first))
 

@@ -14,6 +14,7 @@ Proof: docs/proofs/private-newton.md.
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -91,34 +92,60 @@ class Whitened:
             ),
         )
 
-    def expected(self, cohort: Array, counts: Array, present: Array) -> tuple[Array, Array, Array]:
-        """(J, Meat, full information) of the weighted scores, were the cohort the people.
-
-        counts: how many people each of the cohort stands for.
-        """
-        _, matrix, meat, full = self.foreseen(cohort, counts, present, self.point)
+    def expected(self, people: "Expected") -> tuple[Array, Array, Array]:
+        """(J, Meat, full information) of the weighted scores, were these the people."""
+        _, matrix, meat, full = self.foreseen(people, self.point)
         return matrix, meat, full
 
     def foreseen(
-        self, cohort: Array, counts: Array, present: Array, truth: Array
+        self, people: "Expected", truth: Array, shift: Array | None = None
     ) -> tuple[Array, Array, Array, Array]:
-        """Expected (score, slope, Meat, full information) here when `truth` is the truth."""
+        """Expected (score, slope, Meat, full information) here when `truth` is the truth.
+
+        `shift`, by interval, is added to the true predictor: a baseline that the model cannot have.
+        """
         basis = self.design.basis
         time = basis.shape[1]
+        predictor = basis @ truth[:time]
         return expected_sums(
-            np.ascontiguousarray(cohort),
-            np.ascontiguousarray(counts, dtype=np.float64),
+            np.ascontiguousarray(people.cohort, dtype=np.float64),
+            np.ascontiguousarray(people.counts, dtype=np.float64),
+            np.ascontiguousarray(people.edges, dtype=np.int64),
             self.kind,
             self.beta,
             np.ascontiguousarray(self.mapping),
             self.predictor,
             np.ascontiguousarray(basis),
             self.baseline,
-            np.ascontiguousarray(present),
+            np.ascontiguousarray(people.present),
             self.bound,
             np.ascontiguousarray(truth[time:]),
-            np.ascontiguousarray(basis @ truth[:time]),
+            np.ascontiguousarray(predictor if shift is None else predictor + shift),
         )
+
+
+class Expected(Protocol):
+    """A synthetic cohort: who its members are in each stretch of time, and for how many they stand.
+
+    `cohort` is (members, stretches, p), `counts` (members, stretches); stretch k holds the
+    intervals edges[k] < s <= edges[k + 1]; `present` is the chance of being observed, by interval.
+    """
+
+    @property
+    def cohort(self) -> Array:
+        """Covariates in internal coordinates."""
+
+    @property
+    def counts(self) -> Array:
+        """How many people each member stands for."""
+
+    @property
+    def edges(self) -> Integers:
+        """Where stretches end."""
+
+    @property
+    def present(self) -> Array:
+        """The chance of not being censored, and of having entered, by interval."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,14 @@ import math
 import numpy as np
 
 from discreet.likelihood.jit import compiled
-from discreet.likelihood.score_walk import ball_weight, interval_grid, interval_slopes
-from discreet.types import Array
+from discreet.likelihood.score_walk import (
+    ball_weight,
+    interval_grid,
+    interval_slopes,
+    locate,
+    set_out,
+)
+from discreet.types import Array, Integers
 
 NOBODY = 1e-4
 """Somebody of the cohort is followed until fewer than this share are left."""
@@ -26,6 +32,7 @@ NOBODY = 1e-4
 def expected_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
     covariates: Array,
     counts: Array,
+    edges: Integers,
     kind: int,
     beta: Array,
     mapping: Array,
@@ -37,25 +44,34 @@ def expected_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not ob
     true_beta: Array,
     true_predictor: Array,
 ) -> tuple[Array, Array, Array, Array]:
-    """Expected (score, slope, Meat, full information) at one point when another one is true."""
-    size, parts = mapping.shape[0], basis.shape[1]
+    """Expected (score, slope, Meat, full information) at one point when another one is true.
+
+    `covariates` (members, stretches, p) and `counts` (members, stretches): who each of the cohort
+    is in each stretch of time, and how many people that stands for. Stretch k holds the intervals
+    edges[k] < s <= edges[k + 1].
+    """
+    size, parts, stretches = mapping.shape[1], basis.shape[1], covariates.shape[1]
     grid = interval_grid(mapping, predictor, basis, baseline)
     truth = interval_grid(mapping, true_predictor, basis, baseline)
-    score, sums = np.zeros(size), np.zeros((3, size, size))
+    score, sums = np.zeros(mapping.shape[0]), np.zeros((3, mapping.shape[0], mapping.shape[0]))
     loads, products = interval_products(basis)
     drift, masses = np.zeros(parts + 1), np.zeros((3, products.shape[1]))
-    cross, moved = np.zeros(parts), np.zeros(parts)
+    total, tilt, scratch = np.zeros(size), np.zeros(size), np.zeros((3, parts))
     for row in range(covariates.shape[0]):
-        drift[:] = 0.0
-        masses[:] = 0.0
-        person = covariates[row]
-        spread = relate(person, mapping, parts, cross)
-        levels = (product(person, beta), product(person, true_beta))
-        follow(
-            kind, levels, counts[row], spread, cross, moved, grid, truth, loads, products, present,
-            bound, drift, masses,
-        )  # fmt: skip
-        add_person(person, parts, drift, masses, score, sums)
+        total[:] = 0.0
+        alive = 1.0
+        for stretch in range(stretches):
+            drift[:] = 0.0
+            masses[:] = 0.0
+            person = covariates[row, stretch]
+            level = locate(covariates[row], stretch, beta, mapping, tilt)
+            levels = (level, product(person, true_beta))
+            alive = follow(
+                kind, levels, counts[row, stretch], alive, (edges[stretch], edges[stretch + 1]),
+                tilt, mapping, grid, truth, loads, products, present, bound,
+                total, scratch, drift, masses,
+            )  # fmt: skip
+            add_person(person, parts, drift, masses, score, sums)
     return (
         mapping.T @ score,
         turned(sums[0], mapping),
@@ -83,60 +99,52 @@ def product(one: Array, other: Array) -> float:
 
 
 @compiled
-def relate(person: Array, mapping: Array, parts: int, cross: Array) -> float:
-    """Write c = M x~ into `cross`; |x~|^2."""
-    spread = 0.0
-    cross[:] = 0.0
-    for k in range(mapping.shape[1]):
-        tilt = 0.0
-        for j in range(len(person)):
-            tilt += person[j] * mapping[parts + j, k]
-        spread += tilt * tilt
-        for j in range(parts):
-            cross[j] += mapping[j, k] * tilt
-    return spread
-
-
-@compiled
-def follow(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
+def follow(  # noqa: C901, PLR0913, PLR0917, compiled code takes arrays, not objects
     kind: int,
     levels: tuple[float, float],
     weight: float,
-    spread: float,
-    cross: Array,
-    moved: Array,
+    alive: float,
+    stretch: tuple[int, int],
+    tilt: Array,
+    mapping: Array,
     grid: tuple[Array, Array, Array, Array, Array],
     truth: tuple[Array, Array, Array, Array, Array],
     loads: Array,
     products: Array,
     present: Array,
     bound: float,
+    total: Array,
+    scratch: Array,
     drift: Array,
     masses: Array,
-) -> None:
-    """One person through all intervals: sums over them of (B_s, 1) and of its outer products.
+) -> float:
+    """One of the cohort through a stretch of intervals: sums of (B_s, 1) and of its outer products.
 
-    Coordinates as in `walk_row`, with V_0 = 0.
+    `alive` is the chance of being without an event at the stretch's start; that at its end is
+    returned. Coordinates as in `walk_row`; `total` is V, without events, and is moved on.
     """
     predictor, odds, basis, images, squares = grid
     parts = basis.shape[1]
+    cross, begin, moved = scratch[0], scratch[1], scratch[2]
+    spread, begun, square = set_out(tilt, mapping, total, scratch)
     factors = (math.exp(levels[0]), math.exp(levels[1]))
-    moved[:] = 0.0
-    along, crossing, square, alive = 0.0, 0.0, 0.0, weight
-    for s in range(len(predictor)):
+    along, crossing = 0.0, 0.0
+    for s in range(stretch[0], stretch[1]):
+        if alive < NOBODY:
+            break
         survive, happen = interval_slopes(kind, predictor[s], levels[0], odds[s], factors[0])
         rise, fall = interval_slopes(kind, truth[0][s], levels[1], truth[1][s], factors[1])
         hazard = rise / (rise + fall)
-        meeting, inner = 0.0, crossing
+        meeting, inner = 0.0, begun + crossing
         for j in range(parts):
             meeting += cross[j] * basis[s, j]
-            inner += moved[j] * images[s, j]
+            inner += begin[j] * basis[s, j] + moved[j] * images[s, j]
         inner += along * (meeting + spread)
         norm = max(squares[s] + 2.0 * meeting + spread, 0.0)
         w, steep = 1.0, max(survive, happen)
         if not 2.0 * (square + steep * steep * norm) <= bound * bound:
             w = ball_weight(inner, square, norm, survive, happen, bound)
-        both, mass, step = w * (survive + happen), alive * present[s], w * survive
+        both, mass, step = w * (survive + happen), weight * alive * present[s], w * survive
         push = mass * (step - both * hazard)
         first = mass * both * rise * (1.0 - hazard)
         second = mass * both * both * hazard * (1.0 - hazard)
@@ -153,8 +161,11 @@ def follow(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
         for j in range(parts):
             moved[j] += step * basis[s, j]
         alive *= 1.0 - hazard
-        if alive < weight * NOBODY:
-            break
+    for k in range(len(total)):
+        total[k] += along * tilt[k]
+        for j in range(parts):
+            total[k] += moved[j] * mapping[j, k]
+    return alive
 
 
 @compiled

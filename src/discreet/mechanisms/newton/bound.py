@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.likelihood.score import Whitened
-from discreet.types import Array
+from discreet.types import Array, Integers
 
 LAMBDA = 0.15
 TAIL = 0.05
@@ -30,8 +30,20 @@ class Cohort:
 
     cohort: Array
     counts: Array
+    edges: Integers
     present: Array
     events: float
+    lens: Array | None = None
+
+    def seen(self, scores: Whitened) -> Whitened:
+        """The scores as the cohort is asked for them: its vectors z are taken for A z."""
+        if self.lens is None:
+            return scores
+        return replace(scores, mapping=self.lens.T @ scores.mapping)
+
+    def through(self, point: Array, truth: Array) -> Array:
+        """The truth as the cohort sees it from a point: f_t + A'(f - f_t)."""
+        return truth if self.lens is None else point + self.lens.T @ (truth - point)
 
 
 def choose_bound(scores: Whitened, people: Cohort, unit_noise: float) -> tuple[float, float]:
@@ -48,7 +60,7 @@ def choose_bound(scores: Whitened, people: Cohort, unit_noise: float) -> tuple[f
             break  # from here on the noise alone is worse
         if lost > NOTHING:  # a larger bound takes no more than nothing
             candidate = replace(scores, bound=multiple * unit)
-            matrix, _, full = candidate.expected(people.cohort, people.counts, people.present)
+            matrix, _, full = people.seen(candidate).expected(people)
             lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
             gain = np.linalg.eigvalsh(matrix + FLOOR * np.eye(size))
             spread = float(np.mean(gain**-2.0))

@@ -4,6 +4,7 @@ Everything here is post-processing. The cohort serves three purposes: whitening,
 Jacobian of the bounded score, and the choice of the bound. Its random numbers are public.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,13 +14,19 @@ from scipy.stats import qmc
 
 from discreet.design.design import Design
 from discreet.design.link import Link
+from discreet.design.schema import Numeric
 from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marginal
-from discreet.types import Array, Integers
+from discreet.types import Array, Flags, Integers
 
 COHORT = 256
 FEW = 8
 """Of every level at least about so many are drawn into the cohort."""
 RAKING_ROUNDS = 5
+UTILITY_ROUNDS = 40
+FAR = 0.06
+"""Bins far from most people are left out where they hold fewer than this share."""
+CLEAR = 3.5
+"""A sum of counts stands out that exceeds so many standard deviations of its noise."""
 PUBLIC_SEED = 20_260
 """The cohort is post-processing: its randomness protects nobody and may be known."""
 
@@ -39,6 +46,8 @@ def nearest_counts(noisy: Array, total: float) -> Array:
 class Profile:
     """Time as released: events, risk set and probability of being observed, by interval.
 
+    `present` times the chance of no event so far is the share of people at risk: with late entries
+    it counts those who have not entered yet, and can exceed 1 where many enter late.
     `certainty` is the share of the events' variance by bin that is not noise, E / (E + bins sigma^2).
     """
 
@@ -47,30 +56,38 @@ class Profile:
     present: Array
     total_events: float
     certainty: float = 1.0
+    persons: float = math.inf
 
     @classmethod
     def make(cls, counts: Array, edges: Integers, persons: int, deviation: float) -> "Profile":
         """From noisy counts (censored, events[, entered]) by bin."""
         bins = len(edges) - 1
-        exits = nearest_counts(counts[: 2 * bins], float(persons))
+        observed = _observed(counts[: 2 * bins], persons, deviation)
+        exits = nearest_counts(counts[: 2 * bins], observed)
         width = np.diff(edges)
         spread = np.repeat(exits.reshape(2, bins) / width, width, axis=1)
         left = np.concatenate([[0.0], np.cumsum(spread.sum(axis=0))[:-1]])
-        entered = _entered(counts[2 * bins :], edges, persons)
+        entered = _entered(counts[2 * bins :], edges, observed)
         at_risk = np.maximum(entered - left, 0.5)
-        censoring = np.clip(spread[0] / at_risk, 0.0, 1.0)
-        stay = np.concatenate([[1.0], np.cumprod(1.0 - censoring)[:-1]]) * entered / persons
+        surviving = np.cumprod(1.0 - np.clip(spread[1] / at_risk, 0.0, 0.99))
+        stay = at_risk / observed / np.concatenate([[1.0], surviving[:-1]])
         events = max(float(exits[bins:].sum()), 4.0 * deviation, 1.0)
         certainty = events / (events + bins * deviation**2)
-        return cls(spread[1], at_risk, stay, events, certainty)
+        return cls(spread[1], at_risk, stay, events, certainty, observed)
 
 
-def _entered(counts: Array, edges: Integers, persons: int) -> Array:
+def _observed(exits: Array, persons: int, deviation: float) -> float:
+    """How many are ever at risk: all, unless the exits together say otherwise beyond their noise."""
+    found, noise = float(exits.sum()), 2.0 * deviation * math.sqrt(len(exits))
+    return float(persons) if found > persons - noise else max(found, noise, 1.0)
+
+
+def _entered(counts: Array, edges: Integers, persons: float) -> Array:
     """How many have entered by the start of each interval: all, where nobody enters late."""
     if not len(counts):
-        return np.full(int(edges[-1]), float(persons))
+        return np.full(int(edges[-1]), persons)
     width = np.diff(edges)
-    smooth = nearest_counts(counts, float(persons)) / width
+    smooth = nearest_counts(counts, persons) / width
     smooth[0] *= width[0]
     early = np.repeat(smooth, width)
     early[1 : width[0]] = 0.0
@@ -102,59 +119,179 @@ def baseline_start(design: Design, link: Link, profile: Profile, precision: Arra
 
 @dataclass(frozen=True)
 class Shares:
-    """Released shares of one covariate's bins with the internal columns of each bin's centre."""
+    """Released shares of one covariate's bins in each stretch of time (K, bins).
+
+    `centres` are the internal columns of each bin's centre, `lasting` the stretches' own shares.
+    """
 
     marginal: Marginal
     shares: Array
     centres: Array
-    half_width: float
+    half_width: Array
+    lasting: Array
+
+    @property
+    def overall(self) -> Array:
+        """Shares of the bins over all time."""
+        return self.lasting @ self.shares
 
     @property
     def mean(self) -> Array:
         """Mean of the internal columns."""
-        return self.shares @ self.centres
+        return self.overall @ self.centres
 
     @property
     def spread(self) -> Array:
         """Standard deviations of the internal columns; within a bin uniform."""
-        squares = self.shares @ (self.centres - self.mean) ** 2
-        return np.sqrt(squares + self.half_width**2 / 3.0)
+        squares = self.overall @ (self.centres - self.mean) ** 2
+        return np.sqrt(squares + self.overall @ self.half_width**2 / 3.0)
 
 
 def released_shares(
-    design: Design, marginals: Sequence[Marginal], noisy: Array, persons: int, deviation: float
+    design: Design,
+    marginals: Sequence[Marginal],
+    noisy: Array,
+    persons: float,
+    deviation: float,
+    stretches: int = 1,
 ) -> list[Shares]:
-    """Counts made consistent: non-negative, summing to n, no category rarer than its noise."""
+    """Counts made consistent: non-negative, summing to n, no category rarer than its noise.
+
+    In a stretch of time the shares are those of all time as far as its counts are noise.
+    """
     result, start = [], 0
     for marginal in marginals:
-        counts = nearest_counts(noisy[start : start + marginal.bins], float(persons))
-        start += marginal.bins
-        if marginal.levels is not None:
-            counts = np.maximum(counts, min(2.0 * deviation, persons / (2.0 * marginal.bins)))
-        result.append(Shares(marginal, counts / counts.sum(), *_bin_centres(design, marginal)))
+        size = stretches * marginal.bins
+        counts = noisy[start : start + size].reshape(stretches, marginal.bins)
+        start += size
+        lasting = np.maximum(counts.sum(axis=1), deviation * math.sqrt(marginal.bins))
+        total = _consistent(marginal, counts.sum(axis=0), lasting.sum(), deviation, persons)
+        doubt = marginal.bins * deviation**2
+        rows = [total]
+        if stretches > 1:
+            rows = [
+                _mixed(row, mass, total, doubt) for row, mass in zip(counts, lasting, strict=True)
+            ]
+        centres, half = _bin_centres(design, marginal)
+        result.append(Shares(marginal, np.array(rows), centres, half, lasting / lasting.sum()))
     return result
 
 
-def _bin_centres(design: Design, marginal: Marginal) -> tuple[Array, float]:
+def _consistent(
+    marginal: Marginal, counts: Array, mass: float, deviation: float, persons: float
+) -> Array:
+    """Shares of the bins over all time."""
+    if marginal.numeric:
+        inside = _inside(marginal, counts, deviation)
+        found = np.zeros_like(counts)
+        found[inside] = nearest_counts(counts[inside], max(mass, 1.0))
+        return np.asarray(found / found.sum())
+    found = nearest_counts(counts, max(mass, 1.0))
+    found = np.maximum(found, min(2.0 * deviation, persons / (2.0 * marginal.bins)))
+    return np.asarray(found / found.sum())
+
+
+def _inside(marginal: Marginal, counts: Array, deviation: float) -> Flags:
+    """The bins that are taken to hold anybody: not the wide ones that hold next to nobody.
+
+    Few people far away matter more than many near the mean, so the wide bins are left out only
+    where together they hold fewer than FAR of all, their noise included.
+    """
+    widths = np.diff(marginal.edges)
+    wide = widths > 1.5 * widths.min()
+    few = counts[wide].sum() + 2.0 * deviation * math.sqrt(wide.sum()) < FAR * counts.sum()
+    return ~wide if few else np.ones(len(counts), dtype=np.bool_)
+
+
+def _mixed(counts: Array, mass: float, overall: Array, doubt: float) -> Array:
+    """A stretch's own shares and the overall ones, weighted by how much of each is not noise."""
+    own = nearest_counts(np.where(overall > 0, counts, 0.0), mass) / mass
+    gap = float(np.sum((counts / mass - overall) ** 2)) * mass**2
+    believed = max(0.0, 1.0 - doubt / max(gap, 1e-300))
+    mixed = believed * own + (1.0 - believed) * overall
+    return np.asarray(mixed / mixed.sum())
+
+
+def occupied(counts: Array, deviation: float) -> tuple[int, int]:
+    """The run of bins [first, last) that holds the people, as far as noise lets it be seen.
+
+    Generous bounds leave most bins empty, and their noise would stand for people far away.
+    """
+    return _standing_out(counts, deviation) or (0, len(counts))
+
+
+def _standing_out(counts: Array, deviation: float) -> tuple[int, int] | None:
+    """From the first to the last block of bins, as small as can be, whose sum is not noise."""
+    middle = len(counts) // 2
+    halves = [(0, middle), (middle, len(counts))] if middle else []
+    found = [
+        (low + inner[0], low + inner[1])
+        for low, high in halves
+        if (inner := _standing_out(counts[low:high], deviation))
+    ]
+    if found:
+        return found[0][0], found[-1][1]
+    clear = counts.sum() > CLEAR * deviation * math.sqrt(len(counts))
+    return (0, len(counts)) if clear else None
+
+
+def narrowed(
+    marginals: Sequence[Marginal], noisy: Array, deviation: float, bins: int
+) -> tuple[Marginal, ...]:
+    """The same covariates, numbers with `bins` bins over the occupied part of their range.
+
+    Beyond it bins are as wide as that part, then twice as wide, to the end of the public range.
+    """
+    result, start = [], 0
+    for marginal in marginals:
+        if not marginal.numeric:
+            result.append(marginal)
+            continue
+        first, last = occupied(noisy[start : start + marginal.bins], deviation)
+        low, high = marginal.edges[max(first - 1, 0)], marginal.edges[min(last + 1, marginal.bins)]
+        edges = (
+            *_growing(low, low - high, marginal.edges[0])[::-1],
+            *np.linspace(low, high, bins + 1).tolist(),
+            *_growing(high, high - low, marginal.edges[-1]),
+        )
+        start += marginal.bins
+        result.append(replace(marginal, bins=len(edges) - 1, edges=edges))
+    return tuple(result)
+
+
+def _growing(edge: float, step: float, end: float) -> list[float]:
+    """Edges at growing distances, up to the end."""
+    edges: list[float] = []
+    while abs(end - edge) > 1e-9:
+        edge = end if abs(end - edge) <= 1.5 * abs(step) else edge + step
+        step *= 2.0
+        edges.append(edge)
+    return edges
+
+
+def _bin_centres(design: Design, marginal: Marginal) -> tuple[Array, Array]:
     """Internal columns at each bin, and half the width of a numeric bin."""
     columns = list(marginal.columns)
+    if marginal.numeric:
+        edges = np.array(marginal.edges)
+        return (edges[1:, None] + edges[:-1, None]) / 2.0, np.diff(edges) / 2.0
     scale, centre = design.covariates.scale[columns], design.covariates.centre[columns]
-    if marginal.levels is not None:
-        indicators = np.vstack([np.zeros(len(columns)), np.eye(len(columns))])
-        return (indicators - centre) * scale, 0.0
-    radius = _range(design, marginal)
-    middle = (np.arange(marginal.bins) + 0.5) / marginal.bins * 2.0 - 1.0
-    return (middle * radius)[:, None], radius / marginal.bins
-
-
-def _range(design: Design, marginal: Marginal) -> float:
-    return float(numeric_ranges(design)[marginal.columns[0]])
+    indicators = np.vstack([np.zeros(len(columns)), np.eye(len(columns))])
+    return (indicators - centre) * scale, np.zeros(marginal.bins)
 
 
 def numeric_ranges(design: Design) -> Array:
     """Half the public range of every internal column: 1 / sqrt(number of covariates)."""
     count = max(len(design.schema.covariates), 1)
     return np.full(len(design.covariates.names), 1.0 / np.sqrt(count))
+
+
+def numeric_columns(design: Design) -> Flags:
+    """Which internal columns are numbers."""
+    flags: list[bool] = []
+    for item in design.schema.covariates:
+        flags += [True] if isinstance(item, Numeric) else [False] * (len(item.levels) - 1)
+    return np.array(flags, dtype=np.bool_)
 
 
 def correlation(noisy: Array, persons: int, deviation: float, size: int) -> Array:
@@ -177,39 +314,71 @@ def correlation(noisy: Array, persons: int, deviation: float, size: int) -> Arra
 def draw_cohort(shares: Sequence[Shares], moments: Array, size: int) -> tuple[Array, Array]:
     """Covariates with the released marginals and (by a Gaussian copula) correlations; their shares.
 
-    `size` is a power of two: a Sobol sequence stands for the people. Of a rare level more are drawn
-    than there are, and each counts for less: one person would stand for all of them, or none.
+    Both by stretch of time, (size, K, p) and (size, K): a member keeps its ranks, so that values
+    change as the marginals do. `size` is a power of two: a Sobol sequence stands for the people. Of
+    a rare level more are drawn than there are, and each counts for less: one person would stand
+    for all of them, or none.
     """
-    width = len(moments)
-    points = qmc.Sobol(width + len(shares), rng=PUBLIC_SEED).random(size)
+    latent, spreads = _latent(moments, size)
+    drawn = [_stretch(shares, latent, spreads, k) for k in range(len(shares[0].lasting))]
+    return np.stack([one for one, _ in drawn], axis=1), np.stack([one for _, one in drawn], axis=1)
+
+
+def _latent(moments: Array, size: int) -> tuple[Array, Array]:
+    """Standard normal columns with the moments' correlations, and the columns' spreads."""
+    points = qmc.Sobol(len(moments), rng=PUBLIC_SEED).random(size)
     spreads = np.sqrt(np.diag(moments))
     values, vectors = np.linalg.eigh(moments / np.outer(spreads, spreads))
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    latent = ndtri(points[:, :width]) @ root / np.linalg.norm(root, axis=1)
-    independent = points[:, width:]
+    return ndtri(points) @ root / np.linalg.norm(root, axis=1), spreads
+
+
+def _stretch(
+    shares: Sequence[Shares], latent: Array, spreads: Array, stretch: int
+) -> tuple[Array, Array]:
+    """The cohort in one stretch of time, and the members' shares."""
+    size, width = latent.shape
     cohort, weights, uneven = np.empty((size, width)), np.full(size, 1.0 / size), []
-    for index, item in enumerate(shares):
-        columns = list(item.marginal.columns)
-        single = len(columns) == 1
-        rank = ndtr(latent[:, columns[0]]) if single else independent[:, index]
-        drawn = _flattened(item, size)
-        cohort[:, columns], place = _quantiles(drawn, rank)
-        if drawn is not item:
-            weights *= item.shares[place] / drawn.shares[place]
-            uneven.append((place, item.shares))
-        if item.marginal.levels is None:
+    for item in shares:
+        columns, own = list(item.marginal.columns), item.shares[stretch]
+        drawn = _flattened(item, own, size)
+        if len(columns) > 1:
+            place = _levels(drawn, latent[:, columns])
+            cohort[:, columns] = item.centres[place]
+        else:
+            cohort[:, columns], place = _quantiles(item, drawn, ndtr(latent[:, columns[0]]))
+        if drawn is not own or len(columns) > 1:
+            found = np.bincount(place, minlength=len(own)) / size
+            weights *= own[place] / found[place]
+            uneven.append((place, own))
+        if item.marginal.numeric:
             deviation = cohort[:, columns] - item.mean
             cohort[:, columns] = item.mean + deviation * spreads[columns]
     return cohort, _raked(weights, uneven)
 
 
-def _flattened(item: Shares, size: int) -> Shares:
+def _levels(shares: Array, latent: Array) -> Integers:
+    """The level with the largest utility: latent column plus a constant that gives the shares.
+
+    The first level has the utility that is left: minus the sum of the others.
+    """
+    first = -latent.sum(axis=1, keepdims=True) / math.sqrt(latent.shape[1])
+    utility = np.hstack([first, latent])
+    constants = np.log(np.maximum(shares, 1e-12)) / 2.0
+    for _ in range(UTILITY_ROUNDS):
+        place = np.argmax(utility + constants, axis=1)
+        found = np.bincount(place, minlength=len(shares)) / len(place)
+        constants += 0.3 * np.log((shares + 1e-3) / (found + 1e-3))
+    return np.asarray(np.argmax(utility + constants, axis=1), dtype=np.int64)
+
+
+def _flattened(item: Shares, own: Array, size: int) -> Array:
     """Every level often enough for a few of the cohort; itself where it is so already."""
     least = FEW / size
-    if item.marginal.levels is None or item.shares.min() >= least:
-        return item
-    raised = np.maximum(item.shares, least)
-    return replace(item, shares=raised / raised.sum())
+    if item.marginal.numeric or own.min() >= least:
+        return own
+    raised = np.maximum(own, least)
+    return np.asarray(raised / raised.sum())
 
 
 def _raked(weights: Array, uneven: Sequence[tuple[Integers, Array]]) -> Array:
@@ -224,10 +393,10 @@ def _raked(weights: Array, uneven: Sequence[tuple[Integers, Array]]) -> Array:
     return weights / weights.sum() if uneven else weights
 
 
-def _quantiles(item: Shares, rank: Array) -> tuple[Array, Integers]:
+def _quantiles(item: Shares, shares: Array, rank: Array) -> tuple[Array, Integers]:
     """The internal columns at these ranks, levels or numbers uniform within a bin; the bins."""
-    cumulated = np.concatenate([[0.0], np.cumsum(item.shares)])
+    cumulated = np.concatenate([[0.0], np.cumsum(shares)])
     place = np.clip(np.searchsorted(cumulated, rank, side="right") - 1, 0, item.marginal.bins - 1)
-    within = (rank - cumulated[place]) / np.maximum(item.shares[place], 1e-12)
-    offset = (np.clip(within, 0.0, 1.0) * 2.0 - 1.0) * item.half_width
+    within = (rank - cumulated[place]) / np.maximum(shares[place], 1e-12)
+    offset = (np.clip(within, 0.0, 1.0) * 2.0 - 1.0) * item.half_width[place]
     return np.asarray(item.centres[place] + offset[:, None]), place

@@ -1,10 +1,12 @@
 """Integer sums over people for the first releases: exits, marginal counts, second moments.
 
 Each person's contribution is a vector of integers whose size is bounded by construction; the
-bounds and their proofs are in docs/proofs/private-newton.md, section 3. A person's covariates are
-those of the first row; somebody never at risk contributes zeros.
+bounds and their proofs are in docs/proofs/private-newton.md, section 3. Where covariates may change,
+a person spreads an integer weight over the values held, by time at risk in each stretch of time;
+somebody never at risk contributes zeros.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -32,11 +34,49 @@ EXITS_ONLY, ENTRIES_TOO = 2, 3
 
 @dataclass(frozen=True)
 class Marginal:
-    """One covariate's columns and how its values are binned; `levels` is None for numbers."""
+    """One covariate's columns and how its values are binned: by level, or between edges.
+
+    The first and the last bin of a number hold also what lies beyond them.
+    """
 
     columns: tuple[int, ...]
     bins: int
-    levels: int | None
+    edges: tuple[float, ...] = ()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the covariate is a number."""
+        return bool(self.edges)
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Public stretches of time, and the weight that a person spreads over the values in each.
+
+    Stretch k holds the intervals edges[k] < s <= edges[k + 1].
+    """
+
+    edges: tuple[int, ...]
+    weight: int = 1
+
+    @property
+    def number(self) -> int:
+        """K."""
+        return len(self.edges) - 1
+
+    @property
+    def mass(self) -> int:
+        """The largest sum of what one person adds to the cells of one covariate."""
+        return self.number * self.weight
+
+    @property
+    def square(self) -> int:
+        """The largest sum of squares of the same: in each stretch all weight in one cell."""
+        return self.number * self.weight**2
+
+
+ONCE = Stretches((0, 1))
+"""Counts of people: one cell each, whole."""
 
 
 def time_edges(intervals: int, bins: int) -> Integers:
@@ -44,15 +84,40 @@ def time_edges(intervals: int, bins: int) -> Integers:
     return np.unique(np.rint(np.linspace(0, intervals, bins + 1)).astype(np.int64))
 
 
+def stretches_of(intervals: int, number: int, *, pure: bool) -> Stretches:
+    """Stretches whose weights are one unit altogether, in the norm that the noise has.
+
+    The sum of squares is at most UNIT^2, or the sum at most UNIT.
+    """
+    edges = tuple(int(edge) for edge in time_edges(intervals, number))
+    parts = len(edges) - 1
+    return Stretches(edges, UNIT // parts if pure else math.isqrt(UNIT**2 // parts))
+
+
+def exit_edges(intervals: int, bins: int) -> Integers:
+    """Equal bins, the first of them halved down to one interval: hazards often begin with a peak."""
+    edges = time_edges(intervals, bins)
+    first, halves = int(edges[1]), []
+    while first > 1:
+        first //= 2
+        halves.append(first)
+    return np.concatenate([edges[:1], np.array(halves[::-1], dtype=np.int64), edges[1:]])
+
+
 def marginals_of(design: Design, bins: int) -> tuple[Marginal, ...]:
     """The covariates of the schema in the order of their internal columns."""
     result, column = [], 0
+    radius = 1.0 / math.sqrt(max(len(design.schema.covariates), 1))
     for covariate in design.schema.covariates:
-        levels = len(covariate.levels) if isinstance(covariate, Categorical) else None
-        width = levels - 1 if levels else 1
-        columns = tuple(range(column, column + width))
-        result.append(Marginal(columns, levels or bins, levels))
-        column += width
+        if isinstance(covariate, Categorical):
+            levels = len(covariate.levels)
+            columns = tuple(range(column, column + levels - 1))
+            result.append(Marginal(columns, levels))
+        else:
+            columns = (column,)
+            edges = np.linspace(-radius, radius, bins + 1).tolist()
+            result.append(Marginal(columns, bins, tuple(edges)))
+        column += len(columns)
     return tuple(result)
 
 
@@ -70,39 +135,66 @@ def block_exits(block: Episodes, edges: Integers, kinds: int) -> tuple[Integers]
 
 
 def block_marginals(
-    block: Episodes, marginals: tuple[Marginal, ...], scale: Array
+    block: Episodes, marginals: tuple[Marginal, ...], stretches: Stretches
 ) -> tuple[Integers]:
-    """Counts of every covariate's bins: one cell of each covariate a person."""
-    counts = np.zeros(sum(item.bins for item in marginals), dtype=np.int64)
-    for values in _first_values(block):
-        found = [
-            np.bincount(_cells(values, item, scale), minlength=item.bins) for item in marginals
-        ]
-        counts += np.concatenate([*found, np.zeros(0, dtype=np.int64)])
-    return (counts,)
+    """Weights in every covariate's bins, stretch after stretch: in each at most `weight` a person."""
+    shape = [(stretches.number, item.bins) for item in marginals]
+    counts = [np.zeros(size, dtype=np.int64) for size in shape]
+    weights = row_weights(block, stretches)
+    for part in _parts(block.rows):
+        values = _finite(block, part)
+        for found, item in zip(counts, marginals, strict=True):
+            cells = _cells(values, item)
+            for stretch, weight in enumerate(weights[:, part]):
+                # sums of integers below 2^53: exact in floating point
+                found[stretch] += np.bincount(cells, weight, item.bins).astype(np.int64)
+    return (np.concatenate([*(found.ravel() for found in counts), np.zeros(0, dtype=np.int64)]),)
 
 
-def block_moments(block: Episodes, centre: Array, spread: Array, limit: int) -> tuple[Integers]:
-    """The half-vector of sum v v', v the standardised covariates, |v|^2 <= `limit` in integers."""
+def block_moments(
+    block: Episodes, centre: Array, spread: Array, limit: int, stretches: Stretches
+) -> tuple[Integers]:
+    """The half-vector of sum w v v', v the standardised covariates, |v|^2 <= `limit` in integers.
+
+    w is a person's weight of the row in the one stretch.
+    """
     square = np.zeros((len(centre), len(centre)), dtype=np.int64)
-    for values in _first_values(block):
-        standard = (values - centre) * (UNIT / spread)
+    (weights,) = row_weights(block, stretches)
+    for part in _parts(block.rows):
+        standard = (_finite(block, part) - centre) * (UNIT / spread)
         whole = _shortened(np.trunc(np.clip(standard, -(2.0**30), 2.0**30)), limit)
-        square += _gram(whole, limit)
+        square += _gram(whole, weights[part], limit * stretches.weight)
     rows, columns = np.tril_indices(len(centre))
     return (square[rows, columns] * np.where(rows == columns, DIAGONAL, OFF_DIAGONAL),)
 
 
-def _gram(whole: Integers, limit: int) -> Integers:
-    """v'v of integers.
+def row_weights(block: Episodes, stretches: Stretches) -> Integers:
+    """floor(weight o_r / sum o_r) of each row r, o_r its intervals in the stretch: (K, rows).
 
-    In floating point, which is fast, where it is exact: |sum v_i v_j| <= CHUNK limit, and sums of
+    The rows of a person that has time in a stretch share its weight, so their sum is at most that.
+    """
+    edges = np.asarray(stretches.edges, dtype=np.int64)
+    low, high = edges[:-1, None], edges[1:, None]
+    held = np.minimum(block.exit, high) - np.maximum(block.entry, low)
+    held = np.maximum(held, 0)
+    if block.offsets is None:
+        return np.where(held > 0, stretches.weight, 0)
+    who = np.repeat(np.arange(len(block.offsets) - 1), np.diff(block.offsets))
+    totals = [np.bincount(who, row, len(block.offsets) - 1).astype(np.int64) for row in held]
+    shared = np.maximum(np.stack(totals)[:, who], 1)
+    return np.asarray(held * stretches.weight // shared)
+
+
+def _gram(whole: Integers, weights: Integers, limit: int) -> Integers:
+    """sum w v v' of integers, w |v|^2 <= `limit`.
+
+    In floating point, which is fast, where it is exact: |sum w v_i v_j| <= CHUNK limit, and sums of
     integers below 2^53 do not round in any order.
     """
     if CHUNK * limit >= EXACT:
-        return whole.T @ whole
+        return np.asarray(whole.T @ (whole * weights[:, None]))
     real = whole.astype(np.float64)
-    return np.asarray(real.T @ real).astype(np.int64)
+    return np.asarray(real.T @ (real * weights[:, None])).astype(np.int64)
 
 
 def _shortened(values: Array, limit: int) -> Integers:
@@ -114,23 +206,24 @@ def _shortened(values: Array, limit: int) -> Integers:
     return whole
 
 
-def _cells(values: Array, item: Marginal, scale: Array) -> Integers:
-    """The bin of each person: the level of a category, or the part of the public range."""
+def _cells(values: Array, item: Marginal) -> Integers:
+    """The bin of each row: the level of a category, or the two edges around a number."""
     chosen = values[:, list(item.columns)]
-    if item.levels is not None:
+    if not item.numeric:
         positive = chosen > 0
         return np.where(positive.any(axis=1), positive.argmax(axis=1) + 1, 0)
-    place = np.floor((chosen[:, 0] / scale[item.columns[0]] + 1.0) / 2.0 * item.bins)
-    return np.asarray(np.clip(place, 0, item.bins - 1), dtype=np.int64)
+    return np.searchsorted(np.array(item.edges[1:-1]), chosen[:, 0], side="right")
 
 
-def _first_values(block: Episodes) -> Iterator[Array]:
-    """The covariates of everybody's first row: numbers of size at most 1, whatever was there."""
-    rows = None if block.offsets is None else _ends(block)[0]
-    for start in range(0, block.rows if rows is None else len(rows), CHUNK):
-        part = slice(start, start + CHUNK)
-        values = block.covariates[part] if rows is None else block.covariates[rows[part]]
-        yield np.clip(np.nan_to_num(values), -1.0, 1.0)
+def _parts(rows: int) -> Iterator[slice]:
+    """The rows in chunks."""
+    for start in range(0, rows, CHUNK):
+        yield slice(start, start + CHUNK)
+
+
+def _finite(block: Episodes, part: slice) -> Array:
+    """Covariates as numbers of size at most 1, whatever was there."""
+    return np.clip(np.nan_to_num(block.covariates[part]), -1.0, 1.0)
 
 
 def _ends(block: Episodes) -> tuple[Integers, Integers]:

@@ -13,7 +13,12 @@ from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.likelihood.score import LARGEST, Whitened
 from discreet.mechanisms.newton.bound import FLOOR, Cohort, choose_bound
-from discreet.mechanisms.newton.cohort import Profile, baseline_start, numeric_ranges
+from discreet.mechanisms.newton.cohort import (
+    Profile,
+    baseline_start,
+    numeric_columns,
+    numeric_ranges,
+)
 from discreet.mechanisms.newton.combine import Linear
 from discreet.mechanisms.newton.split import Split
 from discreet.mechanisms.newton.steps import Prior, Step, whitening
@@ -32,7 +37,7 @@ theirs would gain nothing, and everybody would have to walk."""
 def expected_information(design: Design, link: Link, point: Array, people: Cohort) -> Array:
     """The cohort's information at the point, in internal coordinates."""
     plain = Whitened(design, link, point, np.eye(len(point)), math.inf)
-    return plain.expected(people.cohort, people.counts, people.present)[2]
+    return people.seen(plain).expected(people)[2]
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,8 @@ class Equation:
         frame, size = scores.mapping, len(scores.point)
 
         def linear(estimate: Array) -> Step:
-            score, slope, meat, _ = scores.foreseen(
-                people.cohort, people.counts, people.present, estimate
-            )
+            truth = people.through(scores.point, estimate)
+            score, slope, meat, _ = people.seen(scores).foreseen(people, truth)
             jacobian = slope + FLOOR * np.eye(size)
             target = estimate + frame @ np.linalg.solve(jacobian, released + score)
             return Step(scores.point, frame, jacobian, meat, self.deviation, target, self.doubt)
@@ -70,15 +74,22 @@ class Setting:
     budget: Split
     clipped: bool = False
 
-    def prior(self, profile: Profile) -> Prior:
-        """Level and shape of the baseline, and no effect of any covariate."""
+    def prior(self, profile: Profile, spreads: Array | None = None) -> Prior:
+        """Level and shape of the baseline, and no effect of any covariate.
+
+        A number's range is the public one, or six of its released spreads where that is less:
+        generous bounds say nothing of an effect.
+        """
         size, time = self.design.dimension, self.design.basis.shape[1]
         level = np.linalg.lstsq(self.design.basis, np.ones(self.design.intervals), rcond=None)[0]
         along = np.outer(level, level) / float(level @ level)
         shape = (np.eye(time) - along) / SHAPE_DEVIATION**2 + along / LEVEL_DEVIATION**2
         precision = np.zeros((size, size))
         precision[:time, :time] = shape
-        effect = RANGE_EFFECT / (2.0 * numeric_ranges(self.design))
+        ranges = numeric_ranges(self.design)
+        if spreads is not None:
+            ranges = np.where(numeric_columns(self.design), np.minimum(ranges, 3 * spreads), ranges)
+        effect = RANGE_EFFECT / (2.0 * ranges)
         precision[time:, time:] = np.diag(effect**-2.0)
         centre = np.zeros(size)
         centre[:time] = baseline_start(self.design, self.link, profile, shape)
@@ -91,7 +102,7 @@ class Setting:
         scores = Whitened(self.design, self.link, point, frame, math.inf, self.clipped)
         bound, doubt = choose_bound(scores, people, self._unit_noise(share))
         scores = Whitened(self.design, self.link, point, frame, bound, self.clipped)
-        jacobian, meat, _ = scores.expected(people.cohort, people.counts, people.present)
+        jacobian, meat, _ = people.seen(scores).expected(people)
         jacobian = jacobian + FLOOR * np.eye(len(point))
         return Equation(scores, jacobian, meat, self._deviation(share) * bound, doubt)
 

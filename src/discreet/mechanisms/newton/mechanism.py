@@ -11,12 +11,13 @@ Proof: docs/proofs/private-newton.md.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from discreet.design.schema import Numeric
 from discreet.errors import SettingsError
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.mechanisms.contract import (
@@ -33,9 +34,10 @@ from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import (
     COHORT,
     Profile,
+    Shares,
     correlation,
     draw_cohort,
-    numeric_ranges,
+    narrowed,
     released_shares,
 )
 from discreet.mechanisms.newton.combine import Linear, around, combine
@@ -45,14 +47,17 @@ from discreet.mechanisms.newton.counts import (
     EXITS_ONLY,
     OFF_DIAGONAL,
     UNIT,
+    Marginal,
+    Stretches,
     block_exits,
     block_marginals,
     block_moments,
     marginals_of,
+    stretches_of,
     time_edges,
 )
 from discreet.mechanisms.newton.equation import Setting
-from discreet.mechanisms.newton.split import EXITS, MARGINALS, MOMENTS, Split, split
+from discreet.mechanisms.newton.split import EXITS, MARGINALS, MOMENTS, RANGES, Split, split
 from discreet.mechanisms.newton.steps import Prior, covariance
 from discreet.privacy.accountant import rho_for
 from discreet.privacy.guarantee import Guarantee, checked_delta
@@ -69,6 +74,11 @@ DEFAULT_DELTA = 1e-6
 GRID_EXPONENT = -24
 FOUR_STEPS = 1900.0
 """The signal n sqrt(2 rho), or n epsilon / d when pure, from which four steps are better than three."""
+STRETCHES = 4
+"""Where covariates may change, they are counted in so many stretches of time."""
+MOMENT_WEIGHT = 64
+"""The weight that a person with several rows spreads over the rows' second moments."""
+MOST_TIME_BINS = 50
 FARTHEST = 1e6
 """The released point is cut to this box: a public bound that no estimate reaches."""
 
@@ -140,29 +150,57 @@ class Layout:
 
     budget: Split
     time_bins: int
+    range_bins: int
     value_bins: int
     late_entry: bool
+    changing: bool
 
     @classmethod
     def make(cls, constants: Facts, total: float, *, pure: bool) -> "Layout":
         """Finer bins and more steps the less the noise is, relative to n."""
-        p = constants.covariates
-        trial = split(total, 3, pure=pure, covariates=p > 0)
-        moments = p > 1 and _moments_fit(trial, constants.persons, p)
-        signal = constants.persons * (total / constants.dimension if pure else math.sqrt(2 * total))
-        budget = split(
-            total, _number_of_steps(signal), pure=pure, moments=moments, covariates=p > 0
+        p, persons, changing = constants.covariates, constants.persons, constants.time_varying
+        trial = split(total, 3, pure=pure, without=() if p else (RANGES, MARGINALS))
+        covariates = constants.design.schema.covariates
+        numbers = sum(isinstance(item, Numeric) for item in covariates)
+        without = [] if numbers else [RANGES]
+        without += [] if p else [MARGINALS]
+        if p < 2 or not _moments_fit(trial, persons, p, changing=changing):
+            without.append(MOMENTS)
+        signal = persons * (total / constants.dimension if pure else math.sqrt(2 * total))
+        budget = split(total, _number_of_steps(signal), pure=pure, without=without)
+        made = cls(budget, 1, 4, 4, constants.late_entry, changing)
+        intervals = constants.intervals
+        return replace(
+            made,
+            time_bins=made._time_bins(persons, intervals),
+            range_bins=made._bins(RANGES, persons, numbers, made.whole(intervals)),
+            value_bins=made._bins(MARGINALS, persons, len(covariates), made.stretches(intervals)),
         )
-        time_noise = budget.count_deviation(budget.share(EXITS), 1)
-        value_bins = 4
-        if p:
-            cells = len(constants.design.schema.covariates)
-            value_noise = budget.count_deviation(budget.share(MARGINALS), cells)
-            value_bins = _power_of_two(constants.persons / (3.0 * value_noise), 4, 64)
-        time_bins = min(
-            constants.intervals, max(5, min(50, int(constants.persons / (20 * time_noise))))
-        )
-        return cls(budget, time_bins, value_bins, constants.late_entry)
+
+    def whole(self, intervals: int) -> Stretches:
+        """All time as one stretch: a person's weight, by time, over the values held."""
+        return Stretches((0, intervals), UNIT if self.changing else 1)
+
+    def stretches(self, intervals: int) -> Stretches:
+        """A few stretches where covariates may change, otherwise one."""
+        if not self.changing:
+            return self.whole(intervals)
+        return stretches_of(intervals, STRETCHES, pure=self.budget.pure)
+
+    def moment_weight(self, intervals: int) -> Stretches:
+        """The weight of a person's second moments."""
+        return Stretches((0, intervals), _moment_weight(changing=self.changing))
+
+    def _time_bins(self, persons: int, intervals: int) -> int:
+        noise = self.budget.count_deviation(self.budget.share(EXITS), 1)
+        return min(intervals, max(5, min(MOST_TIME_BINS, int(persons / (20 * noise)))))
+
+    def _bins(self, name: str, persons: int, cells: int, stretches: Stretches) -> int:
+        """As many as leave a bin, were all alike, three times its noise."""
+        if self.budget.share(name) == 0:
+            return 4
+        noise = self.budget.count_deviation(self.budget.share(name), cells, stretches)
+        return _power_of_two(persons / (3.0 * noise), 4, 64)
 
     def details(self) -> dict[str, Any]:
         """The layout as public numbers, exact shares as text."""
@@ -172,8 +210,10 @@ class Layout:
             "shares": {name: str(share) for name, share in self.budget.shares},
             "steps": [str(share) for share in self.budget.steps],
             "time_bins": self.time_bins,
+            "range_bins": self.range_bins,
             "value_bins": self.value_bins,
             "late_entry": self.late_entry,
+            "changing": self.changing,
             "largest": LARGEST,
         }
 
@@ -184,12 +224,11 @@ class Layout:
         shares = tuple((name, Fraction(share)) for name, share in details["shares"].items())
         steps = tuple(Fraction(share) for share in details["steps"])
         budget = Split(Fraction(details["total"]), bool(details["pure"]), shares, steps)
-        return cls(
-            budget,
-            int(details["time_bins"]),
-            int(details["value_bins"]),
-            bool(details["late_entry"]),
+        time, ranges, values = (
+            int(details[name]) for name in ("time_bins", "range_bins", "value_bins")
         )
+        late, changing = bool(details["late_entry"]), bool(details["changing"])
+        return cls(budget, time, ranges, values, late, changing)
 
 
 LARGEST_MOMENT_ERROR = 1.0
@@ -201,14 +240,20 @@ def _moment_limit(covariates: int) -> int:
     return 3 * covariates * UNIT**2 // 2
 
 
-def _moment_sensitivity(covariates: int) -> int:
-    """Squared: |v v' - u u'|_F^2 <= 2 R^4, times the integer weight."""
-    return 2 * (DIAGONAL * _moment_limit(covariates)) ** 2
+def _moment_weight(*, changing: bool) -> int:
+    """What the weights of a person's rows add up to, at most."""
+    return MOMENT_WEIGHT if changing else 1
 
 
-def _moments_fit(budget: Split, persons: int, covariates: int) -> bool:
+def _moment_sensitivity(covariates: int, *, changing: bool = False) -> int:
+    """Squared: |sum w v v' - sum w u u'|_F^2 <= 2 (weight R^2)^2, times the integer weight."""
+    return 2 * (DIAGONAL * _moment_weight(changing=changing) * _moment_limit(covariates)) ** 2
+
+
+def _moments_fit(budget: Split, persons: int, covariates: int, *, changing: bool) -> bool:
     """Whether the sums stay within the integers that noise is added to, and above their noise."""
-    largest = persons * OFF_DIAGONAL * _moment_limit(covariates)
+    weight = _moment_weight(changing=changing)
+    largest = persons * OFF_DIAGONAL * weight * _moment_limit(covariates)
     error = _moment_error(budget, persons, covariates)
     return largest <= LARGEST_VALUE and error < LARGEST_MOMENT_ERROR
 
@@ -253,9 +298,8 @@ class _Run:
     def draw(self) -> Draw:
         """Exit counts, cohort, steps; what is published with the estimate."""
         profile, life_table = self._profile()
-        cohort, shares = self._cohort()
-        people = Cohort(cohort, self.persons * shares, profile.present, profile.total_events)
-        prior = self.setting.prior(profile)
+        people, spreads = self._people(profile)
+        prior = self.setting.prior(profile, spreads)
         point, released = prior.centre, []
         for share in self.budget.steps:
             released.append(self._step(point, people, prior, share))
@@ -279,30 +323,56 @@ class _Run:
         table = np.vstack([edges[:-1] + 1.0, edges[1:], noisy.reshape(-1, len(edges) - 1)]).T
         return Profile.make(noisy, edges, self.persons, deviation), table
 
-    def _cohort(self) -> tuple[Array, Array]:
-        """Synthetic covariates from the released marginals and second moments, and their shares."""
-        width = self.size - self.time
-        if width == 0:
-            return np.zeros((1, 0)), np.ones(1)
-        marginals = marginals_of(self.design, self.layout.value_bins)
-        share, cells = self.budget.share(MARGINALS), len(marginals)
-        (counts,) = self.engine.reduce(block_marginals, marginals, numeric_ranges(self.design))
-        noisy = self.budget.release_counts(counts, share, cells, self.noise)
-        deviation = self.budget.count_deviation(share, cells)
-        shares = released_shares(self.design, marginals, noisy, self.persons, deviation)
+    def _people(self, profile: Profile) -> tuple[Cohort, Array]:
+        """A synthetic cohort from the released counts and moments; the covariates' spreads."""
+        intervals, events = self.design.intervals, profile.total_events
+        stretches = self.layout.stretches(intervals)
+        edges = np.array(stretches.edges, dtype=np.int64)
+        if self.size == self.time:
+            cohort, counts = np.zeros((1, stretches.number, 0)), np.ones((1, stretches.number))
+            people = Cohort(cohort, profile.persons * counts, edges, profile.present, events)
+            return people, np.zeros(0)
+        shares = self._marginals(self._ranges(), stretches, profile)
         centre = np.concatenate([item.mean for item in shares])
-        spread = np.concatenate([item.spread for item in shares])
-        return draw_cohort(shares, self._moments(centre, np.maximum(spread, 1e-6)), COHORT)
+        spread = np.maximum(np.concatenate([item.spread for item in shares]), 1e-6)
+        cohort, counts = draw_cohort(shares, self._moments(centre, spread), COHORT)
+        people = Cohort(cohort, profile.persons * counts, edges, profile.present, events)
+        return people, spread
+
+    def _ranges(self) -> tuple[Marginal, ...]:
+        """The covariates, numbers with bins where the people are: one coarse release."""
+        marginals = marginals_of(self.design, self.layout.range_bins)
+        numbers = tuple(item for item in marginals if item.numeric)
+        if not numbers:
+            return marginals
+        share, whole = self.budget.share(RANGES), self.layout.whole(self.design.intervals)
+        (counts,) = self.engine.reduce(block_marginals, numbers, whole)
+        noisy = self.budget.release_counts(counts, share, len(numbers), self.noise, whole)
+        deviation = self.budget.count_deviation(share, len(numbers), whole)
+        return narrowed(marginals, noisy, deviation, self.layout.value_bins)
+
+    def _marginals(
+        self, marginals: tuple[Marginal, ...], stretches: Stretches, profile: Profile
+    ) -> list[Shares]:
+        """Released shares of every covariate's bins, by stretch of time."""
+        share, cells = self.budget.share(MARGINALS), len(marginals)
+        (counts,) = self.engine.reduce(block_marginals, marginals, stretches)
+        noisy = self.budget.release_counts(counts, share, cells, self.noise, stretches)
+        deviation = self.budget.count_deviation(share, cells, stretches)
+        number = stretches.number
+        return released_shares(self.design, marginals, noisy, profile.persons, deviation, number)
 
     def _moments(self, centre: Array, spread: Array) -> Array:
         """Released second moments of the standardised covariates, or the identity."""
         width, share = len(centre), self.budget.share(MOMENTS)
         if share == 0:
             return np.eye(width)
-        limit, squared = _moment_limit(width), _moment_sensitivity(width)
-        (half,) = self.engine.reduce(block_moments, centre, spread, limit)
-        noisy = self.budget.release(half, share, squared, self.noise)
-        deviation = self.budget.deviation(share, squared, len(half))
+        limit = _moment_limit(width)
+        squared = _moment_sensitivity(width, changing=self.layout.changing)
+        weight = self.layout.moment_weight(self.design.intervals)
+        (half,) = self.engine.reduce(block_moments, centre, spread, limit, weight)
+        noisy = self.budget.release(half, share, squared, self.noise) / weight.weight
+        deviation = self.budget.deviation(share, squared, len(half)) / weight.weight
         return correlation(noisy, self.persons, deviation, width)
 
     def _step(self, point: Array, people: Cohort, prior: Prior, share: Fraction) -> Linear:

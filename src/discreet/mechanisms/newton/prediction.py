@@ -40,6 +40,6 @@ def _inefficiency(equation: Equation, people: Cohort) -> Array:
     """W (J^-1 Meat J^-1 - I) W', never negative."""
     frame, size = equation.scores.mapping, len(equation.jacobian)
     inverse = np.linalg.inv(equation.jacobian - FLOOR * np.eye(size))
-    full = equation.scores.expected(people.cohort, people.counts, people.present)[2]
+    full = people.seen(equation.scores).expected(people)[2]
     values, vectors = np.linalg.eigh(inverse @ equation.meat @ inverse - np.linalg.inv(full))
     return np.asarray(frame @ (vectors * np.maximum(values, 0.0)) @ vectors.T @ frame.T)

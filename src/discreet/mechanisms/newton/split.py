@@ -5,13 +5,14 @@ epsilon_j, sum epsilon_j <= epsilon. Shares are rationals, so the sums are exact
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.mechanisms.newton.counts import ONCE, Stretches
 from discreet.privacy.noise import NoiseSource
 from discreet.privacy.scales import exact, gaussian_scale, laplace_scale, upper_square_root
 from discreet.types import Array, Integers
@@ -19,8 +20,13 @@ from discreet.types import Array, Integers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-EXITS, MARGINALS, MOMENTS = "exits", "marginals", "moments"
-FIRST_SHARES = {EXITS: Fraction(4, 100), MARGINALS: Fraction(5, 100), MOMENTS: Fraction(5, 100)}
+EXITS, RANGES, MARGINALS, MOMENTS = "exits", "ranges", "marginals", "moments"
+FIRST_SHARES = {
+    EXITS: Fraction(4, 100),
+    RANGES: Fraction(15, 1000),
+    MARGINALS: Fraction(4, 100),
+    MOMENTS: Fraction(45, 1000),
+}
 GROWTH = Fraction(2)
 """Every step has twice the budget of the one before: late steps are the accurate ones."""
 
@@ -55,11 +61,12 @@ class Split:
         factor = math.sqrt(dimension + 1) if self.pure else 1.0
         return float(self.scale(share, squared_sensitivity)) * factor
 
-    def count_deviation(self, share: Fraction, cells: int) -> float:
-        """The same for counts where a person is in `cells` cells: L1 Laplace when pure."""
+    def count_deviation(self, share: Fraction, cells: int, stretches: Stretches = ONCE) -> float:
+        """The same for counts, in people: a person adds to `cells` sets of cells."""
         if self.pure:
-            return math.sqrt(2.0) * float(laplace_scale(2 * cells, self.total * share))
-        return self.deviation(share, 2 * cells, 1)
+            scale = laplace_scale(2 * cells * stretches.mass, self.total * share)
+            return math.sqrt(2.0) * float(scale) / stretches.weight
+        return self.deviation(share, 2 * cells * stretches.square, 1) / stretches.weight
 
     def release(
         self, values: Integers, share: Fraction, squared_sensitivity: int, noise: NoiseSource
@@ -74,24 +81,28 @@ class Split:
         return np.asarray([float(value) for value in noisy])
 
     def release_counts(
-        self, values: Integers, share: Fraction, cells: int, noise: NoiseSource
+        self,
+        values: Integers,
+        share: Fraction,
+        cells: int,
+        noise: NoiseSource,
+        stretches: Stretches = ONCE,
     ) -> Array:
-        """Counts, a person in at most `cells`: L1 and squared L2 sensitivity 2 cells."""
+        """Counts in people, where a person adds to `cells` sets of cells.
+
+        Two such additions are at most 2 cells mass apart in L1, and 2 cells square in squared L2.
+        """
         if not self.pure:
-            return self.release(values, share, 2 * cells, noise)
-        scale = laplace_scale(2 * cells, self.total * share)
-        return np.asarray([float(value) for value in noise.l1_laplace(values, scale)])
+            noisy = self.release(values, share, 2 * cells * stretches.square, noise)
+            return noisy / stretches.weight
+        scale = laplace_scale(2 * cells * stretches.mass, self.total * share)
+        drawn = noise.l1_laplace(values, scale)
+        return np.asarray([float(value) for value in drawn]) / stretches.weight
 
 
-def split(
-    total: float, steps: int, *, pure: bool, moments: bool = True, covariates: bool = True
-) -> Split:
+def split(total: float, steps: int, *, pure: bool, without: Collection[str] = ()) -> Split:
     """Shares of the first releases; the rest goes to the steps in growing parts."""
-    shares = dict(FIRST_SHARES)
-    if not moments:
-        shares[MOMENTS] = Fraction(0)
-    if not covariates:
-        shares[MARGINALS] = Fraction(0)
+    shares = {name: Fraction(0) if name in without else part for name, part in FIRST_SHARES.items()}
     rest = 1 - sum(shares.values(), Fraction(0))
     parts = growing(steps)
     return Split(exact(total), pure, tuple(shares.items()), tuple(rest * part for part in parts))
