@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from real_sets import DEVELOPMENT, HELD_OUT, load, paper_sets
+from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, load, paper_sets
 from simulated import DESIGNS, Sample
 
 Array = NDArray[np.float64]
@@ -118,7 +118,7 @@ def _elsewhere(tree: Path) -> int:
 
 
 def _all_sets(*, held_out: bool) -> tuple[str, ...]:
-    return (*DEVELOPMENT, *(HELD_OUT if held_out else ()), *paper_sets(), *DESIGNS)
+    return (*DEVELOPMENT, *FURTHER, *(HELD_OUT if held_out else ()), *paper_sets(), *DESIGNS)
 
 
 def _key(label: str, name: str, epsilon: float, delta: float, draw: int) -> tuple[str, ...]:

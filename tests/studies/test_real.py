@@ -71,6 +71,9 @@ def test_the_truth_of_a_right_design_is_what_the_exact_fit_finds(study, simulate
 def test_sets_are_prepared_by_the_rule(study):
     real_sets = study("real_sets")
     sizes = {"acath": (3504, 3), "Aids2": (2839, 5), "scania": (1931, 8), "rott2": (2982, 9)}
+    assert [item["name"][:4] for item in real_sets.load("rott2n").schema["covariate"]][:5] == [
+        "num_"
+    ] * 5
     for name, (people, width) in sizes.items():
         sample = real_sets.load(name)
         schema = Schema.from_mapping(sample.schema)
