@@ -18,14 +18,12 @@ people of its own. `python studies/real_page.py` makes the page.
 import argparse
 import contextlib
 import csv
-import inspect
 import os
 import subprocess
 import sys
 import time
 import warnings
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -190,31 +188,28 @@ def private_fit(sample: Sample, epsilon: float, delta: float, seed: int | None) 
     """A release by the interface of the tree that runs."""
     import discreet  # noqa: PLC0415 - of the tree on the path
 
-    kind = discreet.SurvivalRegression
     mechanism = discreet.PrivateNewton(epsilon, delta=delta)
-    schema = discreet.Schema.from_mapping(sample.schema)
-    if "mechanism" in inspect.signature(kind.publish).parameters:
-        model = kind(schema, baseline="natural-spline:3")
-        with _noise(seed):
-            found = model.publish(sample.frame, mechanism=mechanism, ledger=discreet.NO_LEDGER)
-    else:
-        model = kind(schema, baseline="natural-spline:3", mechanism=mechanism)
-        with _noise(seed):
-            found = model.publish(sample.frame)
-    return found if hasattr(found, "released") else found.release_
+    if not hasattr(discreet, "simulate"):
+        return _private_fit_of_0_1(sample, mechanism, seed)
+    model = discreet.SurvivalRegression(
+        discreet.Schema.from_mapping(sample.schema), baseline="natural-spline:3"
+    )
+    if seed is not None:
+        return discreet.simulate(model, sample.frame, mechanism=mechanism, seed=seed).model
+    return model.publish(sample.frame, mechanism=mechanism, ledger=discreet.NO_LEDGER).release_
 
 
-@contextlib.contextmanager
-def _noise(seed: int | None) -> Iterator[None]:
-    """The system's noise, or the testing source."""
-    if seed is None:
-        yield
-        return
+def _private_fit_of_0_1(sample: Sample, mechanism: Any, seed: int | None) -> Any:
+    """Version 0.1.0 took the mechanism with the model."""
+    from discreet import Schema, SurvivalRegression  # noqa: PLC0415
     from discreet.privacy.testing import SeededNoise  # noqa: PLC0415
     from discreet.release import simulation  # noqa: PLC0415
 
-    with simulation(SeededNoise(seed)):
-        yield
+    schema = Schema.from_mapping(sample.schema)
+    model = SurvivalRegression(schema, baseline="natural-spline:3", mechanism=mechanism)
+    drawn = contextlib.nullcontext() if seed is None else simulation(SeededNoise(seed))
+    with drawn:
+        return model.publish(sample.frame).release_
 
 
 def _measure(

@@ -240,7 +240,7 @@ def test_seeded_noise_is_marked_never_charged_and_never_written(tmp_path):
     assert names(trace) == ["check", "count", "read"]
     assert found.private is False
     assert found.ledger == "no ledger"
-    assert any("seed" in text for text in found.warnings)
+    assert any("seed" in str(text) for text in found.warnings)
     with pytest.raises(SettingsError, match="not private"):
         found.save(tmp_path / "release.json")
     assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 """What is in the file of a release, and what is refused when a file is read."""
 
 import copy
+import dataclasses
 import json
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ArtefactError
+from discreet.models.caution import Caution
 from discreet.models.model import Release, model_from_mapping
 from discreet.privacy.testing import SeededNoise
 from discreet.release import simulate
@@ -16,14 +18,44 @@ from tests.releases import TABLE, Fixed, Table, order, run
 
 def test_flags_publish_with_a_warning_in_the_file():
     rough = order(mechanism=Fixed(status="ideal-draw-only"), accept_approximate=True)
-    assert any("perfect draw" in text for text in run(rough, []).warnings)
+    assert any("perfect draw" in str(text) for text in run(rough, []).warnings)
     assert run(order(), []).warnings == ()
     for mechanism, words in {
         Fixed(publishable=False): "comparison",
         Fixed(status="unproved"): "No promise is proved",
     }.items():
         found = simulate(order(mechanism=mechanism), Table([]), SeededNoise(1))
-        assert any(words in text for text in found.warnings)
+        assert any(words in str(text) for text in found.warnings)
+
+
+def test_cautions_are_written_and_read_and_texts_of_old_files_stay_texts(tmp_path):
+    told = Caution.about("unreached", "The data hardly reach stage[3].", ("stage[3]",))
+    mapping = run(order(mechanism=Fixed()), []).to_mapping()
+    assert mapping["warnings"] == []
+    mapping["warnings"] = [told.model_dump(), "The promise is proved for a perfect draw only."]
+    read = model_from_mapping(mapping)
+    assert read.warnings[0] == told
+    assert read.warnings[1].code == "note"
+    assert read.to_mapping()["warnings"] == mapping["warnings"]
+    without = {key: value for key, value in mapping.items() if key != "warnings"}
+    assert model_from_mapping(without).warnings == ()
+    for odd in ([{"code": "x"}], [{"code": "x", "message": 1}], [1], ["a" * 5000], "x"):
+        with pytest.raises(ArtefactError):
+            model_from_mapping(mapping | {"warnings": odd})
+
+
+def test_what_a_mechanism_says_against_itself_is_in_the_release_and_its_summary(monkeypatch):
+    told = Caution.about("events", "There are hardly any events.")
+    draw = Fixed.draw
+
+    def cautious(self, plan, loss, noise):
+        return dataclasses.replace(draw(self, plan, loss, noise), cautions=(told,))
+
+    monkeypatch.setattr(Fixed, "draw", cautious)
+    release = run(order(), [])
+    assert release.warnings == (told,)
+    assert "Warning: There are hardly any events." in str(ds.FittedModel(release).summary())
+    assert [caution.of_the_promise for caution in release.warnings] == [False]
 
 
 def test_the_file_holds_released_numbers_and_public_facts_only(tmp_path):

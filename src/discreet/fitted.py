@@ -181,4 +181,4 @@ def _release_heading(model: Release) -> tuple[str, ...]:
         f"{guarantee.relation}, unit: {guarantee.unit}, {guarantee.status}; "
         f"{model.persons:,} persons; ledger: {model.ledger}."
     )
-    return first, model.promise, *model.warnings
+    return first, model.promise, *(f"Warning: {caution}" for caution in model.warnings)

@@ -46,6 +46,7 @@ from discreet.ledger import (
 )
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import MOST_PERSONS, Draw, Facts, Mechanism, Plan
+from discreet.models.caution import Caution
 from discreet.models.model import Release
 from discreet.models.strict import require_free
 from discreet.points import Point, reach
@@ -295,14 +296,18 @@ def _compose(order: Order, plan: Plan, draw: Draw, head: str) -> Release:
     )
 
 
-def _warnings(plan: Plan, draw: Draw) -> tuple[str, ...]:
-    found = []
+def _warnings(plan: Plan, draw: Draw) -> tuple[Caution, ...]:
+    """What weakens the promise, then what the numbers say against themselves."""
+    found = {}
     if plan.guarantee.status == "unproved":
-        found.append("No promise is proved for this release: it protects nobody for certain.")
+        found["unproved"] = "No promise is proved for this release: it protects nobody for certain."
     if not draw.private:
-        found.append("The noise came from a seed: this is a simulation and protects nobody.")
+        found["seeded"] = "The noise came from a seed: this is a simulation and protects nobody."
     if not plan.publishable:
-        found.append(f"This variant exists for comparison: {plan.reason.rstrip('.')}.")
+        found["comparison"] = f"This variant exists for comparison: {plan.reason.rstrip('.')}."
     if plan.guarantee.status == "ideal-draw-only":
-        found.append("The promise is proved for a perfect draw only; this one is approximate.")
-    return tuple(found)
+        found["approximate"] = (
+            "The promise is proved for a perfect draw only; this one is approximate."
+        )
+    promise = (Caution.about(code, text) for code, text in found.items())
+    return (*promise, *draw.cautions)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.output import progress, say, warnings_as_lines, wrapped
+from discreet.cli.output import complain, progress, say, warnings_as_lines, wrapped
 from discreet.errors import SettingsError
 from discreet.models.strict import require_free
 
@@ -117,6 +117,8 @@ def fit(  # noqa: PLR0913 - one parameter an option
         )
     release = regression.release_
     say(wrapped(f"The release {release.release_id} is in '{out}'. {release.promise}"))
+    for caution in release.warnings:
+        complain(f"warning: {caution}")
 
 
 def _fit(regression: "SurvivalRegression", data: Path, out: Path, *, overwrite: bool) -> None:

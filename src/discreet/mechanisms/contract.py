@@ -26,6 +26,7 @@ from discreet.errors import SettingsError
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates, Design
     from discreet.design.link import Link
+    from discreet.models.caution import Caution
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.noise import NoiseSource
     from discreet.solve import Evaluation
@@ -153,14 +154,16 @@ class Draw:
     Every coordinate of `point` is an integer times 2^`grid_exponent`: construction fails
     otherwise, so no float with data in its low bits can pass. `extras` are further released
     arrays: noisy integers (a life table), or computed from released numbers alone (a covariance),
-    which no constructor can check. `private` is False when the noise
-    came from a seeded source; such a draw is never published.
+    which no constructor can check. `cautions` say from these
+    numbers alone what a reader should not believe. `private` is False when the noise came from a
+    seeded source; such a draw is never published.
     """
 
     point: NDArray[np.float64]
     grid_exponent: int
     private: bool
     extras: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    cautions: tuple["Caution", ...] = ()
 
     def __post_init__(self) -> None:
         """Check the grid and make the arrays read-only."""

@@ -28,6 +28,7 @@ from discreet.design.grid import TimeGrid
 from discreet.design.link import Link, get_link
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError, SettingsError
+from discreet.models.caution import Caution
 from discreet.models.curves import Curves
 from discreet.models.life_table import LifeTable
 from discreet.models.strict import read_strict, serialise, write_new
@@ -262,7 +263,7 @@ class Promised(File):
     release_id: Text
     ledger: Text
     promise: Text
-    warnings: tuple[Text, ...] = ()
+    warnings: tuple[Caution, ...] = ()
 
     @field_validator("guarantee", mode="before")
     @classmethod

@@ -1,0 +1,261 @@
+"""When a release should not be believed, from its own numbers: post-processing alone.
+
+Everything here is a function of released counts with known noise, of the estimate with its
+covariance, and of public facts (n, the prior, the time grid). So a caution costs no budget, and
+whoever reads the release could compute it again.
+
+    at-risk      hardly anybody at risk: exits fall short of the number of persons
+    events       few events for so many coefficients
+    unreached    directions that the data do not reach: the prior speaks
+    noise        intervals that are privacy noise
+    life-table   the model's expected events against the released ones
+    varying      effects that change with time, where a mechanism released them
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.models.caution import Caution
+from discreet.types import Array, Flags
+
+UNREACHED = "unreached"
+
+EXITS_DUE = 0.95
+"""Everybody at risk leaves once, by an event or by censoring; a twentieth may be missing."""
+EVENTS_PER_COEFFICIENT = 10.0
+"""Below this many events per coefficient maximum likelihood itself is a poor guide (Peduzzi 1996)."""
+CLEAR = 3.0
+"""Standard deviations of noise that a number must exceed to be taken for one."""
+LEARNED = 0.5
+"""A standard deviation above this part of the prior's: the data have hardly spoken."""
+DOMINATED = 2.5
+"""Private over sampling standard error from which an interval is called privacy noise."""
+REPEATED = 0.97
+"""A column of whose variance this share is that of the others repeats them."""
+MISFIT = 0.15
+"""How far expected events may be from released ones, as a share, without a word."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Released exits: rows (first interval, last, censored, events[, entered]) and their noise."""
+
+    rows: Array
+    deviation: float
+    persons: int
+
+    @property
+    def exits(self) -> float:
+        """How many people left, so how many were ever at risk."""
+        return float(self.rows[:, 2:4].sum())
+
+    @property
+    def events(self) -> float:
+        """How many left by an event."""
+        return float(self.rows[:, 3].sum())
+
+    def noise_of(self, cells: int) -> float:
+        """Standard deviation of the noise in a sum of so many counts."""
+        return self.deviation * math.sqrt(cells)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """On the user's scale: covariances of the estimate, of its sampling alone, and of the prior."""
+
+    names: tuple[str, ...]
+    covariance: Array
+    sampling: Array
+    prior: Array
+
+    @property
+    def learned(self) -> Array:
+        """Private standard error over that of the prior: 1 if the data said nothing."""
+        return _deviations(self.covariance) / np.maximum(_deviations(self.prior), 1e-300)
+
+    @property
+    def noisiness(self) -> Array:
+        """Private standard error over that of sampling alone."""
+        return _deviations(self.covariance) / np.maximum(_deviations(self.sampling), 1e-300)
+
+
+@dataclass(frozen=True)
+class LevelCount:
+    """How many people have the level of a coefficient, with noise."""
+
+    coefficient: str
+    count: float
+    deviation: float
+
+
+def cautions(
+    counts: Counts,
+    estimate: Estimate,
+    levels: Sequence[LevelCount] = (),
+    repeated: Sequence[str] = (),
+    expected: Array | None = None,
+    times: Array | None = None,
+) -> tuple[Caution, ...]:
+    """Everything that a reader should know before believing the numbers.
+
+    `repeated` names the coefficients of columns that repeat others (`repeated_columns`);
+    `expected` has the model's events in each row of the counts, `times` the edges of the grid.
+    """
+    found = [
+        *few_at_risk(counts),
+        *few_events(counts, len(estimate.names)),
+        *unreached(estimate, levels, repeated),
+        *dominated(estimate),
+    ]
+    if expected is not None and times is not None:
+        found += against_life_table(counts, expected, times)
+    return tuple(found)
+
+
+def few_at_risk(counts: Counts) -> Iterator[Caution]:
+    """Exits fall short of n by more than their noise."""
+    noise = counts.noise_of(2 * len(counts.rows))
+    if counts.exits + CLEAR * noise >= EXITS_DUE * counts.persons:
+        return
+    yield Caution.about(
+        "at-risk",
+        f"Only about {_whole(counts.exits)} of {counts.persons:,} persons were ever at risk (give "
+        f"or take {_whole(2 * noise)}): durations that are missing or not numbers, or entries "
+        "after the exit. The model describes those few.",
+    )
+
+
+def few_events(counts: Counts, coefficients: int) -> Iterator[Caution]:
+    """Too few events for the coefficients, or not clearly more than noise."""
+    noise = counts.noise_of(len(counts.rows))
+    if counts.events >= max(EVENTS_PER_COEFFICIENT * coefficients, CLEAR * noise):
+        return
+    yield Caution.about(
+        "events",
+        f"About {_whole(counts.events)} events were released (give or take {_whole(2 * noise)}) "
+        f"for {coefficients} coefficients: too few to say much about any of them.",
+    )
+
+
+def unreached(
+    estimate: Estimate, levels: Sequence[LevelCount] = (), repeated: Sequence[str] = ()
+) -> Iterator[Caution]:
+    """Coefficients of which the release knows hardly more than the prior."""
+    empty = {item.coefficient for item in levels if item.count < CLEAR * item.deviation}
+    wide = {
+        name
+        for name, learned in zip(estimate.names, estimate.learned, strict=True)
+        if learned > LEARNED
+    }
+    flagged = tuple(name for name in estimate.names if name in wide | empty | set(repeated))
+    if flagged:
+        yield Caution.about(
+            UNREACHED,
+            f"The data hardly reach {_listed(flagged)}: {_reason(flagged, empty, set(repeated))}. "
+            "What is printed there is mostly what was assumed beforehand; do not interpret it.",
+            flagged,
+        )
+
+
+def dominated(estimate: Estimate) -> Iterator[Caution]:
+    """Coefficients whose interval is wider for privacy than for sampling."""
+    flags = (estimate.noisiness > DOMINATED) & (estimate.learned <= LEARNED)
+    flagged = _chosen(estimate.names, flags)
+    if flagged:
+        yield Caution.about(
+            "noise",
+            f"The intervals of {_listed(flagged)} are mostly privacy noise, more than "
+            f"{DOMINATED:g} times as wide as sampling alone would make them. More people or a "
+            "larger epsilon would narrow them.",
+            flagged,
+        )
+
+
+def against_life_table(counts: Counts, expected: Array, times: Array) -> Iterator[Caution]:
+    """The stretch of time in which the model is furthest from the released events, if far."""
+    observed = counts.rows[:, 3]
+    spread = np.sqrt(counts.deviation**2 + np.maximum(expected, 1.0))
+    gap = np.abs(observed - expected)
+    far = (gap > MISFIT * np.maximum(expected, observed)) & (gap > (CLEAR + 1.0) * spread)
+    if not far.any():
+        return
+    worst = int(np.argmax(np.where(far, gap / spread, 0.0)))
+    first, last = (int(value) for value in counts.rows[worst, :2])
+    yield Caution.about(
+        "life-table",
+        f"The model does not follow the life table: from time {times[first - 1]:g} to "
+        f"{times[last]:g} it expects about {_whole(expected[worst])} events, and "
+        f"{_whole(observed[worst])} were released (give or take {_whole(2 * spread[worst])}). "
+        "Another baseline or time grid may fit better.",
+    )
+
+
+def varying(names: Sequence[str], change: Array, deviation: Array) -> Iterator[Caution]:
+    """Effects whose change over time, where it was released, exceeds its noise."""
+    flagged = _chosen(names, np.abs(change) > CLEAR * deviation)
+    if flagged:
+        yield Caution.about(
+            "varying",
+            f"The effects of {_listed(flagged)} seem to change with time; the model takes them for "
+            "constant, and prints an average.",
+            flagged,
+        )
+
+
+def repeated_columns(names: Sequence[str], correlation: Array, error: float) -> tuple[str, ...]:
+    """Columns that the others predict: 1 - 1 / (R^-1)_jj at least REPEATED, R as released.
+
+    `error` is the noise of an entry of R. Noise alone gives eigenvalues down to about -error
+    sqrt(p), so a direction whose variance is below that is not told from none at all.
+    """
+    values, vectors = np.linalg.eigh(correlation)
+    least = max(1.0 - REPEATED, 1.0 * error * math.sqrt(len(correlation)))
+    flat = vectors[:, values < least]
+    loading = np.sqrt(np.sum(flat**2, axis=1))
+    return _chosen(names, loading > 0.3)
+
+
+def expected_events(hazard: Array, at_risk: Array, rows: Array) -> Array:
+    """The model's events in every stretch, from its mean hazard by interval among those at risk."""
+    whole = np.concatenate([[0.0], np.cumsum(hazard * at_risk)])
+    first, last = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
+    return np.asarray(whole[last] - whole[first - 1])
+
+
+def mean_hazard(hazards: Array, weights: Array) -> Array:
+    """By interval over those without an event so far: hazards has a row per member of a cohort."""
+    surviving = np.cumprod(1.0 - hazards, axis=1)
+    before = np.hstack([np.ones((len(hazards), 1)), surviving[:, :-1]]) * weights[:, None]
+    return np.asarray((before * hazards).sum(axis=0) / np.maximum(before.sum(axis=0), 1e-300))
+
+
+def _reason(flagged: tuple[str, ...], empty: set[str], repeated: set[str]) -> str:
+    reasons = []
+    if empty & set(flagged):
+        reasons.append("a level that next to nobody has")
+    if repeated & set(flagged):
+        reasons.append("columns that repeat each other")
+    if set(flagged) - empty - repeated:
+        reasons.append("too little at risk, too few events or too much noise there")
+    return "; ".join(reasons)
+
+
+def _deviations(covariance: Array) -> Array:
+    return np.asarray(np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+
+
+def _chosen(names: Sequence[str], flags: Flags) -> tuple[str, ...]:
+    return tuple(name for name, flag in zip(names, flags, strict=True) if flag)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """At most six names."""
+    shown = ", ".join(names[:6])
+    return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
+
+
+def _whole(value: float) -> str:
+    return f"{max(value, 0.0):,.0f}"

@@ -1,0 +1,69 @@
+"""What a release says against itself: a code for programs, a sentence for readers."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, Strict, model_serializer, model_validator
+
+NOTE = "note"
+"""The code of a plain text, as files of version 0.1 have them."""
+
+OF_THE_PROMISE = ("unproved", "seeded", "comparison", "approximate", NOTE)
+"""Codes that are about privacy; all others are about the numbers."""
+
+Word = Annotated[str, Strict(), Field(max_length=4000)]
+
+
+class Caution(BaseModel):
+    """One reason for care, computed from released numbers and public facts alone.
+
+    Parameters
+    ----------
+    code : str
+        ``at-risk``, ``events``, ``noise``, ``unreached``, ``life-table``, ``varying``: what is
+        wrong with the numbers; others are about the promise (``seeded``, ``approximate``, ...).
+    message : str
+        The same in a sentence or two.
+    coefficients : tuple of str
+        Whose numbers are meant; empty if all of them.
+
+    Examples
+    --------
+    >>> caution = Caution(code="events", message="There are hardly any events.")
+    >>> str(caution)
+    'There are hardly any events.'
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: Word
+    message: Word
+    coefficients: tuple[Word, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_text(cls, value: object) -> object:
+        return {"code": NOTE, "message": value} if isinstance(value, str) else value
+
+    @model_serializer
+    def _write(self) -> Any:
+        """A plain text stays one, so that an old file keeps its digest."""
+        if self.code == NOTE and not self.coefficients:
+            return self.message
+        return {
+            "code": self.code,
+            "message": self.message,
+            "coefficients": list(self.coefficients),
+        }
+
+    def __str__(self) -> str:
+        return self.message
+
+    @property
+    def of_the_promise(self) -> bool:
+        """Whether it is about privacy, not about the numbers."""
+        return self.code in OF_THE_PROMISE
+
+    @classmethod
+    def about(cls, code: str, message: str, coefficients: tuple[str, ...] = ()) -> Self:
+        """A caution in one call."""
+        return cls(code=code, message=message, coefficients=coefficients)

@@ -1,0 +1,124 @@
+"""A release says when it should not be believed; it says nothing where all is well."""
+
+import numpy as np
+import pytest
+
+from discreet.mechanisms.newton.warnings import (
+    Counts,
+    Estimate,
+    LevelCount,
+    against_life_table,
+    cautions,
+    dominated,
+    expected_events,
+    few_at_risk,
+    few_events,
+    mean_hazard,
+    repeated_columns,
+    unreached,
+    varying,
+)
+
+NAMES = ("baseline[1]", "age", "group[b]", "group[c]")
+
+
+def counts(censored=700.0, events=300.0, *, persons=1000, deviation=5.0):
+    rows = np.array([[1, 50, censored / 2, events / 2], [51, 100, censored / 2, events / 2]])
+    return Counts(rows, deviation, persons)
+
+
+def estimate(private=1.0, sampling=0.9, prior=10.0):
+    size = np.eye(len(NAMES))
+    return Estimate(NAMES, size * private**2, size * sampling**2, size * prior**2)
+
+
+def codes(found):
+    return [item.code for item in found]
+
+
+def test_nothing_is_said_where_all_is_well():
+    levels = [LevelCount("group[b]", 400.0, 5.0), LevelCount("group[c]", 100.0, 5.0)]
+    expected = np.array([155.0, 140.0])
+    found = cautions(counts(), estimate(), levels, (), expected, np.arange(101.0))
+    assert found == ()
+
+
+def test_missing_durations_show_in_the_exits():
+    (told,) = few_at_risk(counts(500.0, 300.0))
+    assert told.code == "at-risk"
+    assert "800 of 1,000 persons" in told.message
+    assert list(few_at_risk(counts(500.0, 300.0, deviation=60.0))) == []  # it may be noise
+
+
+def test_few_events_are_told_from_noise_and_from_coefficients():
+    assert codes(few_events(counts(events=39.0), 4)) == ["events"]
+    assert codes(few_events(counts(events=41.0), 4)) == []
+    assert codes(few_events(counts(events=41.0, deviation=20.0), 4)) == ["events"]
+    assert "About 0 events" in next(few_events(counts(events=-30.0), 4)).message
+
+
+def test_what_the_prior_says_alone_is_flagged_by_name():
+    covariance = np.diag([1.0, 36.0, 1.0, 1.0])
+    wide = Estimate(NAMES, covariance, np.eye(4), 100.0 * np.eye(4))
+    (told,) = unreached(wide)
+    assert told.coefficients == ("age",)
+    assert "age" in told.message
+    assert list(unreached(estimate(private=4.9))) == []
+
+
+def test_a_level_that_nobody_has_and_repeated_columns_are_flagged():
+    levels = [LevelCount("group[b]", 400.0, 5.0), LevelCount("group[c]", 14.0, 5.0)]
+    (told,) = unreached(estimate(), levels, ("age",))
+    assert told.coefficients == ("age", "group[c]")
+    assert "nobody has" in told.message
+    assert "repeat each other" in told.message
+
+
+def test_noise_is_named_where_it_dominates():
+    (told,) = dominated(estimate(private=3.0, sampling=1.0))
+    assert told.coefficients == NAMES
+    assert list(dominated(estimate(private=2.0, sampling=1.0))) == []
+    # where the data do not reach it is another caution
+    assert list(dominated(estimate(private=3.0, sampling=1.0, prior=4.0))) == []
+
+
+def test_a_model_that_leaves_the_life_table_is_told_with_the_stretch():
+    times = np.linspace(0.0, 10.0, 101)
+    (told,) = against_life_table(counts(), np.array([60.0, 150.0]), times)
+    assert "from time 0 to 5" in told.message
+    assert "60 events, and 150 were released" in told.message
+    assert list(against_life_table(counts(), np.array([140.0, 160.0]), times)) == []
+    noisy = counts(deviation=40.0)
+    assert list(against_life_table(noisy, np.array([60.0, 150.0]), times)) == []
+
+
+def test_effects_that_change_are_named():
+    change, deviation = np.array([0.0, 1.0, 0.2, -0.9]), np.full(4, 0.25)
+    (told,) = varying(NAMES, change, deviation)
+    assert told.coefficients == ("age", "group[c]")
+
+
+@pytest.mark.parametrize(("entry", "error", "flagged"), [(0.999, 0.001, True), (0.8, 0.001, False)])
+def test_columns_that_repeat_each_other(entry, error, flagged):
+    matrix = np.eye(3)
+    matrix[0, 2] = matrix[2, 0] = entry
+    assert repeated_columns(("a", "b", "c"), matrix, error) == (("a", "c") if flagged else ())
+
+
+def test_a_correlation_below_its_noise_is_not_told_from_a_repetition():
+    matrix = np.array([[1.0, 0.8], [0.8, 1.0]])
+    assert repeated_columns(("a", "b"), matrix, 0.2) == ("a", "b")
+
+
+def test_expected_events_are_hazard_times_people_at_risk():
+    random = np.random.default_rng(1)
+    hazards = random.uniform(0.0, 0.2, (50, 10))
+    weights = random.uniform(0.5, 2.0, 50)
+    alive, died = weights.copy(), []
+    for step in range(10):
+        died.append(float((alive * hazards[:, step]).sum()))
+        alive = alive * (1 - hazards[:, step])
+    at_risk = weights.sum() - np.concatenate([[0.0], np.cumsum(died)[:-1]])
+    rows = np.array([[1.0, 3.0, 0, 0], [4.0, 10.0, 0, 0]])
+    found = expected_events(mean_hazard(hazards, weights), at_risk, rows)
+    assert found == pytest.approx([sum(died[:3]), sum(died[3:])])
