@@ -32,7 +32,7 @@ lint: $(READY)  ## ruff, mypy, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-demo: $(READY)  ## simulate a registry, fit it, show and draw the model
+demo: $(READY)  ## a private release from beginning to end: a registry, its budget, its page
 	$(BIN)/python examples/demo.py
 
 golden: $(READY)  ## BASE=commit: its numbers against this tree's, under the same seeded noise

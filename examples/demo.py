@@ -1,16 +1,19 @@
-"""A small registry from simulation to a fitted model, through the commands a custodian would use.
+"""A private release from beginning to end, through the commands a custodian would use.
 
     python examples/demo.py [--out FOLDER]
 
-The cohort is drawn from the model itself, so the table at the end can show the truth beside what
-was estimated.
+The registry is drawn from the model itself, so the table at the end can show the truth beside the
+exact fit and the private one.  A real registry has no truth to look up, and its exact fit stays in
+the building.
 """
 
 import argparse
 import csv
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +23,11 @@ from rich.table import Table
 
 import discreet as ds
 
-PEOPLE = 12_000
+PEOPLE = 20_000
 SEED = 20_250_101
 MONTHS = 60
 DAYS = 1_826  # five years
+EPSILON = 1
 
 SCHEMA = f"""\
 person = "id"
@@ -31,8 +35,8 @@ person = "id"
 [time]
 duration = "days"
 event = "died"
-horizon = {DAYS}
-intervals = {MONTHS}
+horizon = {DAYS}      # five years
+intervals = {MONTHS}      # about a month each
 
 [[covariate]]
 name = "age"
@@ -48,55 +52,60 @@ name = "stage"
 levels = ["I", "II", "III"]
 """
 
-# The truth, on the log-odds of dying within a month; the baseline in the natural spline's basis.
+# The truth, on the log hazard of a month; the baseline in the natural spline's basis.
 BASELINE = np.array([-8.6, 1.5, -1.0])
 EFFECTS = {"age": 0.045, "sex[M]": 0.30, "stage[II]": 0.60, "stage[III]": 1.40}
+BAR = 40
 
-PATIENTS = [("Anna", 55, "F", "I"), ("Bo", 70, "M", "II"), ("Carl", 80, "M", "III")]
-
-console = Console(width=100)
+console = Console(width=100, highlight=False)
 
 
 def main() -> None:
-    """Simulate, check, fit, show, predict, draw."""
+    """Simulate, check, plan, set a budget, publish, show."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder to write to")
     folder = parser.parse_args().out
     folder.mkdir(parents=True, exist_ok=True)
-    console.rule(f"A simulated registry of {PEOPLE:,} patients (seed {SEED})")
-    write_registry(folder)
-    run(folder, "check registry.csv --schema schema.toml")
-    run(
-        folder,
-        "fit registry.csv --schema schema.toml --mechanism none --out model.json --overwrite",
+    for old in folder.glob("budget.db*"):  # these people are made up anew, and so is their budget
+        old.unlink()
+    console.rule(f"A registry of {PEOPLE:,} patients who do not exist")
+    events = write_registry(folder)
+    for command in commands(events):
+        run(folder, command)
+    console.rule("What the simulation put in, and what came out")
+    console.print(comparison(folder))
+    console.print(
+        "The exact fit never leaves the building; this one may be shown because nobody in the "
+        "registry exists.\n"
     )
-    run(folder, "summary model.json")
-    run(
-        folder,
-        "predict model.json patients.csv --times 365,1095,1826 --out survival.csv --overwrite",
-    )
-    console.print((folder / "survival.csv").read_text())
-    model = ds.load(folder / "model.json")
-    console.print(comparison(model))
-    draw(model, folder)
-    console.print(f"{folder}/ now holds model.json, survival.csv and the picture model.png.")
+    console.print(f"The release, to publish:     [bold]{folder / 'release.json'}[/bold]")
+    console.print(f"Its page, for any browser:   [bold]{folder / 'page.html'}[/bold]")
 
 
-def write_registry(folder: Path) -> None:
-    """The schema, the registry, and three patients to predict for."""
+def commands(events: int) -> Iterator[str]:
+    """What a custodian types."""
+    yield "check registry.csv --schema schema.toml"
+    yield f"plan --schema schema.toml --n {PEOPLE} --events {events} --link cloglog --epsilon {EPSILON}"
+    yield "budget init budget.db --population 'patients of the demo' --epsilon 4 --delta 1e-6"
+    yield (
+        f"fit registry.csv --schema schema.toml --link cloglog --epsilon {EPSILON} "
+        "--ledger budget.db --out release.json --overwrite"
+    )
+    yield "summary release.json"
+    yield "page release.json --out page.html --overwrite"
+
+
+def write_registry(folder: Path) -> int:
+    """The schema and the registry; the number of deaths, to the nearest thousand."""
     (folder / "schema.toml").write_text(SCHEMA)
-    write(folder / "registry.csv", ("id", "days", "died", "age", "sex", "stage"), simulate())
-    write(folder / "patients.csv", ("id", "age", "sex", "stage"), PATIENTS)
-
-
-def write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A CSV file."""
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([header, *rows])
+    rows = list(simulate())
+    with (folder / "registry.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "days", "died", "age", "sex", "stage"), *rows])
+    return round(sum(int(str(row[2])) for row in rows), -3)
 
 
 def simulate() -> Iterable[Sequence[object]]:
-    """People who die by the model's monthly odds; follow-up ends after one year at the earliest."""
+    """People who die by the model's monthly hazard; follow-up ends after a year at the earliest."""
     random = np.random.default_rng(SEED)
     age = random.normal(67, 11, PEOPLE).clip(40, 90).round(1)
     sex = random.choice(["F", "M"], PEOPLE)
@@ -114,11 +123,11 @@ def simulate() -> Iterable[Sequence[object]]:
 def hazard(
     age: NDArray[np.float64], sex: NDArray[np.str_], stage: NDArray[np.str_]
 ) -> NDArray[np.float64]:
-    """h = 1 / (1 + exp(-eta)), eta = BASELINE'A_s + EFFECTS'x; one column a month."""
+    """h = 1 - exp(-exp(eta)), eta = BASELINE'A_s + EFFECTS'x; one column a month."""
     indicators = [age, sex == "M", stage == "II", stage == "III"]
     covariates = np.column_stack(indicators) @ np.array(list(EFFECTS.values()))
     baseline = ds.NaturalSpline(3).basis(MONTHS) @ BASELINE
-    return 1.0 / (1.0 + np.exp(-(covariates[:, None] + baseline)))
+    return -np.expm1(-np.exp(covariates[:, None] + baseline))
 
 
 def soil(*columns: NDArray[np.generic]) -> list[list[object]]:
@@ -132,32 +141,42 @@ def soil(*columns: NDArray[np.generic]) -> list[list[object]]:
 
 def run(folder: Path, arguments: str) -> None:
     """One command, shown as it would be typed."""
-    console.print(f"\n[bold]$ discreet {arguments}[/bold]", highlight=False)
-    command = [str(Path(sys.executable).with_name("discreet")), *arguments.split()]
+    console.print(f"\n[bold]$ discreet {arguments}[/bold]")
+    command = [str(Path(sys.executable).with_name("discreet")), *shlex.split(arguments)]
     subprocess.run(command, cwd=folder, check=True)
 
 
-def comparison(model: ds.FittedModel) -> Table:
-    """The truth beside the estimate, and how far off it is in standard errors."""
-    table = Table(title="What the simulation put in, and what came out", title_justify="left")
-    for heading in ("", "truth", "estimate", "standard error", "off by"):
-        table.add_column(heading, justify="right" if heading else "left")
-    summary = model.summary()
-    truth = [*BASELINE, *EFFECTS.values()]
-    estimates, errors = summary.coefficients, summary.columns()["standard error"]
-    for name, true, estimate, error in zip(summary.names, truth, estimates, errors, strict=True):
-        distance = f"{abs(estimate - true) / error:.1f} se"
-        table.add_row(name, f"{true:.3f}", f"{estimate:.3f}", f"{error:.3f}", distance)
+def comparison(folder: Path) -> Table:
+    """Hazard ratios: the truth, the exact fit, the private one with its interval as a bar."""
+    exact = ds.SurvivalRegression(folder / "schema.toml", link="cloglog")
+    private = ds.load(folder / "release.json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ds.RepairWarning)  # `check` has shown what was repaired
+        exact.fit(folder / "registry.csv")
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("hazard ratio", "truth", "exact fit", "private fit"):
+        table.add_column(heading, justify="left" if heading == "hazard ratio" else "right")
+    low, high = 0.9, 5.0
+    table.add_column("├● private fit, 95 % ┤    ◆ truth", no_wrap=True)
+    columns = private.summary().columns()
+    for position, (name, effect) in enumerate(EFFECTS.items(), start=len(BASELINE)):
+        ends = [columns[key][position] for key in ("lower", "coefficient", "upper")]
+        numbers = (effect, exact.coefficients_.covariates[name], ends[1])
+        table.add_row(
+            name, *(f"{np.exp(value):.3f}" for value in numbers), bar(ends, effect, low, high)
+        )
     return table
 
 
-def draw(model: ds.FittedModel, folder: Path) -> None:
-    """Baseline hazard, coefficients, and the patients' survival with their names."""
-    figure = model.plot(folder / "patients.csv")
-    labels = [f"{name}, {age}, stage {stage}" for name, age, _, stage in PATIENTS]
-    curves = figure.axes[-1]
-    curves.legend(curves.lines, labels, frameon=False, loc="lower left", fontsize=8)
-    figure.savefig(folder / "model.png", dpi=150)
+def bar(ends: Sequence[float], truth: float, low: float, high: float) -> str:
+    """├──●──┤ from the lower to the upper end, with the truth on it."""
+    scale = BAR / np.log(high / low)
+    places = [int(np.clip((value - np.log(low)) * scale, 0, BAR - 1)) for value in (*ends, truth)]
+    cells = [" "] * BAR
+    cells[places[0] : places[2] + 1] = "─" * (places[2] + 1 - places[0])
+    cells[places[0]], cells[places[2]] = "├", "┤"
+    cells[places[1]], cells[places[3]] = "●", "◆"
+    return "".join(cells)
 
 
 if __name__ == "__main__":

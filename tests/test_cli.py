@@ -292,7 +292,7 @@ PRIVATE = "fit people.csv --schema schema.toml --mechanism output --epsilon 1 --
 def budget(discreet, folder):
     """A ledger of which 0.5 is spent and 0.75 is left."""
     path = folder / "registry.ledger"
-    assert discreet(f"budget init {path} --population p --epsilon 1.25")[0] == 0
+    assert discreet(f"budget init {path} --population p --epsilon 1.25 --delta 0")[0] == 0
     paid = f"{PRIVATE} --ledger {path}".replace("epsilon 1", "epsilon 0.5")
     assert discreet(f"{paid} --overwrite") == (0, ANY, "")
     (folder / "r.json").unlink()
@@ -338,6 +338,13 @@ def test_a_refusal_says_what_is_known_of_delta(discreet, folder, persons, delta)
     command = PRIVATE.replace("output --epsilon 1", "newton --epsilon 2")
     _, _, err = discreet(f"{command} --ledger {path} {persons}")
     assert f"Asked: epsilon 2, delta {delta}. Left: epsilon 1 without" in err
+
+
+def test_a_budget_without_further_words_is_one_for_the_default_mechanism(discreet, folder):
+    path = folder / "plain.ledger"
+    assert "delta 1e-6" in discreet(f"budget init {path} --population p --epsilon 4")[1]
+    command = f"fit people.csv --schema schema.toml --epsilon 1 --ledger {path} --out r.json"
+    assert discreet(command)[0] == 0
 
 
 def test_a_release_with_delta_does_not_fit_a_budget_without(discreet, budget):

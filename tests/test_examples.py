@@ -1,6 +1,7 @@
 """What README, guide and demo show a newcomer works as shown."""
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet import Schema
+from discreet import Schema, load
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "docs" / "guide.md").read_text()
@@ -25,18 +26,30 @@ def demo(tmp_path_factory):
     return folder, done.stdout
 
 
-def test_the_demo_writes_a_model_predictions_and_a_picture(demo):
-    folder, _ = demo
-    assert json.loads((folder / "model.json").read_text())["private"] is False
-    assert len((folder / "survival.csv").read_text().splitlines()) == 4
-    assert (folder / "model.png").read_bytes().startswith(b"\x89PNG")
+def test_the_demo_does_the_main_job(demo):
+    """Check, plan, budget, private fit, summary, page; it ends with the paths."""
+    folder, output = demo
+    release = json.loads((folder / "release.json").read_text())
+    assert release["private"] is True
+    assert (release["link"], release["guarantee"]["epsilon"]) == ("cloglog", 1.0)
+    assert release["ledger"] != "no ledger"
+    assert "<!DOCTYPE html>" in (folder / "page.html").read_text()
+    typed = re.findall(r"^\$ discreet (\w+)", output, re.MULTILINE)
+    assert typed == ["check", "plan", "budget", "fit", "summary", "page"]
+    ending = output[output.index("The release, to publish") :].replace("\n", "")
+    assert str(folder / "release.json") in ending
+    assert str(folder / "page.html") in ending
 
 
-def test_the_demo_finds_the_truth(demo):
-    _, output = demo
-    distances = [float(text) for text in re.findall(r"([\d.]+) se", output)]
-    assert len(distances) == 7
-    assert max(distances) < 3
+def test_the_demo_shows_the_truth_beside_both_fits(demo):
+    folder, output = demo
+    number = r"\s+(\d\.\d{3})"
+    rows = re.findall(rf"^(age|sex\[M\]|stage\[I+\]){3 * number}", output, re.MULTILINE)
+    assert len(rows) == 4
+    errors = load(folder / "release.json").summary().columns()["standard error"][3:]
+    for (_, truth, exact, private), error in zip(rows, errors, strict=True):
+        assert abs(math.log(float(exact) / float(truth))) < 4 * error + 0.001
+        assert abs(math.log(float(private) / float(truth))) < 6 * error + 0.001  # real noise
 
 
 def test_the_guide_shows_a_schema_that_is_accepted():

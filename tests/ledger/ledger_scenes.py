@@ -20,7 +20,7 @@ from discreet.ledger import ReleaseRequest, StoredLedger
 from discreet.privacy.guarantee import Guarantee
 from tests.ledger.ledger_load import publish
 
-FIRST = ReleaseRequest("first", Guarantee(1.0))
+FIRST = ReleaseRequest("first", Guarantee(1.0), "the first")
 RECOVERS = "recovers"
 
 
@@ -79,21 +79,27 @@ def check_story(scene: LedgerScene, told: Story) -> None:
 
 
 def request(number: int, epsilon: float = 0.25) -> ReleaseRequest:
-    return ReleaseRequest(f"release-{number}", Guarantee(epsilon))
+    return ReleaseRequest(f"release-{number}", Guarantee(epsilon), f"request {number}")
 
 
 def attempt(ledger: StoredLedger, folder: Path, asked: ReleaseRequest) -> str | None:
     """Release the way a fit does; None when it went through, otherwise what was said."""
-    (folder / "published").mkdir(exist_ok=True)
+    (releases(folder) / "published").mkdir(parents=True, exist_ok=True)
     try:
-        publish(ledger, folder, asked)
+        publish(ledger, releases(folder), asked)
     except LedgerError as error:
         return str(error)
     return None
 
 
 def published(folder: Path) -> set[str]:
-    return {path.name.rpartition("-")[0] for path in (folder / "published").glob("*.json")}
+    files = (releases(folder) / "published").glob("*.json")
+    return {path.name.rpartition("-")[0] for path in files}
+
+
+def releases(folder: Path) -> Path:
+    """Beside the ledger's folder: what befalls that must not keep a release from being written."""
+    return folder.with_name(f"{folder.name}-releases")
 
 
 @contextmanager

@@ -28,7 +28,9 @@ def initialise(
     ledger: Location,
     population: Annotated[str, typer.Option(help="Who the budget protects, in your words.")],
     epsilon: Annotated[str, typer.Option(help="Everything that may ever be spent.")],
-    delta: Annotated[str, typer.Option(help="The budget's delta.")] = "0",
+    delta: Annotated[
+        str, typer.Option(help="The budget's delta; 0 admits releases without one only.")
+    ] = "1e-6",
 ) -> None:
     """Make a ledger; an existing one is never overwritten.
 
@@ -37,7 +39,7 @@ def initialise(
     from discreet.ledger import open_ledger  # noqa: PLC0415 - numpy
 
     head = open_ledger(ledger).initialise(population, epsilon, delta)
-    say(f"The ledger is ready. Its head is {head}")
+    say(f"The ledger is ready: epsilon {epsilon}, delta {delta}. Its head is {head}")
 
 
 @budget_app.command("show")
