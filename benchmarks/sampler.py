@@ -19,11 +19,11 @@ from cohort import HORIZON, simulate
 from results_file import Key, Results
 
 from discreet.design.link import get_link
-from discreet.experiments.sets import PaperSet
-from discreet.mechanisms import Facts, SanitizedExponential
-from discreet.mechanisms.sanitized_exponential import fresh_key, sanitized_records
+from discreet.mechanisms import Facts
+from discreet.paper.data import PaperSet
+from discreet.paper.exponential import SanitizedExponential, fresh_key, sanitized_records
+from discreet.paper.sampler import PSGLD, Chain
 from discreet.privacy.testing import SeededNoise
-from discreet.samplers import PSGLD, Chain
 
 RESULTS = Path(__file__).parent / "results" / "sampler.csv"
 PEOPLE = 53_558

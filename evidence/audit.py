@@ -17,9 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+import discreet.paper.audit  # noqa: E402, F401 - the sampler is audited too
 from discreet.audit import Effort, Finding, Subject  # noqa: E402
 from discreet.audit.run import FAMILIES, run_family  # noqa: E402
-from discreet.experiments.results import Results  # noqa: E402
+from discreet.paper.results import Results  # noqa: E402
 from discreet.text import aligned  # noqa: E402
 
 PAGE = ROOT / "docs" / "audit.md"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from discreet.experiments.results import Results  # noqa: E402
+from discreet.paper.results import Results  # noqa: E402
 
 COLUMNS = ["target", "files", "seconds", "findings"]
 RESULTS = Results(Path(__file__).parent / "results" / "fuzz.csv", COLUMNS, ["target"])

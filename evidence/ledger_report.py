@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from discreet.experiments.results import Results
+from discreet.paper.results import Results
 
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 COLUMNS = ["experiment", "backend", "item", "measure", "value", "as_it_must"]

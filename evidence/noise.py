@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit import laws
-from discreet.experiments.results import Results
+from discreet.paper.results import Results
 from discreet.privacy.noise import Grid, SystemNoise
 from discreet.privacy.scales import laplace_scale
 

@@ -32,7 +32,6 @@ from tests.mechanisms.cases import (  # noqa: E402
 )
 from tests.mechanisms.test_audit import audit, user_audit  # noqa: E402
 
-from discreet.experiments.results import Results  # noqa: E402
 from discreet.mechanisms import (  # noqa: E402
     ObjectivePerturbation,
     OutputPerturbation,
@@ -42,6 +41,7 @@ from discreet.mechanisms.bounds import Slopes, gradient_sensitivity, jacobian_bo
 from discreet.mechanisms.contract import Facts  # noqa: E402
 from discreet.mechanisms.perturbation import basis_of, coordinates_from  # noqa: E402
 from discreet.mechanisms.solve import CentredObjective  # noqa: E402
+from discreet.paper.results import Results  # noqa: E402
 from discreet.privacy.testing import SeededNoise  # noqa: E402
 
 COLUMNS = ["check", "mechanism", "count", "statistic", "limit", "seconds", "as_it_must"]

@@ -28,7 +28,6 @@ class Fixed:
     needs_memory: ClassVar[bool] = False
     epsilon: float = 1.0
     status: str = "proved"
-    publishable: bool = True
     relation: str = "replace-one"
 
     def promise(self, _persons):
@@ -46,8 +45,6 @@ class Fixed:
             noise_scale=3.0,
             grid_exponent=-20,
             details={"ridge": 0.5, "late_entry": constants.late_entry},
-            publishable=self.publishable,
-            reason="" if self.publishable else "it is the paper's, with its errors",
         )
 
     def draw(self, plan, loss, noise):

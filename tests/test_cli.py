@@ -208,7 +208,7 @@ WRONG = {
         FIT.replace(
             "none", "objective --epsilon 1 --no-ledger --ridge 0.1 --setting variant=printed"
         ),
-        "not published",
+        "no setting 'variant'",
     ),
     "no ledger and not said": (FIT.replace("none", "newton --epsilon 1"), "--no-ledger"),
     "a ledger and none": (
@@ -406,14 +406,14 @@ def test_words_are_cut_in_two_on_no_terminal(monkeypatch, capsys, terminal, line
     assert printed.split() == ["discreet:", *["a", "long", "explanation"] * 9]
 
 
-def test_a_package_that_only_the_experiments_need_is_named(discreet, monkeypatch):
+def test_a_package_that_only_the_reproduction_needs_is_named(discreet, monkeypatch):
     def missing(*_):
         raise ModuleNotFoundError("No module named 'SurvSet'", name="SurvSet")
 
-    monkeypatch.setattr("discreet.experiments.run.reproduce", missing)
+    monkeypatch.setattr("discreet.paper.run.reproduce", missing)
     status, _, err = discreet("reproduce table-1")
     assert status == 2
-    assert err.startswith("discreet: the experiments need SurvSet, which is not installed")
+    assert err.startswith("discreet: the reproduction needs SurvSet, which is not installed")
 
 
 def test_version_and_help():

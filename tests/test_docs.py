@@ -22,9 +22,9 @@ import pytest
 from discreet import __all__ as public_names
 from discreet import __version__
 from discreet.cli import main
-from discreet.experiments.config import Options
-from discreet.experiments.page import write_page
 from discreet.mechanisms import registered
+from discreet.paper.config import Options
+from discreet.paper.page import write_page
 from discreet.privacy.guarantee import WEAK_EPSILON
 
 ROOT = Path(__file__).parents[1]
@@ -207,12 +207,12 @@ def test_a_page_of_measurements_is_what_its_results_say(name, writer, results, m
 
 
 def test_the_reproduction_is_what_its_results_say(tmp_path):
-    write_page(Options(results=ROOT / "experiments" / "results", docs=tmp_path))
+    write_page(Options(results=ROOT / "studies" / "results" / "paper", docs=tmp_path))
     assert (tmp_path / "reproduction.md").read_text() == (DOCS / "reproduction.md").read_text()
 
 
 def test_the_tables_on_choosing_are_what_their_results_say(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "experiments")
+    monkeypatch.syspath_prepend(ROOT / "studies")
     tables = importlib.import_module("newton_tables").tables()
     page = (DOCS / "choosing.md").read_text().splitlines()
     assert [row for rows in tables.values() for row in rows if row not in page] == []

@@ -15,9 +15,9 @@ from discreet.mechanisms.bounds import (
     Slopes,
     gradient_sensitivity,
     jacobian_bound,
-    printed_gradient_sensitivity,
-    printed_jacobian_bound,
 )
+from discreet.paper.printed import gradient_sensitivity as printed_gradient_sensitivity
+from discreet.paper.printed import jacobian_bound as printed_jacobian_bound
 from discreet.people.episodes import Episodes
 from discreet.solve import minimise
 from tests.support import make_design

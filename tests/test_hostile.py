@@ -20,8 +20,9 @@ from discreet.design.schema import Schema
 from discreet.engine.stream import StreamEngine, check_files
 from discreet.errors import LONGEST_TEXT, DataFormError, DiscreetError, SchemaError, SettingsError
 from discreet.ledger import NullLedger, ReleaseRequest
-from discreet.mechanisms import PrivateNewton, SanitizedExponential
+from discreet.mechanisms import PrivateNewton
 from discreet.models import strict
+from discreet.paper import SanitizedExponential
 from discreet.people import files, tables, to_episodes
 from discreet.privacy.guarantee import Guarantee
 from discreet.release import Order

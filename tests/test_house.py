@@ -25,7 +25,7 @@ DISTRIBUTIONS = packages_distributions()
 FORBIDDEN = {
     "discreet.design": {"discreet.people"},
     "discreet.solve": {"discreet.people", "discreet.engine"},
-    "discreet.samplers": {"discreet.people", "discreet.engine"},
+    "discreet.paper.sampler": {"discreet.people", "discreet.engine"},
     "discreet.likelihood": {"discreet.people", "discreet.ledger"},
     "discreet.mechanisms": {"discreet.people", "discreet.ledger"},
     "discreet.ledger": {

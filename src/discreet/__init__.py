@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from discreet.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from discreet import datasets as datasets
     from discreet import metrics as metrics
     from discreet import plots as plots
     from discreet.design.baseline import NaturalSpline as NaturalSpline
@@ -25,14 +24,12 @@ if TYPE_CHECKING:
     from discreet.mechanisms import ObjectivePerturbation as ObjectivePerturbation
     from discreet.mechanisms import OutputPerturbation as OutputPerturbation
     from discreet.mechanisms import PrivateNewton as PrivateNewton
-    from discreet.mechanisms import SanitizedExponential as SanitizedExponential
     from discreet.mechanisms import SelectedRidge as SelectedRidge
     from discreet.models.model import Release as Release
     from discreet.regression import RepairWarning as RepairWarning
     from discreet.regression import SurvivalRegression as SurvivalRegression
     from discreet.regression import simulate as simulate
     from discreet.release import NO_LEDGER as NO_LEDGER
-    from discreet.samplers import PSGLD as PSGLD
 
 # Public name -> the module that defines it; a module that is public itself is its own home.
 # A new name is one line here and one above for type checkers (tests/test_house.py compares them).
@@ -44,18 +41,15 @@ _HOMES = {
     "NO_LEDGER": "release",
     "ObjectivePerturbation": "mechanisms",
     "OutputPerturbation": "mechanisms",
-    "PSGLD": "samplers",
     "PiecewiseConstant": "design.baseline",
     "PrivateNewton": "mechanisms",
     "Release": "models.model",
     "RepairWarning": "regression",
-    "SanitizedExponential": "mechanisms",
     "Schema": "design.schema",
     "SelectedRidge": "mechanisms",
     "SeparationWarning": "estimate",
     "SurvivalRegression": "regression",
     "TimeAxis": "design.schema",
-    "datasets": "datasets",
     "load": "fitted",
     "metrics": "metrics",
     "plots": "plots",

@@ -44,7 +44,7 @@ from discreet.types import Array
 VALUE_BINS = 64
 EFFECT_SHARE = 0.25
 """Effects are taken to be half as large as the cautious guess by which the perturbation mechanisms
-choose their ridge: what the designs of experiments/results/planner.csv come to."""
+choose their ridge: what the designs of studies/results/planner.csv come to."""
 PROOFS = {
     "proved": "proved",
     "ideal-draw-only": "for an ideal draw only",
@@ -238,12 +238,6 @@ def _selected(outlook: Outlook, plan: Plan) -> Array:
     return min(found, key=outlook.error)
 
 
-def _sampler(outlook: Outlook, plan: Plan) -> Array:
-    """A draw from a posterior tempered by a: covariance (a H + prior)^-1, err sqrt(2v/epsilon)."""
-    prior = plan.number("prior_precision") * np.eye(plan.dimension)
-    return _inverse(plan.number("energy_scale") * outlook.information + prior)
-
-
 def _inverse(matrix: Array) -> Array:
     return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
@@ -253,5 +247,4 @@ _VARIANCES: dict[str, Callable[[Outlook, Plan], Array]] = {
     "output": _output,
     "objective": _objective,
     "selected": _selected,
-    "sampler": _sampler,
 }

@@ -336,7 +336,7 @@ def simulate(
     data, outcome
         As in ``model.fit``.
     mechanism
-        As in ``model.publish``; variants that are never published may be drawn.
+        As in ``model.publish``; mechanisms that are never published may be drawn.
     seed
         A whole number, or a seeded source of noise.
     persons

@@ -131,7 +131,7 @@ class Order:
             )
         if promise.status == "unproved":
             raise SettingsError(
-                "this variant has no proof and is not published; ds.simulate can draw it."
+                "this mechanism has no proof and is not published; ds.simulate can draw it."
             )
         if promise.status == "ideal-draw-only" and not self.accept_approximate:
             raise SettingsError(
@@ -303,8 +303,6 @@ def _warnings(plan: Plan, draw: Draw) -> tuple[Caution, ...]:
         found["unproved"] = "No promise is proved for this release: it protects nobody for certain."
     if not draw.private:
         found["seeded"] = "The noise came from a seed: this is a simulation and protects nobody."
-    if not plan.publishable:
-        found["comparison"] = f"This variant exists for comparison: {plan.reason.rstrip('.')}."
     if plan.guarantee.status == "ideal-draw-only":
         found["approximate"] = (
             "The promise is proved for a perfect draw only; this one is approximate."

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import discreet.paper.audit  # noqa: F401 - the sampler is audited too
 from discreet.audit import Effort, Subject
 from discreet.audit.run import run_family
 from tests.mechanisms.bugs import BUGS

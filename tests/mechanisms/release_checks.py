@@ -14,7 +14,8 @@ from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
 from discreet.errors import LedgerError, SettingsError
 from discreet.ledger import open_ledger
-from discreet.mechanisms import OutputPerturbation, SanitizedExponential
+from discreet.mechanisms import OutputPerturbation
+from discreet.paper import SanitizedExponential
 from discreet.people import to_episodes
 from discreet.privacy import noise, selection
 from discreet.privacy.reals import rational

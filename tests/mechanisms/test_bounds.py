@@ -17,12 +17,12 @@ from discreet.mechanisms.bounds import (
     gradient_bound,
     gradient_sensitivity,
     jacobian_bound,
-    printed_gradient_sensitivity,
-    printed_jacobian_bound,
     rank_bound,
     vertex_bound,
 )
 from discreet.mechanisms.perturbation import basis_of
+from discreet.paper.printed import gradient_sensitivity as printed_gradient_sensitivity
+from discreet.paper.printed import jacobian_bound as printed_jacobian_bound
 from tests.mechanisms.cases import corner_people, hostile_points, make_constants, random_person
 
 SHAPES = [(1, 1), (3, 2), (25, 3), (40, 8), (200, 3)]

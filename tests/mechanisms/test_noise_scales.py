@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "experiments" / "noise_scales.py"
+SCRIPT = Path(__file__).parents[2] / "studies" / "noise_scales.py"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import pytest
 
 from discreet.errors import SettingsError
 from discreet.mechanisms import ObjectivePerturbation
-from discreet.mechanisms.bounds import printed_gradient_sensitivity, printed_jacobian_bound
 from discreet.mechanisms.perturbation import coordinates_from, tolerance_from
 from discreet.mechanisms.solve import RADIUS, CentredObjective
 from discreet.privacy.testing import SeededNoise
@@ -107,21 +106,6 @@ def test_an_enormous_tilt_is_certified_and_projected(size):
         assert np.linalg.norm(w) == pytest.approx(RADIUS, rel=1e-6)
         assert w == pytest.approx(np.full(5, -RADIUS / math.sqrt(5)), rel=1e-2)
     assert np.linalg.norm(w) <= RADIUS * (1 + 1e-6)
-
-
-def test_the_printed_variant_is_algorithm_2_and_is_not_published():
-    constants = make_constants(persons=200, coordinates="paper")
-    norms = constants.design.norms
-    roomy = ObjectivePerturbation(epsilon=4.0, ridge=1.0, variant="printed").plan(constants)
-    left = 4.0 - printed_jacobian_bound(norms, 200.0)
-    assert roomy.noise_scale == pytest.approx(printed_gradient_sensitivity(norms) / left)
-    assert roomy.number("total_ridge") == 200.0
-    tight = ObjectivePerturbation(epsilon=0.1, ridge=1e-4, variant="printed").plan(constants)
-    assert printed_jacobian_bound(norms, tight.number("total_ridge")) == pytest.approx(0.05)
-    assert tight.noise_scale == pytest.approx(printed_gradient_sensitivity(norms) / 0.05)
-    for plan in (roomy, tight):
-        assert plan.guarantee.status != "proved"
-        assert not plan.publishable
 
 
 @pytest.mark.parametrize("link", ["probit", "cloglog"])

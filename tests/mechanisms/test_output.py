@@ -7,7 +7,6 @@ import pytest
 
 from discreet.errors import SettingsError
 from discreet.mechanisms import OutputPerturbation
-from discreet.mechanisms.bounds import printed_gradient_sensitivity
 from discreet.mechanisms.outlook import public_guess
 from discreet.mechanisms.output import confinement_radius, slopes_within
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
@@ -15,7 +14,7 @@ from discreet.mechanisms.solve import CentredObjective
 from discreet.privacy.testing import SeededNoise
 from discreet.solve import minimise
 from tests.mechanisms import checks
-from tests.mechanisms.cases import FrozenNoise, LinearLoss, loss_of, make_constants, random_person
+from tests.mechanisms.cases import LinearLoss, loss_of, make_constants, random_person
 
 
 def cohort(constants, count, seed=0):
@@ -103,35 +102,6 @@ def test_noise_has_the_planned_scale():
     # a Gamma(2, scale) radius: mean 2, standard deviation sqrt 2, both times the scale
     expected, error = 2 * plan.noise_scale, math.sqrt(2 / 400) * plan.noise_scale
     assert abs(radii.mean() - expected) < 4.9 * error
-
-
-def test_the_printed_variant_is_algorithm_1_and_is_not_published():
-    constants = make_constants(persons=200, coordinates="paper")
-    mechanism = OutputPerturbation(epsilon=2.0, ridge=0.01, variant="printed")
-    plan = mechanism.plan(constants)
-    printed = printed_gradient_sensitivity(constants.design.norms)
-    assert plan.noise_scale == pytest.approx(printed / (200 * 0.01 * 2.0), rel=1e-12)
-    assert plan.guarantee.status != "proved"
-    assert not plan.publishable
-    assert "printed" in plan.reason
-    draw = mechanism.draw(plan, cohort(constants, 200), FrozenNoise())
-    objective = CentredObjective(
-        cohort(constants, 200),
-        coordinates_from({"centre": [0.0] * 5, "baseline": 0, "baseline_shift": 0}),
-        2.0,
-        np.zeros(5),
-    )
-    exact = minimise(objective, np.zeros(5)).point
-    assert draw.point == pytest.approx(exact, abs=1e-6)
-
-
-def test_the_printed_variant_asks_for_its_ridge_and_its_coordinates():
-    with pytest.raises(SettingsError, match="ridge"):
-        OutputPerturbation(epsilon=1.0, variant="printed")
-    mechanism = OutputPerturbation(epsilon=1.0, ridge=0.1, variant="printed")
-    assert mechanism.coordinates == "paper"
-    with pytest.raises(SettingsError, match="coordinates"):
-        mechanism.plan(make_constants())
 
 
 def test_cloglog_is_refused_with_the_reason():

@@ -16,6 +16,7 @@ from discreet.engine.local import LocalEngine
 from discreet.errors import SchemaError, SettingsError
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
+from discreet.paper.printed import PrintedObjective, PrintedOutput
 from discreet.people import to_episodes
 from discreet.regression import SurvivalRegression, simulate
 from discreet.release import NO_LEDGER
@@ -206,8 +207,8 @@ def check_refusals():
 
 def check_printed_variants_stay_home():
     """The paper's own algorithms are never published."""
-    for kind in (OutputPerturbation, ObjectivePerturbation):
-        mechanism = kind(epsilon=1.0, ridge=0.1, variant="printed")
+    for kind in (PrintedOutput, PrintedObjective):
+        mechanism = kind(epsilon=1.0, ridge=0.1)
         model = SurvivalRegression(make_schema())
         for accept in (False, True):
             refused(

@@ -5,7 +5,7 @@ import pyarrow as pa
 from sklearn.linear_model import LogisticRegression
 
 import discreet as ds
-from discreet import datasets
+from discreet.paper.data import read_dataset
 
 
 def test_one_interval_is_plain_logistic_regression():
@@ -40,7 +40,7 @@ def test_one_interval_is_plain_logistic_regression():
 
 
 def test_third_births_as_in_the_paper(data_folder):
-    table, public = datasets.load("TB", data_folder).as_in_the_paper()
+    table, public = read_dataset("TB", data_folder).as_in_the_paper()
     found = ds.SurvivalRegression(public).fit(table)
     beta = list(found.coefficients_.covariates.values())
     np.testing.assert_allclose(beta, [0.012, -0.850, -0.240], atol=5e-4)
@@ -49,6 +49,6 @@ def test_third_births_as_in_the_paper(data_folder):
 
 def test_the_norms_of_the_other_sets(data_folder):
     for name, norm in (("FL", 10.50), ("WT", 5.914)):
-        table, public = datasets.load(name, data_folder).as_in_the_paper()
+        table, public = read_dataset(name, data_folder).as_in_the_paper()
         found = ds.SurvivalRegression(public).fit(table)
         np.testing.assert_allclose(np.linalg.norm(found.coefficients_.vector), norm, rtol=1e-3)

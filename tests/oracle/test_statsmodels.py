@@ -66,9 +66,9 @@ def test_covariance_between_coefficients():
 
 
 def test_the_papers_data(data_folder):
-    from discreet import datasets  # noqa: PLC0415
+    from discreet.paper.data import read_dataset  # noqa: PLC0415
 
-    data = datasets.load("TB", data_folder)
+    data = read_dataset("TB", data_folder)
     public = data.schema(intervals=20)
     ours = SurvivalRegression(public).fit(data.table)
     last = np.minimum(

@@ -48,7 +48,7 @@ def check_law(subject: Subject, effort: Effort) -> list[Finding]:
 
 
 def _laws(subject: Subject, effort: Effort) -> list[Finding]:
-    if subject.name == "sampler":
+    if subject.mechanism().plan(make_constants()).guarantee.status == "ideal-draw-only":
         reason = "its randomness is a Markov chain's, which approaches its law (ideal-draw-only)"
         return [not_applicable(FAMILY, "law of the noise", reason)]
     if subject.name in {"output", "objective"}:

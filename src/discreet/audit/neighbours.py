@@ -18,7 +18,7 @@ from discreet.audit.cases import (
     make_constants,
     random_person,
 )
-from discreet.audit.findings import Finding, at_most
+from discreet.audit.findings import Finding, at_most, not_applicable
 from discreet.audit.noise import LATTICE, ForcedNoise, KnownNoise, privacy_loss
 from discreet.audit.subject import Effort, Subject
 from discreet.audit.tables import known_release, neighbours, steps_in, user_schema
@@ -26,7 +26,6 @@ from discreet.audit.witness import steps_of
 from discreet.mechanisms import Facts
 from discreet.mechanisms.objective import Shape
 from discreet.mechanisms.outlook import public_guess
-from discreet.mechanisms.sanitized_exponential import sanitized_records
 from discreet.mechanisms.selected import SCORE_EXPONENT, clipped_score
 from discreet.people import to_episodes
 from discreet.types import Array
@@ -38,14 +37,10 @@ RIDGES = (0.05, 1.0, 30.0)
 
 def check_neighbours(subject: Subject, effort: Effort) -> list[Finding]:
     """Movement against what was claimed: of records, of sums, of releases."""
-    searches: dict[str, Callable[[Subject, Effort], list[Finding]]] = {
-        "output": _output,
-        "objective": _objective,
-        "selected": _selected,
-        "newton": _newton,
-        "sampler": _sampler,
-    }
-    return [_records(), *searches[subject.name](subject, effort)]
+    search = SEARCHES.get(subject.name)
+    if search is None:
+        return [_records(), not_applicable(FAMILY, "movement", "no search for this mechanism")]
+    return [_records(), *search(subject, effort)]
 
 
 def _records() -> Finding:
@@ -59,7 +54,7 @@ def _records() -> Finding:
     return at_most(FAMILY, "norm of a record", 1.0, float(worst), note)
 
 
-def _people(random: np.random.Generator, constants: Facts, count: int) -> list[Person]:
+def some_people(random: np.random.Generator, constants: Facts, count: int) -> list[Person]:
     """Half random, half made by hand."""
     corners = corner_people(constants)
     return [
@@ -96,7 +91,7 @@ def _movement(subject: Subject, effort: Effort, link: str) -> tuple[float, float
     for trial in range(effort.pairs):
         mechanism = subject.mechanism(ridge=RIDGES[trial % len(RIDGES)])
         plan, noise = mechanism.plan(constants), KnownNoise()
-        one, other, third = _people(random, constants, 3)
+        one, other, third = some_people(random, constants, 3)
         points = [
             steps_of(plan, mechanism.draw(plan, loss_of([one, who], constants), noise))
             for who in (other, third)
@@ -189,7 +184,7 @@ def _objective(subject: Subject, effort: Effort) -> list[Finding]:
     scale = _scale(constants, int(plan.number("baseline_shift")))
     worst = 0.0
     for point in hostile_points(random, constants, effort.pairs):
-        one, other = _people(random, constants, 2)
+        one, other = some_people(random, constants, 2)
         gap = (
             loss_of([one], constants)(point).gradient - loss_of([other], constants)(point).gradient
         )
@@ -226,7 +221,7 @@ def _newton(subject: Subject, effort: Effort) -> list[Finding]:
     plan = subject.mechanism().plan(constants)
     worst = 0.0
     for _ in range(max(4, effort.pairs // 8)):
-        one, other, third = _people(random, constants, 3)
+        one, other, third = some_people(random, constants, 3)
         runs = _forced(
             lambda noise, who: subject.mechanism().draw(plan, loss_of(who, constants), noise),
             [[one, other], [one, third]],
@@ -267,17 +262,9 @@ def _share(runs: Sequence[KnownNoise], subject: Subject, rho: float | None) -> f
     return max(pure / subject.epsilon + (spent / rho if rho else spent) for pure, spent in losses)
 
 
-def _sampler(subject: Subject, effort: Effort) -> list[Finding]:
-    """2 a C_v of every person at every point: what a person can move the log density by."""
-    random = np.random.default_rng(2)
-    constants = make_constants(persons=2, intervals=9, time_varying=True)
-    plan = subject.mechanism().plan(constants)
-    bound, scale = plan.number("bound"), plan.number("energy_scale")
-    highest, lowest = 0.0, 0.0
-    for point in hostile_points(random, constants, min(effort.pairs, 100)):
-        for person in _people(random, constants, 6):
-            value = sanitized_records(loss_of([person], constants), bound).total(point)[0]
-            highest, lowest = max(highest, value), min(lowest, value)
-    spent = 2.0 * scale * (highest - lowest)
-    note = "twice the energy that a person can have; rounding 1e-12"
-    return [at_most(FAMILY, "log density", subject.epsilon * (1 + 1e-12), spent, note)]
+SEARCHES: dict[str, Callable[[Subject, Effort], list[Finding]]] = {
+    "output": _output,
+    "objective": _objective,
+    "selected": _selected,
+    "newton": _newton,
+}

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from discreet.audit.findings import Finding, judged
@@ -9,6 +10,7 @@ from discreet.audit.subject import Effort, Subject
 from discreet.audit.tables import BASE, quiet, user_schema
 from discreet.errors import SchemaError, SettingsError
 from discreet.mechanisms import Mechanism, get_mechanism
+from discreet.privacy.guarantee import Guarantee
 from discreet.regression import SurvivalRegression
 from discreet.release import NO_LEDGER
 
@@ -18,8 +20,8 @@ WITHOUT_PROOF = {"objective": ("probit", "cloglog"), "output": ("cloglog",)}
 
 
 def check_refusals(subject: Subject, _: Effort) -> list[Finding]:
-    """Epsilons that mean nothing, links without a proof, open bounds, printed variants."""
-    attempts = [*_epsilons(subject), *_links(subject), _open_bounds(subject), *_printed(subject)]
+    """Epsilons that mean nothing, links without a proof, open bounds, no proof at all."""
+    attempts = [*_epsilons(subject), *_links(subject), _open_bounds(subject), _unproved(subject)]
     with quiet():
         passed = [name for name, attempt in attempts if not _refused(attempt)]
     return [
@@ -74,13 +76,16 @@ def _open_bounds(subject: Subject) -> Attempt:
     return "a covariate without bounds", partial(_publish, model, subject.mechanism())
 
 
-def _printed(subject: Subject) -> list[Attempt]:
-    """The paper's own algorithms, unless they are accepted by name."""
-    if not subject.has("variant"):
-        return []
-    mechanism = subject.mechanism(ridge=0.1, variant="printed")
+def _unproved(subject: Subject) -> Attempt:
+    """The same mechanism, but for a promise that says of itself that it is not proved."""
+
+    def promise(mechanism: Mechanism, persons: int) -> Guarantee:
+        return replace(type(subject.mechanism()).promise(mechanism, persons), status="unproved")
+
+    kind = type("Unproved", (type(subject.mechanism()),), {"promise": promise})
+    mechanism = kind(**vars(subject.mechanism()))
     model = SurvivalRegression(user_schema())
-    return [("the printed variant", partial(_publish, model, mechanism))]
+    return "a promise without a proof", partial(_publish, model, mechanism)
 
 
 def _publish(model: SurvivalRegression, mechanism: Mechanism) -> object:

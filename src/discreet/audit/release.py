@@ -140,8 +140,8 @@ def _plan(release: Release) -> Plan:
 
 
 def _settings(plan: Plan, release: Release) -> Finding:
-    """A printed variant or an approximate draw must be declared among the warnings."""
-    needed = int(not plan.publishable) + int(plan.guarantee.status != "proved")
+    """A promise that is not proved for the draw itself must be declared among the warnings."""
+    needed = int(plan.guarantee.status != "proved")
     declared = sum(caution.of_the_promise for caution in release.warnings)
     return _line(
         "warnings that the settings call for",

@@ -5,6 +5,7 @@ of the worst outcome is computed.  Above epsilon: privacy is broken.  Below: noi
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -14,18 +15,16 @@ from discreet.audit.cases import (
     QuadraticLoss,
     StuckLoss,
     corner_people,
-    hostile_points,
     loss_of,
     make_constants,
 )
-from discreet.audit.findings import Finding, at_most, equal_to, judged
+from discreet.audit.findings import Finding, at_most, equal_to, judged, not_applicable
 from discreet.audit.noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, KnownNoise
 from discreet.audit.pages import newton_squares, solver_tolerance
 from discreet.audit.subject import Effort, Subject
 from discreet.mechanisms import Draw, Facts, Mechanism, Plan
 from discreet.mechanisms.newton.mechanism import Layout
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
-from discreet.mechanisms.sanitized_exponential import sanitized_records
 from discreet.mechanisms.selected import SCORE_EXPONENT, SelectedPlan
 from discreet.privacy.accountant import epsilon_of
 from discreet.types import Array
@@ -35,13 +34,10 @@ FAMILY = "witness"
 
 def check_witness(subject: Subject, _: Effort) -> list[Finding]:
     """The privacy loss at the worst pair, by mechanism."""
-    return {
-        "output": _output,
-        "objective": _objective,
-        "selected": _selected,
-        "newton": _newton,
-        "sampler": _sampler,
-    }[subject.name](subject)
+    witness = WITNESSES.get(subject.name)
+    if witness is None:
+        return [not_applicable(FAMILY, "tight witness", "no worst pair is known in closed form")]
+    return witness(subject)
 
 
 def steps_of(plan: Plan, draw: Draw) -> Array:
@@ -182,15 +178,9 @@ def _newton(subject: Subject) -> list[Finding]:
     return found
 
 
-def _sampler(subject: Subject) -> list[Finding]:
-    """2 a (max C_v - min C_v): the energies of two persons on opposite sets of points."""
-    constants = make_constants(persons=50)
-    plan = subject.mechanism().plan(constants)
-    energies = []
-    for point in hostile_points(np.random.default_rng(1), constants, 6):
-        for person in corner_people(constants)[:8]:
-            records = sanitized_records(loss_of([person], constants), plan.number("bound"))
-            energies.append(plan.number("energy_scale") * records.total(point)[0])
-    spent = 2.0 * (max(energies) - min(energies))
-    note = "of an exact draw; a chain stands in for one (ideal-draw-only)"
-    return [equal_to(FAMILY, "tight witness", subject.epsilon, spent, note)]
+WITNESSES: dict[str, Callable[[Subject], list[Finding]]] = {
+    "output": _output,
+    "objective": _objective,
+    "selected": _selected,
+    "newton": _newton,
+}

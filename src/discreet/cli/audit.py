@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.output import progress, say
+from discreet.cli.reproduce import SAMPLER, load_mechanism
 from discreet.errors import SettingsError
 from discreet.models.strict import require_free, write_new
 
@@ -50,6 +51,7 @@ def audit(  # noqa: PLR0913 - one parameter an option
 def _of_release(path: Path) -> "Audit":
     from discreet.audit import audit_release  # noqa: PLC0415 - scipy, mechanisms
 
+    load_mechanism(SAMPLER)  # the release may be one of its
     return audit_release(path)
 
 
@@ -58,6 +60,7 @@ def _of_mechanism(
 ) -> "Audit":
     from discreet.audit import Effort, Subject, audit_mechanism  # noqa: PLC0415 - scipy, mechanisms
 
+    load_mechanism(name)
     subject = Subject(str(name), 1.0 if epsilon is None else epsilon, delta)
     with progress("Auditing"):
         return audit_mechanism(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.output import complain, progress, say, warnings_as_lines, wrapped
+from discreet.cli.reproduce import load_mechanism
 from discreet.errors import SettingsError
 from discreet.models.strict import require_free
 
@@ -158,6 +159,7 @@ def build_mechanism(
     """The mechanism of that name; a setting it does not have is an error."""
     from discreet.mechanisms import get_mechanism  # noqa: PLC0415 - loads the mechanisms
 
+    load_mechanism(name)
     kind: Any = get_mechanism(name)
     given: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
     for item in settings:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,8 @@ import typer
 
 from discreet.cli.output import progress
 from discreet.errors import SettingsError
+
+SAMPLER = "sampler"
 
 
 def reproduce(
@@ -20,34 +23,38 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="A small run of everything.")] = False,
     epochs: Annotated[int, typer.Option(help="Epochs of a chain; the paper's are 250.")] = 250,
     draws: Annotated[int, typer.Option(help="Draws of the perturbations in Figure 5.")] = 20,
-    out: Annotated[
-        Path, typer.Option(help="Folder that holds experiments/results and docs.")
-    ] = Path(),
+    out: Annotated[Path, typer.Option(help="Folder that holds studies/results and docs.")] = Path(),
 ) -> None:
     """Regenerate the paper from the data in the folder DISCREET_DATA. Nothing here is private."""
-    from discreet.experiments.config import Options  # noqa: PLC0415 - numpy, scipy, numba
-    from discreet.experiments.run import reproduce as run  # noqa: PLC0415
+    from discreet.paper.config import Options  # noqa: PLC0415 - numpy, scipy, numba
+    from discreet.paper.run import reproduce as run  # noqa: PLC0415
 
     options = Options(
-        results=out / "experiments" / "results",
+        results=out / "studies" / "results" / "paper",
         docs=out / "docs",
         epochs=epochs,
         perturbation_draws=draws,
     )
     if quick:
-        folder = out / "experiments" / "quick"
+        folder = out / "studies" / "quick"
         options = replace(options.quick(), results=folder, docs=folder)
     with progress("Reproducing"), _needing_the_project():
         run(what, options, lambda line: typer.echo(line, err=True))
 
 
+def load_mechanism(name: str | None) -> None:
+    """The paper's sampler is a mechanism like the others, once its room is open."""
+    if name == SAMPLER:
+        import_module("discreet.paper.audit")
+
+
 @contextmanager
 def _needing_the_project() -> Iterator[None]:
-    """Packages that only the experiments use are not installed with `pip install`."""
+    """Packages that only the reproduction uses are not installed with `pip install`."""
     try:
         yield
     except ModuleNotFoundError as error:
         raise SettingsError(
-            f"the experiments need {error.name}, which is not installed; run them in the "
+            f"the reproduction needs {error.name}, which is not installed; run it in the "
             "project's own environment, which 'make demo' sets up."
         ) from None

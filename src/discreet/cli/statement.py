@@ -25,7 +25,7 @@ def render(statement: Statement) -> RenderableType:
         title = "Charged for an ideal draw only: how far the promise holds is not proved"
         parts.append(_table(title, statement.ideal_draw_only))
     if statement.unproved:
-        title = "Charged without a proof (printed variants): what they protect is not known"
+        title = "Charged without a proof: what they protect is not known"
         parts.append(_table(title, statement.unproved))
     if statement.unsettled:
         parts.append(_unsettled(statement))

@@ -18,6 +18,9 @@ import numba
 import numpy as np
 from numba.core import config
 
+PAPER = ("kernel.py", "sampler.py")
+"""What the paper's room compiles."""
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 # fastmath is said to be off because a function without a setting takes over its caller's
@@ -74,7 +77,7 @@ def _announce(folder: Path) -> None:
 def _digest() -> str:
     digest = hashlib.sha256()
     here = Path(__file__).parent
-    for source in sorted([*here.glob("*.py"), *here.parent.glob("samplers/*.py")]):
+    for source in [*sorted(here.glob("*.py")), *(here.parent / "paper" / name for name in PAPER)]:
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     versions = (platform.python_version(), np.__version__, numba.__version__)
     digest.update(repr(versions).encode())

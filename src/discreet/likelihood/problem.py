@@ -1,7 +1,6 @@
 """Objectives: the total loss over people, and what mechanisms add to it.
 
 loss(f) = sum_i [ sum over survived intervals phi(eta_is) + [event] psi(eta_i,exit) ]
-regularised(f) = loss(f) + ridge/2 |f|^2 + tilt'f
 """
 
 from dataclasses import dataclass
@@ -69,30 +68,6 @@ class Problem:
         """(events, intervals at risk, rows): enough for a starting value and a report."""
         (counts,) = self.engine.reduce(block_totals)
         return int(counts[0]), int(counts[1]), int(counts[2])
-
-
-@dataclass(frozen=True)
-class Regularised:
-    """objective + ridge/2 |f|^2 + tilt'f."""
-
-    objective: Objective
-    ridge: float
-    tilt: Array | None = None
-
-    @property
-    def dimension(self) -> int:
-        """d."""
-        return self.objective.dimension
-
-    def __call__(self, f: Array) -> Evaluation:
-        """Value, gradient and Hessian at f."""
-        inner = self.objective(f)
-        tilt = np.zeros_like(f) if self.tilt is None else self.tilt
-        return Evaluation(
-            inner.value + 0.5 * self.ridge * float(f @ f) + float(tilt @ f),
-            inner.gradient + self.ridge * f + tilt,
-            inner.hessian + self.ridge * np.eye(len(f)),
-        )
 
 
 def block_loss(block: Episodes, design: Design, link: Link, f: Array) -> tuple[Array, Array, Array]:

@@ -14,7 +14,6 @@ from discreet.mechanisms.contract import (
 from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.output import OutputPerturbation
-from discreet.mechanisms.sanitized_exponential import SanitizedExponential
 from discreet.mechanisms.selected import SelectedRidge
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "OutputPerturbation",
     "Plan",
     "PrivateNewton",
-    "SanitizedExponential",
     "SelectedRidge",
     "get_mechanism",
     "mechanism_from_settings",

@@ -179,16 +179,6 @@ def constant_covariate_bound(basis: Basis, curvature: float, ridge: float) -> fl
     return _log_determinant(product * (curvature / ridge)) * MARGIN
 
 
-def printed_gradient_sensitivity(norms: Array) -> float:
-    """The paper's lemma 4.2: sum_s sqrt(|A_s|^2 + 4) + max_s sqrt(4 |A_s|^2 + 4)."""
-    return float(np.sqrt(norms**2 + 4.0).sum() + np.sqrt(4.0 * norms**2 + 4.0).max())
-
-
-def printed_jacobian_bound(norms: Array, ridge: float) -> float:
-    """The paper's factor 2 sum_s log(1 + sqrt(|A_s|^2 + 1) / (4 k)), norm without its square."""
-    return float(2.0 * np.log1p(np.sqrt(norms**2 + 1.0) / (4.0 * ridge)).sum())
-
-
 def _log_determinant(matrix: Array) -> float:
     """log det(I + matrix) of a symmetric positive semidefinite matrix."""
     return float(np.log1p(np.maximum(np.linalg.eigvalsh(matrix), 0.0)).sum())

@@ -98,7 +98,6 @@ class Plan:
     `noise_scale` is the scale of the noise added to the released point, in internal coordinates.
     `details` are the further public numbers (ridge, sensitivities, the split of the budget): the
     release prints them, and the draw reads them through `number`.
-    `publishable` is False for what exists for comparison only; `reason` then says why.
     """
 
     mechanism: str
@@ -109,8 +108,6 @@ class Plan:
     noise_scale: float
     grid_exponent: int
     details: Mapping[str, Json] = field(default_factory=dict)
-    publishable: bool = True
-    reason: str = ""
 
     def __post_init__(self) -> None:
         """Freeze the mappings: a plan that was charged must be the plan that is drawn."""
@@ -142,8 +139,6 @@ class Plan:
             "noise_scale": self.noise_scale,
             "grid_exponent": self.grid_exponent,
             "details": dict(self.details),
-            "publishable": self.publishable,
-            "reason": self.reason,
         }
 
 
@@ -237,27 +232,41 @@ class Mechanism(Protocol):
 MechanismClass = TypeVar("MechanismClass", bound=type[Mechanism])
 
 _REGISTRY: dict[str, type[Mechanism]] = {}
+_APART: dict[str, type[Mechanism]] = {}
+
+_DROPPED: Mapping[str, Json] = {"variant": "corrected"}
+"""Settings of version 0.1.0 that every release may still have; other values are not read."""
 
 
 def register(mechanism: MechanismClass) -> MechanismClass:
     """Class decorator: make the mechanism known by its `name`, and to the contract suite."""
-    if mechanism.name in _REGISTRY:
+    return _add(mechanism, _REGISTRY)
+
+
+def register_apart(mechanism: MechanismClass) -> MechanismClass:
+    """The same for one that is found by its name but not listed among the choices."""
+    return _add(mechanism, _APART)
+
+
+def _add(mechanism: MechanismClass, registry: dict[str, type[Mechanism]]) -> MechanismClass:
+    if mechanism.name in {*_REGISTRY, *_APART}:
         raise SettingsError(f"a mechanism named {mechanism.name} is registered already")
-    _REGISTRY[mechanism.name] = mechanism
+    registry[mechanism.name] = mechanism
     return mechanism
 
 
 def registered() -> Mapping[str, type[Mechanism]]:
-    """All registered mechanisms by name."""
+    """The mechanisms to choose from, by name."""
     return MappingProxyType(_REGISTRY)
 
 
 def get_mechanism(name: str) -> type[Mechanism]:
     """The mechanism class of that name."""
-    if name not in _REGISTRY:
+    found = _REGISTRY.get(name) or _APART.get(name)
+    if found is None:
         known = ", ".join(sorted(_REGISTRY))
         raise SettingsError(f"there is no mechanism of that name; known mechanisms: {known}.")
-    return _REGISTRY[name]
+    return found
 
 
 def settings_of(mechanism: Mechanism) -> dict[str, Json]:
@@ -274,11 +283,13 @@ def mechanism_from_settings(mapping: Mapping[str, Json]) -> Mechanism:
         raise SettingsError("mechanism settings need a name")
     mechanism = get_mechanism(name)
     known = {item.name for item in fields(mechanism)}  # type: ignore[arg-type]
-    given = set(mapping) - {"name"}
-    if given != known:
+    given = {key: value for key, value in mapping.items() if key != "name"}
+    if given.keys() - known == _DROPPED.keys() and given.items() >= _DROPPED.items():
+        given = {key: value for key, value in given.items() if key not in _DROPPED}
+    if given.keys() != known:
         raise SettingsError(f"settings of the mechanism {name} must be exactly those it declares")
     build: Callable[..., Mechanism] = mechanism
-    return build(**{key: _frozen(value) for key, value in mapping.items() if key != "name"})
+    return build(**{key: _frozen(value) for key, value in given.items()})
 
 
 def require_positive(name: str, value: float) -> None:

@@ -6,7 +6,7 @@
     epsilon = epsilon_b + J(k) + epsilon_o.
 
 J(k) bounds the logarithm of the ratio of the Jacobian determinants, epsilon_o pays for a minimiser
-and a b that are not exact. `variant="printed"` is the paper's Algorithm 2.
+and a b that are not exact.
 Proof: `docs/proofs/objective-perturbation.md`.
 """
 
@@ -18,7 +18,6 @@ from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
 from discreet.errors import SettingsError
-from discreet.mechanisms import printed
 from discreet.mechanisms.bounds import (
     MARGIN,
     Basis,
@@ -77,14 +76,10 @@ class ObjectivePerturbation(PerturbationSettings):
     def plan(self, constants: Facts) -> Plan:
         """Choose ridge, baseline scale and the split of epsilon by the public rule."""
         _check_link(constants.link)
-        if self.variant == "printed":
-            return printed.plan_objective(self, constants, self.epsilon, self.ridge or 0.0)
         return _search(self, constants)
 
     def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
         """The certified minimiser of the tilted objective plus a little lattice noise."""
-        if self.variant == "printed":
-            return printed.draw_objective(plan, loss, noise)
         tilt = noise.continuous_laplace(plan.dimension, plan.noise_scale)
         tolerance, coordinates = tolerance_from(plan), coordinates_from(plan.details)
         objective = CentredObjective(loss, coordinates, tolerance.ridge, tilt.vector)

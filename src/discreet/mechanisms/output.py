@@ -4,7 +4,6 @@
     P(N) proportional to exp(-epsilon |N| / sensitivity),
     sensitivity = (Delta + 2 tau') / k + sqrt(d) grid.
 
-`variant="printed"` is the paper's Algorithm 1 with its own constants, for comparison only.
 Proof: `docs/proofs/output-perturbation.md`.
 """
 
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.errors import SettingsError
-from discreet.mechanisms import printed
 from discreet.mechanisms.bounds import (
     MARGIN,
     Basis,
@@ -68,14 +66,10 @@ class OutputPerturbation(PerturbationSettings):
     def plan(self, constants: Facts) -> Plan:
         """Choose ridge and baseline scale by the public rule, then calibrate the noise."""
         _check_link(constants.link)
-        if self.variant == "printed":
-            return printed.plan_output(self, constants, self.epsilon, self.ridge or 0.0)
         return _search(self, constants)
 
     def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
         """The certified minimiser plus lattice noise."""
-        if self.variant == "printed":
-            return printed.draw_output(plan, loss, noise)
         tolerance = tolerance_from(plan)
         tilt = np.zeros(plan.dimension)
         objective = CentredObjective(loss, coordinates_from(plan.details), tolerance.ridge, tilt)

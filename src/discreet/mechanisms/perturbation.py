@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -17,12 +17,11 @@ from discreet.mechanisms.contract import (
     Json,
     Plan,
     is_number,
-    require_choice,
     require_positive,
 )
 from discreet.mechanisms.solve import CentredCoordinates, Tolerance
 from discreet.privacy.grid import Grid
-from discreet.privacy.guarantee import Guarantee, Status
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.scales import float_above
 from discreet.types import Array
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from discreet.design.design import Coordinates
     from discreet.privacy.noise import NoiseSource
 
-Variant = Literal["corrected", "printed"]
 
 RIDGES = tuple(2.0**exponent for exponent in range(-24, 25))
 """Candidates for the ridge per person, where none is given: the minimum is flat."""
@@ -52,13 +50,13 @@ class PerturbationSettings:
     epsilon: the guarantee. ridge: Lambda, the ridge per person; None takes the public rule.
     survival: a public guess of the share of persons who reach the horizon without an event; it
     centres the ridge and weighs noise against bias, and a wrong one costs accuracy only.
-    variant: "corrected", or "printed" for the paper's algorithm, which is not published.
     """
 
     epsilon: float = NOT_GIVEN
     ridge: float | None = None
     survival: float = 0.5
-    variant: Variant = "corrected"
+
+    coordinates: ClassVar["Coordinates"] = "orthonormal"
 
     def __post_init__(self) -> None:
         """Reject settings that promise nothing or mean nothing."""
@@ -68,19 +66,10 @@ class PerturbationSettings:
             require_positive("ridge", self.ridge)
         if not is_number(self.survival) or not RAREST <= self.survival <= 1 - RAREST:
             raise SettingsError("survival must be a number between 0 and 1, both excluded")
-        require_choice("variant", self.variant, ("corrected", "printed"))
-        if self.variant == "printed" and self.ridge is None:
-            raise SettingsError("the printed variant has no rule for the ridge: give one")
-
-    @property
-    def coordinates(self) -> "Coordinates":
-        """The paper's basis for the paper's algorithm, else the orthonormal one."""
-        return "paper" if self.variant == "printed" else "orthonormal"
 
     def promise(self, persons: int) -> Guarantee:  # noqa: ARG002 - the same for every n
-        """Pure epsilon-DP; of the printed variant nothing is proved."""
-        status: Status = "unproved" if self.variant == "printed" else "proved"
-        return Guarantee(epsilon=self.epsilon, status=status)
+        """Pure epsilon-DP."""
+        return Guarantee(epsilon=self.epsilon)
 
     def ridges(self, persons: int) -> list[float]:
         """Candidates for the total ridge k = n Lambda."""

@@ -4,7 +4,7 @@
 
 loss(B) is the share of information that the ball's weights take away, on the synthetic cohort. Where
 the model is wrong, what is down-weighted pulls the estimate: how far, without any noise, is in
-experiments/results/newton-root.csv; of the pairs in experiments/results/newton-bound.csv
+studies/results/newton-root.csv; of the pairs in studies/results/newton-bound.csv
 LAMBDA = 0.15, TAIL = 0.05 has the smallest errors. TAIL stands for tails that counts cannot show.
 """
 

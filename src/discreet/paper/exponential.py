@@ -1,0 +1,188 @@
+"""The paper's sampling mechanism: one draw from a posterior whose losses are bounded by tanh.
+
+    density(f) proportional to prior(f) exp(-a sum_i C_v(loss_i(f))),   C_v(l) = v tanh(l/v),
+    a = epsilon/(2v) under replace-one, epsilon/v under add-remove.
+
+An exact draw is epsilon-DP and epsilon^2/8-zCDP; a pSGLD chain stands in for it, so the status is
+`ideal-draw-only`. Proof: `docs/proofs/sanitized-exponential.md`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from discreet.engine.local import LocalEngine
+from discreet.errors import SettingsError
+from discreet.mechanisms.contract import (
+    NOT_GIVEN,
+    Draw,
+    Facts,
+    Plan,
+    register_apart,
+    require_choice,
+    require_positive,
+    settings_of,
+)
+from discreet.paper.diagnostics import diagnose
+from discreet.paper.kernel import SanitizedRecords, run_records
+from discreet.paper.sampler import KEY_BITS, PSGLD, StochasticDensity, run_together
+from discreet.privacy.grid import Grid
+from discreet.privacy.guarantee import Guarantee, Relation
+from discreet.types import Array
+from discreet.watch import watcher
+
+if TYPE_CHECKING:
+    from discreet.design.design import Coordinates
+    from discreet.forecast import Outlook
+    from discreet.privacy.noise import NoiseSource
+
+Prior = Literal["normal", "uniform"]
+
+GRID_EXPONENT = -30
+STATES_AN_EPOCH = 20
+LARGEST = 2.0**40
+"""A chain that left this ball has lost its way; its release is the public 0."""
+
+
+@register_apart
+@dataclass(frozen=True)
+class SanitizedExponential:
+    """epsilon-DP for an exact draw; a Markov chain approximates one.
+
+    v: bound of a person's loss, None is 2 log n. prior: None or "normal" is the normal prior of
+    precision a sigma, "uniform" is uniform on the ball |f| <= radius in internal coordinates.
+    sigma: None is the paper's 10^-2/a. sampler: the chain; `PSGLD(variant="printed")` samples at
+    twice the epsilon and is charged that.
+    """
+
+    epsilon: float = NOT_GIVEN
+    v: float | None = None
+    prior: Prior | None = None
+    sigma: float | None = None
+    radius: float = 64.0
+    relation: Relation = "replace-one"
+    sampler: PSGLD = field(default_factory=PSGLD)
+    name: ClassVar[str] = "sampler"
+    proof: ClassVar[str] = "sanitized-exponential"
+    needs_memory: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the settings; a sampler read from JSON comes as a mapping."""
+        require_positive("epsilon", self.epsilon)
+        require_positive("v", 1.0 if self.v is None else self.v)
+        require_positive("sigma", 1.0 if self.sigma is None else self.sigma)
+        require_positive("radius", self.radius)
+        require_choice("prior", self.prior or "normal", get_args(Prior))
+        require_choice("relation", self.relation, get_args(Relation))
+        if self.relation == "add-remove" and self.v is None:
+            raise SettingsError("under add-remove v must be given: its default reveals n")
+        if isinstance(self.sampler, Mapping):
+            object.__setattr__(self, "sampler", _sampler(self.sampler))
+        if not isinstance(self.sampler, PSGLD):
+            raise SettingsError("sampler must be a PSGLD")
+
+    @property
+    def coordinates(self) -> "Coordinates":
+        """The printed chain runs in the paper's basis."""
+        return "paper" if self.sampler.variant == "printed" else "orthonormal"
+
+    def promise(self, persons: int) -> Guarantee:  # noqa: ARG002 - the same for every n
+        """epsilon-DP of a perfect draw; the printed chain is charged twice its epsilon."""
+        charged = self.epsilon * (2.0 if self.sampler.variant == "printed" else 1.0)
+        return Guarantee(charged, relation=self.relation, status="ideal-draw-only")
+
+    def plan(self, constants: Facts) -> Plan:
+        """The bound, the scale of the energy and what is charged: public facts only."""
+        bound = 2.0 * math.log(max(constants.persons, 2)) if self.v is None else float(self.v)
+        scale = self.epsilon / (2.0 * bound if self.relation == "replace-one" else bound)
+        precision = 1e-2 if self.sigma is None else scale * self.sigma
+        promise = self.promise(constants.persons)
+        _ = constants.design.covariates  # a schema without bounds is refused here
+        return Plan(
+            mechanism=self.name,
+            settings=settings_of(self),
+            guarantee=promise,
+            persons=constants.persons,
+            dimension=constants.dimension,
+            noise_scale=1.0 / math.sqrt(scale),
+            grid_exponent=GRID_EXPONENT,
+            details={
+                "bound": bound,
+                "energy_scale": scale,
+                "prior_precision": 0.0 if self.prior == "uniform" else precision,
+                "rho_of_an_exact_draw": promise.epsilon**2 / 8.0,
+            },
+        )
+
+    def draw(self, plan: Plan, loss: Any, noise: "NoiseSource") -> Draw:
+        """The last state of the first chain, on the grid; other chains are only looked at."""
+        records = sanitized_records(loss, plan.number("bound"))
+        count = self.sampler.chains
+        densities = [self.density(plan, records) for _ in range(count)]
+        keys = [fresh_key(noise) for _ in range(count)]
+        kept = 1 if count == 1 else STATES_AN_EPOCH
+        states, points = run_together(self.sampler, densities, keys, kept)
+        if count > 1:
+            _tell_agreement(states)
+        integers = Grid(GRID_EXPONENT).to_integers(_usable(points[0]))
+        return Draw.from_integers(integers, GRID_EXPONENT, private=noise.private)
+
+    def variance(self, plan: Plan, outlook: "Outlook") -> Array:
+        """A draw from a posterior tempered by a: covariance (a H + prior)^-1, err sqrt(2v/epsilon)."""
+        prior = plan.number("prior_precision") * np.eye(plan.dimension)
+        bend = plan.number("energy_scale") * outlook.information + prior
+        return np.asarray(np.linalg.inv(bend), dtype=np.float64)
+
+    def density(self, plan: Plan, records: SanitizedRecords) -> StochasticDensity:
+        """What the chain samples; every call makes scratch space of its own, for one thread."""
+        return StochasticDensity(
+            run=run_records,
+            context=records.context(),
+            terms=records.persons,
+            dimension=plan.dimension,
+            scale=plan.number("energy_scale"),
+            precision=plan.number("prior_precision"),
+            radius=self.radius if self.prior == "uniform" else math.inf,
+        )
+
+
+def sanitized_records(loss: Any, bound: float) -> SanitizedRecords:
+    """The persons behind the total loss that fits use."""
+    engine = getattr(loss, "engine", None)
+    if not isinstance(engine, LocalEngine):
+        raise SettingsError("the sampler needs all persons in the memory of one process")
+    return SanitizedRecords(engine.episodes, loss.design, loss.link, bound)
+
+
+def fresh_key(noise: "NoiseSource") -> int:
+    """256 bits for a chain's generator; the one key that it cannot have becomes another."""
+    return max(noise.uniform_bits(KEY_BITS), 1)
+
+
+def _tell_agreement(states: Array) -> None:
+    """Split R-hat of the second halves, for whoever watches: it is no part of the release."""
+    try:
+        found = diagnose(states[:, states.shape[1] // 2 :])
+    except SettingsError as missing:
+        # the draw is paid for by now: an extra that is not installed must not lose it
+        watcher().note(f"the chains were not compared: {missing}")
+        return
+    watcher().note(
+        f"{len(states)} chains: largest split R-hat {found.r_hat.max():.3f}, smallest effective "
+        f"sample size {found.bulk.min():.0f}. This is for you and not part of the release."
+    )
+
+
+def _usable(point: Array) -> Array:
+    lost = not np.all(np.isfinite(point)) or float(np.linalg.norm(point)) > LARGEST
+    return np.zeros_like(point) if lost else point
+
+
+def _sampler(settings: Mapping[str, Any]) -> PSGLD:
+    try:
+        return PSGLD(**settings)
+    except TypeError:  # another key, or a value that is no number
+        raise SettingsError("the settings of the sampler are not those it declares") from None

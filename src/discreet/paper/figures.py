@@ -1,0 +1,203 @@
+"""The figures, drawn from the results files alone (Figures 1 and 2 from their formulas)."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
+
+from discreet.design.link import get_link
+from discreet.paper.config import EPSILONS, Options
+from discreet.paper.results import newest, read_rows
+
+COLOURS = {
+    "corrected": "#1b6ca8",
+    "printed, step 1/n": "#d1495b",
+    "printed": "#9a9a9a",
+    "reference": "#222222",
+}
+STYLES = {
+    ("output", "printed"): ("#e0a458", "--", "o"),
+    ("output", "corrected"): ("#e0a458", "-", "o"),
+    ("objective", "printed"): ("#6a994e", "--", "s"),
+    ("objective", "corrected"): ("#6a994e", "-", "s"),
+    ("sampler", "printed, step 1/n"): ("#d1495b", "--", "^"),
+    ("sampler", "corrected"): ("#1b6ca8", "-", "^"),
+    ("newton", "delta 1e-6"): ("#7b2d8b", "-", "D"),
+    ("newton", "pure"): ("#7b2d8b", ":", "D"),
+    ("selected", "objective"): ("#2a9d8f", ":", "v"),
+}
+
+
+def draw_all(options: Options) -> list[Path]:
+    """Every figure whose results are there, as SVG and PNG."""
+    folder = options.docs / "images" / "reproduction"
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn: list[Path] = []
+    for name, figure in (
+        ("figure-1", figure_1()),
+        ("figure-2", figure_2()),
+        ("figure-3", figure_3(options)),
+        ("figure-4", figure_4(options)),
+        ("figure-5", figure_5(options, "mre")),
+        ("figure-5-standard-errors", figure_5(options, "err")),
+    ):
+        if figure is not None:
+            figure.savefig(folder / f"{name}.png", dpi=120)
+            # the same names inside the file on every run
+            with rc_context({"svg.hashsalt": name}):
+                figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+            drawn.append(folder / f"{name}.png")
+    return drawn
+
+
+def figure_1() -> Figure:
+    """The links g(h)."""
+    figure = Figure(figsize=(5, 3.6), layout="constrained")
+    axes = figure.subplots()
+    eta = np.linspace(-6, 6, 600)
+    for name, colour in (("logit", "#1b6ca8"), ("cloglog", "#d1495b"), ("probit", "#6a994e")):
+        axes.plot(get_link(name).hazard(eta), eta, color=colour, label=name)
+    axes.set(xlabel="hazard h", ylabel="linear predictor g(h)", ylim=(-5, 5), xlim=(0, 1))
+    axes.legend(frameon=False)
+    _plain(axes)
+    return figure
+
+
+def figure_2() -> Figure:
+    """The sanitizer C_20."""
+    figure = Figure(figsize=(5, 3.6), layout="constrained")
+    axes = figure.subplots()
+    loss = np.linspace(0, 40, 400)
+    axes.plot(loss, loss, color="#d1495b", label="y = x")
+    axes.plot(loss, 20 * np.tanh(loss / 20), color="#1b6ca8", label="y = 20 tanh(x/20)")
+    axes.axhline(20, color="#222222", linestyle="--", linewidth=0.8)
+    axes.set(xlabel="loss of a person", ylabel="sanitized loss", xlim=(0, 40), ylim=(0, 40))
+    axes.legend(frameon=False)
+    _plain(axes)
+    return figure
+
+
+def figure_3(options: Options) -> Figure | None:
+    """Densities of beta1 and beta2 at epsilon = 6.4, the reference over them."""
+    rows = newest(read_rows(options.results / "figure-3.csv"), ("set", "source"))
+    names = _sets(rows)
+    if not names:
+        return None
+    figure = Figure(figsize=(7.5, 2.3 * len(names)), layout="constrained")
+    panels = figure.subplots(len(names), 2, squeeze=False)
+    for line, name in enumerate(names):
+        for column, coefficient in enumerate(("beta1", "beta2")):
+            axes = panels[line][column]
+            for source in ("printed, step 1/n", "corrected", "reference"):
+                found = [
+                    row
+                    for row in rows
+                    if (row["set"], row["source"], row["coefficient"])
+                    == (name, source, coefficient)
+                ]
+                if found:
+                    x, y = _numbers(found, "value"), _numbers(found, "density")
+                    axes.plot(x, y, color=COLOURS[source], label=source, linewidth=1.3)
+            axes.set(title=f"{name}, {coefficient}", ylabel="density", ylim=(0, None))
+            _plain(axes)
+    panels[0][0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def figure_4(options: Options) -> Figure | None:
+    """MRE against epochs, a panel a set; the darker the larger epsilon."""
+    rows = newest(read_rows(options.results / "figure-4.csv"), ("set", "variant", "epsilon"))
+    names = _sets(rows)
+    if not names:
+        return None
+    figure, panels = _panel_a_set(names, 3.4)
+    for axes, name in zip(panels, names, strict=True):
+        for key in sorted({(r["variant"], float(r["epsilon"])) for r in rows if r["set"] == name}):
+            variant, epsilon = key
+            if epsilon not in {0.4, 1.6, 6.4}:
+                continue
+            found = [
+                r for r in rows if r["set"] == name and (r["variant"], float(r["epsilon"])) == key
+            ]
+            axes.plot(
+                _numbers(found, "epoch"),
+                _numbers(found, "mre"),
+                color=COLOURS[variant],
+                alpha={0.4: 0.35, 1.6: 0.6, 6.4: 1.0}[epsilon],
+                marker="." if len(found) == 1 else None,
+                label=f"{variant}, ε = {epsilon:g}",
+            )
+        axes.set(title=name, xlabel="epoch", yscale="log")
+        _round_numbers(axes)
+        _plain(axes)
+    panels[0].set_ylabel("MRE since step 10,000")
+    _legend_below(figure, panels[0], 3)
+    return figure
+
+
+def figure_5(options: Options, measure: str) -> Figure | None:
+    """Error against epsilon, a panel a set."""
+    rows = newest(
+        read_rows(options.results / "figure-5.csv"), ("set", "mechanism", "variant", "epsilon")
+    )
+    names = _sets(rows)
+    if not names:
+        return None
+    figure, panels = _panel_a_set(names, 3.9)
+    for axes, name in zip(panels, names, strict=True):
+        for (mechanism, variant), (colour, line, marker) in STYLES.items():
+            found = [
+                r
+                for r in rows
+                if (r["set"], r["mechanism"], r["variant"]) == (name, mechanism, variant)
+            ]
+            found.sort(key=lambda row: float(row["epsilon"]))
+            if found:
+                x, y = _numbers(found, "epsilon"), _numbers(found, measure)
+                axes.plot(
+                    x, y, line, color=colour, marker=marker, ms=3, label=f"{mechanism}, {variant}"
+                )
+        axes.set(title=name, xlabel="ε", xscale="log", yscale="log", xlim=(0.08, 8.0))
+        axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
+        axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+        _round_numbers(axes)
+        _plain(axes)
+    panels[0].set_ylabel("MRE" if measure == "mre" else "error in standard errors")
+    _legend_below(figure, panels[0], 4)
+    return figure
+
+
+def _sets(rows: list[dict[str, str]]) -> list[str]:
+    return list(dict.fromkeys(sorted(row["set"] for row in rows)))
+
+
+def _numbers(rows: list[dict[str, str]], column: str) -> list[float]:
+    return [float(row[column]) for row in rows]
+
+
+def _plain(axes: Any) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _round_numbers(axes: Any) -> None:
+    """1, 2, 5, 10 ... on a logarithmic axis, written out."""
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def _panel_a_set(names: list[str], height: float) -> tuple[Figure, Any]:
+    figure = Figure(figsize=(3.4 * len(names), height), layout="constrained")
+    return figure, figure.subplots(1, len(names), squeeze=False)[0]
+
+
+def _legend_below(figure: Figure, first: Any, columns: int) -> None:
+    handles, labels = first.get_legend_handles_labels()
+    place: Any = "outside lower center"
+    # long enough to tell a dashed line from a solid one
+    figure.legend(
+        handles, labels, loc=place, ncols=columns, fontsize=7, frameon=False, handlelength=3.6
+    )
