@@ -1,6 +1,7 @@
 """Every time grid equals statsmodels' GLM on the person-period table, wherever people come from."""
 
 import warnings
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
@@ -93,3 +94,27 @@ def test_a_private_life_table_ends_its_stretches_at_the_grids_points(grid):
     for _, s, event in at_risk(table, public):
         left[s] += event
     assert life.events.sum() == pytest.approx(sum(left), abs=3)
+
+
+def dated(table, name):
+    """A column of times as texts of days since 29 February 2000."""
+    start = datetime(2000, 2, 29)  # noqa: DTZ001 - a wall clock
+    return [(start + timedelta(days=time)).isoformat() for time in table[name].to_pylist()]
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_dates_and_words_give_the_fit_of_the_durations(data):
+    table, public = people(data, "first")
+    words = ["Dead" if event else "alive" for event in table["status"].to_pylist()]
+    texts = table.append_column("born", [["2000-02-29"] * len(table)])
+    texts = texts.append_column("seen", [dated(table, "time")]).append_column("was", [words])
+    time = GRIDS["first"] | {"start": "born", "end": "seen", "event": "was"}
+    if data == "episodes":
+        texts, time = (
+            texts.append_column("since", [dated(table, "start")]),
+            time | {"entry": "since"},
+        )
+    mapping = public.to_mapping() | {"time": time | {"event_values": ["dead", "Dead"]}}
+    ours = SurvivalRegression(mapping).fit(texts)
+    theirs = oracle(table, public, NaturalSpline(3))
+    np.testing.assert_allclose(ours.coefficients_.vector, theirs.params, rtol=1e-6, atol=1e-9)

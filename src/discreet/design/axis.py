@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     SerializerFunctionWrapHandler,
     Strict,
@@ -14,16 +16,30 @@ from pydantic import (
     model_validator,
 )
 
-from discreet.design.declared import SMALLEST_RANGE, Name, Number, Public
+from discreet.design.declared import SMALLEST_RANGE, Name, Number, Public, level_texts
 
 MAX_INTERVALS = 1_000_000
-UNITS = ("days", "weeks", "months", "years")
+MAX_EVENT_VALUES = 100
+DAYS = {"days": 1.0, "weeks": 7.0, "months": 30.4375, "years": 365.25}
+"""Units of time; months and years are those of the Julian calendar on average."""
 
 
 def _check_unit(unit: str) -> str:
-    if unit not in UNITS:
-        raise ValueError(f"must be one of {', '.join(UNITS)}")
+    if unit not in DAYS:
+        raise ValueError(f"must be one of {', '.join(DAYS)}")
     return unit
+
+
+def _check_format(date_format: str) -> str:
+    """A format must at least tell the year: 1 February 2003 goes there and back."""
+    sample = datetime(2003, 2, 1, tzinfo=UTC)
+    try:
+        year = datetime.strptime(sample.strftime(date_format), date_format).year  # noqa: DTZ007
+    except ValueError:
+        year = None
+    if year != sample.year:
+        raise ValueError("must be a format of dates such as %d/%m/%Y")
+    return date_format
 
 
 class TimeAxis(Public):
@@ -36,10 +52,24 @@ class TimeAxis(Public):
 
     ``origin`` is time zero of the scale (age 60, for example); duration, entry and horizon are
     times on that scale. ``discreet.design.grid.TimeGrid`` makes the points.
+
+    Instead of a ``duration`` there may be two dates, ``start`` and ``end``; ``entry`` is a date
+    then too, and a time is the number of days since ``start`` over those of a ``unit``.
     """
 
-    duration: Name
+    duration: Name | None = None
+    start: Name | None = None
+    end: Name | None = None
+    date_format: Annotated[Name, AfterValidator(_check_format)] | None = None
     event: Name
+    event_values: (
+        Annotated[
+            tuple[Name, ...],
+            BeforeValidator(level_texts),
+            Field(min_length=1, max_length=MAX_EVENT_VALUES),
+        ]
+        | None
+    ) = None
     entry: Name | None = None
     unit: Annotated[Name, AfterValidator(_check_unit)] | None = None
     origin: Number | None = None
@@ -65,6 +95,23 @@ class TimeAxis(Public):
         if not isinstance(edges, list | tuple) or len(edges) < 2:
             return {"horizon": 1.0, **given, "intervals": 1}  # the complaint about edges is enough
         return {"horizon": edges[-1], **given, "intervals": len(edges) - 1}
+
+    @model_validator(mode="after")
+    def _check_columns(self) -> Self:
+        if self.start is None and self.end is None:
+            if self.duration is None:
+                raise ValueError("key 'duration' in [time] is missing; add it, or start and end")
+            if self.date_format is not None:
+                raise ValueError("key 'date_format' in [time] needs dates: give start and end")
+            return self
+        if self.duration is not None:
+            raise ValueError(
+                "key 'duration' in [time] does not go with start and end; remove one or the other"
+            )
+        if self.start is None or self.end is None:
+            lacking = "start" if self.start is None else "end"
+            raise ValueError(f"key '{lacking}' in [time] is missing; dates need start and end")
+        return self
 
     @model_validator(mode="after")
     def _check_grid(self) -> Self:
@@ -110,6 +157,29 @@ class TimeAxis(Public):
         return written
 
     @property
+    def dated(self) -> bool:
+        """Whether times are differences of dates."""
+        return self.start is not None
+
+    @property
+    def date_columns(self) -> tuple[str, ...]:
+        """The columns that hold dates."""
+        if not self.dated:
+            return ()
+        return tuple(name for name in (self.start, self.end, self.entry) if name is not None)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column of time: when, what, since when."""
+        named = (self.duration, self.start, self.end, self.event, self.entry)
+        return tuple(name for name in named if name is not None)
+
+    @property
+    def days(self) -> float:
+        """Days in a unit of time, where times are differences of dates."""
+        return DAYS[self.unit or "days"]
+
+    @property
     def zero(self) -> float:
         """a_0, where the grid begins: ``origin``, or the first of ``edges``, or 0."""
         if self.edges is not None:
@@ -131,7 +201,13 @@ class TimeAxis(Public):
     @property
     def axis_label(self) -> str:
         """What is written along an axis of time."""
-        return "time" if self.unit is None else f"time in {self.unit}"
+        unit = "days" if self.unit is None and self.dated else self.unit
+        return "time" if unit is None else f"time in {unit}"
+
+    @property
+    def column_words(self) -> str:
+        """The columns in words: ``“days”``, or ``“diagnosed” to “last_seen”``."""
+        return f"“{self.start}” to “{self.end}”" if self.dated else f"“{self.duration}”"
 
     @property
     def words(self) -> str:

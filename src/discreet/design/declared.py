@@ -56,6 +56,19 @@ Name = Annotated[
 Number = Annotated[float, Strict(), AfterValidator(_check_size)]
 
 
+def level_texts(levels: object) -> object:
+    """Levels as texts: TOML's numbers and truth values are spellings too."""
+    if isinstance(levels, list | tuple):
+        return tuple(_level_text(level) for level in levels)
+    return levels
+
+
+def _level_text(level: object) -> object:
+    if isinstance(level, bool):
+        return str(level).lower()
+    return str(level) if isinstance(level, int | float) else level
+
+
 class Public(BaseModel):
     """A frozen table of a schema; unknown keys are errors."""
 

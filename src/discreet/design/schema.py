@@ -27,6 +27,7 @@ from discreet.design.declared import (
     Number,
     Public,
     level_key,
+    level_texts,
     parse_number,
 )
 from discreet.design.wording import sentence
@@ -49,18 +50,6 @@ MAX_FILE_BYTES = 1 << 20
 MAX_COVARIATES = 1_000
 MAX_LEVELS = 1_000
 MAX_COEFFICIENTS = 2_000
-
-
-def _level_texts(levels: object) -> object:
-    if isinstance(levels, list | tuple):
-        return tuple(_level_text(level) for level in levels)
-    return levels
-
-
-def _level_text(level: object) -> object:
-    if isinstance(level, bool):
-        return str(level).lower()
-    return str(level) if isinstance(level, int | float) else level
 
 
 class Numeric(Public):
@@ -115,7 +104,7 @@ class Categorical(Public):
     name: Name
     levels: Annotated[
         tuple[Name, ...],
-        BeforeValidator(_level_texts),
+        BeforeValidator(level_texts),
         Field(min_length=2, max_length=MAX_LEVELS),
     ]
 
@@ -161,7 +150,7 @@ class Schema(Public):
         repeated = _repeated(self.columns)
         if repeated:
             raise ValueError(
-                f"column '{repeated}' is used twice; person, duration, event, entry and each "
+                f"column '{repeated}' is used twice; person, the columns of [time] and each "
                 "covariate must be different columns"
             )
         repeated = _repeated(self.coefficient_names)
@@ -203,9 +192,8 @@ class Schema(Public):
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column a fit reads."""
-        own = (self.person, self.time.duration, self.time.event, self.time.entry)
-        named = tuple(column for column in own if column is not None)
-        return named + tuple(covariate.name for covariate in self.covariates)
+        person = () if self.person is None else (self.person,)
+        return (*person, *self.time.columns, *(item.name for item in self.covariates))
 
     @property
     def coefficient_names(self) -> tuple[str, ...]:

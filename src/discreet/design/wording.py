@@ -18,6 +18,9 @@ def sentence(error: ValidationError, mapping: object) -> str:
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error" and not _is_leaf(path):
         return f"{message}."
+    if first["type"] == "too_short":
+        count = "one entry" if path[-1:] == ["event_values"] else "two entries"
+        message = f"needs at least {count}"
     key = next((str(part) for part in reversed(path) if isinstance(part, str)), "schema")
     place = _place(path[: path.index(key)], mapping) if key in path else ""
     text = f"key '{key}'{place} {_PLAIN.get(first['type'], message[:1].lower() + message[1:])}"
@@ -67,7 +70,6 @@ _PLAIN = {
     "greater_than_equal": "must be at least 1",
     "less_than_equal": "must be at most 1000000",
     "tuple_type": "must be a list",
-    "too_short": "needs at least two entries",
     "too_long": "has too many entries",
     "model_type": "must be a table of keys",
     "model_attributes_type": "must be a table of keys",

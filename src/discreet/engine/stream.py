@@ -59,7 +59,8 @@ def check_files(files: tuple[Path, ...], schema: Schema) -> None:
     """`DataFormError` unless every file is Parquet with the schema's columns in readable types."""
     for file in files:
         with _open(file, schema.columns) as source, _typed(file):
-            check_types(typed_columns(source.schema_arrow, schema.columns), schema.columns)
+            columns = typed_columns(source.schema_arrow, schema.columns)
+            check_types(columns, schema.columns, schema.time.date_columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataFormError
 from discreet.people.arrow import exact_numpy, to_arrow, to_numpy, to_values
+from discreet.people.dates import read_date, typed_days
 from discreet.people.values import is_missing, read_number
 
 Array = NDArray[Any]
@@ -35,6 +37,10 @@ class Column(ABC):
     def missing(self) -> NDArray[np.bool_]:
         """Where there is no value at all, as opposed to one that cannot be read."""
         return self.apply(is_missing, missing=True, dtype=np.bool_)
+
+    def days(self, date_format: str | None) -> Array:
+        """The column as dates, in days since 1970; NaN where missing or unreadable."""
+        return self.apply(partial(read_date, date_format=date_format), np.nan, np.float64)
 
     def apply(self, rule: Callable[[Any], float], missing: float, dtype: type) -> Array:
         """``rule`` of every value, computed once for each distinct one."""
@@ -104,6 +110,26 @@ class ArrowColumn(Column):
 
 
 @dataclass(frozen=True)
+class DateColumn(Column):
+    """Dates or times of day held by arrow, of a type that says so."""
+
+    name: str
+    array: Any
+
+    def coded(self) -> tuple[Codes, Sequence[object]]:
+        """A form error: only the schema's dates are read as dates."""
+        raise DataFormError(_temporal_text(self.name))
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Gaps."""
+        return np.isnan(typed_days(self.array))
+
+    def days(self, date_format: str | None) -> Array:  # noqa: ARG002 - a typed date needs none
+        """The days themselves."""
+        return typed_days(self.array)
+
+
+@dataclass(frozen=True)
 class ObjectColumn(Column):
     """Python objects of mixed types."""
 
@@ -169,19 +195,32 @@ def _dictionary(array: Any) -> tuple[Codes, Sequence[object]]:
 def make_column(series: "nw.Series[Any]") -> Column:
     """The column of a narwhals series, by its type."""
     dtype = series.dtype
+    if is_date(dtype):
+        return DateColumn(series.name, series.to_arrow())
     require_readable(series.name, dtype)
     if dtype == nw.Object:
         return ObjectColumn(series.to_list())
     return _plain_column(series) if _is_plain(dtype) else _arrow_column(series)
 
 
-def require_readable(name: str, dtype: Any) -> None:
-    """Dates and nested types are a form error."""
+def is_date(dtype: Any) -> bool:
+    """Whether a column's type is that of dates, with or without a time of day."""
+    return bool(dtype == nw.Date or dtype == nw.Datetime)  # noqa: PLR1714 - hashes differ
+
+
+def require_readable(name: str, dtype: Any, *, dates: bool = False) -> None:
+    """Nested types are a form error, and so are dates in columns that the schema calls others."""
+    if dates and is_date(dtype):
+        return
     if dtype.is_temporal() or dtype.is_nested():
-        raise DataFormError(
-            f"column '{name}' holds dates, durations or nested values; "
-            "convert it to numbers (such as days since the start) or texts."
-        )
+        raise DataFormError(_temporal_text(name))
+
+
+def _temporal_text(name: str) -> str:
+    return (
+        f"column '{name}' holds dates, durations or nested values; name dates as start and end in "
+        "[time], or convert the column to numbers or texts."
+    )
 
 
 def _is_plain(dtype: Any) -> bool:

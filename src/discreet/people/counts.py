@@ -5,19 +5,21 @@ Counts are facts about the records; nothing here is called by a private fit.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.axis import TimeAxis
 from discreet.design.schema import Categorical, Numeric, Schema
 from discreet.people.columns import Column
 from discreet.people.convert import person_spans
 from discreet.people.identity import Ids
-from discreet.people.repair import Spells, repair_spells
+from discreet.people.repair import Spells, read_days, repair_spells
 from discreet.people.spans import Spans, first_events, time_order, until_event
 from discreet.people.tables import Table, read_covariates, read_table
-from discreet.people.values import level_lookup, read_event, read_level
+from discreet.people.values import event_lookup, level_lookup, read_event, read_level
 
 
 @dataclass(frozen=True)
@@ -143,13 +145,9 @@ def _category(column: Column, covariate: Categorical) -> Iterator[Repair]:
 
 def _times(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     time = schema.time
-    column = table.column(time.duration)
-    numbers = column.numbers()
-    yield from _gaps(time.duration, column, numbers, *2 * ("never at risk",))
-    if time.zero == 0.0:  # before an origin nobody is observed, which is no mistake
-        yield _repair(time.duration, "negative", "0", numbers < 0)
+    yield from _dates(table, time) if time.dated else _durations(table, time)
     yield from _events(table, schema, spells)
-    if time.entry is not None:
+    if time.entry is not None and not time.dated:
         column = table.column(time.entry)
         entry = column.numbers()
         yield from _gaps(time.entry, column, entry, *2 * (f"{time.zero:g}",))
@@ -159,11 +157,37 @@ def _times(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
         yield _repair(time.entry, "after the duration", "the duration", late)
 
 
+def _durations(table: Table, time: TimeAxis) -> Iterator[Repair]:
+    name = str(time.duration)
+    column = table.column(name)
+    numbers = column.numbers()
+    yield from _gaps(name, column, numbers, *2 * ("never at risk",))
+    if time.zero == 0.0:  # before an origin nobody is observed, which is no mistake
+        yield _repair(name, "negative", "0", numbers < 0)
+
+
+def _dates(table: Table, time: TimeAxis) -> Iterator[Repair]:
+    days = read_days(table, time)
+    for name in time.date_columns:
+        gaps = table.column(name).missing()
+        yield _repair(name, "missing", "never at risk", gaps)
+        yield _repair(name, "not a date", "never at risk", np.isnan(days[name]) & ~gaps)
+    start, end = days[str(time.start)], days[str(time.end)]
+    yield _repair(str(time.end), "before the start", "never at risk", end < start)
+    if time.entry is not None:
+        early, late = days[time.entry] < start, days[time.entry] > end
+        if time.zero == 0.0:
+            yield _repair(time.entry, "before the start", "the start", early)
+        yield _repair(time.entry, "after the end", "the end", late & (end >= start))
+
+
 def _events(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     name = schema.time.event
-    event = table.column(name).apply(read_event, missing=-2, dtype=np.int8)
+    rule = partial(read_event, lookup=event_lookup(schema.time))
+    event = table.column(name).apply(rule, missing=-2, dtype=np.int8)
     yield _repair(name, "missing", "censored", event == -2)
-    yield _repair(name, "neither 0 nor 1", "censored", event == -1)
+    if schema.time.event_values is None:
+        yield _repair(name, "neither 0 nor 1", "censored", event == -1)
     late = (event == 1) & (spells.stop > schema.time.horizon)
     yield _repair(name, "event after the horizon", "censored at the horizon", late)
 

@@ -46,12 +46,12 @@ def _advice(repair: Repair, schema: Schema) -> str:
     times = (schema.time.duration, schema.time.entry)
     by_problem = {
         "neither 0 nor 1": (
-            "write events as 1 and 0, or true and false. Other words, such as yes and no, "
-            "count as censored."
+            "write events as 1 and 0, or true and false, or name the words that mean an event as "
+            "event_values in [time]. Other words, such as yes and no, count as censored."
         ),
         "not a number": (
-            "times are numbers, such as days since the start, not dates; decimals have a point, "
-            "not a comma."
+            "times are numbers, such as days since the start; dates are named as start and end in "
+            "[time]; decimals have a point, not a comma."
             if repair.column in times
             else "decimals have a point, not a comma; texts need levels in the schema."
         ),
@@ -64,6 +64,9 @@ def _advice(repair: Repair, schema: Schema) -> str:
             "unknown, in the file and in the schema."
             if repair.remedy == "the reference level"
             else ""
+        ),
+        "not a date": (
+            "dates are read as 2019-03-31 unless date_format in [time] says how they are written."
         ),
         "below low": "is the schema's low in the unit of the file?",
         "above high": "is the schema's high in the unit of the file?",

@@ -4,10 +4,11 @@
 numeric     missing or unreadable: the declared fill, else the midpoint; infinite: the nearer
             bound; then clipped to the bounds
 category    missing or unknown: the reference level
-event       1, 1.0, "1", true: event; everything else, missing included: censored
+event       1, 1.0, "1", true, or the declared values: event; everything else, missing included: censored
 duration    missing: the row is never at risk; negative: 0; beyond the horizon: censored there; with
             an origin, before it: never at risk, and so are later rows where it ends with an event
 entry       missing or before time zero: time zero; after the duration: the duration
+dates       missing or unreadable, or an end before the start: never at risk; then as above
 ==========  ==================================================================================
 """
 
@@ -19,10 +20,11 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.axis import TimeAxis
 from discreet.design.schema import Categorical, Numeric, Schema
 from discreet.design.terms import CovariateMap
 from discreet.people.tables import Table
-from discreet.people.values import level_lookup, read_event, read_level
+from discreet.people.values import event_lookup, level_lookup, read_event, read_level
 from discreet.types import Array, Flags
 
 Rows = NDArray[np.int64]
@@ -50,22 +52,46 @@ class Spells:
 def repair_spells(table: Table, schema: Schema) -> Spells:
     """Times and events of every row; ``start`` is None where the schema has no entry."""
     time = schema.time
-    duration = _as_floats(table.column(time.duration).numbers())
+    duration, entry = _dated(table, time) if time.dated else _timed(table, time)
     timed = ~np.isnan(duration)
     earliest = 0.0 if time.zero == 0.0 else -np.inf
     stop = np.where(duration > earliest, duration, time.zero)  # NaN fails the comparison
     event = read_events(table, schema) & (stop <= time.horizon)
     start = None
-    if time.entry is not None:
-        entry = _as_floats(table.column(time.entry).numbers())
+    if entry is not None:
         start = np.minimum(np.where(entry > time.zero, entry, time.zero), stop)
     return Spells(start, stop, event, timed)
 
 
+def _timed(table: Table, time: TimeAxis) -> tuple[Array, Array | None]:
+    """Duration and entry as the columns have them, NaN where there is none."""
+    duration = _as_floats(table.column(str(time.duration)).numbers())
+    if time.entry is None:
+        return duration, None
+    return duration, _as_floats(table.column(time.entry).numbers())
+
+
+def _dated(table: Table, time: TimeAxis) -> tuple[Array, Array | None]:
+    """The same from dates; the duration is NaN where a date is, or the end is before the start."""
+    days = read_days(table, time)
+    start, end = days[str(time.start)], days[str(time.end)]
+    duration = np.where(end >= start, (end - start) / time.days, np.nan)
+    if time.entry is None:
+        return duration, None
+    entry = (days[time.entry] - start) / time.days
+    return np.where(np.isnan(entry), np.nan, duration), entry
+
+
+def read_days(table: Table, time: TimeAxis) -> dict[str, Array]:
+    """The dates of the schema's columns, in days."""
+    return {name: table.column(name).days(time.date_format) for name in time.date_columns}
+
+
 def read_events(table: Table, schema: Schema) -> Flags:
     """Whether the row ends with an event."""
-    column = table.column(schema.time.event)
-    return np.equal(column.apply(read_event, missing=-2, dtype=np.int8), 1)
+    column, lookup = table.column(schema.time.event), event_lookup(schema.time)
+    rule = partial(read_event, lookup=lookup)
+    return np.equal(column.apply(rule, missing=-2, dtype=np.int8), 1)
 
 
 def encode(table: Table, schema: Schema, rows: Rows | None) -> Array:

@@ -43,10 +43,9 @@ def read_table(data: Any, schema: Schema, outcome: Any = None) -> Table:
     if outcome is None:
         return _read(data, schema.columns, schema)
     event, time = split_outcome(outcome)
-    given: dict[str, Column] = {
-        schema.time.event: NumberColumn(event),
-        schema.time.duration: NumberColumn(time),
-    }
+    given: dict[str, Column] = dict(
+        zip(_outcome_columns(schema), (NumberColumn(event), NumberColumn(time)), strict=True)
+    )
     table = _read(data, tuple(name for name in schema.columns if name not in given), schema)
     if table.rows != len(event):
         raise DataFormError("X and y have different numbers of rows; they must describe one table.")
@@ -62,22 +61,34 @@ def check_form(data: Any, schema: Schema, outcome: Any = None) -> None:
     given: set[str] = set()
     if outcome is not None:
         outcome_fields(outcome)
-        given = {schema.time.event, schema.time.duration}
+        given = set(_outcome_columns(schema))
     columns = [name for name in schema.columns if name not in given]
     if isinstance(data, np.ndarray):
         check_columns(_open_array(data).names, columns)
     else:
         check_types(
-            check_file(Path(data), columns) if isinstance(data, str | Path) else data, columns
+            check_file(Path(data), columns) if isinstance(data, str | Path) else data,
+            columns,
+            schema.time.date_columns,
         )
 
 
-def check_types(data: Any, columns: Sequence[str]) -> None:
+def _outcome_columns(schema: Schema) -> tuple[str, str]:
+    """The columns that scikit-survival's array stands for."""
+    if schema.time.duration is None:
+        raise DataFormError(
+            "y holds durations, but the schema has start and end in [time]; give one table with "
+            "the dates, or a schema with a duration."
+        )
+    return schema.time.event, schema.time.duration
+
+
+def check_types(data: Any, columns: Sequence[str], dates: Sequence[str] = ()) -> None:
     """`DataFormError` unless the frame has the columns in types that can be read."""
     types = _narwhals(data).collect_schema()
     check_columns(tuple(types), columns)
     for name in columns:
-        require_readable(name, types[name])
+        require_readable(name, types[name], dates=name in dates)
 
 
 def stack_tables(tables: Sequence[Table]) -> Table:
@@ -150,7 +161,8 @@ def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
 
 def _numeric_columns(schema: Schema) -> set[str]:
     numbers = {item.name for item in schema.covariates if isinstance(item, Numeric)}
-    return {schema.time.duration, schema.time.entry or schema.time.duration, *numbers}
+    times = {schema.time.duration, schema.time.entry} - {None, *schema.time.date_columns}
+    return numbers | {name for name in times if name is not None}
 
 
 def _narwhals(data: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":

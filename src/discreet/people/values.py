@@ -11,6 +11,7 @@ from numbers import Real
 
 import numpy as np
 
+from discreet.design.axis import TimeAxis
 from discreet.design.schema import Categorical, level_key, parse_number
 
 # Texts that mean "missing" in files; anything else that is not a number is called unreadable.
@@ -84,9 +85,20 @@ def read_level(value: object, lookup: Mapping[str, int]) -> int:
     return lookup.get(level_key(text), unknown)
 
 
-def read_event(value: object) -> int:
-    """1 for 1, 1.0, "1", True, "true"; 0 for their opposites; -1 for others, -2 if missing."""
-    text = read_text(value)
-    if text is None:
-        return -2
-    return {"1.0": 1, "0.0": 0}.get(level_key(text), -1)
+EVENTS = {"1.0": 1, "0.0": 0}
+"""What is an event where the schema declares no values: 1 and true; 0 and false are none."""
+
+
+def event_lookup(time: TimeAxis) -> dict[str, int]:
+    """From the key of a value to 1 for an event, 0 for none."""
+    if time.event_values is None:
+        return EVENTS
+    return {level_key(value): 1 for value in time.event_values}
+
+
+def read_event(value: object, lookup: Mapping[str, int]) -> int:
+    """1 for an event, 0 for none; otherwise -1, or -2 if the value is missing.
+
+    A declared value wins over the convention that its text means "missing".
+    """
+    return read_level(value, lookup)
