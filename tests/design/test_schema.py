@@ -133,7 +133,25 @@ def change(path: str, value: object) -> dict:
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [
-        ("colour", 1, "unknown key 'colour'"),
+        ("colour", 1, r"unknown key 'colour'; remove it or correct its spelling\.$"),
+        ("tiem", {}, "unknown key 'tiem'; did you mean 'time'"),
+        ("covariate/0/min", 1, "unknown key 'min' .*'age'; did you mean 'low'"),
+        ("covariate/0/maximum", 1, "did you mean 'high'"),
+        ("covariate/0/lvels", ["a"], "did you mean 'levels'"),
+        ("time/horizont", 1, r"unknown key 'horizont' in \[time\]; did you mean 'horizon'"),
+        ("time/Event", "e", "did you mean 'event'"),
+        ("covariate/0/labels", ["a"], "key 'labels' .*'age' needs levels"),
+        ("covariate/1/labels", ["a"], "'sex' needs one of the labels for each of its 2 levels"),
+        ("covariate/1/typical", "X", "'sex' needs 'typical' to be one of its levels"),
+        ("covariate/1/unit", "kg", "key 'unit' .*'sex' does not go with levels"),
+        ("covariate/0/typical", 50, "'age' needs 'typical' between low and high"),
+        ("covariate/0/label", "", "key 'label' .*'age' must not be empty"),
+        ("page", {"titel": "x"}, r"unknown key 'titel' in \[page\]; did you mean 'title'"),
+        ("page", {"title": 3}, r"key 'title' in \[page\] must be text in quotes"),
+        ("page", {"language": "english!"}, r"key 'language' in \[page\] must be the code"),
+        ("page", {"description": "x" * 2001}, r"'description' in \[page\] must be at most 2000"),
+        ("page", {"contact": "a\tb"}, r"'contact' in \[page\] must not contain control"),
+        ("page", "x", "key 'page' must be a table"),
         ("time/colour", "days", r"unknown key 'colour' in \[time\]"),
         ("time/unit", "hours", r"key 'unit' in \[time\] must be one of days, weeks, months, years"),
         ("time/origin", 2190, r"key 'horizon' in \[time\] must lie after origin"),
@@ -191,8 +209,71 @@ def test_a_bad_key_is_named_in_one_sentence(path, value, says):
         Schema.from_mapping(change(path, value))
     text = str(caught.value)
     assert "\n" not in text
-    assert text.endswith(".")
+    assert text.endswith((".", "?"))
     assert caught.value.exit_status == 2
+
+
+WORDS = """
+[time]
+duration = "time"
+event = "status"
+horizon = 10
+intervals = 10
+[[covariate]]
+name = "creat"
+label = "Serum creatinine"
+unit = "mg/dl"
+low = 0
+high = 15
+typical = 1
+[[covariate]]
+name = "stage"
+levels = [1, 2, 3]
+label = "Stage"
+labels = ["local", "regional", "distant"]
+typical = 2
+[[covariate]]
+name = "sex"
+levels = ["F", "M"]
+[page]
+title = "Survival after diagnosis"
+description = '''
+Two lines
+of text.'''
+event = "death from any cause"
+contact = "registry@example.org"
+citation = "Doe, J. (2026)."
+licence = "CC BY 4.0"
+language = "pt-BR"
+"""
+
+
+def test_words_for_people(tmp_path):
+    (tmp_path / "schema.toml").write_text(WORDS)
+    schema = Schema.from_toml(tmp_path / "schema.toml")
+    assert schema.coefficient_names == ("creat", "stage[2]", "stage[3]", "sex[M]")
+    assert schema.coefficient_titles == (
+        "Serum creatinine (mg/dl)", "Stage: regional", "Stage: distant", "sex[M]",
+    )  # fmt: skip
+    assert [item.start for item in schema.covariates] == [1.0, 1, 0]
+    assert schema.page.description == "Two lines of text."
+    assert schema.page.language == "pt-BR"
+    assert Schema.from_mapping(schema.to_mapping()) == schema
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("person = id", r'a text needs quotes; in line 2 write person = "id"\.$'),
+        ("person = patient id  # the key", 'person = "patient id"'),
+        ('person = "id', "Illegal character"),
+        ("person = = 3", "Invalid value"),
+    ],
+)
+def test_a_text_without_quotes_gets_a_hint(tmp_path, line, says):
+    (tmp_path / "schema.toml").write_text(f"# a schema\n{line}\n{TOML.replace('person', 'pers')}")
+    with pytest.raises(SchemaError, match=says):
+        Schema.from_toml(tmp_path / "schema.toml")
 
 
 def axis(**keys):

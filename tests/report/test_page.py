@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from discreet.design.schema import Schema
 from discreet.errors import ArtefactError
 from discreet.models.bands import survival_band
 from discreet.models.model import model_from_mapping
@@ -92,6 +93,17 @@ def test_the_page_knows_unequal_grids(visit):
     np.testing.assert_allclose([p["survival"] for p in found], band.survival, atol=1e-9)
     assert page.inner_text("#answers").split()[0] == "64"
     assert "from 60 to 100 years, the first 0.5 long" in page.content()
+
+
+def test_the_page_speaks_the_schemas_words(visit):
+    mapping = make_schema().to_mapping()
+    mapping["covariate"][0] |= {"label": "Age at entry", "unit": "years", "typical": 44}
+    mapping["covariate"][1] |= {"labels": ["women", "men", "other"], "typical": "M"}
+    release = make_release(schema=Schema.from_mapping(mapping))
+    page = visit(release)
+    assert "Age at entry (years)" in page.inner_text("#profile-a")
+    assert page.evaluate("discreet.state.a") == [44, 1]
+    assert "men" in page.inner_text("#a-1")
 
 
 def test_controls_move_the_answers_by_keyboard_alone(visit):

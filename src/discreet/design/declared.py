@@ -38,7 +38,8 @@ def parse_number(text: str) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _check_name(name: str) -> str:
+def check_name(name: str) -> str:
+    """A text without control characters."""
     if any(not character.isprintable() for character in name):
         raise ValueError("must not contain control characters; remove them")
     return name
@@ -51,7 +52,7 @@ def _check_size(number: float) -> float:
 
 
 Name = Annotated[
-    str, Strict(), StringConstraints(min_length=1, max_length=200), AfterValidator(_check_name)
+    str, Strict(), StringConstraints(min_length=1, max_length=200), AfterValidator(check_name)
 ]
 Number = Annotated[float, Strict(), AfterValidator(_check_size)]
 
@@ -59,11 +60,12 @@ Number = Annotated[float, Strict(), AfterValidator(_check_size)]
 def level_texts(levels: object) -> object:
     """Levels as texts: TOML's numbers and truth values are spellings too."""
     if isinstance(levels, list | tuple):
-        return tuple(_level_text(level) for level in levels)
+        return tuple(level_text(level) for level in levels)
     return levels
 
 
-def _level_text(level: object) -> object:
+def level_text(level: object) -> object:
+    """The text of one level."""
     if isinstance(level, bool):
         return str(level).lower()
     return str(level) if isinstance(level, int | float) else level

@@ -4,33 +4,34 @@ A schema is written by a person, never learned from records, so nothing here see
 Every complaint is one sentence that names the key and says what to do.
 """
 
+import re
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
-    Discriminator,
     Field,
-    Tag,
+    Strict,
+    StringConstraints,
     ValidationError,
     model_validator,
 )
 
 from discreet.design.axis import MAX_INTERVALS, TimeAxis
+from discreet.design.covariates import Categorical, Covariate, Numeric, bounds_text, repeated
 from discreet.design.declared import (
     LARGEST_NUMBER,
     SMALLEST_RANGE,
     Name,
-    Number,
     Public,
+    check_name,
     level_key,
-    level_texts,
     parse_number,
 )
-from discreet.design.wording import sentence
+from discreet.design.wording import sentence, toml_hint
 from discreet.errors import SchemaError
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Categorical",
     "Covariate",
     "Numeric",
+    "PageWords",
     "Schema",
     "TimeAxis",
     "level_key",
@@ -48,92 +50,40 @@ __all__ = [
 
 MAX_FILE_BYTES = 1 << 20
 MAX_COVARIATES = 1_000
-MAX_LEVELS = 1_000
 MAX_COEFFICIENTS = 2_000
+MAX_PROSE = 2_000
 
 
-class Numeric(Public):
-    """A number with public bounds; out-of-bounds values are clipped, missing ones filled."""
-
-    name: Name
-    low: Number | None = None
-    high: Number | None = None
-    missing: Number | None = None
-
-    @model_validator(mode="after")
-    def _check_bounds(self) -> Self:
-        low, high, missing = self.low, self.high, self.missing
-        if low is not None and high is not None and not high - low >= SMALLEST_RANGE:
-            raise ValueError(f"covariate '{self.name}' needs low < high; correct the bounds")
-        below = low is not None and missing is not None and missing < low
-        above = high is not None and missing is not None and missing > high
-        if below or above:
-            raise ValueError(
-                f"covariate '{self.name}' needs 'missing' between low and high; "
-                "choose a fill within the bounds"
-            )
-        return self
-
-    @property
-    def bounded(self) -> bool:
-        """Whether both bounds are given."""
-        return self.low is not None and self.high is not None
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """(low, high); a SchemaError if one of them was left out."""
-        if self.low is None or self.high is None:
-            raise SchemaError(_bounds_text([self.name]))
-        return self.low, self.high
-
-    @property
-    def fill(self) -> float:
-        """What a missing or unreadable value becomes: ``missing``, else the midpoint."""
-        low, high = self.bounds
-        return low / 2 + high / 2 if self.missing is None else self.missing
-
-    @property
-    def coefficient_names(self) -> tuple[str, ...]:
-        """One coefficient, named as the column."""
-        return (self.name,)
+def _joined(text: object) -> object:
+    """Lines of a TOML text as one."""
+    return " ".join(text.split()) if isinstance(text, str) else text
 
 
-class Categorical(Public):
-    """A category with public levels; the first is the reference, unknown values go there too."""
-
-    name: Name
-    levels: Annotated[
-        tuple[Name, ...],
-        BeforeValidator(level_texts),
-        Field(min_length=2, max_length=MAX_LEVELS),
-    ]
-
-    @model_validator(mode="after")
-    def _check_levels(self) -> Self:
-        repeated = _repeated(level_key(level) for level in self.levels)
-        if repeated is not None:
-            level = next(level for level in self.levels if level_key(level) == repeated)
-            raise ValueError(
-                f"covariate '{self.name}' has the level '{level}' twice; "
-                "levels must differ (1, 1.0 and true are one level, so are 0 and false)"
-            )
-        return self
-
-    @property
-    def coefficient_names(self) -> tuple[str, ...]:
-        """One coefficient for each level but the reference."""
-        return tuple(f"{self.name}[{level}]" for level in self.levels[1:])
+def _check_language(code: str) -> str:
+    if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", code):
+        raise ValueError("must be the code of a language, such as en or pt-BR")
+    return code
 
 
-def _kind(covariate: object) -> str:
-    given = isinstance(covariate, Mapping) and "levels" in covariate
-    return "categorical" if given or isinstance(covariate, Categorical) else "numeric"
-
-
-Covariate = Annotated[
-    Annotated[Numeric, Tag("numeric")] | Annotated[Categorical, Tag("categorical")],
-    Discriminator(_kind),
+Prose = Annotated[
+    str,
+    Strict(),
+    StringConstraints(min_length=1, max_length=MAX_PROSE),
+    AfterValidator(check_name),
+    BeforeValidator(_joined),
 ]
+
+
+class PageWords(Public):
+    """Words for the published page; they travel in the release and change no number."""
+
+    title: Name | None = None
+    description: Prose | None = None
+    event: Name | None = None
+    contact: Name | None = None
+    citation: Prose | None = None
+    licence: Name | None = None
+    language: Annotated[Name, AfterValidator(_check_language)] | None = None
 
 
 class Schema(Public):
@@ -144,18 +94,19 @@ class Schema(Public):
     covariates: Annotated[
         tuple[Covariate, ...], Field(alias="covariate", max_length=MAX_COVARIATES)
     ] = ()
+    page: PageWords | None = None
 
     @model_validator(mode="after")
     def _check_columns(self) -> Self:
-        repeated = _repeated(self.columns)
-        if repeated:
+        twice = repeated(self.columns)
+        if twice:
             raise ValueError(
-                f"column '{repeated}' is used twice; person, the columns of [time] and each "
+                f"column '{twice}' is used twice; person, the columns of [time] and each "
                 "covariate must be different columns"
             )
-        repeated = _repeated(self.coefficient_names)
-        if repeated:
-            raise ValueError(f"two coefficients would be named '{repeated}'; rename a covariate")
+        twice = repeated(self.coefficient_names)
+        if twice:
+            raise ValueError(f"two coefficients would be named '{twice}'; rename a covariate")
         if len(self.coefficient_names) > MAX_COEFFICIENTS:
             raise ValueError(f"there are more than {MAX_COEFFICIENTS} coefficients; drop some")
         return self
@@ -171,9 +122,11 @@ class Schema(Public):
         if len(content) > MAX_FILE_BYTES:
             raise SchemaError(f"the schema '{path}' is larger than {MAX_FILE_BYTES} bytes.")
         try:
-            return cls.from_mapping(tomllib.loads(content.decode()))
+            text = content.decode()
+            return cls.from_mapping(tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
-            raise SchemaError(f"the schema '{path}' is not valid TOML: {error}.") from None
+            hint = toml_hint(text, str(error))
+            raise SchemaError(f"the schema '{path}' is not valid TOML: {hint}.") from None
         except (UnicodeDecodeError, RecursionError):
             raise SchemaError(f"the schema '{path}' is not a TOML file in UTF-8.") from None
 
@@ -183,7 +136,7 @@ class Schema(Public):
         try:
             return cls.model_validate(mapping, by_alias=True, by_name=False)
         except ValidationError as error:
-            raise SchemaError(sentence(error, mapping)) from None
+            raise SchemaError(sentence(error, mapping, _KEYS)) from None
 
     def to_mapping(self) -> dict[str, Any]:
         """The nested dictionaries of the TOML file; ``from_mapping`` reads them back."""
@@ -201,6 +154,11 @@ class Schema(Public):
         return tuple(name for covariate in self.covariates for name in covariate.coefficient_names)
 
     @property
+    def coefficient_titles(self) -> tuple[str, ...]:
+        """The same for people: labels, units and the labels of levels."""
+        return tuple(title for item in self.covariates for title in item.coefficient_titles)
+
+    @property
     def unbounded(self) -> tuple[str, ...]:
         """Names of the numeric covariates without both bounds."""
         numeric = (item for item in self.covariates if isinstance(item, Numeric))
@@ -214,13 +172,18 @@ class Schema(Public):
     def require_bounds(self) -> None:
         """Raise a SchemaError that names the covariates without bounds, if there are any."""
         if self.unbounded:
-            raise SchemaError(_bounds_text(self.unbounded))
+            raise SchemaError(bounds_text(self.unbounded))
 
 
-def _bounds_text(names: Iterable[str]) -> str:
-    listed = ", ".join(f"'{name}'" for name in names)
-    return f"give public bounds low and high in the schema for {listed}."
+def _keys(*tables: type[Public]) -> tuple[str, ...]:
+    fields = {name: field for table in tables for name, field in table.model_fields.items()}
+    return tuple(str(field.alias or name) for name, field in fields.items())
 
 
-def _repeated(items: Iterable[str]) -> str | None:
-    return next((item for item, count in Counter(items).items() if count > 1), None)
+# What may stand in each table, for suggestions where a key is misspelt.
+_KEYS = {
+    "": _keys(Schema),
+    "time": _keys(TimeAxis),
+    "covariate": _keys(Numeric, Categorical),
+    "page": _keys(PageWords),
+}

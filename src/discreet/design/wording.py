@@ -3,24 +3,44 @@
 pydantic's words are about Python types; a schema's author thinks in TOML.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 
 from pydantic import ValidationError
 
+Keys = Mapping[str, tuple[str, ...]]
+"""What may stand in each table: "" for the top of the file, "time", "covariate", ..."""
 
-def sentence(error: ValidationError, mapping: object) -> str:
+# What people write who know these things under other names.
+_SYNONYMS = {
+    "min": "low", "minimum": "low", "lower": "low", "from": "low",
+    "max": "high", "maximum": "high", "upper": "high", "to": "high",
+    "categories": "levels", "values": "levels", "column": "name", "fill": "missing",
+    "default": "missing", "description": "label", "id": "person", "subject": "person",
+    "covariates": "covariate", "time_to_event": "duration", "stop": "end", "status": "event",
+    "end_of_study": "horizon", "bins": "intervals", "breaks": "edges", "cuts": "edges",
+    "format": "date_format", "license": "licence", "lang": "language", "transform": "scale",
+}  # fmt: skip
+
+
+def sentence(error: ValidationError, mapping: object, keys: Keys) -> str:
     """One sentence for the first of pydantic's complaints."""
     first = error.errors(include_url=False, include_context=False)[0]
     path = [part for part in first["loc"] if part not in {"numeric", "categorical"}]
-    write = _WORDING.get(first["type"])
-    if write is not None:
-        return write(str(path[-1]), _place(path[:-1], mapping))
+    if first["type"] == "extra_forbidden":
+        table = str(path[0]) if len(path) > 1 else ""
+        return _unknown_key(str(path[-1]), _place(path[:-1], mapping), keys.get(table, ()))
+    if first["type"] == "missing":
+        return _missing_key(str(path[-1]), _place(path[:-1], mapping))
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error" and not _is_leaf(path):
         return f"{message}."
     if first["type"] == "too_short":
         count = "one entry" if path[-1:] == ["event_values"] else "two entries"
         message = f"needs at least {count}"
+    if first["type"] == "string_too_long":
+        message = f"must be at most {error.errors()[0]['ctx']['max_length']} characters long"
     key = next((str(part) for part in reversed(path) if isinstance(part, str)), "schema")
     place = _place(path[: path.index(key)], mapping) if key in path else ""
     text = f"key '{key}'{place} {_PLAIN.get(first['type'], message[:1].lower() + message[1:])}"
@@ -28,15 +48,31 @@ def sentence(error: ValidationError, mapping: object) -> str:
     return f"{text}; write [[covariate]] with two brackets." if single else f"{text}."
 
 
+def toml_hint(text: str, complaint: str) -> str:
+    """What tomllib says, or, where a text stands without quotes, that it needs them."""
+    found = re.search(r"line (\d+)", complaint)
+    lines = text.splitlines()
+    number = int(found.group(1)) if found else 0
+    line = lines[number - 1] if 0 < number <= len(lines) else ""
+    bare = re.fullmatch(r"\s*([\w-]{1,40})\s*=\s*([^\W\d][\w ./%-]{0,40}?)\s*(#.*)?", line)
+    if bare is None:
+        return complaint
+    return f'a text needs quotes; in line {number} write {bare.group(1)} = "{bare.group(2)}"'
+
+
 def _is_leaf(path: list[int | str]) -> bool:
     """Whether a complaint is about one key and not about a whole table."""
-    return len(path) > 0 and isinstance(path[-1], str) and path not in (["time"], ["covariate"])
+    return (
+        len(path) > 0
+        and isinstance(path[-1], str)
+        and path not in (["time"], ["covariate"], ["page"])
+    )
 
 
 def _place(path: list[int | str], mapping: object) -> str:
     """Where a key stands, in the words of the TOML file."""
-    if path == ["time"]:
-        return " in [time]"
+    if len(path) == 1 and path[0] in {"time", "page"}:
+        return f" in [{path[0]}]"
     if len(path) >= 2 and path[0] == "covariate" and isinstance(path[1], int):
         return f" in [[covariate]] {_covariate_label(path[1], mapping)}"
     return ""
@@ -49,12 +85,25 @@ def _covariate_label(index: int, mapping: object) -> str:
     return f"'{name}'" if isinstance(name, str) else f"number {index + 1}"
 
 
-def _unknown_key(key: str, place: str) -> str:
+def _unknown_key(key: str, place: str, known: tuple[str, ...]) -> str:
     if key == "person":
         return f"key 'person' stands{place}; put it above the first table."
-    if "[[covariate]]" in place and key in {"low", "high", "missing"}:
-        return f"key '{key}'{place} does not go with levels; remove one or the other."
+    if "[[covariate]]" in place and key in known:
+        without = key != "labels"
+        what = "does not go with levels; remove one or the other" if without else "needs levels"
+        return f"key '{key}'{place} {what}."
+    nearest = _nearest(key, known)
+    if nearest is not None:
+        return f"unknown key '{key}'{place}; did you mean '{nearest}'?"
     return f"unknown key '{key}'{place}; remove it or correct its spelling."
+
+
+def _nearest(key: str, known: tuple[str, ...]) -> str | None:
+    """The known key that was probably meant: by another name for it, or by its spelling."""
+    plain = key.lower().replace("-", "_")
+    if plain in known or _SYNONYMS.get(plain) in known:
+        return plain if plain in known else _SYNONYMS[plain]
+    return next(iter(get_close_matches(plain, known, n=1, cutoff=0.7)), None)
 
 
 def _missing_key(key: str, place: str) -> str:
@@ -64,7 +113,6 @@ def _missing_key(key: str, place: str) -> str:
 _PLAIN = {
     "string_type": "must be text in quotes",
     "string_too_short": "must not be empty",
-    "string_too_long": "must be at most 200 characters long",
     "float_type": "must be a number",
     "int_type": "must be a whole number",
     "greater_than_equal": "must be at least 1",
@@ -73,9 +121,4 @@ _PLAIN = {
     "too_long": "has too many entries",
     "model_type": "must be a table of keys",
     "model_attributes_type": "must be a table of keys",
-}
-
-_WORDING: dict[str, Callable[[str, str], str]] = {
-    "extra_forbidden": _unknown_key,
-    "missing": _missing_key,
 }

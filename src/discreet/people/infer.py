@@ -56,7 +56,7 @@ def _with_bounds(covariate: Numeric, numbers: NDArray[Any]) -> Numeric:
             low - margin if covariate.low is None else low,
             high + margin if covariate.high is None else high,
         )
-    return Numeric(name=covariate.name, low=low, high=high, missing=covariate.missing)
+    return covariate.model_copy(update={"low": low, "high": high})
 
 
 def infer_schema(data: Any, outcome: Any, intervals: int = 200) -> Schema:

@@ -38,7 +38,22 @@ def _covariates(release: Release) -> list[dict[str, Any]]:
     for item in release.public_schema.covariates:
         if isinstance(item, Numeric):
             low, high = item.bounds
-            found.append({"name": item.name, "low": low, "high": high, "start": item.fill})
+            found.append(
+                {
+                    "name": item.name,
+                    "title": item.title,
+                    "low": low,
+                    "high": high,
+                    "start": item.start,
+                }
+            )
         else:
-            found.append({"name": item.name, "levels": list(item.levels)})
+            found.append(
+                {
+                    "name": item.name,
+                    "title": item.title,
+                    "levels": list(item.level_titles),
+                    "start": item.start,
+                }
+            )
     return found

@@ -4,7 +4,7 @@
   const facts = read("facts");
   const element = (id) => document.getElementById(id);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const start = facts.covariates.map((item) => (item.levels ? 0 : item.start));
+  const start = facts.covariates.map((item) => item.start);
   const state = { a: start.slice(), b: start.slice(), compare: false, times: defaultTimes() };
   const views = {};
 
@@ -35,7 +35,7 @@
     const step = (item.high - item.low) / 200;
     const box = make("input", { type: "number", id, min: item.low, max: item.high, step: "any" });
     const range = make("input", { type: "range", min: item.low, max: item.high, step });
-    range.setAttribute("aria-label", `${item.name}, person ${person.toUpperCase()}`);
+    range.setAttribute("aria-label", `${item.title}, person ${person.toUpperCase()}`);
     box.value = range.value = state[person][index];
     box.value = rounded(state[person][index]);
     const change = (source, other) => () => {
@@ -51,7 +51,7 @@
     range.addEventListener("input", change(range, box));
     box.addEventListener("input", change(box, range));
     box.addEventListener("change", () => (box.value = rounded(state[person][index])));
-    field.append(make("label", { htmlFor: id, textContent: item.name }), box, range);
+    field.append(make("label", { htmlFor: id, textContent: item.title }), box, range);
   }
 
   function levelField(item, index, person, field) {
@@ -65,7 +65,7 @@
       state[person][index] = Number(menu.value);
       update();
     });
-    field.append(make("label", { htmlFor: id, textContent: item.name }), menu);
+    field.append(make("label", { htmlFor: id, textContent: item.title }), menu);
   }
 
   function buildControls(person) {
@@ -118,7 +118,7 @@
   }
 
   function coefficientRows() {
-    const names = facts.covariates.flatMap((item) => (item.levels ? item.levels.slice(1).map((level) => `${item.name}: ${level}`) : [item.name]));
+    const names = facts.covariates.flatMap((item) => (item.levels ? item.levels.slice(1).map((level) => `${item.title}: ${level}`) : [item.title]));
     const steps = facts.covariates.flatMap((item) => (item.levels ? item.levels.slice(1).map(() => 1) : [niceStep(item)]));
     const size = facts.alpha.length;
     const ratio = facts.link === "probit" ? (value) => value : Math.exp;
@@ -175,7 +175,7 @@
       return values.map((value) => {
         const profile = state.a.slice();
         profile[index] = value;
-        return { label: `${item.name} ${item.levels ? item.levels[value] : rounded(value)}`, survival: end(profile) };
+        return { label: `${item.title} ${item.levels ? item.levels[value] : rounded(value)}`, survival: end(profile) };
       });
     });
   }
