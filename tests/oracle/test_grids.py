@@ -10,8 +10,7 @@ import pytest
 import statsmodels.api as sm
 
 from discreet import NaturalSpline, PiecewiseConstant, PrivateNewton, SurvivalRegression, load
-from discreet.privacy.testing import SeededNoise
-from discreet.release import simulation
+from discreet.regression import simulate
 from tests.cohorts import HORIZON, at_risk, cohort, episodic, expand, points, schema
 
 GRIDS = {
@@ -84,9 +83,10 @@ def test_survival_is_a_product_over_the_grids_own_intervals(grid):
 @pytest.mark.parametrize("grid", ["first", "origin", "edges from 3"])
 def test_a_private_life_table_ends_its_stretches_at_the_grids_points(grid):
     table, public = people("one row a person", grid)
-    fit = SurvivalRegression(public, mechanism=PrivateNewton(epsilon=500.0))
-    with simulation(SeededNoise(3)):
-        life = fit.fit(table).release_.life_table
+    drawn = simulate(
+        SurvivalRegression(public), table, mechanism=PrivateNewton(epsilon=500.0), seed=3
+    )
+    life = drawn.life_table
     edges = points(public.time)
     assert life.zero == edges[0]
     assert set(np.round(life.time, 9)) <= set(np.round(edges, 9))
