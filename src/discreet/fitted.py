@@ -56,10 +56,8 @@ class Predictions(ABC):
 
     def predict_risk(self, data: Any) -> Array:
         """beta'x on the user's own scale: higher means earlier events."""
-        design = self._model.design
-        beta = np.array(list(self._model.coefficients.covariates.values()))
-        internal = self._encoded(data) @ self._model.curves.slopes
-        return np.asarray(internal + float(design.covariates.centre @ beta))
+        slopes, offset = self._model.curves.slopes, self._model.design.covariates.offset
+        return np.asarray(self._encoded(data) @ slopes - float(offset @ slopes))
 
     def predict(self, data: Any) -> Array:
         """The risk, under the name that scikit-learn's tools call."""

@@ -4,6 +4,7 @@ Every function draws on given axes and returns them, so that pictures can be com
 bars are pointwise confidence intervals, drawn where the model knows its standard errors.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from scipy import special
 
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric
+from discreet.design.terms import user_columns
 from discreet.models.bands import survival_band
 from discreet.models.model import Model
 from discreet.types import Array
@@ -86,7 +88,8 @@ def coefficients(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes"
         axes.errorbar(values, rows, xerr=margin, fmt="none", color=INK, linewidth=1.4, capsize=2.5)
     axes.plot(values, rows, "o", color=COLOURS[0], markersize=5.5)
     axes.axvline(0.0, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
-    axes.set_yticks(rows, [_step_label(name, steps[name]) for name in names])
+    titles = dict(zip(steps, model.public_schema.coefficient_titles, strict=True))
+    axes.set_yticks(rows, [_step_label(titles[name], steps[name]) for name in names])
     axes.set_ylim(-0.7, len(names) - 0.3)
     _dress(axes, "Coefficients", get_link(model.link).effect, "")
     axes.tick_params(axis="y", length=0)
@@ -120,55 +123,49 @@ def survival_curves(
 
 def _people(model: Model, encoded: Array) -> list[Profile]:
     """Rows of data as profiles, back on the user's scale."""
-    public = model.design.covariates
-    raw = encoded / public.scale + public.centre
+    raw = model.design.covariates.raw(encoded)
     return [Profile(f"row {index}", row) for index, row in enumerate(raw, start=1)]
 
 
 def reference(model: Model) -> Profile:
-    """Numbers at their fill (the midpoint, unless declared), categories at their first level."""
-    raw, words = [], []
-    for item in model.public_schema.covariates:
-        if isinstance(item, Numeric):
-            raw.append(item.fill)
-            words.append(f"{item.name} {item.fill:g}")
-        else:
-            raw += [0.0] * (len(item.levels) - 1)
-            words.append(f"{item.name} {item.levels[0]}")
+    """Numbers and levels at ``typical``; else the fill (or midpoint), and the first level."""
+    schema = model.public_schema
+    values = [item.start for item in schema.covariates]
+    words = [_words(item, value) for item, value in zip(schema.covariates, values, strict=True)]
     shown = ", ".join(words[:4]) + (", …" if len(words) > 4 else "")
-    return Profile(f"at {shown}" if words else "", np.array(raw))
+    return Profile(f"at {shown}" if words else "", user_columns(schema, values))
 
 
 def typical(model: Model) -> list[Profile]:
     """The reference person with the strongest covariate varied over its levels or bounds."""
-    start, first, strongest = reference(model), 0, (0.0, -1, 0)
-    covariates = model.public_schema.covariates
+    schema = model.public_schema
+    start = [item.start for item in schema.covariates]
     beta = np.array(list(model.coefficients.covariates.values()))
-    for index, item in enumerate(covariates):
-        last = first + len(item.coefficient_names)
-        span = item.bounds[1] - item.bounds[0] if isinstance(item, Numeric) else 1.0
-        values = np.append(beta[first:last] * span, 0.0)
-        strongest = max(strongest, (float(np.ptp(values)), index, first))
-        first = last
-    if strongest[1] < 0:
-        return [Profile("", start.raw)]
-    return _varied(covariates[strongest[1]], strongest[2], start.raw)
-
-
-def _varied(item: Numeric | Categorical, first: int, raw: Array) -> list[Profile]:
-    people = []
-    if isinstance(item, Numeric):
-        low, high = item.bounds
-        for value in (low, low / 2 + high / 2, high):
-            row = raw.copy()
-            row[first] = value
-            people.append(Profile(f"{item.name} {value:g}", row))
-        return people
-    for code, level in enumerate(item.levels[: len(COLOURS)]):
-        row = raw.copy()
-        row[first : first + len(item.levels) - 1] = np.eye(len(item.levels))[code, 1:]
-        people.append(Profile(f"{item.name} {level}", row))
+    strongest, people = 0.0, [Profile("", user_columns(schema, start))]
+    for index, item in enumerate(schema.covariates):
+        varied = []
+        for value in _varied(item):
+            row = user_columns(schema, [*start[:index], value, *start[index + 1 :]])
+            varied.append(Profile(_words(item, value), row))
+        range_of_effects = float(np.ptp([person.raw @ beta for person in varied]))
+        if range_of_effects > strongest:
+            strongest, people = range_of_effects, varied[: len(COLOURS)]
     return people
+
+
+def _varied(item: Numeric | Categorical) -> Sequence[float]:
+    """The levels, or the bounds and what lies in the middle."""
+    if isinstance(item, Categorical):
+        return range(len(item.levels))
+    low, high = item.bounds
+    return low, low / 2 + high / 2, high
+
+
+def _words(item: Numeric | Categorical, value: float) -> str:
+    shown = item.label or item.name
+    if isinstance(item, Categorical):
+        return f"{shown} {item.level_titles[int(value)]}"
+    return f"{shown} {value:g}" + (f" {item.unit}" if item.unit else "")
 
 
 def _hazard_band(
@@ -201,7 +198,7 @@ def _steps(model: Model) -> dict[str, float]:
     """A round step near a quarter of the range, so that numbers and indicators compare."""
     steps = dict.fromkeys(model.coefficients.covariates, 1.0)
     for item in model.public_schema.covariates:
-        if isinstance(item, Numeric):
+        if isinstance(item, Numeric) and item.value_names == (item.name,):
             quarter = (item.bounds[1] - item.bounds[0]) / 4
             power = 10.0 ** np.floor(np.log10(quarter))
             steps[item.name] = float(power * max(k for k in (1, 2, 5) if k * power <= quarter))

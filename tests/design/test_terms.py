@@ -5,13 +5,16 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.design.baseline import NaturalSpline
 from discreet.design.schema import Schema
-from discreet.design.terms import CovariateMap
+from discreet.design.terms import CovariateMap, _slopes, user_columns
 from discreet.errors import SchemaError
+from discreet.people import encode_covariates
 
 TIME = {"duration": "t", "event": "e", "horizon": 1, "intervals": 1}
 
@@ -102,3 +105,96 @@ def test_bounds_are_required():
     schema = Schema.from_mapping({"time": TIME, "covariate": [{"name": "age"}]})
     with pytest.raises(SchemaError, match="'age'"):
         CovariateMap.from_schema(schema)
+
+
+TERMS = [
+    numeric(0.3, 15, "crea") | {"scale": "log", "missing": "indicator"},
+    numeric(20, 90, "age") | {"scale": "spline:5", "missing": "indicator"},
+    numeric(-1, 1, "z") | {"scale": "spline:10"},
+    category(4, "stage") | {"missing": "indicator"},
+    category(2, "sex"),
+]
+PAIRS = [["crea", "age"], ["age", "stage"], ["stage", "sex"], ["z", "sex"]]
+
+
+def term_schema(covariates=TERMS, pairs=PAIRS):
+    interactions = [{"of": pair} for pair in pairs]
+    return Schema.from_mapping({"time": TIME, "covariate": covariates, "interaction": interactions})
+
+
+def records(count, seed=0):
+    """Values in and out of the bounds, at their ends, and missing."""
+    random = np.random.default_rng(seed)
+
+    def numbers(low, high):
+        some = random.uniform(low - 1, high + 1, count)
+        ends = random.choice([low, high, np.nan, np.inf, -np.inf], count)
+        return np.where(random.random(count) < 0.5, some, ends)
+
+    return pa.table(
+        {
+            "crea": numbers(0.3, 15),
+            "age": numbers(20, 90),
+            "z": numbers(-1, 1),
+            "stage": random.choice(["l0", "l1", "l2", "l3", "?", ""], count),
+            "sex": random.choice(["l0", "l1"], count),
+        }
+    )
+
+
+def test_terms_stay_inside_the_ball():
+    encoded = encode_covariates(records(4000), term_schema())
+    assert encoded.shape[1] == len(term_schema().coefficient_names)
+    assert max(exact_square(row) for row in encoded[:300]) <= 1
+    assert np.all(np.sum(encoded**2, axis=1) <= 1)
+
+
+@pytest.mark.parametrize("knots", range(3, 11))
+def test_a_spline_stays_inside_its_bound(knots):
+    public = CovariateMap.from_schema(
+        term_schema([numeric(0, 1) | {"scale": f"spline:{knots}"}], [])
+    )
+    leads = (np.linspace(0, 1, 40_001) - public.centre[0]) * public.scale[0]
+    norms = np.linalg.norm(public.complete(leads[:, None]), axis=1)
+    assert 0.99 < norms.max() <= 1
+
+
+@pytest.mark.parametrize("knots", range(3, 11))
+def test_slopes_are_those_of_the_spline(knots):
+    times = np.linspace(0.1, 0.9, 401)
+    basis = NaturalSpline(knots).evaluate
+    differences = (basis(times + 1e-5) - basis(times - 1e-5))[:, 1:] / 2e-5
+    np.testing.assert_allclose(_slopes(knots, times), differences, atol=1e-8)
+
+
+def test_all_columns_follow_from_the_leads():
+    public = CovariateMap.from_schema(term_schema())
+    encoded = encode_covariates(records(500), term_schema())
+    assert len(public.leads) == 2 + 2 + 1 + 4 + 1
+    np.testing.assert_array_equal(public.complete(encoded[:, public.leads]), encoded)
+    for block in (encoded[7:8], encoded[100:103]):  # a row by itself is the row among others
+        np.testing.assert_array_equal(public.complete(block[:, public.leads]), block)
+
+
+def test_without_terms_every_column_is_a_lead():
+    _, public = make_map(numeric(0, 1), category(3))
+    leads = np.ones((2, 3))
+    assert public.complete(leads) is leads
+    assert public.leads.tolist() == [0, 1, 2]
+
+
+def test_user_columns_and_internal_ones_are_one_map():
+    schema = term_schema()
+    public = CovariateMap.from_schema(schema)
+    profile = [2.5, 47.0, 0.3, 2, 1]
+    table = pa.table({"crea": [2.5], "age": [47.0], "z": [0.3], "stage": ["l2"], "sex": ["l1"]})
+    encoded = encode_covariates(table, schema)
+    raw = user_columns(schema, profile)
+    np.testing.assert_allclose(raw @ public.matrix + public.offset, encoded[0], atol=1e-12)
+    np.testing.assert_allclose(public.raw(encoded)[0], raw, atol=1e-8)
+    by_name = dict(zip(schema.coefficient_names, raw, strict=True))
+    assert by_name["log(crea)"] == np.log(2.5)
+    assert by_name["age[spline 1]"] == pytest.approx(27 / 70)
+    assert by_name["stage[l2]:sex[l1]"] == 1
+    assert by_name["log(crea):age[spline 1]"] == pytest.approx(np.log(2.5) * 27 / 70)
+    assert by_name["stage[missing]"] == 0

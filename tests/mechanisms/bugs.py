@@ -309,10 +309,10 @@ BUGS = [
     ),
     Bug(
         "number of covariates forgotten in the map to the ball",
-        discreet.design.terms.CovariateMap,
-        "from_schema",
-        "np.sqrt(max(len(blocks), 1))",
-        "1.0",
+        discreet.design.terms._Builder,
+        "_leads",
+        "self.reduction / (radius * self.root)",
+        "self.reduction / radius",
         user_path.check_every_record_lies_in_the_ball,
     ),
     Bug(

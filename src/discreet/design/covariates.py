@@ -1,16 +1,18 @@
 """Covariates as a schema declares them: numbers with bounds, categories with levels, their words."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from discreet.design.declared import (
     SMALLEST_RANGE,
     Name,
     Number,
     Public,
+    check_size,
     level_key,
     level_text,
     level_texts,
@@ -18,15 +20,47 @@ from discreet.design.declared import (
 from discreet.errors import SchemaError
 
 MAX_LEVELS = 1_000
+KNOTS = range(3, 11)
+"""How many knots a spline of a covariate may have."""
+MIDPOINT, INDICATOR = "midpoint", "indicator"
+
+
+def _check_scale(scale: str) -> str:
+    if scale not in {"linear", "log"} and scale not in {f"spline:{knots}" for knots in KNOTS}:
+        raise ValueError(
+            f"must be linear, log or spline:KNOTS with {KNOTS[0]} to {KNOTS[-1]} knots"
+        )
+    return scale
+
+
+def _check_fill(missing: object) -> object:
+    """A number to fill with, or a word."""
+    if isinstance(missing, int | float) and not isinstance(missing, bool):
+        return check_size(float(missing))
+    if missing not in {MIDPOINT, INDICATOR}:
+        raise ValueError(f"must be a number, {MIDPOINT} or {INDICATOR}")
+    return missing
+
+
+def _check_mark(missing: object) -> object:
+    if missing not in {MIDPOINT, INDICATOR}:
+        raise ValueError(f"must be {MIDPOINT} (the reference level) or {INDICATOR}")
+    return missing
 
 
 class Numeric(Public):
-    """A number with public bounds; out-of-bounds values are clipped, missing ones filled."""
+    """A number with public bounds; out-of-bounds values are clipped, missing ones filled.
+
+    On the scale ``log`` its one coefficient is that of log x; ``spline:k`` is the natural spline
+    with k knots, evenly spaced from low to high, less its constant: k - 1 coefficients. With
+    ``missing = "indicator"`` there is one more, of a column that is 1 where there is no number.
+    """
 
     name: Name
     low: Number | None = None
     high: Number | None = None
-    missing: Number | None = None
+    missing: Annotated[float | str, BeforeValidator(_check_fill)] | None = None
+    scale: Annotated[Name, AfterValidator(_check_scale)] | None = None
     label: Name | None = None
     unit: Name | None = None
     typical: Number | None = None
@@ -36,7 +70,8 @@ class Numeric(Public):
         low, high = self.low, self.high
         if low is not None and high is not None and not high - low >= SMALLEST_RANGE:
             raise ValueError(f"covariate '{self.name}' needs low < high; correct the bounds")
-        for key, value in (("missing", self.missing), ("typical", self.typical)):
+        declared = self.missing if isinstance(self.missing, float) else None
+        for key, value in (("missing", declared), ("typical", self.typical)):
             below = low is not None and value is not None and value < low
             above = high is not None and value is not None and value > high
             if below or above:
@@ -45,6 +80,41 @@ class Numeric(Public):
                     "choose a value within the bounds"
                 )
         return self
+
+    @model_validator(mode="after")
+    def _check_scale(self) -> Self:
+        if self.scale in {None, "linear"}:
+            return self
+        if self.low is None or self.high is None:
+            raise ValueError(f"covariate '{self.name}' needs low and high for its 'scale'")
+        if self.logarithmic and self.low <= 0:
+            raise ValueError(
+                f"covariate '{self.name}' needs low > 0 for scale = log; raise 'low' or drop 'scale'"
+            )
+        if self.logarithmic and not math.log(self.high) > math.log(self.low):
+            raise ValueError(f"covariate '{self.name}' needs bounds further apart for scale = log")
+        return self
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the coefficient is that of log x."""
+        return self.scale == "log"
+
+    @property
+    def knots(self) -> int | None:
+        """The number of knots of a spline."""
+        spline = self.scale is not None and self.scale.startswith("spline:")
+        return int(str(self.scale).removeprefix("spline:")) if spline else None
+
+    @property
+    def indicated(self) -> bool:
+        """Whether a missing number has a column of its own."""
+        return self.missing == INDICATOR
+
+    @property
+    def plain(self) -> bool:
+        """Whether one column, linear in the number, is all there is."""
+        return self.scale in {None, "linear"} and not self.indicated
 
     @property
     def bounded(self) -> bool:
@@ -62,12 +132,19 @@ class Numeric(Public):
     def fill(self) -> float:
         """What a missing or unreadable value becomes: ``missing``, else the midpoint."""
         low, high = self.bounds
-        return low / 2 + high / 2 if self.missing is None else self.missing
+        return self.missing if isinstance(self.missing, float) else low / 2 + high / 2
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """The coefficients of the number itself: ``age``, ``log(age)`` or ``age[spline 1]``, ..."""
+        if self.knots is not None:
+            return tuple(f"{self.name}[spline {place}]" for place in range(1, self.knots))
+        return (f"log({self.name})" if self.logarithmic else self.name,)
 
     @property
     def coefficient_names(self) -> tuple[str, ...]:
-        """One coefficient, named as the column."""
-        return (self.name,)
+        """Those of the number, and ``age[missing]`` where that has a column."""
+        return (*self.value_names, *([f"{self.name}[missing]"] if self.indicated else []))
 
     @property
     def title(self) -> str:
@@ -78,7 +155,12 @@ class Numeric(Public):
     @property
     def coefficient_titles(self) -> tuple[str, ...]:
         """The coefficients for people, in the order of their names."""
-        return (self.title,)
+        marks = ("missing",) if self.indicated else ()
+        if self.knots is not None:
+            marks = (*(f"spline {place}" for place in range(1, self.knots)), *marks)
+            return tuple(f"{self.title}, {mark}" for mark in marks)
+        first = f"log({self.title})" if self.logarithmic else self.title
+        return (first, *(f"{self.title}, {mark}" for mark in marks))
 
     @property
     def start(self) -> float:
@@ -95,6 +177,7 @@ class Categorical(Public):
         BeforeValidator(level_texts),
         Field(min_length=2, max_length=MAX_LEVELS),
     ]
+    missing: Annotated[str, BeforeValidator(_check_mark)] | None = None
     label: Name | None = None
     labels: Annotated[tuple[Name, ...], Field(max_length=MAX_LEVELS)] | None = None
     typical: Annotated[Name, BeforeValidator(level_text)] | None = None
@@ -123,9 +206,24 @@ class Categorical(Public):
         return self
 
     @property
-    def coefficient_names(self) -> tuple[str, ...]:
+    def indicated(self) -> bool:
+        """Whether a missing or unknown level has a column of its own."""
+        return self.missing == INDICATOR
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is nothing but an indicator of each level."""
+        return not self.indicated
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
         """One coefficient for each level but the reference."""
         return tuple(f"{self.name}[{level}]" for level in self.levels[1:])
+
+    @property
+    def coefficient_names(self) -> tuple[str, ...]:
+        """Those of the levels, and ``stage[missing]`` where that has a column."""
+        return (*self.value_names, *([f"{self.name}[missing]"] if self.indicated else []))
 
     @property
     def title(self) -> str:
@@ -142,7 +240,8 @@ class Categorical(Public):
         """The coefficients for people, in the order of their names."""
         if self.label is None and self.labels is None:
             return self.coefficient_names
-        return tuple(f"{self.title}: {level}" for level in self.level_titles[1:])
+        marks = (*self.level_titles[1:], *(["missing"] if self.indicated else []))
+        return tuple(f"{self.title}: {mark}" for mark in marks)
 
     @property
     def start(self) -> int:
@@ -161,6 +260,18 @@ Covariate = Annotated[
     Annotated[Numeric, Tag("numeric")] | Annotated[Categorical, Tag("categorical")],
     Discriminator(_kind),
 ]
+
+
+class Interaction(Public):
+    """The products of two covariates' columns, beside their main effects."""
+
+    of: tuple[Name, ...]
+
+    @model_validator(mode="after")
+    def _check_pair(self) -> Self:
+        if len(self.of) != 2 or self.of[0] == self.of[1]:
+            raise ValueError("key 'of' in [[interaction]] needs two different covariates")
+        return self
 
 
 def bounds_text(names: Iterable[str]) -> str:

@@ -45,7 +45,8 @@ def check_name(name: str) -> str:
     return name
 
 
-def _check_size(number: float) -> float:
+def check_size(number: float) -> float:
+    """A number whose square is still one."""
     if not abs(number) <= LARGEST_NUMBER:
         raise ValueError(f"must be a finite number of size at most {LARGEST_NUMBER:g}")
     return number
@@ -54,7 +55,7 @@ def _check_size(number: float) -> float:
 Name = Annotated[
     str, Strict(), StringConstraints(min_length=1, max_length=200), AfterValidator(check_name)
 ]
-Number = Annotated[float, Strict(), AfterValidator(_check_size)]
+Number = Annotated[float, Strict(), AfterValidator(check_size)]
 
 
 def level_texts(levels: object) -> object:

@@ -60,6 +60,10 @@ class Design:
         """From the public box of the covariates to the unit ball."""
         return CovariateMap.from_schema(self.schema)
 
+    def complete(self, leads: Array) -> Array:
+        """All internal covariates from the lead columns: public functions, for records and not."""
+        return self.covariates.complete(leads)
+
     @cached_property
     def basis(self) -> Array:
         """B_s, one row an interval."""
@@ -78,15 +82,14 @@ class Design:
     def to_user(self) -> Array:
         """T with f_user = T f_internal.
 
-        From ``x_internal = (x - centre) scale``: ``beta_user = scale beta`` and the centre moves
-        into the baseline, ``alpha_user = M alpha - v centre'beta_user`` with v'A_s = 1.
+        From ``x_internal = x T_x + offset``: ``beta_user = T_x beta`` and the offset moves into
+        the baseline, ``alpha_user = M alpha + v offset'beta`` with v'A_s = 1.
         """
         size = self.baseline.dimension
         matrix = np.zeros((self.dimension, self.dimension))
         matrix[:size, :size] = self._factors[1]
-        matrix[size:, size:] = np.diag(self.covariates.scale)
-        shift = self.covariates.centre * self.covariates.scale
-        matrix[:size, size:] = -np.outer(self.baseline.constant, shift)
+        matrix[size:, size:] = self.covariates.matrix
+        matrix[:size, size:] = np.outer(self.baseline.constant, self.covariates.offset)
         return matrix
 
     @cached_property

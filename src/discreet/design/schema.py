@@ -7,6 +7,7 @@ Every complaint is one sentence that names the key and says what to do.
 import re
 import tomllib
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -21,7 +22,14 @@ from pydantic import (
 )
 
 from discreet.design.axis import MAX_INTERVALS, TimeAxis
-from discreet.design.covariates import Categorical, Covariate, Numeric, bounds_text, repeated
+from discreet.design.covariates import (
+    Categorical,
+    Covariate,
+    Interaction,
+    Numeric,
+    bounds_text,
+    repeated,
+)
 from discreet.design.declared import (
     LARGEST_NUMBER,
     SMALLEST_RANGE,
@@ -31,7 +39,7 @@ from discreet.design.declared import (
     level_key,
     parse_number,
 )
-from discreet.design.wording import sentence, toml_hint
+from discreet.design.wording import nearest, sentence, toml_hint
 from discreet.errors import SchemaError
 
 __all__ = [
@@ -40,6 +48,7 @@ __all__ = [
     "SMALLEST_RANGE",
     "Categorical",
     "Covariate",
+    "Interaction",
     "Numeric",
     "PageWords",
     "Schema",
@@ -94,6 +103,9 @@ class Schema(Public):
     covariates: Annotated[
         tuple[Covariate, ...], Field(alias="covariate", max_length=MAX_COVARIATES)
     ] = ()
+    interactions: Annotated[
+        tuple[Interaction, ...], Field(alias="interaction", max_length=MAX_COVARIATES)
+    ] = ()
     page: PageWords | None = None
 
     @model_validator(mode="after")
@@ -104,12 +116,26 @@ class Schema(Public):
                 f"column '{twice}' is used twice; person, the columns of [time] and each "
                 "covariate must be different columns"
             )
+        self._check_interactions()
         twice = repeated(self.coefficient_names)
         if twice:
             raise ValueError(f"two coefficients would be named '{twice}'; rename a covariate")
         if len(self.coefficient_names) > MAX_COEFFICIENTS:
             raise ValueError(f"there are more than {MAX_COEFFICIENTS} coefficients; drop some")
         return self
+
+    def _check_interactions(self) -> None:
+        names = [item.name for item in self.covariates]
+        for name in (name for item in self.interactions for name in item.of):
+            if name not in names:
+                near = nearest(name, tuple(names))
+                hint = "" if near is None else f"; did you mean '{near}'?"
+                raise ValueError(
+                    f"key 'of' in [[interaction]] names '{name}', which is no covariate{hint}"
+                )
+        pairs = [":".join(sorted(item.of)) for item in self.interactions]
+        if repeated(pairs) is not None:
+            raise ValueError("an [[interaction]] of the same two covariates is there twice")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
@@ -140,7 +166,8 @@ class Schema(Public):
 
     def to_mapping(self) -> dict[str, Any]:
         """The nested dictionaries of the TOML file; ``from_mapping`` reads them back."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return {key: value for key, value in written.items() if value or key != "interaction"}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -151,12 +178,25 @@ class Schema(Public):
     @property
     def coefficient_names(self) -> tuple[str, ...]:
         """Names of the covariate coefficients: ``age``, ``sex[M]``, ..."""
-        return tuple(name for covariate in self.covariates for name in covariate.coefficient_names)
+        own = [name for covariate in self.covariates for name in covariate.coefficient_names]
+        columns = {item.name: item.value_names for item in self.covariates}
+        pairs = (product(*(columns[name] for name in item.of)) for item in self.interactions)
+        return (*own, *(":".join(pair) for block in pairs for pair in block))
 
     @property
     def coefficient_titles(self) -> tuple[str, ...]:
         """The same for people: labels, units and the labels of levels."""
-        return tuple(title for item in self.covariates for title in item.coefficient_titles)
+        own = [title for item in self.covariates for title in item.coefficient_titles]
+        columns = {
+            item.name: item.coefficient_titles[: len(item.value_names)] for item in self.covariates
+        }
+        pairs = (product(*(columns[name] for name in item.of)) for item in self.interactions)
+        return (*own, *(" and ".join(pair) for block in pairs for pair in block))
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether a column is more than a number or the indicator of a level."""
+        return bool(self.interactions) or not all(item.plain for item in self.covariates)
 
     @property
     def unbounded(self) -> tuple[str, ...]:
@@ -185,5 +225,6 @@ _KEYS = {
     "": _keys(Schema),
     "time": _keys(TimeAxis),
     "covariate": _keys(Numeric, Categorical),
+    "interaction": _keys(Interaction),
     "page": _keys(PageWords),
 }

@@ -35,7 +35,7 @@ def sentence(error: ValidationError, mapping: object, keys: Keys) -> str:
         return _missing_key(str(path[-1]), _place(path[:-1], mapping))
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error" and not _is_leaf(path):
-        return f"{message}."
+        return message if message.endswith("?") else f"{message}."
     if first["type"] == "too_short":
         count = "one entry" if path[-1:] == ["event_values"] else "two entries"
         message = f"needs at least {count}"
@@ -44,8 +44,8 @@ def sentence(error: ValidationError, mapping: object, keys: Keys) -> str:
     key = next((str(part) for part in reversed(path) if isinstance(part, str)), "schema")
     place = _place(path[: path.index(key)], mapping) if key in path else ""
     text = f"key '{key}'{place} {_PLAIN.get(first['type'], message[:1].lower() + message[1:])}"
-    single = path == ["covariate"] and first["type"] == "tuple_type"
-    return f"{text}; write [[covariate]] with two brackets." if single else f"{text}."
+    single = path in (["covariate"], ["interaction"]) and first["type"] == "tuple_type"
+    return f"{text}; write [[{path[0]}]] with two brackets." if single else f"{text}."
 
 
 def toml_hint(text: str, complaint: str) -> str:
@@ -65,7 +65,13 @@ def _is_leaf(path: list[int | str]) -> bool:
     return (
         len(path) > 0
         and isinstance(path[-1], str)
-        and path not in (["time"], ["covariate"], ["page"])
+        and path
+        not in (
+            ["time"],
+            ["covariate"],
+            ["page"],
+            ["interaction"],
+        )
     )
 
 
@@ -73,14 +79,14 @@ def _place(path: list[int | str], mapping: object) -> str:
     """Where a key stands, in the words of the TOML file."""
     if len(path) == 1 and path[0] in {"time", "page"}:
         return f" in [{path[0]}]"
-    if len(path) >= 2 and path[0] == "covariate" and isinstance(path[1], int):
-        return f" in [[covariate]] {_covariate_label(path[1], mapping)}"
+    if len(path) >= 2 and path[0] in {"covariate", "interaction"} and isinstance(path[1], int):
+        return f" in [[{path[0]}]] {_label(str(path[0]), path[1], mapping)}"
     return ""
 
 
-def _covariate_label(index: int, mapping: object) -> str:
-    covariates = mapping.get("covariate") if isinstance(mapping, Mapping) else None
-    item = covariates[index] if isinstance(covariates, list | tuple) else None
+def _label(table: str, index: int, mapping: object) -> str:
+    tables = mapping.get(table) if isinstance(mapping, Mapping) else None
+    item = tables[index] if isinstance(tables, list | tuple) else None
     name = item.get("name") if isinstance(item, Mapping) else None
     return f"'{name}'" if isinstance(name, str) else f"number {index + 1}"
 
@@ -92,18 +98,18 @@ def _unknown_key(key: str, place: str, known: tuple[str, ...]) -> str:
         without = key != "labels"
         what = "does not go with levels; remove one or the other" if without else "needs levels"
         return f"key '{key}'{place} {what}."
-    nearest = _nearest(key, known)
-    if nearest is not None:
-        return f"unknown key '{key}'{place}; did you mean '{nearest}'?"
+    near = nearest(key, known)
+    if near is not None:
+        return f"unknown key '{key}'{place}; did you mean '{near}'?"
     return f"unknown key '{key}'{place}; remove it or correct its spelling."
 
 
-def _nearest(key: str, known: tuple[str, ...]) -> str | None:
+def nearest(key: str, known: tuple[str, ...]) -> str | None:
     """The known key that was probably meant: by another name for it, or by its spelling."""
     plain = key.lower().replace("-", "_")
     if plain in known or _SYNONYMS.get(plain) in known:
         return plain if plain in known else _SYNONYMS[plain]
-    return next(iter(get_close_matches(plain, known, n=1, cutoff=0.7)), None)
+    return next(iter(get_close_matches(plain, known, n=1, cutoff=0.65)), None)
 
 
 def _missing_key(key: str, place: str) -> str:

@@ -67,6 +67,11 @@ class Facts:
     def of(cls, persons: int, design: "Design", link: "Link") -> Self:
         """The facts of a fit; what may happen over time stands in the design's schema."""
         schema = design.schema
+        if schema.has_terms:
+            raise SettingsError(
+                "a private fit cannot have scale, missing = 'indicator' and interactions yet: "
+                "leave them out of the schema, or fit without privacy."
+            )
         return cls(
             persons,
             design,

@@ -102,7 +102,8 @@ class Groups:
     @cached_property
     def reading(self) -> Schema:
         """The schema of what is read of a person: time, identity and the group."""
-        return self.schema.model_copy(update={"covariates": self.covariates})
+        read = tuple(item.model_copy(update={"missing": None}) for item in self.covariates)
+        return self.schema.model_copy(update={"covariates": read, "interactions": ()})
 
     @property
     def names(self) -> tuple[tuple[str, ...], ...]:

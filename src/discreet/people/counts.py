@@ -128,7 +128,9 @@ def _covariate(column: Column, covariate: Numeric | Categorical) -> Iterator[Rep
 
 def _numeric(column: Column, covariate: Numeric) -> Iterator[Repair]:
     name, numbers = covariate.name, column.numbers()
-    fill = "the midpoint of the bounds" if covariate.missing is None else "the declared fill"
+    declared = isinstance(covariate.missing, float)
+    fill = "the declared fill" if declared else "the midpoint of the bounds"
+    fill = "marked as missing" if covariate.indicated else fill
     yield from _gaps(name, column, numbers, fill, fill)
     if covariate.low is not None:
         yield _repair(name, "below low", "low", numbers < covariate.low)
@@ -139,8 +141,9 @@ def _numeric(column: Column, covariate: Numeric) -> Iterator[Repair]:
 def _category(column: Column, covariate: Categorical) -> Iterator[Repair]:
     lookup = level_lookup(covariate)
     levels = column.apply(lambda value: read_level(value, lookup), -2, np.int32)
-    yield _repair(covariate.name, "missing", "the reference level", levels == -2)
-    yield _repair(covariate.name, "unknown level", "the reference level", levels == -1)
+    remedy = "marked as missing" if covariate.indicated else "the reference level"
+    yield _repair(covariate.name, "missing", remedy, levels == -2)
+    yield _repair(covariate.name, "unknown level", remedy, levels == -1)
 
 
 def _times(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:

@@ -43,7 +43,8 @@ def resolve_bounds(data: Any, schema: Schema) -> Schema:
 
 def _with_bounds(covariate: Numeric, numbers: NDArray[Any]) -> Numeric:
     values = numbers[np.isfinite(numbers)].astype(np.float64)
-    declared = (covariate.low, covariate.high, covariate.missing)
+    fill = covariate.missing if isinstance(covariate.missing, float) else None
+    declared = (covariate.low, covariate.high, fill)
     known = np.array([value for value in declared if value is not None])
     limit = LARGEST_NUMBER / 2  # leaves room for the margin of a constant column
     values = np.concatenate([np.clip(values, -limit, limit), known])

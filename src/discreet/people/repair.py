@@ -2,8 +2,9 @@
 
 ==========  ==================================================================================
 numeric     missing or unreadable: the declared fill, else the midpoint; infinite: the nearer
-            bound; then clipped to the bounds
+            bound; then clipped to the bounds, then the logarithm or the spline
 category    missing or unknown: the reference level
+indicator   where the schema asks for one: 1 if missing, unreadable or unknown
 event       1, 1.0, "1", true, or the declared values: event; everything else, missing included: censored
 duration    missing: the row is never at risk; negative: 0; beyond the horizon: censored there; with
             an origin, before it: never at risk, and so are later rows where it ends with an event
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import TimeAxis
 from discreet.design.schema import Categorical, Numeric, Schema
-from discreet.design.terms import CovariateMap
+from discreet.design.terms import CovariateMap, transform
 from discreet.people.tables import Table
 from discreet.people.values import event_lookup, level_lookup, read_event, read_level
 from discreet.types import Array, Flags
@@ -109,6 +110,9 @@ def encode(table: Table, schema: Schema, rows: Rows | None) -> Array:
             for columns, encoder in together:
                 encoded[part, columns] = encoder(part)
         del together  # or these columns would be held while the next are read
+    if public_map.derived:
+        for start in range(0, table.rows, BLOCK):
+            public_map.fill(encoded[start : start + BLOCK])
     return encoded if rows is None else np.take(encoded, rows, axis=0)
 
 
@@ -121,8 +125,10 @@ def _encoders(table: Table, schema: Schema, public_map: CovariateMap) -> Iterato
         if isinstance(covariate, Numeric):
             values = table.column(covariate.name).numbers()
             yield first, partial(_encode_numbers, values, covariate, centre[0], scale[0])
+            if covariate.indicated:
+                yield last - 1, partial(_encode_gaps, values, centre[-1], scale[-1])
         else:
-            points = (np.eye(len(covariate.levels))[:, 1:] - centre) * scale
+            points = (np.eye(last - first + 1)[:, 1:] - centre) * scale
             levels = _read_levels(table, covariate)
             yield slice(first, last), partial(_encode_levels, levels, points)
         first = last
@@ -135,9 +141,15 @@ def _encode_numbers(
     block, (low, high) = _as_floats(values[part]), covariate.bounds
     repaired = np.where(np.isnan(block), covariate.fill, block)
     np.clip(repaired, low, high, out=repaired)
-    repaired -= centre
-    repaired *= scale
-    return repaired
+    internal = np.array(transform(covariate, repaired), copy=None)
+    internal -= centre
+    internal *= scale
+    return internal
+
+
+def _encode_gaps(values: NDArray[np.generic], centre: float, scale: float, part: slice) -> Array:
+    """(1 where there is no number - centre) * scale."""
+    return np.asarray((np.isnan(_as_floats(values[part])) - centre) * scale)
 
 
 def _encode_levels(levels: NDArray[np.int16], points: Array, part: slice) -> Array:
@@ -146,10 +158,15 @@ def _encode_levels(levels: NDArray[np.int16], points: Array, part: slice) -> Arr
 
 
 def _read_levels(table: Table, covariate: Categorical) -> NDArray[np.int16]:
-    """The level of every row, the reference where it is missing or unknown."""
+    """The level of every row; where it is missing or unknown the reference, or one for that."""
     lookup = level_lookup(covariate)
-    column = table.column(covariate.name)
-    return column.apply(lambda value: max(read_level(value, lookup), 0), 0, np.int16)
+    other = len(covariate.levels) if covariate.indicated else 0
+
+    def rule(value: object) -> int:
+        level = read_level(value, lookup)
+        return other if level < 0 else level
+
+    return table.column(covariate.name).apply(rule, other, np.int16)
 
 
 def _as_floats(values: NDArray[np.generic]) -> Array:
