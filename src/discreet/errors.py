@@ -62,6 +62,12 @@ class LedgerError(DiscreetError):
     exit_status = 4
 
 
+class FederationError(DiscreetError):
+    """A joint fit cannot go on: another site is absent, differs, or has gone."""
+
+    exit_status = 6
+
+
 class EntropyError(DiscreetError):
     """The operating system gave no entropy, so no noise can be drawn."""
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import SettingsError
+from discreet.privacy.shares import ALONE, Shares
 
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates, Design
@@ -48,6 +49,7 @@ class Facts:
 
     `persons` is n, public under the replace-one relation. `time_varying` and `late_entry` say
     what the schema allows (a person column, an entry column), not what the records contain.
+    `sites` is who draws the noise: one place, or several together.
     """
 
     persons: int
@@ -55,6 +57,7 @@ class Facts:
     link: "Link"
     time_varying: bool = False
     late_entry: bool = False
+    sites: Shares = ALONE
 
     def __post_init__(self) -> None:
         """Reject a count that cannot be a number of persons."""
@@ -64,7 +67,7 @@ class Facts:
             raise SettingsError(f"the number of persons must be at most {MOST_PERSONS:,}")
 
     @classmethod
-    def of(cls, persons: int, design: "Design", link: "Link") -> Self:
+    def of(cls, persons: int, design: "Design", link: "Link", sites: Shares = ALONE) -> Self:
         """The facts of a fit; what may happen over time stands in the design's schema."""
         schema = design.schema
         if schema.has_terms:
@@ -78,6 +81,7 @@ class Facts:
             link,
             time_varying=schema.person is not None,
             late_entry=schema.time.entry is not None,
+            sites=sites,
         )
 
     @property

@@ -62,6 +62,8 @@ from discreet.mechanisms.newton.steps import Prior, covariance
 from discreet.privacy.accountant import rho_for
 from discreet.privacy.guarantee import Guarantee, checked_delta
 from discreet.privacy.noise import LARGEST_VALUE
+from discreet.privacy.scales import Number, exact
+from discreet.privacy.shares import Shares
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -99,6 +101,7 @@ class PrivateNewton:
     name: ClassVar[str] = "newton"
     proof: ClassVar[str] = "private-newton"
     needs_memory: ClassVar[bool] = False
+    across_sites: ClassVar[bool] = True
     coordinates: ClassVar["Coordinates"] = "orthonormal"
 
     def __post_init__(self) -> None:
@@ -117,10 +120,13 @@ class PrivateNewton:
     def plan(self, constants: Facts) -> Plan:
         """Shares, sensitivities, noise scales and bins, from public facts alone."""
         promise = self.promise(constants.persons)
+        constants.sites.require_delta(promise.delta)
         total = self.epsilon if promise.rho is None else promise.rho
-        layout = Layout.make(constants, total, pure=promise.rho is None)
+        spendable = constants.sites.spendable(exact(total))
+        layout = Layout.make(constants, spendable, pure=promise.rho is None)
         budget = layout.budget
-        final = float(budget.scale(budget.steps[-1], (2 * LARGEST) ** 2)) / LARGEST
+        scale = float(budget.scale(budget.steps[-1], (2 * LARGEST) ** 2))
+        final = scale * budget.sites.excess / LARGEST
         return Plan(
             mechanism=self.name,
             settings=settings_of(self),
@@ -156,18 +162,20 @@ class Layout:
     changing: bool
 
     @classmethod
-    def make(cls, constants: Facts, total: float, *, pure: bool) -> "Layout":
+    def make(cls, constants: Facts, total: Number, *, pure: bool) -> "Layout":
         """Finer bins and more steps the less the noise is, relative to n."""
         p, persons, changing = constants.covariates, constants.persons, constants.time_varying
-        trial = split(total, 3, pure=pure, without=() if p else (RANGES, MARGINALS))
+        sites, size = constants.sites, float(total)
+        trial = split(total, 3, pure=pure, without=() if p else (RANGES, MARGINALS), sites=sites)
         covariates = constants.design.schema.covariates
         numbers = sum(isinstance(item, Numeric) for item in covariates)
         without = [] if numbers else [RANGES]
         without += [] if p else [MARGINALS]
         if p < 2 or not _moments_fit(trial, persons, p, changing=changing):
             without.append(MOMENTS)
-        signal = persons * (total / constants.dimension if pure else math.sqrt(2 * total))
-        budget = split(total, _number_of_steps(signal), pure=pure, without=without)
+        signal = persons * (size / constants.dimension if pure else math.sqrt(2 * size))
+        steps = _number_of_steps(signal / sites.excess)
+        budget = split(total, steps, pure=pure, without=without, sites=sites)
         made = cls(budget, 1, 4, 4, constants.late_entry, changing)
         intervals = constants.intervals
         return replace(
@@ -215,6 +223,7 @@ class Layout:
             "late_entry": self.late_entry,
             "changing": self.changing,
             "largest": LARGEST,
+            **self.budget.sites.details(),
         }
 
     @classmethod
@@ -223,7 +232,8 @@ class Layout:
         details: Any = plan.details
         shares = tuple((name, Fraction(share)) for name, share in details["shares"].items())
         steps = tuple(Fraction(share) for share in details["steps"])
-        budget = Split(Fraction(details["total"]), bool(details["pure"]), shares, steps)
+        sites = Shares.read(details)
+        budget = Split(Fraction(details["total"]), bool(details["pure"]), shares, steps, sites)
         time, ranges, values = (
             int(details[name]) for name in ("time_bins", "range_bins", "value_bins")
         )

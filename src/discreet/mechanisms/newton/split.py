@@ -14,7 +14,8 @@ import numpy as np
 
 from discreet.mechanisms.newton.counts import ONCE, Stretches
 from discreet.privacy.noise import NoiseSource
-from discreet.privacy.scales import exact, gaussian_scale, laplace_scale, upper_square_root
+from discreet.privacy.scales import Number, exact, gaussian_scale, laplace_scale, upper_square_root
+from discreet.privacy.shares import ALONE, Shares
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -33,12 +34,16 @@ GROWTH = Fraction(2)
 
 @dataclass(frozen=True)
 class Split:
-    """The total (rho, or epsilon when pure) and the share of every release."""
+    """The total (rho, or epsilon when pure) and the share of every release.
+
+    `sites` says who draws the noise: several together draw more than the guarantee counts.
+    """
 
     total: Fraction
     pure: bool
     shares: tuple[tuple[str, Fraction], ...]
     steps: tuple[Fraction, ...]
+    sites: Shares = ALONE
 
     def share(self, name: str) -> Fraction:
         """The share of one of the first releases; zero: it is not made."""
@@ -54,11 +59,12 @@ class Split:
         sensitivity = upper_square_root(Fraction(squared_sensitivity))
         if self.pure:
             return laplace_scale(sensitivity, self.total * share)
-        return Fraction(gaussian_scale(sensitivity, self.total * share))
+        scale = Fraction(gaussian_scale(sensitivity, self.total * share))
+        return max(scale, self.sites.least_scale)
 
     def deviation(self, share: Fraction, squared_sensitivity: int, dimension: int) -> float:
         """Standard deviation of a coordinate; L2-Laplace has (d + 1) s^2."""
-        factor = math.sqrt(dimension + 1) if self.pure else 1.0
+        factor = math.sqrt(dimension + 1) if self.pure else self.sites.excess
         return float(self.scale(share, squared_sensitivity)) * factor
 
     def count_deviation(self, share: Fraction, cells: int, stretches: Stretches = ONCE) -> float:
@@ -100,12 +106,20 @@ class Split:
         return np.asarray([float(value) for value in drawn]) / stretches.weight
 
 
-def split(total: float, steps: int, *, pure: bool, without: Collection[str] = ()) -> Split:
+def split(
+    total: Number,
+    steps: int,
+    *,
+    pure: bool,
+    without: Collection[str] = (),
+    sites: Shares = ALONE,
+) -> Split:
     """Shares of the first releases; the rest goes to the steps in growing parts."""
     shares = {name: Fraction(0) if name in without else part for name, part in FIRST_SHARES.items()}
     rest = 1 - sum(shares.values(), Fraction(0))
     parts = growing(steps)
-    return Split(exact(total), pure, tuple(shares.items()), tuple(rest * part for part in parts))
+    later = tuple(rest * part for part in parts)
+    return Split(exact(total), pure, tuple(shares.items()), later, sites)
 
 
 def growing(steps: int) -> Sequence[Fraction]:

@@ -1,0 +1,98 @@
+"""One site's people as a part of a joint fit: n is that of all sites, sums are this site's own.
+
+A sum never leaves this process as it is: the mechanism hands it to a noise source that adds this
+site's share of the noise and opens the sum over all sites (`discreet.privacy.shares`).  Before any
+sum is made, the sites compare what is asked of their people: the function and its public arguments,
+which every site computes from the same opened integers.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from discreet.engine.engine import Arrays, BlockFunction, Engine
+from discreet.errors import SettingsError
+
+_INTEGERS_ONLY = (
+    "across sites only integers are summed: private Newton does so, fits that are not private and "
+    "other mechanisms do not."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class FederatedEngine:
+    """Sums over one site's people, with the number of persons of all sites.
+
+    Parameters
+    ----------
+    people
+        The engine over this site's own people.
+    persons
+        n, the persons of all sites together.
+    compare
+        Called with the digest of a question before its sums are made; raises where sites differ.
+
+    """
+
+    people: Engine
+    persons: int
+    compare: Callable[[bytes], None]
+
+    def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
+        """This site's sums, once all sites have been asked the same.
+
+        Raises
+        ------
+        SettingsError
+            If the function returns anything but integers.
+
+        """
+        self.compare(question(function, arguments))
+        sums = self.people.reduce(function, *arguments)
+        if not all(np.issubdtype(item.dtype, np.integer) for item in sums):
+            raise SettingsError(_INTEGERS_ONLY)
+        return sums
+
+    def sample(self) -> NoReturn:
+        """Refused: a starting value from some of the people would be a number without noise."""
+        raise SettingsError(_INTEGERS_ONLY)
+
+
+def question(function: BlockFunction, arguments: tuple[Any, ...]) -> bytes:
+    """SHA-256 of what is asked: the function's name and every bit of its public arguments."""
+    hashed = hashlib.sha256(f"{function.__module__}.{function.__qualname__}".encode())
+    for part in _parts(arguments):
+        hashed.update(len(part).to_bytes(8, "little") + part)
+    return hashed.digest()
+
+
+def _parts(value: Any) -> Iterator[bytes]:
+    """The bytes that make up a public value; a kind that is not known is an error, not a guess."""
+    if value is None or isinstance(value, bool | int | float | str | Fraction):
+        yield repr(value).encode()
+    elif isinstance(value, np.generic | np.ndarray):
+        array = np.asarray(value)
+        yield f"{array.dtype.str}{array.shape}".encode()
+        yield array.tobytes()
+    else:
+        items = _items(value)
+        yield f"{type(value).__qualname__} of {len(items)}".encode()
+        for item in items:
+            yield from _parts(item)
+
+
+def _items(value: Any) -> list[Any]:
+    """What a composed public value is made of."""
+    if isinstance(value, tuple | list):
+        return list(value)
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if hasattr(value, "to_mapping"):
+        return [value.to_mapping()]
+    if is_dataclass(value):
+        return [getattr(value, item.name) for item in fields(value)]
+    raise TypeError(f"a question has an argument of the kind {type(value).__name__}")

@@ -1,0 +1,147 @@
+"""A key and a certificate for each site, and the public list of sites.
+
+Certificates are signed by their own keys and compared byte for byte: there is no authority that
+could vouch for a stranger.  Keys are P-256, written with mode 0600, and never leave their folder.
+"""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+from discreet.errors import SettingsError
+from discreet.privacy.shares import Shares
+
+try:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+except ImportError:  # pragma: no cover - the extra is part of every test environment
+    raise SettingsError(
+        "certificates need cryptography; install this package with its extra 'federation'."
+    ) from None
+
+DAYS = 730
+
+
+def write_sites(
+    folder: Path, addresses: list[str], colluding: int | None = None, days: int = DAYS
+) -> Path:
+    """Write `sites.toml` and `site-K/` with key and certificate of every site.
+
+    Parameters
+    ----------
+    folder
+        A folder that does not exist yet.
+    addresses
+        `host:port` of each site, in the order that numbers them.
+    colluding
+        How many sites may collude; unless given, the largest number below half.
+    days
+        How long the certificates are valid.
+
+    Returns
+    -------
+    Path
+        The list of sites.
+
+    """
+    places = [_address(text) for text in addresses]
+    if len(set(places)) != len(places):
+        raise SettingsError("two sites have the same address; each needs its own.")
+    shares = Shares.among(len(places), colluding)
+    if not 1 <= days <= 3650:
+        raise SettingsError("certificates are valid for 1 to 3650 days.")
+    _make(folder)
+    pems = [
+        _write_pair(folder / f"site-{number}", number, place[0], days)
+        for number, place in enumerate(places)
+    ]
+    listed = folder / "sites.toml"
+    text = _listing(shares, places, pems)
+    _write(listed, text.encode(), 0o644)
+    return listed
+
+
+def make_pair(name: str, host: str, days: int) -> tuple[bytes, bytes]:
+    """A private key and a certificate signed by it, both PEM."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=days))
+        .add_extension(x509.SubjectAlternativeName([_alternative(host)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return private, certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _write_pair(folder: Path, number: int, host: str, days: int) -> str:
+    private, certificate = make_pair(f"discreet site {number}", host, days)
+    _make(folder)
+    _write(folder / "key.pem", private, 0o600)
+    _write(folder / "certificate.pem", certificate, 0o644)
+    return certificate.decode()
+
+
+def _listing(shares: Shares, places: list[tuple[str, int]], pems: list[str]) -> str:
+    head = (
+        "# The sites of a joint fit, numbered from 0. Public: every site has this file.\n"
+        f"# Of the {shares.sites} sites, this many may collude and learn nothing:\n"
+        f"colluding = {shares.colluding}\n"
+    )
+    tables = (
+        f"\n[[site]]\nhost = {json.dumps(host)}\nport = {port}\ncertificate = '''\n{pem}'''\n"
+        for (host, port), pem in zip(places, pems, strict=True)
+    )
+    return head + "".join(tables)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.strip().rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdigit():
+        raise SettingsError("--sites takes host:port,host:port,host:port, one for each site.")
+    if not 0 < int(port) < 1 << 16 or not host.isprintable():
+        raise SettingsError("a port is a number from 1 to 65535.")
+    return host, int(port)
+
+
+def _alternative(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        pass
+    try:
+        return x509.DNSName(host)
+    except ValueError:
+        raise SettingsError("the name of a host has letters of the Latin alphabet only.") from None
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        raise SettingsError(f"'{folder}' exists; name a folder that does not.") from None
+    except OSError as error:
+        raise SettingsError(f"'{folder}' cannot be made: {error.strerror}.") from None
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with os.fdopen(os.open(path, flags, mode), "wb") as file:
+        file.write(content)

@@ -1,0 +1,174 @@
+"""One connection to another site: TLS 1.3, both certificates compared with those in sites.toml.
+
+Messages have the form that MPyC's runtime expects of a connection, a label (8 bytes), a size
+(4 bytes), a payload; labels of the runtime are hashes, ours are small negative numbers.  What a
+connection holds in memory is bounded, and nothing that arrives is ever unpickled.
+"""
+
+import asyncio
+import socket
+import ssl
+import struct
+from pathlib import Path
+from typing import Protocol
+
+from discreet.errors import SettingsError
+from discreet.federation.sites import Site
+
+LARGEST_MESSAGE = 1 << 26
+HELLO, GOODBYE = -2, -3
+FIRST_LABEL = -10
+GREETING = b"discreet joint fit 1"
+_HEADER = struct.Struct("<qI")
+# After a minute of silence the system asks every 15 s whether the other machine is still there.
+_KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
+
+
+class Owner(Protocol):
+    """What a connection tells the mesh that it belongs to."""
+
+    def admit(self, connection: "Connection", der: bytes) -> bool:
+        """Whether the certificate is that of a site which is not connected yet."""
+
+    def greeted(self, connection: "Connection") -> None:
+        """The other site has accepted this one."""
+
+    def lost(self, connection: "Connection") -> None:
+        """The connection is gone."""
+
+    def broken(self, connection: "Connection", reason: str) -> None:
+        """The connection cannot go on."""
+
+
+class Connection(asyncio.Protocol):
+    """A stream of labelled messages to one other site.
+
+    `expected` is the number of the site that was called; None where the other site called.
+    """
+
+    def __init__(self, owner: Owner, expected: int | None = None) -> None:
+        self.owner, self.party = owner, expected
+        self.called = expected is not None
+        self.sent = 0
+        self.finished = False
+        self.admitted = False
+        self.ended = asyncio.Event()
+        self._arrived = bytearray()
+        self._waiting: dict[int, asyncio.Future[bytes]] = {}
+        self._held: dict[int, bytes] = {}
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Compare the certificate, then greet."""
+        self._transport = transport  # type: ignore[assignment]  # streams have transports
+        _keep_alive(transport.get_extra_info("socket"))
+        shown = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        self.admitted = self.owner.admit(self, shown or b"")
+        if not self.admitted:
+            self.abort()
+            return
+        self.send(HELLO, GREETING)
+
+    def send(self, label: int, payload: bytes) -> None:
+        """Send a message (MPyC's runtime calls this)."""
+        if self._transport is None or self._transport.is_closing():
+            self.owner.broken(self, "is closed")
+            return
+        self._transport.write(_HEADER.pack(label, len(payload)) + payload)
+        self.sent += _HEADER.size + len(payload)
+
+    def receive(self, label: int) -> "asyncio.Future[bytes] | bytes":
+        """The message with that label, now or later (MPyC's runtime calls this)."""
+        if label in self._held:
+            return self._held.pop(label)
+        if self.finished:
+            self.owner.broken(self, "has left")
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._waiting[label] = future
+        return future
+
+    def data_received(self, data: bytes) -> None:
+        """Take whole messages out of what has arrived."""
+        if not self.admitted:
+            return
+        self._arrived.extend(data)
+        while len(self._arrived) >= _HEADER.size:
+            label, size = _HEADER.unpack_from(self._arrived)
+            held = sum(map(len, self._held.values()))
+            if size + held > LARGEST_MESSAGE:
+                self.owner.broken(self, "sent more than a joint fit ever does")
+                self.abort()
+                return
+            end = _HEADER.size + size
+            if len(self._arrived) < end:
+                return
+            payload = bytes(self._arrived[_HEADER.size : end])
+            del self._arrived[:end]
+            self._deliver(label, payload)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        """Say so, unless the other site had said goodbye and nothing is waited for."""
+        self.ended.set()
+        if self.finished and not self._waiting:
+            return
+        self.owner.lost(self)
+
+    def leave(self) -> None:
+        """Say goodbye and close once everything is sent."""
+        if self._transport is not None and not self._transport.is_closing():
+            self.send(GOODBYE, b"")
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _deliver(self, label: int, payload: bytes) -> None:
+        if label == HELLO:
+            if payload != GREETING:
+                self.owner.broken(self, "speaks another version of the protocol")
+                return
+            self.owner.greeted(self)
+        elif label == GOODBYE:
+            self.finished = True
+            if self._waiting:
+                self.owner.broken(self, "has left")
+        elif label in self._waiting:
+            waiting = self._waiting.pop(label)
+            if not waiting.done():
+                waiting.set_result(payload)
+        else:
+            self._held[label] = payload
+
+
+def server_context(others: list[Site], certificate: Path, key: Path) -> ssl.SSLContext:
+    """TLS 1.3 for sites that call; a certificate of theirs is required."""
+    return _context(ssl.PROTOCOL_TLS_SERVER, others, certificate, key)
+
+
+def client_context(other: Site, certificate: Path, key: Path) -> ssl.SSLContext:
+    """TLS 1.3 for a site that is called: its certificate, and no other, is trusted."""
+    return _context(ssl.PROTOCOL_TLS_CLIENT, [other], certificate, key)
+
+
+def _context(side: int, others: list[Site], certificate: Path, key: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(side)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False  # a certificate is compared whole, which says more than a name
+    context.verify_mode = ssl.CERT_REQUIRED
+    try:
+        context.load_cert_chain(certificate, key)
+    except (ssl.SSLError, OSError):
+        raise SettingsError(
+            f"'{key}' and '{certificate}' are not a key and its certificate."
+        ) from None
+    context.load_verify_locations(cadata="\n".join(site.certificate for site in others))
+    return context
+
+
+def _keep_alive(connected: socket.socket) -> None:
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():
+        if hasattr(socket, name):
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -1,0 +1,327 @@
+"""All connections of one site: exchange public bytes, add secret integers, stop when one breaks.
+
+Site i calls every site with a higher number and is called by every site with a lower one.  The
+connections live in a thread of their own, so that a fit under way in another event loop (a
+notebook) is no obstacle, and a site that dies is noticed at once.  Nothing is retried: a connection
+that breaks after all sites were there stops everybody.
+"""
+
+import asyncio
+import ssl
+import time
+from collections.abc import Coroutine
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import suppress
+from threading import Lock, Thread
+from typing import Any, Self, TypeVar
+
+from discreet.errors import FederationError
+from discreet.federation.connection import (
+    FIRST_LABEL,
+    Connection,
+    client_context,
+    server_context,
+)
+from discreet.federation.secure_sum import SecureSum
+from discreet.federation.sites import Sites
+
+Result = TypeVar("Result")
+
+CONNECTING = 600.0
+"""Seconds that a site waits for the others to come."""
+ANSWERING = 3600.0
+"""Seconds that a site waits for an answer of the others: the slowest pass over people."""
+_PAUSE = 0.1
+_HANDSHAKE = 20.0
+_LEAVING = 5.0
+
+# MPyC's runtime is a global of the process.
+_one_at_a_time = Lock()
+
+
+class Mesh:
+    """The connections of one site with all others.
+
+    Parameters
+    ----------
+    sites
+        Where the sites are.
+    party
+        Which of them this is.
+    waiting
+        Seconds to wait for the others to connect.
+    answering
+        Seconds to wait for any one answer of the others.
+
+    Examples
+    --------
+    >>> with Mesh(Sites.read("sites.toml"), 0) as mesh:  # doctest: +SKIP
+    ...     mesh.exchange(b"ready")
+    ...     mesh.add([1, 2, 3])
+
+    """
+
+    def __init__(
+        self, sites: Sites, party: int, waiting: float = CONNECTING, answering: float = ANSWERING
+    ) -> None:
+        sites.require_party(party)
+        self.sites, self.party = sites, party
+        self._waiting, self._answering = waiting, answering
+        self._others = [number for number in range(len(sites.sites)) if number != party]
+        self._connections: dict[int, Connection] = {}
+        self._greeted: set[int] = set()
+        self._strangers = 0
+        self._complete = False
+        self._labels = FIRST_LABEL
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="discreet-mesh", daemon=True)
+        self._stopped: asyncio.Future[str] = self._loop.create_future()
+        self._changed = asyncio.Event()
+        self._sum: SecureSum | None = None
+
+    def __enter__(self) -> Self:
+        """Connect with every other site.
+
+        Raises
+        ------
+        FederationError
+            If a site does not come, or shows another certificate than sites.toml has.
+
+        """
+        if not _one_at_a_time.acquire(blocking=False):
+            raise FederationError("another joint fit is under way in this process.")
+        self._thread.start()
+        try:
+            self._call(self._connect())
+            self._call(self._prepare())
+        except BaseException:
+            self._close(gracefully=False)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._close(gracefully=kind is None)
+
+    def exchange(self, payload: bytes) -> list[bytes]:
+        """Send public bytes to all sites; what each site sent, in the order of the sites."""
+        return self._call(self._guarded(self._exchange(payload)))
+
+    def add(self, values: list[int]) -> list[int]:
+        """The sum over all sites, entry by entry; nobody sees another's integers."""
+        if self._sum is None:
+            raise FederationError("the sites are not connected.")
+        return self._call(self._guarded(self._sum.add(values)))
+
+    @property
+    def sent(self) -> int:
+        """Bytes sent to all other sites so far, without what TLS adds."""
+        return sum(connection.sent for connection in self._connections.values())
+
+    # What connections tell, in the loop's thread.
+
+    def admit(self, connection: Connection, der: bytes) -> bool:
+        """Whether this is the certificate of a site that is expected and not there yet."""
+        known = {self.sites.sites[number].der: number for number in self._others}
+        party = known.get(der)
+        right = party is not None and (not connection.called or connection.party == party)
+        calls = connection.called or (party is not None and party < self.party)
+        if party is None or not right or not calls or party in self._connections or self._complete:
+            self._strangers += 1
+            return False
+        connection.party = party
+        self._connections[party] = connection
+        return True
+
+    def greeted(self, connection: Connection) -> None:
+        """One more site has accepted us."""
+        if connection.party is not None:
+            self._greeted.add(connection.party)
+            self._changed.set()
+
+    def lost(self, connection: Connection) -> None:
+        """Before all are there a site may come again; afterwards everybody stops."""
+        party = connection.party
+        if party is None or self._connections.get(party) is not connection:
+            return
+        if self._complete:
+            self._stop(f"the connection to {self._name(party)} broke.")
+        elif connection.called and party not in self._greeted:
+            self._stop(
+                f"{self._name(party)} refused the connection: it does not know this "
+                "site's certificate, or is connected with this site already."
+            )
+        else:
+            self._connections.pop(party)
+            self._greeted.discard(party)
+
+    def broken(self, connection: Connection, reason: str) -> None:
+        """Something arrived, or is to be sent, that cannot be."""
+        self._stop(f"{self._name(connection.party)} {reason}.")
+
+    async def _connect(self) -> None:
+        own = self.sites.sites[self.party]
+        files = self.sites.certificate(self.party), self.sites.key(self.party)
+        deadline = time.monotonic() + self._waiting
+        server = None
+        if self.party > 0:
+            context = server_context([self.sites.sites[number] for number in self._others], *files)
+            try:
+                server = await self._loop.create_server(
+                    lambda: Connection(self),
+                    own.listen or own.host,
+                    own.port,
+                    ssl=context,
+                    ssl_handshake_timeout=_HANDSHAKE,
+                )
+            except OSError as error:
+                raise FederationError(
+                    f"this site cannot listen at {own.listen or own.host}:{own.port}: "
+                    f"{error.strerror}."
+                ) from None
+        try:
+            callers = [
+                self._loop.create_task(self._reach(number, files, deadline))
+                for number in self._others
+                if number > self.party
+            ]
+            await self._everybody(callers, deadline)
+        finally:
+            if server is not None:
+                server.close()
+
+    async def _everybody(self, callers: list["asyncio.Task[None]"], deadline: float) -> None:
+        """Wait until every site has greeted, a call fails for good, or time is up."""
+        try:
+            while len(self._greeted) < len(self._others):
+                self._changed.clear()
+                changed = asyncio.ensure_future(self._changed.wait())
+                pending = [item for item in callers if not item.done()]
+                events: set[asyncio.Future[Any]] = {changed, self._stopped, *pending}
+                await asyncio.wait(
+                    events,
+                    timeout=max(0.0, deadline - time.monotonic()),
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                changed.cancel()
+                self._raise_if_stopped()
+                for item in callers:
+                    if item.done():
+                        item.result()
+                if time.monotonic() >= deadline and len(self._greeted) < len(self._others):
+                    raise FederationError(self._absent())
+            self._complete = True
+        finally:
+            for item in callers:
+                item.cancel()
+
+    async def _reach(self, number: int, files: tuple[Any, Any], deadline: float) -> None:
+        """Call a site until it answers; another certificate than the right one ends it."""
+        site = self.sites.sites[number]
+        context = client_context(site, *files)
+        while time.monotonic() < deadline:
+            try:
+                await self._loop.create_connection(
+                    lambda: Connection(self, number),
+                    site.host,
+                    site.port,
+                    ssl=context,
+                    ssl_handshake_timeout=_HANDSHAKE,
+                )
+            except ssl.SSLCertVerificationError:
+                raise FederationError(
+                    f"{self._name(number)} shows another certificate than sites.toml has, or one "
+                    "that has expired."
+                ) from None
+            except OSError:  # nobody listens there yet
+                await asyncio.sleep(_PAUSE)
+            else:
+                return
+
+    async def _prepare(self) -> None:
+        self._sum = SecureSum(self.party, self._connections, self.sites.shares.colluding)
+        self._loop.set_exception_handler(self._failed)  # after MPyC has set its own
+
+    async def _exchange(self, payload: bytes) -> list[bytes]:
+        self._labels -= 1
+        label = self._labels
+        for number in self._others:
+            self._connections[number].send(label, payload)
+        found = {self.party: payload}
+        for number in self._others:
+            arrived = self._connections[number].receive(label)
+            found[number] = arrived if isinstance(arrived, bytes) else await arrived
+        return [found[number] for number in sorted(found)]
+
+    async def _guarded(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result, unless a connection breaks or nobody answers for too long."""
+        task = self._loop.create_task(work)
+        events: set[asyncio.Future[Any]] = {task, self._stopped}
+        await asyncio.wait(events, timeout=self._answering, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+            self._raise_if_stopped()
+            raise FederationError("the other sites did not answer in time.")
+        try:
+            return task.result()
+        except (ValueError, IndexError, TypeError):
+            raise FederationError("another site sent something that is not a share.") from None
+
+    def _call(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run in the loop's thread; an end of that thread is an error, not a wait for ever."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        while True:
+            try:
+                return future.result(timeout=0.5)
+            except NotYet:
+                if future.done():
+                    raise
+                # MPyC stops the loop where a message is not what it expects
+                if not self._thread.is_alive() or not self._loop.is_running():
+                    raise FederationError(
+                        "another site sent something that is not a share."
+                    ) from None
+
+    def _stop(self, reason: str) -> None:
+        if not self._stopped.done():
+            self._stopped.set_result(reason)
+
+    def _raise_if_stopped(self) -> None:
+        if self._stopped.done():
+            raise FederationError(self._stopped.result())
+
+    def _failed(self, _: asyncio.AbstractEventLoop, __: dict[str, Any]) -> None:
+        self._stop("the secure sum failed.")
+
+    def _name(self, party: int | None) -> str:
+        return f"site {party} ({self.sites.sites[party or 0].address})"
+
+    def _absent(self) -> str:
+        missing = [number for number in self._others if number not in self._greeted]
+        names = ", ".join(self._name(number) for number in missing)
+        strangers = ""
+        if self._strangers:
+            strangers = (
+                f" {self._strangers} connections were refused: an unknown certificate, or a site "
+                "that was there already."
+            )
+        return f"not connected within {self._waiting:g} s: {names}.{strangers}"
+
+    def _close(self, *, gracefully: bool) -> None:
+        if self._thread.is_alive() and self._loop.is_running():
+            asyncio.run_coroutine_threadsafe(self._leave(gracefully), self._loop).result(10)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        if self._thread.ident is not None:
+            self._thread.join(10)
+        if not self._loop.is_running():
+            self._loop.close()
+        _one_at_a_time.release()
+
+    async def _leave(self, gracefully: bool) -> None:  # noqa: FBT001 - private
+        for connection in self._connections.values():
+            if gracefully:
+                connection.leave()
+            else:
+                connection.abort()
+        ends = [connection.ended.wait() for connection in self._connections.values()]
+        with suppress(TimeoutError):  # what is written goes out
+            await asyncio.wait_for(asyncio.gather(*ends), _LEAVING)

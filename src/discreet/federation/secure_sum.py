@@ -1,0 +1,99 @@
+"""The sum of every site's integers, by MPyC: Shamir shares over a prime field, opened once.
+
+A site splits each integer x into the values of a random polynomial of degree t with x at 0, one
+value for each site.  Every site adds the values it was sent; t + 1 of these sums determine the sum
+of all integers, and t of them, or of the values of any one site, determine nothing.
+
+MPyC's runtime does this.  Of it we use `input` and `output` of lists of field elements, whose bytes
+are plain integers.  We do not use what unpickles messages of others (`transfer`, `shutdown`, arrays)
+nor its connections, which trust the number that a caller gives itself.
+"""
+
+import importlib
+import logging
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from discreet.errors import SettingsError
+from discreet.federation.connection import Connection
+
+PRIME = 2**89 - 1
+"""A sum over 64 sites of integers below 2^64 has at most 71 bits; a sum is read as signed."""
+
+
+class SecureSum:
+    """MPyC's runtime over connections that are already there.
+
+    MPyC keeps the runtime in a global of its module, so a process has one at a time.
+    """
+
+    def __init__(self, party: int, connections: dict[int, Connection], colluding: int) -> None:
+        mpyc = load_mpyc()
+        parties = [mpyc.Party(number) for number in range(len(connections) + 1)]
+        for number, connection in connections.items():
+            parties[number].protocol = connection
+        self._field = mpyc.finfields.GF(PRIME)
+        self._runtime = mpyc.Runtime(party, parties, _options(colluding))
+        mpyc.asyncoro.runtime = self._runtime
+
+    async def add(self, values: list[int]) -> list[int]:
+        """The sums over all sites, entry by entry."""
+        field = self._field
+        shares = await self._runtime.input([field(value) for value in values])
+        sums = [sum(column, field(0)) for column in zip(*shares, strict=True)]
+        opened = await self._runtime.output(sums)
+        return [_signed(element.value) for element in opened]
+
+
+def load_mpyc() -> Any:
+    """MPyC's runtime module, imported without its reading of the command line.
+
+    On import MPyC parses `sys.argv`, configures logging and makes a runtime, unless its own
+    documentation is being built.
+    """
+    if "mpyc.runtime" not in sys.modules:
+        with _nobody_looks():
+            try:
+                importlib.import_module("mpyc.runtime")
+            except ImportError:
+                raise SettingsError(
+                    "a joint fit needs MPyC; install this package with its extra 'federation'."
+                ) from None
+    return sys.modules["mpyc.runtime"]
+
+
+@contextmanager
+def _nobody_looks() -> Iterator[None]:
+    arguments, building = sys.argv, os.environ.get("READTHEDOCS")
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    sys.argv, os.environ["READTHEDOCS"] = arguments[:1], "True"
+    try:
+        yield
+    finally:
+        sys.argv, root.handlers = arguments, handlers
+        root.setLevel(level)
+        if building is None:
+            del os.environ["READTHEDOCS"]
+        else:
+            os.environ["READTHEDOCS"] = building
+
+
+def _options(colluding: int) -> Namespace:
+    """No logging, no keys for pseudorandom sharing (a sum needs none), everything asynchronous."""
+    return Namespace(
+        threshold=colluding,
+        no_log=True,
+        no_prss=True,
+        no_async=False,
+        no_barrier=True,
+        mix32_64bit=False,
+    )
+
+
+def _signed(value: int) -> int:
+    return value if 2 * value < PRIME else value - PRIME

@@ -1,0 +1,152 @@
+"""`sites.toml`: where the sites of a joint fit are, and the certificate by which each is known.
+
+    colluding = 1                # optional: how many sites may collude; unless given, the most
+
+    [[site]]
+    host = "registry-a.example"
+    port = 9000
+    certificate = '''-----BEGIN CERTIFICATE-----...'''
+
+The file is public and may be the same at every site.  Beside it lies one folder of this site's own,
+`site-K/key.pem`, which nobody else needs.
+"""
+
+import hashlib
+import ssl
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from discreet.errors import SettingsError
+from discreet.privacy.shares import Shares
+
+LARGEST_FILE = 1 << 20
+_KEYS = {"host", "port", "certificate", "listen"}
+
+
+@dataclass(frozen=True)
+class Site:
+    """One site: where it listens, and the only certificate that others accept from it."""
+
+    host: str
+    port: int
+    certificate: str
+    listen: str | None = None
+
+    @property
+    def address(self) -> str:
+        """host:port."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def der(self) -> bytes:
+        """The certificate in binary, as a connection shows it."""
+        return ssl.PEM_cert_to_DER_cert(self.certificate)
+
+
+@dataclass(frozen=True)
+class Sites:
+    """All sites, in the order that numbers them from 0.
+
+    Parameters
+    ----------
+    sites
+        Three or more; each has a certificate of its own.
+    shares
+        How many they are, and how many of them may collude.
+    folder
+        Where `site-K/key.pem` is.
+
+    """
+
+    sites: tuple[Site, ...]
+    shares: Shares
+    folder: Path
+
+    def __post_init__(self) -> None:
+        """Refuse two sites with one certificate: neither would know whom it talks to."""
+        if len({site.der for site in self.sites}) != len(self.sites):
+            raise SettingsError("two sites have the same certificate; each needs its own.")
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The sites of a file.
+
+        Raises
+        ------
+        SettingsError
+            If the file cannot be read, or a key is missing, unknown or of the wrong kind.
+
+        """
+        try:
+            content = Path(path).read_bytes()[: LARGEST_FILE + 1]
+            if len(content) > LARGEST_FILE:
+                raise SettingsError(f"'{path}' is too large to be a list of sites.")
+            mapping = tomllib.loads(content.decode())
+        except OSError as error:
+            raise SettingsError(f"'{path}' cannot be read: {error.strerror}.") from None
+        except (UnicodeError, tomllib.TOMLDecodeError):
+            raise SettingsError(f"'{path}' is not TOML in UTF-8.") from None
+        return cls.from_mapping(mapping, Path(path).parent)
+
+    @classmethod
+    def from_mapping(cls, mapping: dict[str, Any], folder: Path) -> Self:
+        """The sites of a parsed file."""
+        unknown = next((key for key in mapping if key not in {"colluding", "site"}), None)
+        if unknown is not None:
+            raise SettingsError(f"sites.toml has an unknown key '{unknown}'.")
+        tables, colluding = mapping.get("site"), mapping.get("colluding")
+        if not isinstance(tables, list):
+            raise SettingsError("sites.toml has no [[site]].")
+        if colluding is not None and type(colluding) is not int:
+            raise SettingsError("sites.toml: colluding must be a whole number.")
+        sites = tuple(_site(number, table) for number, table in enumerate(tables))
+        return cls(sites, Shares.among(len(sites), colluding), folder)
+
+    @property
+    def digest(self) -> str:
+        """What the sites must agree on: certificates, their order, how many may collude.
+
+        Addresses may differ from site to site: each has its own way through its own network.
+        """
+        hashed = hashlib.sha256(str(self.shares.colluding).encode())
+        for site in self.sites:
+            hashed.update(hashlib.sha256(site.der).digest())
+        return hashed.hexdigest()
+
+    def key(self, party: int) -> Path:
+        """The private key of a site."""
+        return self.folder / f"site-{party}" / "key.pem"
+
+    def certificate(self, party: int) -> Path:
+        """The certificate beside the key."""
+        return self.folder / f"site-{party}" / "certificate.pem"
+
+    def require_party(self, party: int) -> None:
+        """`SettingsError` unless there is such a site and its key and certificate lie here."""
+        if not 0 <= party < len(self.sites):
+            raise SettingsError(f"--party is a number from 0 to {len(self.sites) - 1}.")
+        for path in (self.key(party), self.certificate(party)):
+            if not path.is_file():
+                raise SettingsError(f"'{path}' does not exist; it belongs beside sites.toml.")
+
+
+def _site(number: int, table: object) -> Site:
+    if not isinstance(table, dict) or not set(table) <= _KEYS:
+        raise SettingsError(f"sites.toml: site {number} has an unknown key; {sorted(_KEYS)} exist.")
+    texts = [table.get(key) for key in ("host", "certificate", "listen")]
+    host, certificate, listen = texts
+    port = table.get("port")
+    if not isinstance(host, str) or not isinstance(certificate, str) or not host:
+        raise SettingsError(f"sites.toml: site {number} needs host and certificate, both texts.")
+    if type(port) is not int or not 0 < port < 1 << 16:
+        raise SettingsError(f"sites.toml: site {number} needs a port, a number from 1 to 65535.")
+    if listen is not None and not isinstance(listen, str):
+        raise SettingsError(f"sites.toml: listen of site {number} must be a text.")
+    site = Site(host, port, certificate, listen)
+    try:
+        _ = site.der
+    except ValueError:
+        raise SettingsError(f"sites.toml: the certificate of site {number} is not PEM.") from None
+    return site
