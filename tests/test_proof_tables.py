@@ -41,7 +41,7 @@ def names_in(path):
 
 
 def _defined(node):
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name}
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     return {item.id for target in targets if target for item in ast.walk(target) if _is_name(item)}
