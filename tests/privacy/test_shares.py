@@ -24,7 +24,7 @@ from discreet.privacy.shares import (
     MOST_SITES,
     SET_ASIDE,
     SMALLEST_SHARE,
-    Shares,
+    NoiseShares,
     divergence_bound,
 )
 from discreet.privacy.testing import SeededNoise
@@ -83,7 +83,7 @@ def test_what_is_set_aside_pays_for_the_sum():
         math.exp(2 * MOST_RHO) + 1 + MOST_RHO + math.sqrt(2 * MOST_RHO)
     )
     assert rest < SET_ASIDE * LEAST_RHO
-    shares = Shares.among(3)
+    shares = NoiseShares.among(3)
     assert shares.spendable(Fraction(1, 50)) == Fraction(1, 50) * (1 - SET_ASIDE)
     assert ALONE.spendable(Fraction(1, 50)) == Fraction(1, 50)
     for rho in (LEAST_RHO / 2, Fraction(MOST_RHO + 1)):
@@ -94,7 +94,7 @@ def test_what_is_set_aside_pays_for_the_sum():
 @pytest.mark.parametrize(("sites", "colluding"), [(3, 1), (4, 1), (5, 2), (7, 3), (10, 4), (10, 1)])
 def test_honest_shares_have_the_scale_of_the_plan(sites, colluding):
     """Never less than sigma^2 without the colluding sites' noise, and hardly more."""
-    shares = Shares(sites, colluding)
+    shares = NoiseShares(sites, colluding)
     sigma = Fraction(1000, 3)
     honest = shares.honest * shares.share(sigma) ** 2
     assert sigma**2 <= honest <= sigma**2 * (1 + Fraction(1, 2**60))
@@ -103,18 +103,18 @@ def test_honest_shares_have_the_scale_of_the_plan(sites, colluding):
 
 
 def test_the_default_is_the_largest_minority():
-    assert [Shares.among(sites).colluding for sites in (3, 4, 5, 6, 7)] == [1, 1, 2, 2, 3]
+    assert [NoiseShares.among(sites).colluding for sites in (3, 4, 5, 6, 7)] == [1, 1, 2, 2, 3]
 
 
 @pytest.mark.parametrize(("sites", "colluding"), [(2, 0), (2, 1), (3, 0), (3, 2), (4, 2), (65, 1), (1, 1)])  # fmt: skip
 def test_numbers_without_a_protocol_are_refused(sites, colluding):
     with pytest.raises(SettingsError):
-        Shares(sites, colluding)
+        NoiseShares(sites, colluding)
 
 
 def test_shares_add_up_to_the_stated_variance():
     """All m draws together: m sigma^2 / (m - t), by a chi-square test that 5 % would fail."""
-    shares, sigma, draws = Shares.among(3), Fraction(40), 20_000
+    shares, sigma, draws = NoiseShares.among(3), Fraction(40), 20_000
     parts = [
         SharedNoise(shares, SystemNoise(), list).discrete_gaussian([7] * draws, sigma)
         for _ in range(3)
@@ -134,31 +134,31 @@ def test_only_noisy_sums_are_handed_to_the_opening():
         opened.append(values)
         return [value * 3 for value in values]
 
-    noise = SimulatedShares(Shares.among(3), SeededNoise(1), opening)
+    noise = SimulatedShares(NoiseShares.among(3), SeededNoise(1), opening)
     found = noise.discrete_gaussian([10**6] * 50, Fraction(1000))
     assert [value * 3 for value in opened[0]] == found.tolist()
     assert 10**6 not in opened[0]
 
 
 def test_pure_epsilon_is_refused():
-    noise = SharedNoise(Shares.among(3), SystemNoise(), list)
+    noise = SharedNoise(NoiseShares.among(3), SystemNoise(), list)
     for draw in (lambda: noise.l1_laplace([1], 5.0), lambda: noise.lattice_laplace(2, 5.0)):
         with pytest.raises(SettingsError, match="pure epsilon is not offered across sites"):
             draw()
-    facts = Facts.of(5000, DESIGN, Logit(), Shares.among(3))
+    facts = Facts.of(5000, DESIGN, Logit(), NoiseShares.among(3))
     with pytest.raises(SettingsError, match="pure epsilon"):
         PrivateNewton(epsilon=1.0, delta=0.0).plan(facts)
 
 
 def test_a_seeded_share_is_never_private():
     with pytest.raises(SettingsError, match="no private share"):
-        SharedNoise(Shares.among(3), SeededNoise(1), list)
+        SharedNoise(NoiseShares.among(3), SeededNoise(1), list)
     with pytest.raises(SettingsError, match="no private share"):
-        SimulatedShares(Shares.among(3), SystemNoise(), list)
+        SimulatedShares(NoiseShares.among(3), SystemNoise(), list)
 
 
 def test_scales_and_numbers_that_were_not_proved_are_refused():
-    noise = SharedNoise(Shares.among(3), SystemNoise(), list)
+    noise = SharedNoise(NoiseShares.among(3), SystemNoise(), list)
     for scale in (Fraction(5), Fraction(2**58)):
         with pytest.raises(SettingsError, match="out of the range"):
             noise.discrete_gaussian([1], scale)
@@ -172,7 +172,7 @@ def test_a_draw_at_the_end_of_the_integers_stops_the_run():
         def discrete_gaussian(self, values, scale):  # noqa: ARG002
             return np.array([2**63 - 1] * len(values), dtype=object)
 
-    noise = SharedNoise(Shares.among(3), Broken(), list)
+    noise = SharedNoise(NoiseShares.among(3), Broken(), list)
     with pytest.raises(EntropyError):
         noise.discrete_gaussian([1, 2], Fraction(100))
 
@@ -180,7 +180,7 @@ def test_a_draw_at_the_end_of_the_integers_stops_the_run():
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
 def test_a_joint_plan_prints_and_counts_the_true_noise(epsilon):
     """The guarantee is that of one place; deviations, which standard errors use, are wider."""
-    mechanism, shares = PrivateNewton(epsilon=epsilon, delta=1e-6), Shares.among(3)
+    mechanism, shares = PrivateNewton(epsilon=epsilon, delta=1e-6), NoiseShares.among(3)
     alone = mechanism.plan(Facts.of(5000, DESIGN, Logit()))
     joint = mechanism.plan(Facts.of(5000, DESIGN, Logit(), shares))
     assert joint.guarantee == alone.guarantee
@@ -198,7 +198,7 @@ def test_a_joint_plan_prints_and_counts_the_true_noise(epsilon):
 
 
 def test_a_tiny_scale_is_raised_until_the_sum_is_gaussian():
-    mechanism, shares = PrivateNewton(epsilon=40.0, delta=1e-6), Shares.among(5)
+    mechanism, shares = PrivateNewton(epsilon=40.0, delta=1e-6), NoiseShares.among(5)
     budget = Layout.read(mechanism.plan(Facts.of(5000, DESIGN, Logit(), shares))).budget
     scale = budget.scale(budget.steps[-1], 2)
     assert shares.share(scale) >= SMALLEST_SHARE

@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from discreet.errors import SettingsError
-from discreet.privacy.shares import Shares
+from discreet.privacy.shares import NoiseShares
 
 try:
     from cryptography import x509
@@ -51,7 +51,7 @@ def write_sites(
     places = [_address(text) for text in addresses]
     if len(set(places)) != len(places):
         raise SettingsError("two sites have the same address; each needs its own.")
-    shares = Shares.among(len(places), colluding)
+    shares = NoiseShares.among(len(places), colluding)
     if not 1 <= days <= 3650:
         raise SettingsError("certificates are valid for 1 to 3650 days.")
     _make(folder)
@@ -98,7 +98,7 @@ def _write_pair(folder: Path, number: int, host: str, days: int) -> str:
     return certificate.decode()
 
 
-def _listing(shares: Shares, places: list[tuple[str, int]], pems: list[str]) -> str:
+def _listing(shares: NoiseShares, places: list[tuple[str, int]], pems: list[str]) -> str:
     head = (
         "# The sites of a joint fit, numbered from 0. Public: every site has this file.\n"
         f"# Of the {shares.sites} sites, this many may collude and learn nothing:\n"

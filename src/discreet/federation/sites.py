@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from discreet.errors import SettingsError
-from discreet.privacy.shares import Shares
+from discreet.privacy.shares import NoiseShares
 
 LARGEST_FILE = 1 << 20
 _KEYS = {"host", "port", "certificate", "listen"}
@@ -61,7 +61,7 @@ class Sites:
     """
 
     sites: tuple[Site, ...]
-    shares: Shares
+    shares: NoiseShares
     folder: Path
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class Sites:
         if colluding is not None and type(colluding) is not int:
             raise SettingsError("sites.toml: colluding must be a whole number.")
         sites = tuple(_site(number, table) for number, table in enumerate(tables))
-        return cls(sites, Shares.among(len(sites), colluding), folder)
+        return cls(sites, NoiseShares.among(len(sites), colluding), folder)
 
     @property
     def digest(self) -> str:

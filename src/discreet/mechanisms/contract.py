@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import SettingsError
-from discreet.privacy.shares import ALONE, Shares
+from discreet.privacy.shares import ALONE, NoiseShares
 
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates, Design
@@ -57,7 +57,7 @@ class Facts:
     link: "Link"
     time_varying: bool = False
     late_entry: bool = False
-    sites: Shares = ALONE
+    sites: NoiseShares = ALONE
 
     def __post_init__(self) -> None:
         """Reject a count that cannot be a number of persons."""
@@ -67,7 +67,7 @@ class Facts:
             raise SettingsError(f"the number of persons must be at most {MOST_PERSONS:,}")
 
     @classmethod
-    def of(cls, persons: int, design: "Design", link: "Link", sites: Shares = ALONE) -> Self:
+    def of(cls, persons: int, design: "Design", link: "Link", sites: NoiseShares = ALONE) -> Self:
         """The facts of a fit; what may happen over time stands in the design's schema."""
         schema = design.schema
         if schema.has_terms:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from discreet.errors import EntropyError, SettingsError
 from discreet.privacy.grid import IntegerVector, integer_vector
 from discreet.privacy.noise import LARGEST_VALUE, NoiseSource, checked_integers
-from discreet.privacy.shares import MOST_COORDINATES, NO_PURE_EPSILON, Shares
+from discreet.privacy.shares import MOST_COORDINATES, NO_PURE_EPSILON, NoiseShares
 
 Opening = Callable[[list[int]], list[int]]
 """Adds the integers of all sites, by a protocol that shows the sums and nothing else."""
@@ -34,7 +34,7 @@ class SharedNoise(NoiseSource):
 
     private: ClassVar[bool] = True
 
-    def __init__(self, shares: Shares, source: NoiseSource, opening: Opening) -> None:
+    def __init__(self, shares: NoiseShares, source: NoiseSource, opening: Opening) -> None:
         if source.private != self.private:
             raise SettingsError("a seeded source makes no private share of noise.")
         self.shares, self._source, self._opening = shares, source, opening

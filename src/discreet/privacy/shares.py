@@ -37,7 +37,7 @@ NO_PURE_EPSILON = (
 
 
 @dataclass(frozen=True)
-class Shares:
+class NoiseShares:
     """How many sites draw noise, and how many of them may collude.
 
     Parameters
@@ -123,7 +123,7 @@ class Shares:
             raise SettingsError(NO_PURE_EPSILON)
 
 
-ALONE = Shares(1, 0)
+ALONE = NoiseShares(1, 0)
 """A fit at one place."""
 
 

@@ -63,7 +63,7 @@ from discreet.privacy.accountant import rho_for
 from discreet.privacy.guarantee import Guarantee, checked_delta
 from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.scales import Number, exact
-from discreet.privacy.shares import Shares
+from discreet.privacy.shares import NoiseShares
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ class Layout:
         details: Any = plan.details
         shares = tuple((name, Fraction(share)) for name, share in details["shares"].items())
         steps = tuple(Fraction(share) for share in details["steps"])
-        sites = Shares.read(details)
+        sites = NoiseShares.read(details)
         budget = Split(Fraction(details["total"]), bool(details["pure"]), shares, steps, sites)
         time, ranges, values = (
             int(details[name]) for name in ("time_bins", "range_bins", "value_bins")

@@ -15,7 +15,7 @@ import numpy as np
 from discreet.mechanisms.newton.counts import ONCE, Stretches
 from discreet.privacy.noise import NoiseSource
 from discreet.privacy.scales import Number, exact, gaussian_scale, laplace_scale, upper_square_root
-from discreet.privacy.shares import ALONE, Shares
+from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Split:
     pure: bool
     shares: tuple[tuple[str, Fraction], ...]
     steps: tuple[Fraction, ...]
-    sites: Shares = ALONE
+    sites: NoiseShares = ALONE
 
     def share(self, name: str) -> Fraction:
         """The share of one of the first releases; zero: it is not made."""
@@ -112,7 +112,7 @@ def split(
     *,
     pure: bool,
     without: Collection[str] = (),
-    sites: Shares = ALONE,
+    sites: NoiseShares = ALONE,
 ) -> Split:
     """Shares of the first releases; the rest goes to the steps in growing parts."""
     shares = {name: Fraction(0) if name in without else part for name, part in FIRST_SHARES.items()}
