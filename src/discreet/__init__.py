@@ -11,6 +11,7 @@ from discreet.version import __version__ as __version__
 if TYPE_CHECKING:
     from discreet import metrics as metrics
     from discreet import plots as plots
+    from discreet.curves import Curves as Curves
     from discreet.design.baseline import NaturalSpline as NaturalSpline
     from discreet.design.baseline import PiecewiseConstant as PiecewiseConstant
     from discreet.design.schema import Categorical as Categorical
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # A new name is one line here and one above for type checkers (tests/test_house.py compares them).
 _HOMES = {
     "Categorical": "design.schema",
+    "Curves": "curves",
     "FittedModel": "fitted",
     "NaturalSpline": "design.baseline",
     "Numeric": "design.schema",

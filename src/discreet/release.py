@@ -20,13 +20,14 @@ computed.
 """
 
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -47,7 +48,7 @@ from discreet.ledger import (
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import MOST_PERSONS, Draw, Facts, Mechanism, Plan
 from discreet.models.caution import Caution
-from discreet.models.model import Release
+from discreet.models.model import Promised, Release
 from discreet.models.strict import require_free
 from discreet.points import Point, reach
 from discreet.privacy.guarantee import Guarantee
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
 
 __all__ = ["NO_LEDGER", "Ledger", "Order", "Source", "as_ledger", "publish", "simulate"]
+
+Document = TypeVar("Document", bound=Promised)
 
 # Stands in for n before the people are counted: a delta that falls with n makes no promise cheaper.
 UNCOUNTED = MOST_PERSONS
@@ -83,42 +86,45 @@ def new_release_id() -> str:
     return f"r{secrets.token_hex(10)}"
 
 
-@dataclass(frozen=True)
-class Order:
-    """What is asked for, in public facts only.
+class AbstractOrder(ABC, Generic[Document]):
+    """What is asked for, in public facts only: a model (`Order`), or curves by group.
 
     ``persons`` may stay None until the people are counted.  ``accept_approximate`` publishes a
     draw whose promise is proved for a perfect sampler only.
     """
 
-    mechanism: Mechanism
+    mechanism: "Promising"
     schema: Schema
-    link: Link
-    baseline: Baseline
-    persons: int | None = None
-    release_id: str = field(default_factory=new_release_id)
-    description: str = ""
+    persons: int | None
+    release_id: str
+    description: str
     accept_approximate: bool = False
 
-    @cached_property
-    def design(self) -> Design:
-        """The public coordinates that the mechanism asks for; the only ones of this release."""
-        return Design(self.schema, self.baseline, self.mechanism.coordinates)
+    @abstractmethod
+    def plan(self, persons: int) -> Plan:
+        """The mechanism's plan for n persons."""
+
+    @abstractmethod
+    def draw(self, plan: Plan, engine: Engine, noise: "NoiseSource") -> Draw:
+        """The one draw, which touches the people."""
+
+    @abstractmethod
+    def compose(self, plan: Plan, draw: Draw, head: str) -> Document:
+        """The document: what was drawn, and public facts."""
+
+    @property
+    @abstractmethod
+    def facts(self) -> str:
+        """What the ledger says of the release if nobody describes it."""
 
     @property
     def promise(self) -> Guarantee:
         """What will be promised, or the least of it while the people are not counted."""
         return self.mechanism.promise(UNCOUNTED if self.persons is None else self.persons)
 
-    def plan(self, persons: int) -> Plan:
-        """The mechanism's plan for n persons."""
-        self.schema.require_bounds()
-        return self.mechanism.plan(Facts.of(persons, self.design, self.link))
-
     def request(self, guarantee: Guarantee) -> ReleaseRequest:
         """What the ledger is asked for."""
-        facts = f"{self.mechanism.name}, {self.link.name} link, {self.baseline.spelling}"
-        return ReleaseRequest(self.release_id, guarantee, self.description or facts)
+        return ReleaseRequest(self.release_id, guarantee, self.description or self.facts)
 
     def require_publishable(self) -> None:
         """Every error that settings alone can cause; a simulation may draw what is not published."""
@@ -138,6 +144,71 @@ class Order:
                 "the promise of this mechanism is proved for a perfect draw only, and its sampler "
                 "approximates one. Say accept_approximate (--accept-approximate) to release it."
             )
+
+    def released_facts(self, plan: Plan, draw: Draw, head: str) -> dict[str, Any]:
+        """What every private file says of its release."""
+        return {
+            "private": draw.private,
+            "persons": plan.persons,
+            "mechanism": dict(plan.settings),
+            "guarantee": plan.guarantee,
+            "noise_scale": plan.noise_scale,
+            "grid_exponent": draw.grid_exponent,
+            "details": dict(plan.details),
+            "released": {name: np.asarray(item).tolist() for name, item in draw.extras.items()},
+            "release_id": self.release_id,
+            "ledger": head,
+            "promise": plan.guarantee.sentence(),
+            "warnings": _warnings(plan, draw),
+        }
+
+
+class Promising(Protocol):
+    """What an order needs of a mechanism before a plan is made."""
+
+    needs_memory: ClassVar[bool]
+
+    def promise(self, persons: int) -> Guarantee:
+        """What is promised of n persons."""
+        ...
+
+
+@dataclass(frozen=True)
+class Order(AbstractOrder[Release]):
+    """A model: mechanism, schema, link and baseline."""
+
+    mechanism: Mechanism
+    schema: Schema
+    link: Link
+    baseline: Baseline
+    persons: int | None = None
+    release_id: str = field(default_factory=new_release_id)
+    description: str = ""
+    accept_approximate: bool = False
+
+    @cached_property
+    def design(self) -> Design:
+        """The public coordinates that the mechanism asks for; the only ones of this release."""
+        return Design(self.schema, self.baseline, self.mechanism.coordinates)
+
+    def plan(self, persons: int) -> Plan:
+        """The mechanism's plan for n persons."""
+        self.schema.require_bounds()
+        return self.mechanism.plan(Facts.of(persons, self.design, self.link))
+
+    def draw(self, plan: Plan, engine: Engine, noise: "NoiseSource") -> Draw:
+        """One draw of the mechanism."""
+        return self.mechanism.draw(plan, Problem(engine, self.design, self.link), noise)
+
+    def compose(self, plan: Plan, draw: Draw, head: str) -> Release:
+        """The model's document."""
+        facts = Release.shared_facts(self.design, self.link, draw.point)
+        return Release.model_validate({**facts, **self.released_facts(plan, draw, head)})
+
+    @property
+    def facts(self) -> str:
+        """Mechanism, link and baseline."""
+        return f"{self.mechanism.name}, {self.link.name} link, {self.baseline.spelling}"
 
 
 class Source(Protocol):
@@ -162,13 +233,13 @@ class Source(Protocol):
 
 
 def publish(
-    order: Order,
+    order: AbstractOrder[Document],
     source: Source,
     *,
     ledger: Ledger,
     path: Path | None = None,
     overwrite: bool = False,
-) -> Release:
+) -> Document:
     """Make one release, charged to the ledger.
 
     Parameters
@@ -209,7 +280,7 @@ def publish(
     return release
 
 
-def simulate(order: Order, source: Source, noise: "NoiseSource") -> Release:
+def simulate(order: AbstractOrder[Document], source: Source, noise: "NoiseSource") -> Document:
     """The same draw from a seeded source: nothing is charged, and the release is not private.
 
     It says so and cannot be written.  Variants that are never published may be drawn.
@@ -219,10 +290,10 @@ def simulate(order: Order, source: Source, noise: "NoiseSource") -> Release:
     order.schema.require_bounds()
     source.check(order.schema)
     plan = order.plan(_persons(order, source))
-    return _compose(order, plan, _draw(order, plan, source, noise), UNCHARGED)
+    return order.compose(plan, _draw(order, plan, source, noise), UNCHARGED)
 
 
-def _checked_plan(order: Order, source: Source, ledger: Ledger) -> Plan:
+def _checked_plan(order: AbstractOrder[Any], source: Source, ledger: Ledger) -> Plan:
     """The plan, after everything was checked that can be checked without a charge."""
     order.require_publishable()
     if order.mechanism.needs_memory and not source.in_memory:
@@ -236,7 +307,7 @@ def _checked_plan(order: Order, source: Source, ledger: Ledger) -> Plan:
     return plan or order.plan(_persons(order, source))
 
 
-def _persons(order: Order, source: Source) -> int:
+def _persons(order: AbstractOrder[Any], source: Source) -> int:
     """n, as it was declared or as it is counted."""
     if order.persons is not None:
         return order.persons
@@ -246,13 +317,15 @@ def _persons(order: Order, source: Source) -> int:
     return persons
 
 
-def _paid_draw(order: Order, plan: Plan, source: Source, reservation: Reservation) -> Release:
+def _paid_draw(
+    order: AbstractOrder[Document], plan: Plan, source: Source, reservation: Reservation
+) -> Document:
     """The one draw that a charge pays for: everything that touches data."""
     from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
 
     reservation.authorise_draw()
     with _charge_stands():
-        return _compose(order, plan, _draw(order, plan, source, SystemNoise()), reservation.head)
+        return order.compose(plan, _draw(order, plan, source, SystemNoise()), reservation.head)
 
 
 @contextmanager
@@ -267,33 +340,11 @@ def _charge_stands() -> Iterator[None]:
         raise
 
 
-def _draw(order: Order, plan: Plan, source: Source, noise: "NoiseSource") -> Draw:
+def _draw(order: AbstractOrder[Any], plan: Plan, source: Source, noise: "NoiseSource") -> Draw:
     engine = source.open(order.schema)
     if engine.persons != plan.persons:
         raise DataFormError("the data have another number of persons than was declared.")
-    loss = Problem(engine, order.design, order.link)
-    return order.mechanism.draw(plan, loss, noise)
-
-
-def _compose(order: Order, plan: Plan, draw: Draw, head: str) -> Release:
-    """The release: what was drawn, and public facts."""
-    return Release.model_validate(
-        {
-            **Release.shared_facts(order.design, order.link, draw.point),
-            "private": draw.private,
-            "persons": plan.persons,
-            "mechanism": dict(plan.settings),
-            "guarantee": plan.guarantee,
-            "noise_scale": plan.noise_scale,
-            "grid_exponent": draw.grid_exponent,
-            "details": dict(plan.details),
-            "released": {name: np.asarray(item).tolist() for name, item in draw.extras.items()},
-            "release_id": order.release_id,
-            "ledger": head,
-            "promise": plan.guarantee.sentence(),
-            "warnings": _warnings(plan, draw),
-        }
-    )
+    return order.draw(plan, engine, noise)
 
 
 def _warnings(plan: Plan, draw: Draw) -> tuple[Caution, ...]:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from cohorts import cohort, episodic, schema
 
+from discreet.design.groups import Groups, strategy, stretch_edges
 from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
@@ -14,10 +15,7 @@ from discreet.mechanisms.group_counts import (
     EXITS,
     EXITS_AND_ENTRIES,
     GroupCounts,
-    Groups,
     block_group_exits,
-    strategy,
-    stretch_edges,
 )
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise

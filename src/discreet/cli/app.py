@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import audit, check, fit, page, plan, predict, reproduce, summary
+from discreet.cli import audit, check, curves, fit, page, plan, predict, reproduce, summary
 from discreet.cli.budget import budget_app
 from discreet.version import __version__
 
@@ -40,6 +40,7 @@ def common(
 app.command("check")(check.check)
 app.command("plan")(plan.plan)
 app.command("fit")(fit.fit)
+app.command("curves")(curves.curves)
 app.command("summary")(summary.summary)
 app.command("predict")(predict.predict)
 app.command("page")(page.page)

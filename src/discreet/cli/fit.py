@@ -104,12 +104,12 @@ def fit(  # noqa: PLR0913 - one parameter an option
             )
         _fit(regression, data, out, overwrite=overwrite)
         return
-    payer = _payer(ledger, no_ledger=no_ledger)
+    pays = payer(ledger, no_ledger=no_ledger)
     with warnings_as_lines(), progress("Fitting"):
         regression.publish(
             data,
             mechanism=chosen,
-            ledger=payer,
+            ledger=pays,
             path=out,
             persons=persons,
             release_id=release_id,
@@ -131,7 +131,7 @@ def _fit(regression: "SurvivalRegression", data: Path, out: Path, *, overwrite: 
     say(wrapped(f"The model is in '{out}'. It is not private: {shown}."))
 
 
-def _payer(ledger: str | None, *, no_ledger: bool) -> "Ledger | str":
+def payer(ledger: str | None, *, no_ledger: bool) -> "Ledger | str":
     """The ledger that was named, or none because that was said."""
     from discreet.release import NO_LEDGER  # noqa: PLC0415 - loads the mechanisms
 

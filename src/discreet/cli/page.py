@@ -16,12 +16,12 @@ def page(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
     """Turn a release into a page that works in any browser, from disk, without a network."""
-    from discreet.models.model import read_model  # noqa: PLC0415
+    from discreet.models.curves_release import read_file  # noqa: PLC0415
     from discreet.models.strict import require_free  # noqa: PLC0415 - quick first answer
     from discreet.report import write_page  # noqa: PLC0415
 
     if out.suffix.lower() not in {".html", ".htm"}:
         raise SettingsError(f"a page is HTML; name it '{out.with_suffix('.html')}'.")
     require_free(out, overwrite=overwrite)
-    write_page(read_model(release), out, overwrite=overwrite)
+    write_page(read_file(release), out, overwrite=overwrite)
     say(wrapped(f"The page is in '{out}': one file, to be opened in a browser or published."))

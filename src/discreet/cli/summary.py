@@ -1,12 +1,15 @@
 """`discreet summary`: the coefficient table of a model or release."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.output import say, wrapped
 from discreet.text import aligned
+
+if TYPE_CHECKING:
+    from discreet.models.curves_release import CurvesRelease
 
 
 def summary(
@@ -14,9 +17,20 @@ def summary(
     confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
 ) -> None:
     """Show the coefficients, on the data's own scale, and what is promised about them."""
-    from discreet.fitted import load  # noqa: PLC0415 - numpy and scipy
+    from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy
+    from discreet.models.curves_release import CurvesRelease, read_file  # noqa: PLC0415
 
-    table = load(model).summary(confidence)
+    found = read_file(model)
+    if isinstance(found, CurvesRelease):
+        _show_curves(found)
+        return
+    table = FittedModel(found).summary(confidence)
     for line in table.heading:
         say(wrapped(line))
     say("\n" + aligned(table.rows()))
+
+
+def _show_curves(curves: "CurvesRelease") -> None:
+    for line in curves.lines:
+        say(wrapped(line))
+    say("\n" + aligned(curves.table()))

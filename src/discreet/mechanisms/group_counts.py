@@ -10,12 +10,11 @@ Proof: docs/proofs/group-curves.md.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from discreet.design.schema import Categorical, Schema
+from discreet.design.groups import Groups, outcomes_of, strategy, stretch_edges
 from discreet.errors import SettingsError
 from discreet.mechanisms.contract import (
     NOT_GIVEN,
@@ -39,80 +38,9 @@ if TYPE_CHECKING:
 DEFAULT_DELTA = 1e-6
 MOST_STRETCHES = 40
 """Finer ones would show nothing in a figure; the noise would allow them."""
-MOST_GROUPS = 50
-UNIT = 1 << 12
-"""The diagonal of M: its other entries are rounded down to integers."""
 EXITS, EXITS_AND_ENTRIES = 1, 2
 FEWEST_STRETCHES, PEOPLE_PER_DEVIATION = 4, 8
 """Without cumulation (pure epsilon): so many people of a group per deviation of a count's noise."""
-
-
-def strategy(stretches: int, *, pure: bool) -> Integers:
-    """M: the identity, or floor(2^12 binom(2j, j) / 4^j) on the j-th lower diagonal."""
-    if pure:
-        return np.eye(stretches, dtype=np.int64)
-    weights = [UNIT * math.comb(2 * j, j) // 4**j for j in range(stretches)]
-    rows, columns = np.indices((stretches, stretches))
-    return np.where(rows >= columns, np.take(weights, np.maximum(rows - columns, 0)), 0)
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Every combination of the declared levels of one or two covariates."""
-
-    schema: Schema
-    by: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        """Refuse what is no grouping, before anything is read."""
-        if len(self.by) not in {1, 2} or len(set(self.by)) != len(self.by):
-            raise SettingsError("curves are drawn by one covariate of the schema, or by two.")
-        for name in self.by:
-            self._require_levels(name)
-        if self.number > MOST_GROUPS:
-            raise SettingsError(
-                f"there would be {self.number} groups; curves are drawn of at most {MOST_GROUPS}."
-            )
-
-    def _require_levels(self, name: str) -> None:
-        known = {item.name: item for item in self.schema.covariates}
-        if name not in known:
-            raise SettingsError(f"the schema has no covariate '{name}' to draw curves by.")
-        if not isinstance(known[name], Categorical):
-            raise SettingsError(
-                f"'{name}' is a number: curves are drawn by a covariate with declared levels."
-            )
-
-    @cached_property
-    def covariates(self) -> tuple[Categorical, ...]:
-        """The covariates, in the order asked for."""
-        known = {item.name: item for item in self.schema.covariates}
-        return tuple(known[name] for name in self.by)  # type: ignore[misc]  # checked: Categorical
-
-    @property
-    def levels(self) -> tuple[int, ...]:
-        """How many levels each has."""
-        return tuple(len(item.levels) for item in self.covariates)
-
-    @property
-    def number(self) -> int:
-        """How many groups there are."""
-        return math.prod(self.levels)
-
-    @cached_property
-    def reading(self) -> Schema:
-        """The schema of what is read of a person: time, identity and the group."""
-        read = tuple(item.model_copy(update={"missing": None}) for item in self.covariates)
-        return self.schema.model_copy(update={"covariates": read, "interactions": ()})
-
-    @property
-    def names(self) -> tuple[tuple[str, ...], ...]:
-        """The levels of every group."""
-        indices = np.indices(self.levels).reshape(len(self.levels), -1).T
-        return tuple(
-            tuple(item.levels[k] for item, k in zip(self.covariates, row, strict=True))
-            for row in indices.tolist()
-        )
 
 
 @dataclass(frozen=True)
@@ -206,17 +134,6 @@ class GroupCounts:
             return laplace_scale(2 * tables, exact(self.epsilon))
         squared = 2 * tables * int(np.sum(matrix[:, 0] ** 2))
         return Fraction(gaussian_scale(upper_square_root(Fraction(squared)), promise.exact_rho))
-
-
-def outcomes_of(schema: Schema) -> int:
-    """How many kinds of events the schema knows."""
-    causes = getattr(schema.time, "causes", None)
-    return len(causes) if causes else 1
-
-
-def stretch_edges(intervals: int, stretches: int) -> Integers:
-    """Stretch k holds the intervals edges[k] < s <= edges[k + 1]."""
-    return np.rint(np.linspace(0, intervals, stretches + 1)).astype(np.int64)
 
 
 def block_group_exits(

@@ -347,12 +347,14 @@ def read_model(path: str | Path) -> Model:
 def model_from_mapping(mapping: dict[str, Any]) -> Model:
     """The model or release in a JSON object."""
     kind = _KINDS.get(str(mapping.get("format")))
+    if mapping.get("format") == "discreet-curves":
+        raise ArtefactError("this file holds curves by group, not a model.")
     if kind is None:
         raise ArtefactError("this is neither a model nor a release of this package.")
     try:
         return kind.model_validate(mapping, by_alias=True, by_name=False)
     except ValidationError as error:
-        raise ArtefactError(_sentence(error)) from None
+        raise ArtefactError(sentence(error)) from None
 
 
 def _numbers(name: str, rows: Any) -> Array:
@@ -381,7 +383,7 @@ def _check_coefficients(model: Model) -> None:
         raise ValueError("the coefficients and the internal values do not agree")
 
 
-def _sentence(error: ValidationError) -> str:
+def sentence(error: ValidationError) -> str:
     """One sentence for the first of pydantic's complaints."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])

@@ -6,7 +6,10 @@ import numpy as np
 
 from discreet.design.link import get_link
 from discreet.design.schema import Numeric
+from discreet.models.curves_release import BANDS, CurvesRelease
+from discreet.models.group_curves import GroupCurve
 from discreet.models.model import Release
+from discreet.types import Array
 
 
 def page_facts(release: Release) -> dict[str, Any]:
@@ -30,6 +33,32 @@ def page_facts(release: Release) -> dict[str, Any]:
         "life_table": None if release.life_table is None else release.life_table.to_mapping(),
         "release_id": release.release_id,
     }
+
+
+def curves_facts(release: CurvesRelease) -> dict[str, Any]:
+    """One row per group and time: survival with both bands, and the number at risk."""
+    return {
+        "groups": list(release.names),
+        "time_label": release.public_schema.time.axis_label,
+        "times": release.times.tolist(),
+        "rows": [
+            row
+            for name, curve in zip(release.names, release.estimates, strict=True)
+            for row in _curve_rows(name, curve, release.times)
+        ],
+        "release_id": release.release_id,
+    }
+
+
+def _curve_rows(name: str, curve: GroupCurve, times: Array) -> list[dict[str, Any]]:
+    band = curve.survival
+    start = {"group": name, "time": float(times[0]), "at_risk": float(curve.at_risk[0])}
+    rows = [{**start, **dict.fromkeys(BANDS, 1.0)}]
+    for index, time in enumerate(times[1:]):
+        values = {key: float(getattr(band, key)[index]) for key in BANDS}
+        present = float(curve.at_risk[min(index + 1, len(curve.at_risk) - 1)])
+        rows.append({"group": name, "time": float(time), "at_risk": present, **values})
+    return rows
 
 
 def _covariates(release: Release) -> list[dict[str, Any]]:

@@ -17,20 +17,23 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from discreet.errors import ArtefactError
-from discreet.models.model import Model, Release
+from discreet.models.curves_release import CurvesRelease
+from discreet.models.model import File, Release
 from discreet.models.strict import write_new
-from discreet.report.facts import page_facts
+from discreet.report.facts import curves_facts, page_facts
 
 
-def make_page(model: Model) -> str:
-    """The page of a release; a model that is not private is refused."""
+def make_page(model: File) -> str:
+    """The page of a release or of curves by group; what is not private is refused."""
+    if isinstance(model, CurvesRelease) and model.private:
+        return _curves_page(model)
     if not isinstance(model, Release) or not model.private:
         raise ArtefactError(
             "only a private release becomes a page: fit again with --epsilon and publish that."
         )
     scripts = [_charts(), _asset("survival.js") + _asset("page.js")]
     style = _asset("page.css")
-    page: str = _template().render(
+    page: str = _template("page.html").render(
         release=model,
         facts=_inert(page_facts(model)),
         document=_inert(model.to_mapping()),
@@ -43,7 +46,24 @@ def make_page(model: Model) -> str:
     return page
 
 
-def write_page(model: Model, path: str | Path, *, overwrite: bool = False) -> None:
+def _curves_page(release: CurvesRelease) -> str:
+    scripts = [_charts(), _asset("curves.js")]
+    style = _asset("page.css")
+    page: str = _template("curves.html").render(
+        release=release,
+        table=release.table(),
+        facts=_inert(curves_facts(release)),
+        document=_inert(release.to_mapping()),
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and the library's
+        style=Markup(style),  # noqa: S704
+        policy=_policy(scripts, style),
+        guarantee=release.guarantee,
+        time=release.public_schema.time,
+    )
+    return page
+
+
+def write_page(model: File, path: str | Path, *, overwrite: bool = False) -> None:
     """Write the page, whole or not at all."""
     write_new(path, make_page(model).encode(), overwrite=overwrite)
 
@@ -83,8 +103,8 @@ def _asset(name: str) -> str:
     return (resources.files("discreet.report") / "templates" / name).read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=1)
-def _template() -> Any:
+@lru_cache(maxsize=2)
+def _template(name: str) -> Any:
     environment = Environment(
         loader=PackageLoader("discreet.report"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -92,4 +112,4 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html")
+    return environment.get_template(name)

@@ -1,0 +1,58 @@
+"""`discreet curves`: private survival curves by group."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.fit import payer
+from discreet.cli.output import progress, say, warnings_as_lines, wrapped
+from discreet.models.strict import require_free
+
+
+def curves(  # noqa: PLR0913 - one parameter an option
+    data: Annotated[
+        Path, typer.Argument(help="The people: a table, or a quoted pattern of Parquet files.")
+    ],
+    *,
+    schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
+    by: Annotated[
+        str, typer.Option(help="A covariate with declared levels, or two separated by a comma.")
+    ],
+    epsilon: Annotated[float, typer.Option(help="Privacy: the smaller, the stronger.")],
+    out: Annotated[Path, typer.Option(help="The curves to write, a .json file.")],
+    delta: Annotated[
+        float | None,
+        typer.Option(help="1e-6, or less if people are many, unless given; 0 for none."),
+    ] = None,
+    persons: Annotated[
+        int | None, typer.Option(help="Number of persons (public): plan and charge before reading.")
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="The budget to charge: a path or postgresql:// URL.")
+    ] = None,
+    no_ledger: Annotated[
+        bool, typer.Option("--no-ledger", help="Publish without a budget: nothing adds it up.")
+    ] = False,
+    release_id: Annotated[str | None, typer.Option(help="Name of the release.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+) -> None:
+    """Publish survival curves by group, with bands that include the privacy noise."""
+    require_free(out, overwrite=overwrite)
+    names = [name.strip() for name in by.split(",")]
+    from discreet.curves import Curves  # noqa: PLC0415 - numpy and scipy
+
+    wanted = Curves(schema, names)
+    with warnings_as_lines(), progress("Counting"):
+        release = wanted.publish(
+            data,
+            epsilon=epsilon,
+            delta=delta,
+            ledger=payer(ledger, no_ledger=no_ledger),
+            path=out,
+            persons=persons,
+            release_id=release_id,
+            overwrite=overwrite,
+        )
+    say(wrapped(f"The curves {release.release_id} are in '{out}'."))
+    say(wrapped(f"'discreet summary {out}' shows them, 'discreet page {out}' draws them."))

@@ -1,0 +1,149 @@
+"""Private survival curves by group: the order of a release, and what a user calls."""
+
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.design.groups import Groups
+from discreet.design.schema import Schema
+from discreet.engine.engine import Engine
+from discreet.mechanisms.contract import Draw, Plan
+from discreet.mechanisms.group_counts import GroupCounts
+from discreet.models.curves_release import CurvesRelease
+from discreet.people.source import People
+from discreet.regression import as_schema
+from discreet.release import AbstractOrder, Ledger, as_ledger, new_release_id, publish, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from discreet.privacy.noise import NoiseSource
+
+
+@dataclass(frozen=True)
+class CurvesOrder(AbstractOrder[CurvesRelease]):
+    """Curves: mechanism and groups."""
+
+    mechanism: GroupCounts
+    groups: Groups
+    persons: int | None = None
+    release_id: str = field(default_factory=new_release_id)
+    description: str = ""
+    accept_approximate: bool = False
+
+    @property
+    def schema(self) -> Schema:  # type: ignore[override]  # a property where the parent has a field
+        """What is read of a person: time, identity and the group."""
+        return self.groups.reading
+
+    @property
+    def facts(self) -> str:
+        """What the ledger says if nobody describes the release."""
+        return f"curves by {', '.join(self.groups.by)}"
+
+    def plan(self, persons: int) -> Plan:
+        """The mechanism's plan for n persons."""
+        return self.mechanism.plan(persons, self.groups)
+
+    def draw(self, plan: Plan, engine: Engine, noise: "NoiseSource") -> Draw:
+        """One draw of the mechanism."""
+        return self.mechanism.draw(plan, self.groups, engine, noise)
+
+    def compose(self, plan: Plan, draw: Draw, head: str) -> CurvesRelease:
+        """The document, with everything that follows from the released sums."""
+        facts = self.released_facts(plan, draw, head)
+        facts["released"] = {"sums": [int(value) for value in draw.point]}
+        heading = CurvesRelease.heading(self.groups.schema)
+        return CurvesRelease.model_validate({**heading, **facts}).with_results()
+
+
+class Curves:
+    """Survival curves by group, published under differential privacy.
+
+    Parameters
+    ----------
+    schema
+        The public schema: an object, a mapping, or the path of a TOML file.
+    by
+        One or two covariates with declared levels. A person's group is that of the first row.
+
+    Examples
+    --------
+    >>> curves = ds.Curves("schema.toml", by="stage")
+    >>> release = curves.publish("registry.csv", epsilon=0.5, ledger="budget.db")
+    >>> release.plot()
+    """
+
+    def __init__(
+        self,
+        schema: "Schema | str | PathLike[str] | Mapping[str, Any]",
+        by: str | tuple[str, ...] | list[str],
+    ) -> None:
+        names = (by,) if isinstance(by, str) else tuple(by)
+        self.groups = Groups(as_schema(schema), names)
+
+    def publish(  # noqa: PLR0913 - the terms of a release, each by name
+        self,
+        data: Any,
+        outcome: Any = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        ledger: Ledger | str | PathLike[str],
+        path: str | Path | None = None,
+        persons: int | None = None,
+        release_id: str | None = None,
+        overwrite: bool = False,
+    ) -> CurvesRelease:
+        """Release the curves once, charged to a ledger; nothing is refunded.
+
+        Parameters
+        ----------
+        data, outcome
+            The people, as `SurvivalRegression.publish` takes them.
+        epsilon, delta
+            The promise; delta is 1e-6, or 1/(10 n) where that is smaller, unless given; 0 for none.
+        ledger
+            Who pays: a location, a Ledger, or ``ds.NO_LEDGER``.
+        path
+            Where the file is written before the ledger learns that it is settled.
+        persons
+            The number of persons, if it is to be charged before the data are read.
+        release_id
+            The name of the release in the ledger; made up if None.
+        overwrite
+            Whether an existing file is replaced.
+
+        Returns
+        -------
+        CurvesRelease
+            The released counts with curves, bands, medians and a test.
+
+        Raises
+        ------
+        BudgetError
+            The budget does not cover the release; nothing was read or charged.
+        """
+        mechanism = GroupCounts(epsilon, delta)
+        order = CurvesOrder(
+            mechanism, self.groups, persons, release_id=release_id or new_release_id()
+        )
+        target = None if path is None else Path(path)
+        payer = as_ledger(ledger)
+        return publish(order, People(data, outcome), ledger=payer, path=target, overwrite=overwrite)
+
+    def simulate(
+        self,
+        data: Any,
+        outcome: Any = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        seed: int = 0,
+    ) -> CurvesRelease:
+        """Draw what a release could look like, with noise that can be repeated: **not private**."""
+        from discreet.privacy.testing import SeededNoise  # noqa: PLC0415 - not for releases
+
+        order = CurvesOrder(GroupCounts(epsilon, delta), self.groups)
+        return simulate(order, People(data, outcome), SeededNoise(seed))

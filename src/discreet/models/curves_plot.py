@@ -1,0 +1,93 @@
+"""Curves by group as a picture: steps, bands, and numbers at risk under the axis."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from discreet.models.group_curves import GroupCurve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from discreet.models.curves_release import CurvesRelease
+    from discreet.types import Array
+
+# Okabe and Ito's palette, then other strokes: told apart by every kind of eyes.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+STROKES = ("-", "--", "-.", ":")
+COUNTS_SHOWN = 6
+INK = "#333333"
+
+
+def group_figure(release: "CurvesRelease", *, simultaneous: bool = False) -> Figure:
+    """All groups in one panel, a table of numbers at risk below it."""
+    number = release.groups.number
+    figure = Figure(figsize=(8.0, 4.4 + 0.24 * number), layout="constrained")
+    axes, counts = figure.subplots(2, 1, sharex=True, height_ratios=[4.4, 0.5 + 0.24 * number])
+    for index, (name, curve) in enumerate(zip(release.names, release.estimates, strict=True)):
+        _draw_curve(axes, release.times, curve, name, index, simultaneous=simultaneous)
+    _finish(axes, release, simultaneous=simultaneous)
+    _write_counts(counts, release)
+    return figure
+
+
+def _style(index: int) -> tuple[str, str]:
+    return COLOURS[index % len(COLOURS)], STROKES[index // len(COLOURS) % len(STROKES)]
+
+
+def _draw_curve(
+    axes: "Axes", times: "Array", curve: GroupCurve, name: str, index: int, *, simultaneous: bool
+) -> None:
+    """A line through the ends of the stretches, where the curve is known, and its band."""
+    colour, stroke = _style(index)
+    band = curve.survival
+    low, high = (
+        (band.lower_simultaneous, band.upper_simultaneous)
+        if simultaneous
+        else (band.lower, band.upper)
+    )
+    label = f"{name} (may be empty)" if curve.may_be_empty else name
+    start = [1.0]
+    axes.plot(times, [*start, *band.estimate], color=colour, ls=stroke, lw=1.9, label=label)
+    axes.fill_between(times, [*start, *low], [*start, *high], color=colour, alpha=0.16, lw=0)
+
+
+def _finish(axes: "Axes", release: "CurvesRelease", *, simultaneous: bool) -> None:
+    kind = "simultaneous" if simultaneous else "pointwise"
+    guarantee = release.guarantee
+    promise = f"ε = {guarantee.epsilon:g}" + (
+        f", δ = {guarantee.delta:g}" if guarantee.delta else ""
+    )
+    title = f"Survival by {' and '.join(release.groups.by)}, {promise}"
+    axes.set_title(title, loc="left", fontsize="medium", fontweight="bold", color=INK)
+    axes.set_ylabel("without an event so far")
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_xlim(float(release.times[0]), float(release.times[-1]))
+    axes.set_ylim(0.0, 1.02)
+    axes.grid(color="#DDDDDD", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    legend = axes.legend(frameon=False, loc="best", title=f"95 % {kind} bands, noise included")
+    legend.get_title().set_fontsize("small")
+    test = release.log_rank
+    if test is not None:
+        text = f"log-rank p = {test.p_value:.3f}" if test.p_value >= 0.002 else "log-rank p < 0.002"
+        axes.text(0.99, 0.98, text, transform=axes.transAxes, ha="right", va="top", color=INK)
+
+
+def _write_counts(axes: "Axes", release: "CurvesRelease") -> None:
+    """Released numbers at risk at the starts of a few stretches."""
+    starts = release.times[:-1]
+    chosen = np.unique(np.linspace(0, len(starts) - 1, COUNTS_SHOWN).round().astype(int))
+    axes.set_ylim(release.groups.number - 0.4, -0.6)
+    axes.set_yticks(range(release.groups.number), release.names)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_title("at risk, from released counts", loc="left", fontsize="small", color="#666666")
+    axes.set_xlabel(release.public_schema.time.axis_label)
+    for row, curve in enumerate(release.estimates):
+        for index in chosen:
+            side = "left" if index == 0 else "center"
+            text = f"{curve.at_risk[index]:,.0f}"
+            axes.text(starts[index], row, text, ha=side, va="center", fontsize="small", color=INK)

@@ -1,0 +1,254 @@
+"""Curves by group as a file: the released counts, what follows from them, and what is promised."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import ValidationError, model_validator
+
+from discreet.design.grid import TimeGrid
+from discreet.design.groups import Groups, strategy, stretch_edges
+from discreet.errors import ArtefactError
+from discreet.models.caution import Caution
+from discreet.models.group_curves import (
+    Band,
+    Counts,
+    GroupCurve,
+    LogRank,
+    Noise,
+    Number,
+    group_curves,
+    log_rank,
+)
+from discreet.models.model import Model, Promised, read_model, sentence
+from discreet.models.strict import read_strict
+from discreet.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BANDS = ("estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
+
+
+class CurvesRelease(Promised):
+    """Survival curves by group, private.
+
+    ``released["sums"]`` are the noisy integers; ``curves`` and ``test`` follow from them and are
+    printed for those who read the file without this package.
+    """
+
+    kind: ClassVar[str] = "discreet-curves"
+
+    curves: tuple[dict[str, Any], ...] = ()
+    test: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _check_size(self) -> Self:
+        sums = self.released.get("sums")
+        if not isinstance(sums, list) or not all(type(item) in {int, float} for item in sums):
+            raise ValueError("the released sums are not a list of numbers")
+        late = bool(self.details.get("late_entry"))
+        rows = self.outcomes + (2 if late else 1)
+        if len(sums) != self.groups.number * rows * self.stretches:
+            raise ValueError("there is not one released sum for each group, outcome and time")
+        return self
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The groups, by level names."""
+        by = self.mechanism.get("by")
+        names = tuple(str(name) for name in by) if isinstance(by, list) else ()
+        return Groups(self.public_schema, names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One text per group: its levels."""
+        return tuple(", ".join(levels) for levels in self.groups.names)
+
+    @property
+    def outcomes(self) -> int:
+        """How many kinds of events there are."""
+        return _whole(self.details.get("outcomes"))
+
+    @property
+    def stretches(self) -> int:
+        """How many stretches of time there are."""
+        return _whole(self.details.get("stretches"))
+
+    @cached_property
+    def times(self) -> Array:
+        """Start of the axis and ends of the stretches."""
+        time = self.public_schema.time
+        edges = stretch_edges(time.intervals, self.stretches)
+        return np.asarray(TimeGrid.of(time).edges[edges])
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Noisy counts, decoded: M^-1 y."""
+        sums = np.array(self.released["sums"], dtype=np.float64).reshape(-1, self.stretches)
+        table: Array = np.linalg.solve(self._matrix, sums.T).T.astype(np.float64)
+        table = table.reshape(-1, self.groups.number, self.stretches)
+        late = bool(self.details["late_entry"])
+        events = table[1 : self.outcomes + 1].transpose(1, 0, 2)
+        widths = np.diff(stretch_edges(self.public_schema.time.intervals, self.stretches))
+        return Counts(events, table[0], table[-1] if late else None, widths.astype(np.float64))
+
+    @property
+    def _pure(self) -> bool:
+        return self.guarantee.delta == 0
+
+    @property
+    def _matrix(self) -> Array:
+        return strategy(self.stretches, pure=self._pure).astype(np.float64)
+
+    @cached_property
+    def noise(self) -> Noise:
+        """Draws of the noise of cumulated counts, by the released law."""
+        size = self.stretches
+        lift = np.tril(np.ones((size, size))) @ np.linalg.inv(self._matrix) * self.noise_scale
+
+        def draw(shape: tuple[int, ...], generator: Generator) -> Array:
+            law = generator.laplace if self._pure else generator.normal
+            return np.asarray(law(size=shape) @ lift.T)
+
+        return draw
+
+    @cached_property
+    def estimates(self) -> tuple[GroupCurve, ...]:
+        """Curves with bands, medians and restricted means, one per group."""
+        return group_curves(self.counts, self.times, self.noise)
+
+    @property
+    def possibly_empty(self) -> tuple[str, ...]:
+        """Names of the groups whose released size could be noise alone."""
+        pairs = zip(self.names, self.estimates, strict=True)
+        return tuple(name for name, curve in pairs if curve.may_be_empty)
+
+    @cached_property
+    def log_rank(self) -> LogRank | None:
+        """The test that all groups have the same hazards; None where there is one group."""
+        return log_rank(self.counts, self.noise) if self.groups.number > 1 else None
+
+    def with_results(self) -> Self:
+        """The file with everything that follows from the released numbers printed in it."""
+        test = None if self.log_rank is None else vars(self.log_rank)
+        curves = tuple(
+            _printed(levels, curve, self.times)
+            for levels, curve in zip(self.groups.names, self.estimates, strict=True)
+        )
+        found = {
+            "curves": curves,
+            "test": test,
+            "warnings": (*self.warnings, *self._empty_groups()),
+        }
+        return self.model_copy(update=found)
+
+    def _empty_groups(self) -> tuple[Caution, ...]:
+        """A caution for each group whose curve may be noise."""
+        return tuple(
+            Caution.about(
+                "empty-group",
+                f"The group '{name}' may be empty: its released size is within the noise, and its "
+                "curve is noise too, as its band says.",
+            )
+            for name in self.possibly_empty
+        )
+
+    def plot(self, *, simultaneous: bool = False) -> "Figure":
+        """Every group's curve with its band, and the numbers at risk.
+
+        Parameters
+        ----------
+        simultaneous
+            Whether bands hold the whole curve at once, not each point.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            One panel; a group that may be empty is drawn dotted.
+        """
+        from discreet.models.curves_plot import group_figure  # noqa: PLC0415 - matplotlib
+
+        return group_figure(self, simultaneous=simultaneous)
+
+    def table(self) -> list[list[str]]:
+        """A heading and one row per group: size, median, restricted mean, survival at the end."""
+        heading = ["group", "persons", "median", "restricted mean", "survival at the end"]
+        return [heading, *map(_row, self.names, self.estimates)]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is said above the table."""
+        by = " and ".join(self.groups.by)
+        lines = [f"Survival curves by {by} of {self.persons:,} persons.", self.promise]
+        if self.log_rank is not None:
+            test = self.log_rank
+            lines.append(
+                f"Same curve in all groups: log-rank {test.statistic:.2f} on {test.degrees} "
+                f"degrees of freedom, p = {test.p_value:.3f}, privacy noise included."
+            )
+        return (*lines, *map(str, self.warnings))
+
+
+def read_file(path: str | Path) -> Model | CurvesRelease:
+    """The model, release or curves in a file; an `ArtefactError` says in a sentence what is wrong."""
+    mapping = read_strict(path)
+    if mapping.get("format") != CurvesRelease.kind:
+        return read_model(path)
+    try:
+        return CurvesRelease.model_validate(mapping, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise ArtefactError(f"'{path}': {sentence(error)}") from None
+
+
+def _row(name: str, curve: GroupCurve) -> list[str]:
+    survival = curve.survival
+    end = Number(*(float(item[-1]) for item in (survival.estimate, survival.lower, survival.upper)))
+    cells = map(_cell, (curve.median, curve.restricted_mean, end))
+    size = f"{curve.size:,.0f} ± {1.96 * curve.size_deviation:,.0f}"
+    return [f"{name} (may be empty)" if curve.may_be_empty else name, size, *cells]
+
+
+def _cell(number: Number) -> str:
+    """Estimate and interval; a time after the end of the axis is "beyond"."""
+
+    def shown(value: float) -> str:
+        return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+
+    texts = [
+        shown(value) if np.isfinite(value) else "beyond"
+        for value in (number.estimate, number.lower, number.upper)
+    ]
+    return f"{texts[0]} ({texts[1]} to {texts[2]})"
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or not 1 <= value <= 1_000_000:
+        raise ValueError("a number of outcomes or stretches is not a positive whole number")
+    return value
+
+
+def _printed(levels: tuple[str, ...], curve: GroupCurve, times: Array) -> dict[str, Any]:
+    return {
+        "group": list(levels),
+        "size": curve.size,
+        "size_deviation": curve.size_deviation,
+        "may_be_empty": curve.may_be_empty,
+        "time": times[1:].tolist(),
+        "at_risk": curve.at_risk.tolist(),
+        "survival": _band(curve.survival),
+        "incidence": [_band(band) for band in curve.incidence],
+        "median": _number(curve.median),
+        "restricted_mean": _number(curve.restricted_mean),
+    }
+
+
+def _band(band: Band) -> dict[str, list[float]]:
+    return {name: getattr(band, name).tolist() for name in BANDS}
+
+
+def _number(number: Number) -> dict[str, float | None]:
+    """JSON has no infinity: a limit that is never reached is null."""
+    return {key: value if np.isfinite(value) else None for key, value in vars(number).items()}

@@ -1,0 +1,193 @@
+"""Curves by group as a user meets them: Python, command line, file, page, ledger, stream."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from cohorts import cohort, episodic, schema
+
+import discreet as ds
+from discreet.cli import main
+from discreet.errors import ArtefactError, SettingsError
+from discreet.models.curves_release import CurvesRelease, read_file
+from discreet.models.model import read_model
+from discreet.privacy.testing import SeededNoise
+from discreet.report import make_page
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    path = tmp_path_factory.mktemp("curves") / "curves.json"
+    curves = ds.Curves(schema(), by="arm")
+    return curves.publish(cohort(3000), epsilon=2.0, ledger=ds.NO_LEDGER, path=path), path
+
+
+def test_a_file_gives_back_what_was_released(release):
+    made, path = release
+    read = read_file(path)
+    assert isinstance(read, CurvesRelease)
+    assert read.released == made.released
+    assert read.digest == made.digest
+    assert np.array_equal(read.estimates[0].survival.estimate, made.estimates[0].survival.estimate)
+    assert read.curves[0]["survival"]["estimate"] == made.estimates[0].survival.estimate.tolist()
+
+
+def test_curves_are_near_the_exact_ones(release):
+    made, _ = release
+    exact = ds.Curves(schema(), by="arm").simulate(cohort(3000), epsilon=1e6)
+    for near, truth in zip(made.estimates, exact.estimates, strict=True):
+        assert np.max(np.abs(near.survival.estimate - truth.survival.estimate)) < 0.12
+
+
+@pytest.mark.parametrize("delta", [None, 0.0])
+def test_an_infinite_budget_is_the_life_table(delta):
+    table = cohort(2000)
+    exact = ds.Curves(schema(), by="arm").simulate(table, epsilon=1e6, delta=delta)
+    counts = exact.counts
+    arm, status = np.array(table["arm"].to_pylist()), np.array(table["status"].to_pylist())
+    for group, level in enumerate("abc"):
+        assert counts.events[group].sum() == pytest.approx(
+            np.sum((arm == level) & status), abs=0.01
+        )
+        assert counts.censored[group].sum() == pytest.approx(
+            np.sum((arm == level) & ~status), abs=0.01
+        )
+
+
+def test_streams_give_the_same_integers(tmp_path):
+    table = episodic(people=300)
+    for part, chosen in enumerate((table.slice(0, 200), table.slice(200))):
+        pq.write_table(chosen, tmp_path / f"part{part}.parquet")
+    # a person must not be cut in two
+    ids = np.array(table["id"].to_pylist())
+    cut = int(np.searchsorted(ids, ids[200]))
+    pq.write_table(table.slice(0, cut), tmp_path / "part0.parquet")
+    pq.write_table(table.slice(cut), tmp_path / "part1.parquet")
+    curves = ds.Curves(schema(person=True, entry=True), by="arm")
+    streamed = curves.simulate(str(tmp_path / "*.parquet"), epsilon=1.0, seed=3)
+    assert streamed.released == curves.simulate(table, epsilon=1.0, seed=3).released
+
+
+def test_a_level_that_nobody_has_says_so():
+    mapping = schema().to_mapping()
+    mapping["covariate"][1]["levels"] = ["a", "b", "c", "never"]
+    found = ds.Curves(mapping, by="arm").simulate(cohort(3000), epsilon=1.0)
+    assert found.possibly_empty == ("never",)
+    assert any("may be empty" in row[0] for row in found.table())
+
+
+def test_a_simulation_is_not_written(tmp_path):
+    found = ds.Curves(schema(), by="arm").simulate(cohort(200), epsilon=1.0)
+    assert not found.private
+    with pytest.raises(SettingsError, match="not written"):
+        found.save(tmp_path / "never.json")
+    with pytest.raises(ArtefactError, match="only a private release"):
+        make_page(found)
+
+
+def test_the_page_has_the_numbers_and_no_markup_of_others(release):
+    mapping = schema().to_mapping()
+    mapping["covariate"][1]["name"] = "arm"
+    made, _ = release
+    page = make_page(made)
+    assert "Log-rank" in page
+    assert made.release_id in page
+    assert "<script>alert" not in page
+
+
+def test_hostile_levels_are_escaped():
+    mapping = schema().to_mapping()
+    mapping["covariate"][1]["levels"] = ["a", "b", "<script>alert(1)</script>"]
+    made = ds.Curves(mapping, by="arm").publish(cohort(300), epsilon=1.0, ledger=ds.NO_LEDGER)
+    assert "<script>alert" not in make_page(made)
+
+
+def test_a_model_is_not_read_from_curves(release):
+    with pytest.raises(ArtefactError, match="curves by group"):
+        read_model(release[1])
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        ({"released": {"sums": [1, 2]}}, "one released sum"),
+        ({"released": {}}, "not a list of numbers"),
+        ({"details": {"outcomes": 1, "stretches": "x"}}, "whole number"),
+        ({"promise": "nothing"}, "promise"),
+        ({"extra": 1}, "unknown key"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_a_sentence(release, tmp_path, damage, says):
+    mapping = {**json.loads(release[1].read_text()), **damage}
+    path = tmp_path / "damaged.json"
+    path.write_text(json.dumps(mapping))
+    with pytest.raises(ArtefactError, match=says):
+        read_file(path)
+
+
+@pytest.fixture
+def registry(tmp_path):
+    """A file of people, its schema and a budget, as the command line takes them."""
+    table = cohort(800).to_pandas()
+    table.to_csv(tmp_path / "registry.csv", index=False)
+    (tmp_path / "schema.toml").write_text(
+        '[time]\nduration = "time"\nevent = "status"\nhorizon = 24\nintervals = 12\n'
+        '[[covariate]]\nname = "age"\nlow = 20\nhigh = 90\n'
+        '[[covariate]]\nname = "arm"\nlevels = ["a", "b", "c"]\n'
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """The command with these words: exit status, and what it said."""
+
+    def command(*words):
+        monkeypatch.setattr("sys.argv", ["discreet", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return ended.value.code or 0, captured.out + captured.err
+
+    return command
+
+
+def test_the_command_from_file_to_page(registry, run):
+    book, out = registry / "budget.db", registry / "curves.json"
+    terms = ("--population", "all", "--epsilon", 2, "--delta", 1e-5)
+    assert run("budget", "init", book, *terms)[0] == 0
+    asked = ("curves", registry / "registry.csv", "--schema", registry / "schema.toml")
+    status, said = run(*asked, "--by", "arm", "--epsilon", 1, "--ledger", book, "--out", out)
+    assert status == 0, said
+    status, said = run("summary", out)
+    assert status == 0
+    assert "log-rank" in said
+    assert run("page", out, "--out", registry / "page.html")[0] == 0
+    status, said = run("budget", "show", book)
+    assert "curves by arm" in said
+
+
+@pytest.mark.parametrize(("by", "says"), [("age", "is a number"), ("none", "no covariate")])
+def test_bad_groups_are_refused_before_a_charge(registry, run, by, says):
+    book = registry / "budget.db"
+    run("budget", "init", book, "--population", "all", "--epsilon", 2, "--delta", 1e-5)
+    status, said = run(
+        "curves", registry / "registry.csv", "--schema", registry / "schema.toml",
+        "--by", by, "--epsilon", 1, "--ledger", book, "--out", registry / "curves.json",
+    )  # fmt: skip
+    assert status == 2
+    assert says in said
+    assert "curves" not in run("budget", "show", book)[1]
+
+
+def test_the_noise_is_the_planned_one():
+    """The end-to-end path adds what the plan says: deviations of the sums over many draws."""
+    curves = ds.Curves(schema(), by="arm")
+    table = cohort(200)
+    sums = np.array(
+        [curves.simulate(table, epsilon=1.0, seed=seed).released["sums"] for seed in range(40)]
+    )
+    scale = curves.simulate(table, epsilon=1.0).noise_scale
+    assert np.mean(np.std(sums, axis=0)) == pytest.approx(scale, rel=0.1)
+    assert SeededNoise.private is False
