@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint demo golden evidence bench scale real docs lock clean
+.PHONY: curves help test lint demo golden evidence bench scale real docs lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -53,6 +53,10 @@ bench: $(READY)  ## the core against its peers, the sampler's speed; it resumes,
 
 scale: $(READY)  ## one fit in memory, streamed and on Dask; it resumes, FRESH=1 measures everything anew
 	$(BIN)/python benchmarks/scale.py $(if $(FRESH),--fresh)
+
+curves: $(READY)  ## coverage and errors of private curves by group; it resumes
+	$(BIN)/python studies/curves.py --draws 200
+	$(BIN)/python studies/curves.py --page
 
 real: $(READY)  ## private Newton on real data and simulated designs, hours; it resumes
 	$(BIN)/python studies/real.py --label "$$($(BIN)/python -c 'import discreet; print(discreet.__version__)')" --held-out

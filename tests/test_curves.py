@@ -8,6 +8,7 @@ import pytest
 from cohorts import cohort, episodic, schema
 
 import discreet as ds
+from discreet.audit.release import audit_release
 from discreet.cli import main
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.curves_release import CurvesRelease, read_file
@@ -101,6 +102,15 @@ def test_hostile_levels_are_escaped():
     mapping["covariate"][1]["levels"] = ["a", "b", "<script>alert(1)</script>"]
     made = ds.Curves(mapping, by="arm").publish(cohort(300), epsilon=1.0, ledger=ds.NO_LEDGER)
     assert "<script>alert" not in make_page(made)
+
+
+def test_the_audit_computes_everything_again(release, tmp_path):
+    assert audit_release(release[1]).sound
+    mapping = json.loads(release[1].read_text())
+    mapping["curves"][0]["survival"]["estimate"][3] += 0.01
+    path = tmp_path / "retouched.json"
+    path.write_text(json.dumps(mapping))
+    assert not audit_release(path).sound
 
 
 def test_a_model_is_not_read_from_curves(release):

@@ -16,7 +16,9 @@ from discreet.errors import ArtefactError, DiscreetError
 from discreet.ledger.chain import Head
 from discreet.ledger.interface import UNCHARGED
 from discreet.mechanisms import Plan, mechanism_from_settings
-from discreet.models.model import AGREEMENT, Release, model_from_mapping
+from discreet.mechanisms.group_counts import GroupCounts
+from discreet.models.curves_release import CurvesRelease, read_curves
+from discreet.models.model import AGREEMENT, Promised, Release, model_from_mapping
 from discreet.models.strict import read_strict
 from discreet.release import Order
 
@@ -28,6 +30,8 @@ REPRODUCED = 1e-9
 def audit_release(path: str | Path) -> Audit:
     """Every check of one release file; a file that is no release is an `ArtefactError`."""
     mapping = read_strict(path)
+    if mapping.get("format") == CurvesRelease.kind:
+        return _audit_curves(path)
     if mapping.get("format") != Release.kind:
         raise ArtefactError(f"'{path}' is not a release; there is nothing to audit.")
     try:
@@ -53,11 +57,46 @@ def _audit(release: Release) -> Audit:
     return Audit(f"release {release.release_id}", facts, tuple(found))
 
 
+def _audit_curves(path: str | Path) -> Audit:
+    """Curves by group: the promise, the plan, and everything printed computed again."""
+    try:
+        curves = read_curves(path)
+    except ArtefactError as error:
+        refused = _line("the file", "sound curves", "refused", sound=False, note=str(error))
+        return Audit("curves that cannot be read", {}, (refused,))
+    plan = GroupCounts(curves.guarantee.epsilon, curves.guarantee.delta).plan(
+        curves.persons, curves.groups
+    )
+    again = curves.model_copy(update={"curves": (), "test": None, "warnings": ()}).with_results()
+    whole = all(float(item).is_integer() for item in curves.released["sums"])
+    found = [
+        *_form(curves),
+        _line("released sums", "integers", "integers" if whole else "others", sound=whole),
+        _same("noise scale computed again", plan.noise_scale, curves.noise_scale),
+        _same(
+            "guarantee computed again", plan.guarantee.to_mapping(), curves.guarantee.to_mapping()
+        ),
+        _same("details computed again", dict(plan.details), curves.details),
+        _same("curves computed again", list(again.curves), list(curves.curves)),
+        _same("test computed again", again.test, curves.test),
+        *_promise(curves),
+        *_ledger(curves),
+    ]
+    facts = {
+        "release_id": curves.release_id,
+        "mechanism": curves.mechanism.get("name"),
+        "epsilon": curves.guarantee.epsilon,
+        "delta": curves.guarantee.delta,
+        "digest": curves.digest,
+    }
+    return Audit(f"curves {curves.release_id}", facts, tuple(found))
+
+
 def _line(check: str, claimed: str, measured: str, *, sound: bool, note: str = "") -> Finding:
     return judged(FAMILY, check, claimed, measured, sound=sound, note=note)
 
 
-def _form(release: Release) -> list[Finding]:
+def _form(release: Promised) -> list[Finding]:
     """Private, of persons, with public bounds everywhere."""
     bounded = release.public_schema.is_bounded
     return [
@@ -184,14 +223,14 @@ def agree(planned: Any, stated: Any) -> bool:
     return bool(planned == stated)
 
 
-def _promise(release: Release) -> list[Finding]:
+def _promise(release: Promised) -> list[Finding]:
     same = release.promise == release.guarantee.sentence()
     return [
         _line("promise in words", "the guarantee's", "the same" if same else "another", sound=same)
     ]
 
 
-def _ledger(release: Release) -> list[Finding]:
+def _ledger(release: Promised) -> list[Finding]:
     """A head in its form, or an open word that there was no ledger."""
     if release.ledger == UNCHARGED:
         note = "charged to no ledger: nothing bounds the sum of releases"

@@ -194,9 +194,13 @@ class CurvesRelease(Promised):
 
 def read_file(path: str | Path) -> Model | CurvesRelease:
     """The model, release or curves in a file; an `ArtefactError` says in a sentence what is wrong."""
+    is_curves = read_strict(path).get("format") == CurvesRelease.kind
+    return read_curves(path) if is_curves else read_model(path)
+
+
+def read_curves(path: str | Path) -> CurvesRelease:
+    """The curves in a file."""
     mapping = read_strict(path)
-    if mapping.get("format") != CurvesRelease.kind:
-        return read_model(path)
     try:
         return CurvesRelease.model_validate(mapping, by_alias=True, by_name=False)
     except ValidationError as error:
