@@ -82,6 +82,31 @@ class Predictions(ABC):
 
         return overview(self._model, None if data is None else self._encoded(data))
 
+    def plot_fit(self) -> "Figure":
+        """The model against the private life table, by time, as a matplotlib figure.
+
+        Left: events in each stretch of time, as released (with what noise and chance may add) and
+        as the model expects them.  Right: survival of everybody together, from the life table with
+        its band and from the model.  Where the model leaves the bars, its form is wrong there.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        SettingsError
+            The model has no private life table to be compared with.
+
+        Examples
+        --------
+        >>> release = ds.load("release.json")  # doctest: +SKIP
+        >>> release.plot_fit().savefig("fit.png")  # doctest: +SKIP
+        """
+        from discreet.plots import fit_by_time  # noqa: PLC0415 - matplotlib is slow to load
+
+        return fit_by_time(self._model)
+
     def _encoded(self, data: Any) -> Array:
         from discreet.people import encode_covariates  # noqa: PLC0415 - loads pyarrow
 

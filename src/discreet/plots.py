@@ -16,8 +16,10 @@ from scipy import special
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric
 from discreet.design.terms import user_columns
+from discreet.errors import SettingsError
 from discreet.models.bands import survival_band
-from discreet.models.model import Model
+from discreet.models.calibration import Calibration
+from discreet.models.model import Model, Release
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -51,6 +53,58 @@ def overview(model: Model, encoded: Array | None = None, confidence: float = 0.9
         coefficients(model, axes[1], confidence)
     survival_curves(model, axes[-1], encoded, confidence)
     return figure
+
+
+def fit_by_time(model: Model) -> Figure:
+    """Events by stretch and survival of everybody: released, and expected by the model."""
+    calibration = model.calibration if isinstance(model, Release) else None
+    if calibration is None:
+        raise SettingsError(
+            "only a release with a private life table can be compared with it: publish with "
+            "private Newton."
+        )
+    figure = Figure(figsize=(10.5, 4.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    events_by_stretch(calibration, left)
+    survival_of_everybody(calibration, right)
+    return figure
+
+
+def events_by_stretch(calibration: Calibration, axes: "Axes") -> "Axes":
+    """Released events per unit of time with 95% bars, and the model's."""
+    edges, widths = calibration.edges, calibration.widths
+    middle, margin = (edges[1:] + edges[:-1]) / 2, special.ndtri(0.975) * calibration.spread
+    bars: dict[str, Any] = {
+        "fmt": "o",
+        "color": COLOURS[0],
+        "markersize": 4,
+        "linewidth": 1.2,
+        "capsize": 2,
+    }
+    observed = calibration.observed / widths
+    axes.errorbar(middle, observed, yerr=margin / widths, label="released, 95% noise", **bars)
+    expected = calibration.expected / widths
+    axes.stairs(expected, edges, color=COLOURS[1], linewidth=1.8, baseline=None, label="model")
+    axes.axhline(0.0, color=INK, linewidth=0.6)
+    axes.set_xlim(edges[0], edges[-1])
+    _dress(axes, "Events by time", calibration.table.label, "events per unit of time")
+    axes.legend(frameon=False)
+    return axes
+
+
+def survival_of_everybody(calibration: Calibration, axes: "Axes") -> "Axes":
+    """The private life table with its band, and the model's survival of the same people."""
+    edges, (lower, upper) = calibration.edges, calibration.band()
+    style: dict[str, Any] = {"color": COLOURS[0], "alpha": 0.2, "linewidth": 0}
+    axes.fill_between(edges, np.append(1.0, lower), np.append(1.0, upper), **style)
+    points: dict[str, Any] = {"marker": "o", "markersize": 3.5, "color": COLOURS[0], "lw": 1.4}
+    axes.plot(edges, np.append(1.0, calibration.table.survival), label="life table", **points)
+    axes.plot(edges, np.append(1.0, calibration.survival), color=COLOURS[1], lw=1.8, label="model")
+    axes.set_xlim(edges[0], edges[-1])
+    axes.set_ylim(0.0, 1.02)
+    _dress(axes, "Everybody together", calibration.table.label, "share without an event so far")
+    axes.legend(frameon=False)
+    return axes
 
 
 def baseline_hazard(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes":

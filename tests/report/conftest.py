@@ -61,7 +61,12 @@ def make_release(
 
 def _released(covariance):
     life_table = [[1, 40, 500.0, 1000.0], [41, 80, 300.0, 800.0]]
-    return {"covariance": covariance.tolist(), "life_table": life_table}
+    calibration = [[1, 40, 1000.0, 930.0, 20.0], [41, 80, 800.0, 850.0, 20.0]]
+    return {
+        "covariance": covariance.tolist(),
+        "life_table": life_table,
+        "calibration": calibration,
+    }
 
 
 def make_covariance(size):

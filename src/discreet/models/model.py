@@ -28,6 +28,7 @@ from discreet.design.grid import TimeGrid
 from discreet.design.link import Link, get_link
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError, SettingsError
+from discreet.models.calibration import Calibration
 from discreet.models.caution import Caution
 from discreet.models.curves import Curves
 from discreet.models.life_table import LifeTable
@@ -309,6 +310,7 @@ class Release(Promised, Model):
             raise ValueError("the released covariance is too large")
         if table is not None and not np.all(np.isfinite(table.at_risk)):
             raise ValueError("the released life table is too large")
+        _ = self.calibration  # an error if it does not go with the life table
         return self
 
     @cached_property
@@ -330,6 +332,14 @@ class Release(Promised, Model):
         rows = _numbers("life table", self.released["life_table"])
         time = self.public_schema.time
         return LifeTable.of(rows, self.persons, TimeGrid.of(time).edges, time.axis_label)
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """The model against the life table, where the mechanism released the comparison."""
+        if "calibration" not in self.released or self.life_table is None:
+            return None
+        rows = _numbers("calibration", self.released["calibration"])
+        return Calibration.of(rows, self.life_table)
 
 
 _KINDS: dict[str, type[Model]] = {item.kind: item for item in (PlainModel, Release)}

@@ -30,7 +30,7 @@ def page_facts(release: Release) -> dict[str, Any]:
         "beta": list(release.coefficients.covariates.values()),
         "covariance": None if covariance is None else np.asarray(covariance).tolist(),
         "covariates": _covariates(release),
-        "life_table": None if release.life_table is None else release.life_table.to_mapping(),
+        "life_table": _life_table(release),
         "release_id": release.release_id,
     }
 
@@ -59,6 +59,16 @@ def _curve_rows(name: str, curve: GroupCurve, times: Array) -> list[dict[str, An
         present = float(curve.at_risk[min(index + 1, len(curve.at_risk) - 1)])
         rows.append({"group": name, "time": float(time), "at_risk": present, **values})
     return rows
+
+
+def _life_table(release: Release) -> dict[str, list[float]] | None:
+    """The private life table, and the model's survival of the same people where it is known."""
+    if release.life_table is None:
+        return None
+    found = release.life_table.to_mapping()
+    if release.calibration is not None:
+        found["expected"] = [1.0, *release.calibration.survival.tolist()]
+    return found
 
 
 def _covariates(release: Release) -> list[dict[str, Any]]:

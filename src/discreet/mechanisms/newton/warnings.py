@@ -29,12 +29,12 @@ EVENTS_PER_COEFFICIENT = 10.0
 """Below this many events per coefficient maximum likelihood itself is a poor guide (Peduzzi 1996)."""
 CLEAR = 3.0
 """Standard deviations of noise that a number must exceed to be taken for one."""
+MISSING = 0.5
+"""A coefficient of whose variance more than this part comes from unreached directions is flagged."""
 LEARNED = 0.5
 """A standard deviation above this part of the prior's: the data have hardly spoken."""
 DOMINATED = 2.5
 """Private over sampling standard error from which an interval is called privacy noise."""
-REPEATED = 0.97
-"""A column of whose variance this share is that of the others repeats them."""
 MISFIT = 0.15
 """How far expected events may be from released ones, as a share, without a word."""
 
@@ -64,55 +64,46 @@ class Counts:
 
 @dataclass(frozen=True)
 class Estimate:
-    """On the user's scale: covariances of the estimate, of its sampling alone, and of the prior."""
+    """Covariances on the user's scale: of the estimate, of its sampling alone, and of the prior.
+
+    `missing` is the part of the first that was added along directions which the data do not reach.
+    """
 
     names: tuple[str, ...]
     covariance: Array
     sampling: Array
     prior: Array
+    missing: Array
 
     @property
-    def learned(self) -> Array:
-        """Private standard error over that of the prior: 1 if the data said nothing."""
-        return _deviations(self.covariance) / np.maximum(_deviations(self.prior), 1e-300)
+    def reached(self) -> Flags:
+        """Whether the data speak: neither an unreached direction nor the prior is most of it."""
+        total = np.maximum(np.diag(self.covariance), 1e-300)
+        prior = np.maximum(np.diag(self.prior), 1e-300)
+        absent, learned = np.diag(self.missing) / total, np.sqrt(total / prior)
+        return np.asarray((absent <= MISSING) & (learned <= LEARNED))
 
     @property
     def noisiness(self) -> Array:
         """Private standard error over that of sampling alone."""
-        return _deviations(self.covariance) / np.maximum(_deviations(self.sampling), 1e-300)
-
-
-@dataclass(frozen=True)
-class LevelCount:
-    """How many people have the level of a coefficient, with noise."""
-
-    coefficient: str
-    count: float
-    deviation: float
+        ratio = np.diag(self.covariance) / np.maximum(np.diag(self.sampling), 1e-300)
+        return np.asarray(np.sqrt(np.maximum(ratio, 0.0)))
 
 
 def cautions(
-    counts: Counts,
-    estimate: Estimate,
-    levels: Sequence[LevelCount] = (),
-    repeated: Sequence[str] = (),
-    expected: Array | None = None,
-    times: Array | None = None,
+    counts: Counts, estimate: Estimate, expected: Array, times: Array
 ) -> tuple[Caution, ...]:
     """Everything that a reader should know before believing the numbers.
 
-    `repeated` names the coefficients of columns that repeat others (`repeated_columns`);
     `expected` has the model's events in each row of the counts, `times` the edges of the grid.
     """
-    found = [
+    return (
         *few_at_risk(counts),
         *few_events(counts, len(estimate.names)),
-        *unreached(estimate, levels, repeated),
+        *unreached(estimate),
         *dominated(estimate),
-    ]
-    if expected is not None and times is not None:
-        found += against_life_table(counts, expected, times)
-    return tuple(found)
+        *against_life_table(counts, expected, times),
+    )
 
 
 def few_at_risk(counts: Counts) -> Iterator[Caution]:
@@ -140,30 +131,22 @@ def few_events(counts: Counts, coefficients: int) -> Iterator[Caution]:
     )
 
 
-def unreached(
-    estimate: Estimate, levels: Sequence[LevelCount] = (), repeated: Sequence[str] = ()
-) -> Iterator[Caution]:
+def unreached(estimate: Estimate) -> Iterator[Caution]:
     """Coefficients of which the release knows hardly more than the prior."""
-    empty = {item.coefficient for item in levels if item.count < CLEAR * item.deviation}
-    wide = {
-        name
-        for name, learned in zip(estimate.names, estimate.learned, strict=True)
-        if learned > LEARNED
-    }
-    flagged = tuple(name for name in estimate.names if name in wide | empty | set(repeated))
+    flagged = _chosen(estimate.names, ~estimate.reached)
     if flagged:
         yield Caution.about(
             UNREACHED,
-            f"The data hardly reach {_listed(flagged)}: {_reason(flagged, empty, set(repeated))}. "
-            "What is printed there is mostly what was assumed beforehand; do not interpret it.",
+            f"The data hardly reach {_listed(flagged)}: next to nobody there, columns that repeat "
+            "each other, times that nobody lives to see, or too much noise. What is printed is "
+            "mostly what was assumed beforehand; do not interpret it.",
             flagged,
         )
 
 
 def dominated(estimate: Estimate) -> Iterator[Caution]:
     """Coefficients whose interval is wider for privacy than for sampling."""
-    flags = (estimate.noisiness > DOMINATED) & (estimate.learned <= LEARNED)
-    flagged = _chosen(estimate.names, flags)
+    flagged = _chosen(estimate.names, (estimate.noisiness > DOMINATED) & estimate.reached)
     if flagged:
         yield Caution.about(
             "noise",
@@ -203,48 +186,6 @@ def varying(names: Sequence[str], change: Array, deviation: Array) -> Iterator[C
             "constant, and prints an average.",
             flagged,
         )
-
-
-def repeated_columns(names: Sequence[str], correlation: Array, error: float) -> tuple[str, ...]:
-    """Columns that the others predict: 1 - 1 / (R^-1)_jj at least REPEATED, R as released.
-
-    `error` is the noise of an entry of R. Noise alone gives eigenvalues down to about -error
-    sqrt(p), so a direction whose variance is below that is not told from none at all.
-    """
-    values, vectors = np.linalg.eigh(correlation)
-    least = max(1.0 - REPEATED, 1.0 * error * math.sqrt(len(correlation)))
-    flat = vectors[:, values < least]
-    loading = np.sqrt(np.sum(flat**2, axis=1))
-    return _chosen(names, loading > 0.3)
-
-
-def expected_events(hazard: Array, at_risk: Array, rows: Array) -> Array:
-    """The model's events in every stretch, from its mean hazard by interval among those at risk."""
-    whole = np.concatenate([[0.0], np.cumsum(hazard * at_risk)])
-    first, last = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
-    return np.asarray(whole[last] - whole[first - 1])
-
-
-def mean_hazard(hazards: Array, weights: Array) -> Array:
-    """By interval over those without an event so far: hazards has a row per member of a cohort."""
-    surviving = np.cumprod(1.0 - hazards, axis=1)
-    before = np.hstack([np.ones((len(hazards), 1)), surviving[:, :-1]]) * weights[:, None]
-    return np.asarray((before * hazards).sum(axis=0) / np.maximum(before.sum(axis=0), 1e-300))
-
-
-def _reason(flagged: tuple[str, ...], empty: set[str], repeated: set[str]) -> str:
-    reasons = []
-    if empty & set(flagged):
-        reasons.append("a level that next to nobody has")
-    if repeated & set(flagged):
-        reasons.append("columns that repeat each other")
-    if set(flagged) - empty - repeated:
-        reasons.append("too little at risk, too few events or too much noise there")
-    return "; ".join(reasons)
-
-
-def _deviations(covariance: Array) -> Array:
-    return np.asarray(np.sqrt(np.maximum(np.diag(covariance), 0.0)))
 
 
 def _chosen(names: Sequence[str], flags: Flags) -> tuple[str, ...]:

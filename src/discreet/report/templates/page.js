@@ -195,11 +195,13 @@
   function lifeSpec(values) {
     return {
       width: "container", height: 220, data: { values },
-      mark: { type: "line", interpolate: "step-after", color: colour("a"), strokeWidth: 2 },
       encoding: {
         x: { field: "time", type: "quantitative", title: facts.time_label, scale: { domain: [facts.edges[0], facts.horizon], nice: false } },
-        y: { field: "survival", type: "quantitative", title: "probability of no event so far", scale: { domain: [0, 1] } },
       },
+      layer: [
+        { mark: { type: "line", point: true, color: colour("a"), strokeWidth: 2 }, encoding: { y: { field: "survival", type: "quantitative", title: "probability of no event so far", scale: { domain: [0, 1] } } } },
+        ...(facts.life_table.expected ? [{ mark: { type: "line", strokeDash: [5, 4], color: colour("b"), strokeWidth: 2 }, encoding: { y: { field: "expected", type: "quantitative", scale: { domain: [0, 1] } } } }] : []),
+      ],
     };
   }
 
@@ -208,7 +210,8 @@
     if (!table || !table.time || !table.survival) {
       return [];
     }
-    return table.time.map((time, index) => ({ time, survival: table.survival[index] }));
+    const expected = table.expected || [];
+    return table.time.map((time, index) => ({ time, survival: table.survival[index], expected: expected[index] }));
   }
 
   // --- results ----------------------------------------------------------------------------

@@ -1,0 +1,104 @@
+"""A run looked at from its end: the model against the life table, and what not to believe.
+
+Post-processing of released numbers; no record is seen here.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from discreet.design.design import Design
+from discreet.design.grid import TimeGrid
+from discreet.design.link import Link
+from discreet.mechanisms.newton.warnings import Counts, Estimate, cautions
+from discreet.models.caution import Caution
+from discreet.types import Array, Integers
+
+CHUNK = 1 << 12
+"""Intervals at a time: a cohort of 256 stays within a few MiB."""
+
+
+class Members(Protocol):
+    """A synthetic cohort: covariates (members, stretches, p), counts (members, stretches)."""
+
+    @property
+    def cohort(self) -> Array:
+        """Who each member is in each stretch of time."""
+        ...
+
+    @property
+    def counts(self) -> Array:
+        """How many people that stands for."""
+        ...
+
+    @property
+    def edges(self) -> Integers:
+        """Stretch k holds the intervals edges[k] < s <= edges[k + 1]."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The released numbers at the end of a run, in internal coordinates.
+
+    `at_risk` is the released risk set by interval; `missing` the part of the covariance that was
+    added along directions which the data do not reach; `prior` the covariance of the prior.
+    """
+
+    design: Design
+    link: Link
+    point: Array
+    people: Members
+    at_risk: Array
+    counts: Counts
+    covariance: Array
+    sampling: Array
+    prior: Array
+    missing: Array
+
+    @property
+    def expected(self) -> Array:
+        """The model's events in each stretch of the life table."""
+        hazard = mean_hazard(self.design, self.link, self.point, self.people)
+        return expected_events(hazard, self.at_risk, self.counts.rows)
+
+    def calibration(self) -> Array:
+        """Rows (first interval, last interval, released events, expected events, noise)."""
+        rows = self.counts.rows
+        noise = np.full(len(rows), self.counts.deviation)
+        return np.column_stack([rows[:, :2], rows[:, 3], self.expected, noise])
+
+    def cautions(self) -> tuple[Caution, ...]:
+        """What a reader should not believe."""
+        design, turn = self.design, self.design.to_user
+        names = tuple(f"baseline[{k + 1}]" for k in range(design.baseline.dimension))
+        parts = (self.covariance, self.sampling, self.prior, self.missing)
+        with np.errstate(all="ignore"):
+            user = [turn @ part @ turn.T for part in parts]
+        estimate = Estimate((*names, *design.schema.coefficient_names), *user)
+        edges = TimeGrid.of(design.schema.time).edges
+        return cautions(self.counts, estimate, self.expected, edges)
+
+
+def expected_events(hazard: Array, at_risk: Array, rows: Array) -> Array:
+    """The model's events in every stretch, from its mean hazard by interval among those at risk."""
+    whole = np.concatenate([[0.0], np.cumsum(hazard * at_risk)])
+    first, last = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
+    return np.asarray(whole[last] - whole[first - 1])
+
+
+def mean_hazard(design: Design, link: Link, point: Array, people: Members) -> Array:
+    """By interval, over the members without an event so far: those at high risk leave first."""
+    basis, time = design.basis, design.basis.shape[1]
+    alive, found = np.ones(len(people.cohort)), np.empty(len(basis))
+    for stretch in range(people.cohort.shape[1]):
+        level = people.cohort[:, stretch] @ point[time:]
+        for start in range(int(people.edges[stretch]), int(people.edges[stretch + 1]), CHUNK):
+            part = slice(start, min(start + CHUNK, int(people.edges[stretch + 1])))
+            hazard = link.hazard(np.clip(level[:, None] + basis[part] @ point[:time], -700, 700))
+            left = alive[:, None] * np.cumprod(1.0 - hazard, axis=1)
+            before = np.hstack([alive[:, None], left[:, :-1]]) * people.counts[:, [stretch]]
+            found[part] = (before * hazard).sum(axis=0) / np.maximum(before.sum(axis=0), 1e-300)
+            alive = left[:, -1]
+    return found

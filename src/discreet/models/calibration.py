@@ -1,0 +1,79 @@
+"""The model against the private life table: events that it expects, and events that were released.
+
+Both are computed from released numbers: the counts of exits with their noise, and the model's hazard
+averaged over the people that the released counts describe. So the comparison costs no budget.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy import special
+
+from discreet.errors import ArtefactError
+from discreet.models.life_table import LifeTable
+from discreet.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """One entry per stretch of the life table.
+
+    Parameters
+    ----------
+    table : LifeTable
+        The released life table.
+    observed : array
+        Released events, noise included; they may be negative.
+    expected : array
+        The model's events among those at risk.
+    deviation : array
+        Standard deviation of the privacy noise of a released count.
+    """
+
+    table: LifeTable
+    observed: Array
+    expected: Array
+    deviation: Array
+
+    @classmethod
+    def of(cls, rows: Array, table: LifeTable) -> Self:
+        """From rows (first interval, last interval, observed, expected, deviation)."""
+        if rows.shape != (len(table.time), 5) or not np.all(np.isfinite(rows)):
+            raise ArtefactError("the calibration has not one row of five numbers for each stretch.")
+        return cls(table, rows[:, 2], rows[:, 3], np.abs(rows[:, 4]))
+
+    @property
+    def edges(self) -> Array:
+        """Where the stretches begin and end."""
+        return np.concatenate([[self.table.zero], self.table.time])
+
+    @property
+    def widths(self) -> Array:
+        """How long they are."""
+        return np.diff(self.edges)
+
+    @property
+    def spread(self) -> Array:
+        """Standard deviation of observed - expected were the model right: noise and chance."""
+        return np.asarray(np.sqrt(self.deviation**2 + np.maximum(self.expected, 1.0)))
+
+    @property
+    def survival(self) -> Array:
+        """The model's survival of everybody together, at the ends of the stretches."""
+        hazard = np.clip(self.expected / self._exposed, 0.0, 1.0)
+        return np.asarray(np.cumprod(1.0 - hazard), dtype=np.float64)
+
+    def band(self, confidence: float = 0.95) -> tuple[Array, Array]:
+        """Around the life table's survival: privacy noise and sampling (Greenwood), pointwise."""
+        exposed, events = self._exposed, self.table.events
+        chance = events / np.maximum(exposed * (exposed - events), 1.0)
+        variance = np.cumsum(chance + (self.deviation / exposed) ** 2)
+        margin = special.ndtri(0.5 + confidence / 2) * np.sqrt(variance)
+        with np.errstate(over="ignore"):
+            factor = np.exp(margin)
+        return self.table.survival / factor, np.minimum(self.table.survival * factor, 1.0)
+
+    @property
+    def _exposed(self) -> Array:
+        return np.asarray(np.maximum(self.table.at_risk - 0.5 * self.table.censored, 1.0))

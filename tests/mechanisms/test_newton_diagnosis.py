@@ -1,0 +1,80 @@
+"""The model against the life table: expected events follow the cohort as it thins out."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.link import Logit
+from discreet.design.schema import Schema
+from discreet.mechanisms.newton import diagnosis
+from discreet.mechanisms.newton.diagnosis import Ending, expected_events, mean_hazard
+from discreet.mechanisms.newton.warnings import Counts
+
+INTERVALS = 40
+
+
+@pytest.fixture
+def design():
+    covariate = {"name": "x", "low": -1.0, "high": 1.0}
+    time = {"duration": "t", "event": "e", "horizon": 8.0, "intervals": INTERVALS}
+    return Design(Schema.from_mapping({"time": time, "covariate": [covariate]}), NaturalSpline(3))
+
+
+def members(stretches=2):
+    random = np.random.default_rng(1)
+    edges = np.linspace(0, INTERVALS, stretches + 1).astype(np.int64)
+    cohort = random.uniform(-1, 1, (50, stretches, 1))
+    return SimpleNamespace(cohort=cohort, counts=np.full((50, stretches), 20.0), edges=edges)
+
+
+def followed(design, point, people):
+    """The same, one member and interval at a time."""
+    alive, events, at_risk = people.counts[:, 0].copy(), [], []
+    for step in range(INTERVALS):
+        stretch = np.searchsorted(people.edges, step, side="right") - 1
+        eta = design.basis[step] @ point[:3] + people.cohort[:, stretch, 0] * point[3]
+        hazard = 1 / (1 + np.exp(-eta))
+        at_risk.append(alive.sum())
+        events.append((alive * hazard).sum())
+        alive = alive * (1 - hazard)
+    return np.array(events), np.array(at_risk)
+
+
+@pytest.mark.parametrize("chunk", [7, 4096])
+def test_expected_events_are_those_of_the_cohort_followed_one_by_one(design, monkeypatch, chunk):
+    monkeypatch.setattr(diagnosis, "CHUNK", chunk)
+    people, point = members(), np.array([-3.0, 0.3, 0.1, 1.5])
+    events, at_risk = followed(design, point, people)
+    hazard = mean_hazard(design, Logit(), point, people)
+    rows = np.array([[1.0, 3.0, 0, 0], [4.0, 20.0, 0, 0], [21.0, 40.0, 0, 0]])
+    expected = expected_events(hazard, at_risk, rows)
+    wanted = [events[:3].sum(), events[3:20].sum(), events[20:].sum()]
+    assert expected == pytest.approx(wanted)
+
+
+def ending(design, observed_factor):
+    people, point = members(), np.array([-3.0, 0.3, 0.1, 1.5])
+    events, at_risk = followed(design, point, people)
+    early, late = events[:20].sum(), events[20:].sum()
+    left = at_risk[-1] - events[-1]
+    rows = np.array([[1, 20, 0.0, early * observed_factor], [21, 40, left, late]])
+    size = np.eye(4)
+    return Ending(
+        design, Logit(), point, people, at_risk, Counts(rows, 3.0, 1000), 0.01 * size,
+        0.008 * size, 4.0 * size, 0.0 * size,
+    )  # fmt: skip
+
+
+def test_a_run_whose_model_follows_the_life_table_has_nothing_to_say(design):
+    found = ending(design, 1.0)
+    assert found.cautions() == ()
+    assert found.calibration()[:, 2] == pytest.approx(found.calibration()[:, 3])
+
+
+def test_a_run_whose_model_leaves_the_life_table_says_when(design):
+    found = ending(design, 0.5)
+    assert [item.code for item in found.cautions()] == ["at-risk", "life-table"]
+    assert "from time 0 to 4" in found.cautions()[1].message
