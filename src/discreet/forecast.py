@@ -47,6 +47,7 @@ EFFECT_SHARE = 0.25
 choose their ridge: what the designs of studies/results/planner.csv come to."""
 PROOFS = {
     "proved": "proved",
+    "conditional": "conditional",
     "ideal-draw-only": "for an ideal draw only",
     "unproved": "without a proof",
 }

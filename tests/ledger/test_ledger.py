@@ -171,13 +171,18 @@ def test_an_error_after_the_reserve_refunds_nothing(ledger):
 
 def test_ideal_draws_are_charged_and_shown_apart(ledger):
     ledger.reserve(pure("proved", 1.0))
+    ledger.reserve(pure("conditional", 0.25, status="conditional"))
     ledger.reserve(pure("ideal", 1.0, status="ideal-draw-only"))
     ledger.reserve(pure("printed", 0.5, status="unproved"))
     statement = ledger.show()
-    assert statement.left_pure == 1.5
-    kinds = (statement.proved, statement.ideal_draw_only, statement.unproved)
+    assert statement.left_pure == 1.25
+    kinds = (
+        *(statement.proved, statement.conditional),
+        *(statement.ideal_draw_only, statement.unproved),
+    )
     assert [[line.request.release_id for line in kind] for kind in kinds] == [
         ["proved"],
+        ["conditional"],
         ["ideal"],
         ["printed"],
     ]

@@ -83,17 +83,20 @@ def test_show_has_a_bar_a_table_and_ideal_draws_apart(path, release):
     ideal = Guarantee(0.5, status="ideal-draw-only")
     ledger.reserve(ReleaseRequest("sampled", ideal, "a [red]chain[/red] \x1b[2J"))
     ledger.reserve(ReleaseRequest("as-printed", Guarantee(0.5, status="unproved")))
+    ledger.reserve(ReleaseRequest("minimised", Guarantee(0.25, status="conditional")))
     text = shown(path)
     assert "Spent: ━" in text
-    assert "50.0%" in text
-    assert "Left: epsilon 2 for a release without delta" in text
+    assert "56.2%" in text
+    assert "Left: epsilon 1.75 for a release without delta" in text
     proved, _, apart = text.partition("ideal draw only")
+    assert "minimised" in proved.partition("conditional promise")[2]
+    assert "both are tested, neither is proved" in " ".join(proved.split())
     assert "first" in proved
     assert "all births" in proved
     assert "sampled" in apart
     assert r"a [red]chain[/red] \x1b[2J" in apart
     assert "as-printed" in apart.partition("without a proof")[2]
-    assert "2 reserved, never settled" in apart
+    assert "3 reserved, never settled" in apart
 
 
 def test_show_says_that_there_is_no_release_yet(path):

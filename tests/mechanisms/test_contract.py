@@ -213,7 +213,7 @@ def test_a_huge_epsilon_recovers_the_fit(name):
     mechanism = make(name, 1e9)
     constants = make_constants(persons=400, coordinates=mechanism.coordinates)
     plan = mechanism.plan(constants)
-    if plan.guarantee.status != "proved":
+    if plan.guarantee.status == "ideal-draw-only":
         pytest.skip("a chain stands in for the draw")
     people, _ = neighbours(constants, 400)
     loss = loss_of(people, constants)

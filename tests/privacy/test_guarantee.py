@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import ArtefactError, SettingsError
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import ASSUMPTION, Guarantee
 
 GUARANTEES = st.builds(
     Guarantee,
@@ -18,7 +18,7 @@ GUARANTEES = st.builds(
     delta=st.floats(1e-15, 0.5),
     rho=st.none() | st.floats(1e-12, 1e3),
     relation=st.sampled_from(["replace-one", "add-remove"]),
-    status=st.sampled_from(["proved", "ideal-draw-only", "unproved"]),
+    status=st.sampled_from(["proved", "conditional", "ideal-draw-only", "unproved"]),
 )
 
 
@@ -104,6 +104,9 @@ def test_the_sentence_names_what_weakens_the_promise():
     assert "probability at most 1e-06 (delta)" in Guarantee(1.0, 1e-6).sentence()
     assert "left out of the data or added" in Guarantee(1.0, relation="add-remove").sentence()
     assert "perfect draw only" in Guarantee(1.0, status="ideal-draw-only").sentence()
+    conditional = Guarantee(1.0, status="conditional").sentence()
+    assert conditional.endswith("both are tested, neither is proved.")
+    assert Guarantee(1.0).sentence() + " " + ASSUMPTION == conditional
     unproved = Guarantee(1.0, status="unproved").sentence()
     assert unproved.startswith("Nothing is promised.")
     assert "sampler" not in unproved

@@ -180,7 +180,7 @@ def _plan(release: Release) -> Plan:
 
 def _settings(plan: Plan, release: Release) -> Finding:
     """A promise that is not proved for the draw itself must be declared among the warnings."""
-    needed = int(plan.guarantee.status != "proved")
+    needed = int(plan.guarantee.status in {"ideal-draw-only", "unproved"})
     declared = sum(caution.of_the_promise for caution in release.warnings)
     return _line(
         "warnings that the settings call for",

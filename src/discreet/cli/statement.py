@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.ledger import Line, Statement
+from discreet.privacy.guarantee import ASSUMPTION
 from discreet.text import printable
 
 BAR_WIDTH = 50
@@ -19,6 +20,9 @@ def render(statement: Statement) -> RenderableType:
     parts: list[RenderableType] = [_summary(statement), _bar(statement)]
     if statement.proved:
         parts.append(_table("Releases", statement.proved))
+    if statement.conditional:
+        parts.append(_table("Releases with a conditional promise", statement.conditional))
+        parts.append(Text(ASSUMPTION))
     if not statement.lines:
         parts.append(Text("No release yet."))
     if statement.ideal_draw_only:

@@ -27,7 +27,7 @@ class Line:
 
     @property
     def status(self) -> Status:
-        """What is proved: the guarantee of the draw that was made, of an ideal one, or nothing."""
+        """What is proved, from best to worst: see `discreet.privacy.guarantee.Status`."""
         return self.request.guarantee.status
 
 
@@ -50,6 +50,11 @@ class Statement:
     def proved(self) -> tuple[Line, ...]:
         """Releases whose guarantee is proved."""
         return self._of("proved")
+
+    @property
+    def conditional(self) -> tuple[Line, ...]:
+        """Releases whose proof rests on an assumption that is tested and not proved."""
+        return self._of("conditional")
 
     @property
     def ideal_draw_only(self) -> tuple[Line, ...]:

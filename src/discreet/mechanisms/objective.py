@@ -63,7 +63,7 @@ GRID_BITS = 4
 @register
 @dataclass(frozen=True)
 class ObjectivePerturbation(PerturbationSettings):
-    """epsilon-DP under replace-one: publish the minimiser of a tilted objective (proved).
+    """epsilon-DP under replace-one: publish the minimiser of a tilted objective (conditional).
 
     A ridge that is given is a least value: the plan may add to it where that lowers the predicted
     error, because a larger ridge leaves more of epsilon to the tilt.

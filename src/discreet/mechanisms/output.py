@@ -57,7 +57,7 @@ GRID_BITS = 34
 @register
 @dataclass(frozen=True)
 class OutputPerturbation(PerturbationSettings):
-    """epsilon-DP under replace-one: publish the ridge estimate with noise (proved)."""
+    """epsilon-DP under replace-one: publish the ridge estimate with noise (conditional)."""
 
     name: ClassVar[str] = "output"
     proof: ClassVar[str] = "output-perturbation"

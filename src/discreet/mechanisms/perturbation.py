@@ -68,8 +68,8 @@ class PerturbationSettings:
             raise SettingsError("survival must be a number between 0 and 1, both excluded")
 
     def promise(self, persons: int) -> Guarantee:  # noqa: ARG002 - the same for every n
-        """Pure epsilon-DP."""
-        return Guarantee(epsilon=self.epsilon)
+        """Pure epsilon-DP under A3 and A4."""
+        return Guarantee(epsilon=self.epsilon, status="conditional")
 
     def ridges(self, persons: int) -> list[float]:
         """Candidates for the total ridge k = n Lambda."""

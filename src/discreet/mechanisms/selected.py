@@ -57,7 +57,7 @@ class SelectedPlan(Plan):
 @register
 @dataclass(frozen=True)
 class SelectedRidge:
-    """epsilon-DP under replace-one: perturbation with the best of several ridges (proved).
+    """epsilon-DP under replace-one: perturbation with the best of several ridges (conditional).
 
     base: "objective" or "output". ridges: the candidates, per person. mean_trials: how many models
     are tried on average. score_share: part of a trial's budget that its score takes.
@@ -99,7 +99,7 @@ class SelectedRidge:
 
     def promise(self, persons: int) -> Guarantee:  # noqa: ARG002 - the same for every n
         """Pure epsilon-DP of the whole selection."""
-        return Guarantee(epsilon=float(self.epsilon))
+        return Guarantee(epsilon=float(self.epsilon), status="conditional")
 
     def plan(self, constants: Facts) -> SelectedPlan:
         """The plans of all candidates, and the noise of the score."""

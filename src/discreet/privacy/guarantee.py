@@ -19,8 +19,15 @@ from discreet.privacy.scales import exact
 
 Relation = Literal["replace-one", "add-remove"]
 Unit = Literal["person"]
-Status = Literal["proved", "ideal-draw-only", "unproved"]
-"""From best to worst: what holds of the draw that was made, of a perfect one, of none."""
+Status = Literal["proved", "conditional", "ideal-draw-only", "unproved"]
+"""From best to worst: what holds of the draw that was made, of it under an assumption that is tested
+and not proved, of a perfect draw, of none."""
+
+ASSUMPTION = (
+    "The proof assumes that floating-point gradients are as exact as its page says and that the"
+    " solver reaches its certificate on every data set: both are tested, neither is proved."
+)
+"""What a conditional promise rests on: A3 and A4 of docs/proofs/output-perturbation.md."""
 
 WEAK_EPSILON = 8.0
 """From here on the factor exceeds 2,900 and the sentence says that the protection is weak."""
@@ -192,9 +199,10 @@ def worst_status(statuses: Iterable[Status]) -> Status:
 
 
 def _status(status: Status) -> str:
-    if status == "proved":
-        return ""
-    return (
-        "The promise is proved for a perfect draw only; this release was made by a sampler that"
-        " approximates one, so how far it holds is not proved."
-    )
+    return {"proved": "", "conditional": ASSUMPTION}.get(status, _PERFECT_DRAW)
+
+
+_PERFECT_DRAW = (
+    "The promise is proved for a perfect draw only; this release was made by a sampler that"
+    " approximates one, so how far it holds is not proved."
+)
