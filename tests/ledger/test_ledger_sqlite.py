@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from discreet.errors import LedgerError, SettingsError
-from discreet.ledger import Head, open_ledger
+from discreet.ledger import Head, open_ledger, sqlite
 from discreet.ledger.interface import ReleaseRequest
 from discreet.ledger.verification import ReleaseClaim
 from discreet.ledger.witness import Witness
@@ -237,3 +237,30 @@ def test_a_fault_while_settling_says_that_the_release_stands(scene):
         scene.ledger.settle(reservation, "ab" * 32)
     other.close()
     scene.ledger.settle(reservation, "ab" * 32)
+
+
+MOUNTS = """22 1 8:1 / / rw - ext4 /dev/sda1 rw
+30 22 0:40 / {point} rw,relatime shared:1 - {kind} server:/export rw
+31 22 0:41 / /proc rw - proc proc rw
+"""
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])
+def test_a_network_file_system_is_refused(tmp_path, monkeypatch, kind):
+    folder = tmp_path / "a shared drive"
+    folder.mkdir()
+    path = folder / "registry.ledger"
+    ledger = open_ledger(path)
+    ledger.initialise("registry", 3, "1e-6")
+    table = tmp_path / "mountinfo"
+    table.write_text(MOUNTS.format(point=str(folder).replace(" ", r"\040"), kind=kind))
+    monkeypatch.setattr(sqlite, "_MOUNTS", table)
+    with pytest.raises(LedgerError, match=f"network file system .{kind}.*PostgreSQL"):
+        open_ledger(path).show()
+    with pytest.raises(LedgerError, match="network file system"):
+        open_ledger(folder / "other.ledger").initialise("registry", 3, "1e-6")
+    assert not (folder / "other.ledger").exists()
+    table.write_text(MOUNTS.format(point=str(folder), kind="ext4"))
+    open_ledger(path).show()
+    monkeypatch.setattr(sqlite, "_MOUNTS", tmp_path / "no such table")
+    open_ledger(path).show()

@@ -7,6 +7,7 @@ References: SQLite, "Write-Ahead Logging" and "How To Corrupt An SQLite Database
 """
 
 import os
+import re
 import sqlite3
 import stat
 import time
@@ -40,6 +41,15 @@ _NO_DELETE = """CREATE TRIGGER entry_is_never_deleted BEFORE DELETE ON entry
 BEGIN SELECT RAISE(ABORT, 'a ledger entry is never deleted'); END"""
 _SCHEMA = (_TABLE, _NO_UPDATE, _NO_DELETE)
 
+NETWORK_FILE_SYSTEMS = frozenset(
+    [
+        *("afs", "beegfs", "ceph", "cifs", "davfs", "davfs2", "gcsfuse", "glusterfs", "gpfs"),
+        *("lustre", "ncpfs", "nfs", "nfs4", "orangefs", "rclone", "s3fs", "smb3", "smbfs", "sshfs"),
+    ]
+)
+"""As Linux names them, without its prefix "fuse."."""
+
+_MOUNTS = Path("/proc/self/mountinfo")
 _PAUSE_SECONDS = 0.002
 _SIDE_FILES = ("-wal", "-shm", "-journal", "-head")
 
@@ -115,6 +125,7 @@ class SqliteStore:
         """Create file, tables, first entry and witness; nothing that exists is overwritten."""
         with typed_faults(self._lock_timeout):
             self._refuse_leftovers()
+            _require_local(self._path.parent)
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             os.close(os.open(self._path, flags, 0o600))
             try:
@@ -145,6 +156,7 @@ class SqliteStore:
     @contextmanager
     def _session(self, begin: str, turn: "_Turn") -> Iterator[SqliteSession]:
         place = self._place()
+        _require_local(self._path.parent)
         deadline = time.monotonic() + self._lock_timeout
         with self._connected(deadline) as connection:
             _patiently(deadline, partial(_require_ledger, connection))
@@ -213,6 +225,38 @@ class SqliteStore:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _require_local(folder: Path) -> None:
+    """Refuse a network file system: locks and the log's shared memory do not reach other machines."""
+    kind = _file_system(os.path.realpath(folder))
+    if kind.removeprefix("fuse.") in NETWORK_FILE_SYSTEMS:
+        raise LedgerError(
+            f"the ledger lies on a network file system ({kind}), where two machines could spend "
+            "the same budget: keep it on a local disk, or in PostgreSQL "
+            "('discreet budget init postgresql://...'). Nothing was charged."
+        )
+
+
+def _file_system(folder: str) -> str:
+    """The type of the file system that holds a folder, by Linux' table; elsewhere not known."""
+    try:
+        lines = _MOUNTS.read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return ""
+    found = "", ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        point = _unescaped(before.split()[4])
+        inside = folder == point or folder.startswith(f"{point.rstrip('/')}/")
+        if inside and len(point) >= len(found[0]):  # the last of equal ones is on top
+            found = point, after.split()[0]
+    return found[1]
+
+
+def _unescaped(point: str) -> str:
+    """Blanks and the like stand in the table as octal numbers."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), point)
 
 
 _Turn = Callable[[float], AbstractContextManager[None]]
