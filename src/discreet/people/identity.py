@@ -22,7 +22,7 @@ the same person has the same digest in every block, file and partition.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import IntEnum
@@ -286,29 +286,29 @@ def _of_arrow(array: Any) -> Ids:
         return _of_arrow(array.storage)
     if pa.types.is_dictionary(array.type):
         return _of_arrow(array.dictionary).take(to_numpy(array.indices.cast(pa.int64()), gap=-1))
-    for fits, make in _ARROW_TYPES:
-        if any(getattr(pa.types, f"is_{name}", _never)(array.type) for name in fits):
-            return make(array)
+    if pa.types.is_null(array.type):
+        return _of_nothing(array)
+    return _of_plain_arrow(array)
+
+
+def _of_plain_arrow(array: Any) -> Ids:
+    if pa.types.is_primitive(array.type) and not pa.types.is_temporal(array.type):
+        return _of_numbers(*exact_numpy(array))
+    if any(part in str(array.type) for part in ("string", "binary")):
+        return _of_texts(array)
+    if pa.types.is_decimal(array.type):
+        return _of_decimals(array)
     return _of_objects(to_values(array))
-
-
-def _never(_: object) -> bool:
-    """An older arrow has no such type."""
-    return False
 
 
 def _of_nothing(array: Any) -> Ids:
     return Ids(np.zeros(len(array), dtype=np.uint8), np.zeros(len(array), dtype=np.int64))
 
 
-def _of_arrow_numbers(array: Any) -> Ids:
-    return _of_numbers(*exact_numpy(array))
-
-
 def _of_decimals(array: Any) -> Ids:
     """By arrow where all are integers of 64 bits, else value by value: with the same result."""
     try:
-        return _of_arrow_numbers(array.cast(pa.int64()))
+        return _of_numbers(*exact_numpy(array.cast(pa.int64())))
     except pa.ArrowInvalid:
         return _of_objects(array.to_pylist())
 
@@ -331,20 +331,6 @@ def _of_texts(array: Any) -> Ids:
 def _renamed(array: Any, arrow_type: Any) -> Any:
     """The same bytes under another type, unchecked."""
     return pa.Array.from_buffers(arrow_type, len(array), array.buffers(), offset=array.offset)
-
-
-_ARROW_TYPES: tuple[tuple[tuple[str, ...], Callable[[Any], Ids]], ...] = (
-    (("null",), _of_nothing),
-    (("boolean", "integer", "floating"), _of_arrow_numbers),
-    (
-        (
-            *("string", "large_string", "string_view"),
-            *("binary", "large_binary", "binary_view", "fixed_size_binary"),
-        ),
-        _of_texts,
-    ),
-    (("decimal",), _of_decimals),
-)
 
 
 def _stack(parts: Sequence[Ids]) -> Ids:
