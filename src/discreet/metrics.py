@@ -18,7 +18,6 @@ from discreet.errors import SettingsError
 from discreet.likelihood.problem import Problem
 from discreet.models.model import Model
 from discreet.people import to_episodes
-from discreet.people.identity import Ids
 from discreet.people.repair import encode, repair_spells
 from discreet.people.tables import read_table
 from discreet.ranking import concordance_index
@@ -226,7 +225,7 @@ def _pure(model: Any) -> Model:
 def _observed(data: Any, schema: Schema, outcome: Any) -> Observed | None:
     """People with one row each; None where somebody has several."""
     table = read_table(data, schema, outcome)
-    if schema.person is not None and Ids.of(table.column(schema.person)).codes()[1] < table.rows:
+    if schema.person is not None and table.ids(schema.person).codes()[1] < table.rows:
         return None
     spells = repair_spells(table, schema)
     rows = np.flatnonzero(spells.timed & (spells.stop >= schema.time.zero))

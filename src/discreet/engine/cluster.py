@@ -23,7 +23,7 @@ from discreet.engine.local import LocalEngine
 from discreet.errors import DataFormError, SettingsError
 from discreet.people import to_episodes
 from discreet.people.episodes import Episodes, Stamp
-from discreet.people.identity import Digests, Ids
+from discreet.people.identity import Digests
 from discreet.people.tables import open_table
 
 if TYPE_CHECKING:
@@ -149,10 +149,11 @@ def _same(call: _Call) -> _Call:
 
 def _block(partition: Any, schema: Schema, secret: bytes) -> _Block:
     """On a worker: one partition, made again from its rows where the worker dies."""
-    episodes = to_episodes(partition, schema)
+    table = open_table(partition, schema.columns)
+    episodes = to_episodes(table, schema)
     if schema.person is None:
         return _Block(episodes, (episodes.persons, 0))
-    stamp = _ids(partition, schema.person).stamp(secret)
+    stamp = table.ids(schema.person).stamp(secret)
     require_same_people([(episodes.persons, stamp[1])], [stamp])
     return _Block(episodes, stamp)
 
@@ -167,13 +168,9 @@ def _apply(block: _Block, call: _Call) -> tuple[Stamp, Arrays]:
     return block.stamp, engine.reduce(call.function, *call.arguments)
 
 
-def _ids(partition: Any, person: str) -> Ids:
-    return Ids.of(open_table(partition, [person]).column(person))
-
-
 def _digests(partition: Any, person: str, secret: bytes) -> tuple[Stamp, Digests]:
     """On a worker: who is in a partition."""
-    ids = _ids(partition, person)
+    ids = open_table(partition, [person]).ids(person)
     return ids.stamp(secret), ids.digests(secret)
 
 

@@ -28,7 +28,7 @@ from discreet.errors import DataFormError
 from discreet.people import to_episodes
 from discreet.people.episodes import Episodes, Stamp
 from discreet.people.files import check_columns, typed_columns
-from discreet.people.identity import Ids, PersonCount, last_person
+from discreet.people.identity import PersonCount, last_person
 from discreet.people.tables import Table, check_types, open_table, stack_tables
 
 Result = TypeVar("Result")
@@ -85,7 +85,7 @@ class StreamEngine:
         if person is None:  # each row is a person: a pass must only find all of them
             return [(self.persons, 0)]
         count = PersonCount(person, self._secret)
-        return [count.add(table) for table in self._people((person,))]
+        return [count.add(table.ids(person)) for table in self._people((person,))]
 
     @cached_property
     def _secret(self) -> bytes:
@@ -116,7 +116,7 @@ class StreamEngine:
         person = self.schema.person
         if person is None:
             return block.persons, 0
-        stamp = Ids.of(table.column(person)).stamp(self._secret)
+        stamp = table.ids(person).stamp(self._secret)
         require_same_people([(block.persons, 0)], [(stamp[0], 0)])
         return stamp
 
@@ -134,7 +134,7 @@ class StreamEngine:
         for table in self._tables(columns):
             pieces = [*waiting, table]
             whole = _stacked(pieces)
-            cut = whole.rows if person is None else last_person(whole, person)
+            cut = whole.rows if person is None else last_person(whole.ids(person))
             waiting = _rows(pieces, cut, whole.rows)
             if cut:
                 yield _stacked(_rows(pieces, 0, cut))

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from discreet.design.grid import TimeGrid
 from discreet.design.schema import Schema
 from discreet.people.episodes import Episodes
-from discreet.people.identity import Ids
-from discreet.people.repair import encode, repair_spells
+from discreet.people.repair import Spells, encode, repair_spells
 from discreet.people.spans import Spans, grouped_spans, single_spans
 from discreet.people.tables import Table, read_covariates, read_table
 
@@ -40,10 +39,13 @@ def encode_covariates(data: Any, schema: Schema) -> NDArray[np.float64]:
     return encode(read_covariates(data, schema), schema, rows=None)
 
 
-def person_spans(table: Table, schema: Schema) -> Spans:
-    """The stretches at risk, in the shape that the schema alone decides."""
-    grid = TimeGrid.of(schema.time)
-    spells = repair_spells(table, schema)
-    if schema.person is None:
-        return single_spans(spells, grid)
-    return grouped_spans(*Ids.of(table.column(schema.person)).codes(), spells, grid)
+def person_spans(table: Table, schema: Schema, spells: Spells | None = None) -> Spans:
+    """The stretches at risk, in the shape that the schema alone decides; kept with the table."""
+
+    def make() -> Spans:
+        grid, found = TimeGrid.of(schema.time), spells or repair_spells(table, schema)
+        if schema.person is None:
+            return single_spans(found, grid)
+        return grouped_spans(*table.ids(schema.person).codes(), found, grid)
+
+    return table.once((schema.person, schema.time), make)

@@ -15,7 +15,7 @@ from discreet.design.axis import TimeAxis
 from discreet.design.schema import Categorical, Numeric, Schema
 from discreet.people.columns import Column
 from discreet.people.convert import person_spans
-from discreet.people.identity import Ids
+from discreet.people.identity import coarse_ids
 from discreet.people.repair import Spells, read_days, repair_spells
 from discreet.people.spans import Spans, first_events, time_order, until_event
 from discreet.people.tables import Table, read_covariates, read_table
@@ -88,7 +88,8 @@ def add_reports(reports: Iterable[RepairReport]) -> RepairReport:
 def count_repairs(data: Any, schema: Schema, outcome: Any = None) -> RepairReport:
     """Count by column and problem what ``to_episodes`` repairs."""
     table = read_table(data, schema, outcome)
-    spells, spans = repair_spells(table, schema), person_spans(table, schema)
+    spells = repair_spells(table, schema)
+    spans = person_spans(table, schema, spells)
     found = [*_times(table, schema, spells), *_people(table, schema, spells)]
     for covariate in schema.covariates:
         found += _covariate(table.column(covariate.name), covariate)
@@ -198,8 +199,10 @@ def _events(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
 def _people(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     if schema.person is None:
         return
-    ids = Ids.of(table.column(schema.person))
+    ids = table.ids(schema.person)
     yield _repair(schema.person, "missing", "a person of its own", ids.missing)
+    coarse = coarse_ids(table.column(schema.person))
+    yield Repair(schema.person, "double of 2^53 or more", "compared as a double", coarse)
     person, persons = ids.codes()
     zero = schema.time.zero
     start = np.full_like(spells.stop, zero) if spells.start is None else spells.start

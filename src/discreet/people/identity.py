@@ -36,9 +36,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataFormError
 from discreet.people.arrow import exact_numpy, to_arrow, to_numpy, to_values
-from discreet.people.columns import ArrowColumn, Column, NumberColumn, StackedColumn
+from discreet.people.columns import ArrowColumn, Column, NumberColumn, ObjectColumn, StackedColumn
 from discreet.people.episodes import Stamp
-from discreet.people.tables import Table
 from discreet.people.values import MISSING_TEXTS
 
 Codes = NDArray[np.int32]
@@ -145,7 +144,7 @@ class Ids:
     def _encoded(self, kind: Kind, rows: NDArray[np.int64] | None) -> tuple[Codes, Any]:
         if kind in {Kind.WHOLE, Kind.DOUBLE}:
             return _encode_numbers(self.number if rows is None else self.number[rows])
-        return _encode_array(self.text if rows is None else self.text.take(to_arrow(rows)))
+        return _encode_texts(self.text if rows is None else self.text.take(to_arrow(rows)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,6 +356,17 @@ def _encode_numbers(values: Payloads) -> tuple[Codes, Payloads]:
     return codes, to_numpy(distinct)
 
 
+def _encode_texts(texts: Any) -> tuple[Codes, Any]:
+    """The same of bytes, none of them null."""
+    from pyarrow import compute  # noqa: PLC0415 - it was loaded to trim them
+
+    before, after = texts.slice(0, max(len(texts) - 1, 0)), texts.slice(1)
+    if compute.any(compute.less(after, before)).as_py():
+        return _encode_array(texts)
+    new = np.append(True, to_numpy(compute.not_equal(after, before)) != 0)
+    return np.cumsum(new, dtype=np.int32) - np.int32(1), texts.take(to_arrow(np.flatnonzero(new)))
+
+
 def _encode_array(array: Any) -> tuple[Codes, Any]:
     encoded = array.dictionary_encode()
     return to_numpy(encoded.indices), encoded.dictionary
@@ -460,9 +470,19 @@ def _rotated(words: Digests, bits: int) -> Digests:
     return (words << np.uint64(bits)) | (words >> np.uint64(64 - bits))
 
 
-def last_person(table: Table, column: str) -> int:
+def coarse_ids(column: Column) -> int:
+    """How many ids are doubles of 2^53 or more: what made them so may have merged integers."""
+    if isinstance(column, StackedColumn):
+        return sum(coarse_ids(part) for part in column.parts)
+    if isinstance(column, NumberColumn) and column.values.dtype.kind == "f":
+        return int(np.count_nonzero(np.abs(column.numbers()) >= BEYOND))
+    values = column.values if isinstance(column, ObjectColumn) else ()
+    return sum(isinstance(value, float) and abs(value) >= BEYOND for value in values)
+
+
+def last_person(ids: Ids) -> int:
     """Row at which the last person of a table begins."""
-    codes = Ids.of(table.column(column)).codes()[0]
+    codes = ids.codes()[0]
     changes = np.flatnonzero(codes[1:] != codes[:-1])
     return int(changes[-1]) + 1 if len(changes) else 0
 
@@ -479,9 +499,8 @@ class PersonCount:
         self._column, self._secret = column, secret
         self._seen: list[Digests] = []
 
-    def add(self, table: Table) -> Stamp:
-        """Count the people of a table that must hold all their rows, side by side."""
-        ids = Ids.of(table.column(self._column))
+    def add(self, ids: Ids) -> Stamp:
+        """Count the people of a block that must hold all their rows, side by side."""
         codes, persons = ids.codes()
         runs = np.count_nonzero(codes[1:] != codes[:-1]) + min(len(codes), 1)
         digests = np.sort(ids.digests(self._secret))

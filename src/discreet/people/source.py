@@ -90,12 +90,10 @@ class People:
         """n, which is public under replace-one; of a table nothing else is looked at."""
         if not self.in_memory:
             return self.open(schema).persons
-        from discreet.people.identity import Ids  # noqa: PLC0415 - loads pyarrow
-
         table = self.table(schema)
         if schema.person is None:
             return table.rows
-        return Ids.of(table.column(schema.person)).codes()[1]
+        return table.ids(schema.person).codes()[1]
 
     def repairs(self, schema: Schema) -> "RepairReport":
         """What does not fit the schema, counted; not private, for the custodian."""

@@ -1,9 +1,9 @@
 """Whatever the user calls data, as one table whose columns are fetched one at a time."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -21,6 +21,9 @@ from discreet.people.columns import (
     require_readable,
 )
 from discreet.people.files import check_columns, check_file, read_file
+from discreet.people.identity import Ids
+
+Kept = TypeVar("Kept")
 
 MOST_ROWS = 1_000_000_000
 """Of one table in memory."""
@@ -28,11 +31,26 @@ MOST_ROWS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns of equal length; ``column`` converts one when asked and keeps nothing."""
+    """Named columns of equal length; ``column`` converts one when asked and keeps nothing.
+
+    What takes long and is asked for twice, by whoever counts people and whoever encodes them, is
+    kept by ``once``.
+    """
 
     rows: int
     names: tuple[str, ...]
     column: Callable[[str], Column]
+    _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """What ``make`` makes of this table, made at the first call with this key."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return cast("Kept", self._kept[key])
+
+    def ids(self, name: str) -> Ids:
+        """Who each row is, by its id in a column."""
+        return self.once(name, lambda: Ids.of(self.column(name)))
 
 
 def read_table(data: Any, schema: Schema, outcome: Any = None) -> Table:
