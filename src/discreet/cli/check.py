@@ -18,7 +18,7 @@ def check(
 ) -> None:
     """Count what does not fit the schema. For the custodian: the counts are not private."""
     from discreet.design.schema import Schema  # noqa: PLC0415
-    from discreet.people.hints import grid_hints, hints  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.hints import grid_hints, hints, quote_hints  # noqa: PLC0415 - loads pyarrow
     from discreet.people.source import People  # noqa: PLC0415
 
     public = Schema.from_toml(schema)
@@ -35,5 +35,6 @@ def check(
         say(aligned([("column", "problem", "rows", "becomes"), *report.table()], left=(0, 1, 3)))
     else:
         say("Every value fits the schema.")
-    for text in (*hints(report, public), *grid_hints(report, public)):
+    notes = (*hints(report, public), *grid_hints(report, public), *quote_hints(data, report.rows))
+    for text in notes:
         say(wrapped(text))

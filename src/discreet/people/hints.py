@@ -1,9 +1,11 @@
 """What probably went wrong where much of a column does not fit; for `discreet check` alone."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from discreet.design.schema import Schema
 from discreet.people.counts import Repair, RepairReport
+from discreet.people.files import first_open_quote, lines_within_fields
 
 # Less than this share of the rows is a matter of single records, not of the column.
 SHARE = 0.05
@@ -14,10 +16,26 @@ def hints(report: RepairReport, schema: Schema) -> Iterator[str]:
     columns: dict[str, list[str]] = {}
     for repair in report.repairs:
         advice = _advice(repair, schema)
-        if advice and repair.count > SHARE * report.rows:
+        if advice and (repair.count > SHARE * report.rows or repair.column == schema.person):
             columns.setdefault(advice, []).append(f"'{repair.column}'")
     for advice, names in columns.items():
         yield f"Look at {', '.join(names)}: {advice}"
+
+
+def quote_hints(path: Path, rows: int) -> Iterator[str]:
+    """Where one record of a CSV file may hold others: lines that begin within a quoted field.
+
+    Parsing alone cannot tell a note of two lines from a quote that was never closed, and the
+    promise of a private fit begins with parsed records.
+    """
+    lines = lines_within_fields(path, rows) if path.suffix.lower() == ".csv" else 0
+    if lines:
+        which = "1 line begins" if lines == 1 else f"{lines:,} lines begin"
+        yield (
+            f"{which} within a quoted field, the first after line {first_open_quote(path):,}: a "
+            "line break in a text, or a quote that was opened and not closed and has other "
+            "people's records in it. Look there before a private fit, and close the quote."
+        )
 
 
 def grid_hints(report: RepairReport, schema: Schema) -> Iterator[str]:
@@ -67,6 +85,10 @@ def _advice(repair: Repair, schema: Schema) -> str:
         ),
         "not a date": (
             "dates are read as 2019-03-31 unless date_format in [time] says how they are written."
+        ),
+        "double of 2^53 or more": (
+            "doubles do not hold every integer from 2^53 on, so ids may have been merged before: "
+            "keep ids as integers (of a nullable type where some are missing) or as texts."
         ),
         "below low": "is the schema's low in the unit of the file?",
         "above high": "is the schema's high in the unit of the file?",
