@@ -32,10 +32,12 @@ from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
     ENTRIES_TOO,
+    Stretches,
     block_exits,
     block_marginals,
     block_moments,
     marginals_of,
+    stretches_of,
     time_edges,
 )
 from discreet.people import to_episodes
@@ -61,6 +63,8 @@ SCHEMA = Schema.from_mapping(
 )
 
 MOMENT_LIMIT = 3 << 20
+STRETCHES = stretches_of(SCHEMA.time.intervals, 3, pure=False)
+WHOLE = Stretches((0, SCHEMA.time.intervals), weight=64)
 LARGE = 1_700_000_000_000_000_000
 
 # ------------------------------------------------------------------------------ the ids
@@ -318,11 +322,11 @@ def scores() -> tuple[Whitened, Levels]:
 def integer_sums(engine: Any) -> dict[str, np.ndarray]:
     """Everything that private Newton adds noise to, at fixed public arguments."""
     edges, marginals = time_edges(SCHEMA.time.intervals, 5), marginals_of(design(), 8)
-    ranges, width = np.full(3, 1.0), 3
+    centre, spread = np.full(3, 0.1), np.full(3, 0.2)
     asked = {
         "exits": (block_exits, edges, ENTRIES_TOO),
-        "marginals": (block_marginals, marginals, ranges),
-        "moments": (block_moments, np.full(width, 0.1), np.full(width, 0.2), MOMENT_LIMIT),
+        "marginals": (block_marginals, marginals, STRETCHES),
+        "moments": (block_moments, centre, spread, MOMENT_LIMIT, WHOLE),
         "scores": (block_scores, *scores()),
     }
     return {name: engine.reduce(*call)[0] for name, call in asked.items()}
@@ -330,8 +334,8 @@ def integer_sums(engine: Any) -> dict[str, np.ndarray]:
 
 SQUARED = {
     "exits": 2 * 2,
-    "marginals": 2 * 2,
-    "moments": 2 * (DIAGONAL * MOMENT_LIMIT) ** 2,
+    "marginals": 2 * 2 * STRETCHES.square,
+    "moments": 2 * (DIAGONAL * WHOLE.weight * MOMENT_LIMIT) ** 2,
     "scores": (2 * LARGEST) ** 2,
 }
 """The squared distance that the proof claims for replacing one person."""

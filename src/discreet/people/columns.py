@@ -160,6 +160,10 @@ class StackedColumn(Column):
         """Part by part."""
         return np.concatenate([part.missing() for part in self.parts])
 
+    def days(self, date_format: str | None) -> Array:
+        """Part by part."""
+        return np.concatenate([part.days(date_format) for part in self.parts])
+
     def numbers(self) -> Array:
         """Part by part, as doubles."""
         return np.concatenate([hashable(part.numbers() + 0.0) for part in self.parts])
