@@ -16,6 +16,7 @@ import discreet as ds
 from discreet.cli import main, output
 from discreet.cli.app import app
 from discreet.cli.fit import DEFAULT_MECHANISM
+from discreet.ledger import open_ledger
 from discreet.watch import watcher
 from tests.cohorts import cohort, schema
 
@@ -66,7 +67,7 @@ FIT = "fit people.csv --schema schema.toml --mechanism none --out model.json"
 def test_from_a_table_to_predictions(discreet, folder):
     status, out, err = discreet("check people.csv --schema schema.toml")
     assert (status, err) == (0, "")
-    assert "400 rows, 400 persons." in out
+    assert "400 rows, 400 persons, 143 events" in out
     assert "Every value fits the schema." in out
     status, out, err = discreet(FIT)
     assert (status, err) == (0, "")
@@ -108,9 +109,9 @@ def test_check_and_fit_report_counts(discreet, folder):
     _, out, _ = discreet("check people.csv --schema schema.toml")
     words = [" ".join(line.split()) for line in out.splitlines()]
     assert "age missing 1 the midpoint of the bounds" in words
-    assert "age above high 1 high" in words
-    assert "arm unknown level 1 the reference level" in words
-    assert "time negative 1 0" in words
+    assert "age above high 1 high 300" in words
+    assert "arm unknown level 1 the reference level z" in words
+    assert "time negative 1 0 -2" in words
     status, _, err = discreet(FIT)
     assert status == 0
     assert err.startswith("warning: 4 values do not fit the schema")
@@ -126,7 +127,7 @@ def test_check_says_what_to_look_at(discreet, folder):
     (folder / "people.csv").write_text("\n".join(["time,status,age,arm,sex", *rows]) + "\n")
     status, out, _ = discreet("check people.csv --schema schema.toml")
     text = " ".join(out.split())
-    assert status == 0
+    assert status == 6
     assert "Look at 'status': write events as 1 and 0" in text
     assert "Look at 'age': decimals have a point" in text
     assert "Look at 'arm': compare the schema's levels" in text
@@ -159,7 +160,7 @@ def test_check_takes_what_fit_takes(discreet, folder):
     for place in ("part-*.parquet", "."):
         status, out, err = discreet(f"check {place} --schema schema.toml")
         assert (status, err) == (0, "")
-        assert "800 rows, 800 persons." in out
+        assert "800 rows, 800 persons, " in out
 
 
 def test_predictions_of_changed_people_say_so(discreet, folder):
@@ -266,7 +267,8 @@ def test_an_existing_file_is_refused_before_anything_is_computed(discreet, folde
 def test_a_private_fit_is_a_release(discreet, folder):
     status, out, err = discreet(FIT.replace("none", "objective --epsilon 1 --no-ledger"))
     assert (status, err) == (0, "")
-    assert "concluded" in out
+    assert out.count("\n") <= 3
+    assert "epsilon 1, delta 0, 400 persons, charged to no ledger." in " ".join(out.split())
     mapping = json.loads((folder / "model.json").read_text())
     assert mapping["private"] is True
     assert mapping["guarantee"]["epsilon"] == 1.0
@@ -338,6 +340,48 @@ def test_a_refusal_says_what_is_known_of_delta(discreet, folder, persons, delta)
     command = PRIVATE.replace("output --epsilon 1", "newton --epsilon 2")
     _, _, err = discreet(f"{command} --ledger {path} {persons}")
     assert f"Asked: epsilon 2, delta {delta}. Left: epsilon 1 without" in err
+
+
+@pytest.mark.parametrize(("answer", "status"), [("n", 1), ("y", 0)])
+def test_at_a_terminal_a_person_decides(discreet, folder, budget, monkeypatch, answer, status):
+    monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: True)
+    asked = []
+    monkeypatch.setattr("typer.confirm", lambda text, **_: asked.append(text) or answer == "y")
+    command = f"{PRIVATE} --ledger {budget}".replace("epsilon 1", "epsilon 0.25")
+    done, out, _ = discreet(command)
+    assert done == status
+    assert "400 persons" in out
+    assert asked == [f"Charge epsilon 0.25 (mechanism output) to '{budget}' and publish?"]
+    charged = 2 if answer == "y" else 1
+    assert len(open_ledger(budget).show().lines) == charged
+    assert discreet(f"{command} --yes --overwrite")[0] == 0
+    assert len(asked) == 1
+
+
+def test_a_wrong_number_of_persons_says_that_the_charge_stands(discreet, budget):
+    command = f"{PRIVATE} --ledger {budget} --persons 7".replace("epsilon 1", "epsilon 0.25")
+    status, _, err = discreet(command)
+    assert status == 2
+    assert "another number of persons" in err
+    assert "The charge stands" in err
+
+
+def test_a_weak_promise_is_told_in_terminal_and_release(discreet, folder):
+    command = FIT.replace("none", "newton --epsilon 11 --delta 0.01 --no-ledger")
+    _, _, err = discreet(command)
+    assert "Epsilon is above 10" in err
+    assert "Delta is above one divided by the number of persons" in err
+    assert len(json.loads((folder / "model.json").read_text())["warnings"]) == 2
+    assert discreet("audit model.json")[0] == 0
+    discreet("page model.json --out page.html")
+    assert "Epsilon is above 10" in (folder / "page.html").read_text()
+
+
+def test_show_says_how_many_more_releases_fit(discreet, folder, budget):
+    shown = discreet(f"budget show {budget}")[1]
+    assert "1 more release like the last one (epsilon 0.5, delta 0) fits." in shown
+    assert "40.0%" in shown
+    assert "Left: epsilon 0.75 " in shown
 
 
 def test_a_budget_without_further_words_is_one_for_the_default_mechanism(discreet, folder):

@@ -174,7 +174,6 @@ def test_a_damaged_file_stops_a_stream_in_our_own_words(tmp_path):
 
 
 COMMANDS = [
-    "check people.csv --schema schema.toml",
     "fit people.csv --schema schema.toml --mechanism none --out model.json",
     "fit people.csv --schema schema.toml --mechanism output --epsilon 1 --no-ledger --out model.json",
     "predict old.json people.csv --times 6 --out out.csv",

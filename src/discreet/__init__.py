@@ -11,6 +11,7 @@ from discreet.version import __version__ as __version__
 if TYPE_CHECKING:
     from discreet import metrics as metrics
     from discreet import plots as plots
+    from discreet.checkup import check as check
     from discreet.curves import Curves as Curves
     from discreet.design.baseline import NaturalSpline as NaturalSpline
     from discreet.design.baseline import PiecewiseConstant as PiecewiseConstant
@@ -52,6 +53,7 @@ _HOMES = {
     "SeparationWarning": "estimate",
     "SurvivalRegression": "regression",
     "TimeAxis": "design.schema",
+    "check": "checkup",
     "load": "fitted",
     "metrics": "metrics",
     "plots": "plots",

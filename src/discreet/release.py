@@ -63,6 +63,9 @@ Document = TypeVar("Document", bound=Promised)
 # Stands in for n before the people are counted: a delta that falls with n makes no promise cheaper.
 UNCOUNTED = MOST_PERSONS
 
+LARGEST_EPSILON = 10.0
+"""Above it a release, its page and the terminal warn."""
+
 _CHARGE_STANDS = (
     "The charge stands: it was made before the people were read, and nothing is refunded."
 )
@@ -347,9 +350,25 @@ def _draw(order: AbstractOrder[Any], plan: Plan, source: Source, noise: "NoiseSo
     return order.draw(plan, engine, noise)
 
 
+def weak_promises(guarantee: Guarantee, persons: int) -> dict[str, str]:
+    """What a reader should know of a promise that hardly is one, by its code."""
+    found = {}
+    if guarantee.epsilon > LARGEST_EPSILON:
+        found["weak-epsilon"] = (
+            f"Epsilon is above {LARGEST_EPSILON:g}: what this release tells of one person is "
+            "hardly bounded."
+        )
+    if guarantee.delta * persons > 1:
+        found["weak-delta"] = (
+            "Delta is above one divided by the number of persons: the promise would allow the "
+            "whole record of somebody to be published."
+        )
+    return found
+
+
 def _warnings(plan: Plan, draw: Draw) -> tuple[Caution, ...]:
     """What weakens the promise, then what the numbers say against themselves."""
-    found = {}
+    found = weak_promises(plan.guarantee, plan.persons)
     if plan.guarantee.status == "unproved":
         found["unproved"] = "No promise is proved for this release: it protects nobody for certain."
     if not draw.private:

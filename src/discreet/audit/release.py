@@ -20,7 +20,7 @@ from discreet.mechanisms.group_counts import GroupCounts
 from discreet.models.curves_release import CurvesRelease, read_curves
 from discreet.models.model import AGREEMENT, Promised, Release, model_from_mapping
 from discreet.models.strict import read_strict
-from discreet.release import Order
+from discreet.release import Order, weak_promises
 
 FAMILY = "release"
 REPRODUCED = 1e-9
@@ -181,7 +181,10 @@ def _plan(release: Release) -> Plan:
 def _settings(plan: Plan, release: Release) -> Finding:
     """A promise that is not proved for the draw itself must be declared among the warnings."""
     needed = int(plan.guarantee.status in {"ideal-draw-only", "unproved"})
-    declared = sum(caution.of_the_promise for caution in release.warnings)
+    weak = set(weak_promises(plan.guarantee, plan.persons))  # not in releases of version 0.1
+    declared = sum(
+        caution.of_the_promise and caution.code not in weak for caution in release.warnings
+    )
     return _line(
         "warnings that the settings call for",
         f"{needed}",

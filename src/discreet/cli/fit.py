@@ -6,18 +6,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.output import complain, progress, say, warnings_as_lines, wrapped
+from discreet.cli.check import show
+from discreet.cli.output import at_terminal, complain, progress, say, warnings_as_lines, wrapped
 from discreet.cli.reproduce import load_mechanism
 from discreet.errors import SettingsError
 from discreet.models.strict import require_free
 
 if TYPE_CHECKING:
     from discreet.mechanisms.contract import Mechanism
+    from discreet.models.model import Release
+    from discreet.people.source import People
     from discreet.regression import SurvivalRegression
     from discreet.release import Ledger
 
 NONE = "none"
 DEFAULT_MECHANISM = "newton"
+UNCHARGED = "no ledger"  # as a release prints it
 
 
 def fit(  # noqa: PLR0913 - one parameter an option
@@ -78,6 +82,9 @@ def fit(  # noqa: PLR0913 - one parameter an option
     scheduler: Annotated[
         str | None, typer.Option(help="Address of an existing Dask cluster.")
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask before a ledger is charged.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
     """Fit a model: privately with --epsilon, or not with --mechanism none."""
@@ -85,6 +92,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
     name = _mechanism_name(mechanism, epsilon)
     numbers = {"epsilon": epsilon, "delta": delta, "ridge": ridge}
     chosen = None if name == NONE else build_mechanism(name, numbers, setting or [])
+    from discreet.people.source import People  # noqa: PLC0415 - loads pyarrow
     from discreet.regression import SurvivalRegression  # noqa: PLC0415 - scipy
 
     regression = SurvivalRegression(
@@ -105,9 +113,12 @@ def fit(  # noqa: PLR0913 - one parameter an option
         _fit(regression, data, out, overwrite=overwrite)
         return
     pays = payer(ledger, no_ledger=no_ledger)
+    source = People(data, None, regression.engine, scheduler)
+    if ledger is not None and not yes and at_terminal():
+        _ask(source, schema, f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'")
     with warnings_as_lines(), progress("Fitting"):
         regression.publish(
-            data,
+            source,
             mechanism=chosen,
             ledger=pays,
             path=out,
@@ -116,10 +127,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
             accept_approximate=accept_approximate,
             overwrite=overwrite,
         )
-    release = regression.release_
-    say(wrapped(f"The release {release.release_id} is in '{out}'. {release.promise}"))
-    for caution in release.warnings:
-        complain(f"warning: {caution}")
+    _conclude(regression.release_, out)
 
 
 def _fit(regression: "SurvivalRegression", data: Path, out: Path, *, overwrite: bool) -> None:
@@ -129,6 +137,36 @@ def _fit(regression: "SurvivalRegression", data: Path, out: Path, *, overwrite: 
         regression.save(out, overwrite=overwrite)
     shown = f"'discreet summary {out}' shows it"
     say(wrapped(f"The model is in '{out}'. It is not private: {shown}."))
+
+
+def _ask(source: "People", schema: Path, charge: str) -> None:
+    """Show what `check` finds and let a person decide.
+
+    A program that refused by itself would release, by refusing, a fact about the records.
+    """
+    from discreet.checkup import check  # noqa: PLC0415 - loads pyarrow
+
+    with progress("Checking"):
+        found = check(source, schema)
+    show(found)
+    if not typer.confirm(f"Charge {charge} and publish?", default=not found.obstacles):
+        say("Nothing was charged and nothing was released.")
+        raise typer.Exit(1)
+
+
+def _conclude(release: "Release", out: Path) -> None:
+    """Two or three lines; the promise stands in `summary` and in the release."""
+    guarantee = release.guarantee
+    paid = "charged to no ledger" if release.ledger == UNCHARGED else "charged to the ledger"
+    for text in release.warnings:
+        complain(f"warning: {text}")
+    say(
+        wrapped(
+            f"The release {release.release_id} is in '{out}': epsilon {guarantee.epsilon:g}, "
+            f"delta {guarantee.delta:g}, {release.persons:,} persons, {paid}."
+        )
+    )
+    say(wrapped(f"'discreet summary {out}' shows it and what it promises."))
 
 
 def payer(ledger: str | None, *, no_ledger: bool) -> "Ledger | str":

@@ -23,6 +23,11 @@ def say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def at_terminal() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def wrapped(text: str) -> str:
     """A paragraph as wide as the terminal, 100 at most."""
     return filled(text, min(get_terminal_size().columns, 100))

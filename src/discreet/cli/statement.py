@@ -10,6 +10,7 @@ from discreet.privacy.guarantee import ASSUMPTION
 from discreet.text import printable
 
 BAR_WIDTH = 50
+MANY = 1000
 
 
 def render(statement: Statement) -> RenderableType:
@@ -47,16 +48,26 @@ def _summary(statement: Statement) -> Text:
         lines.append(
             f"  or: epsilon {statement.left_zcdp:.15g} for one with zCDP noise at the budget's delta"
         )
+    if statement.lines:
+        lines.append(_room(statement))
     return Text("\n".join(lines))
 
 
 def _bar(statement: Statement) -> RenderableType:
-    total = statement.budget.epsilon
-    spent = total - statement.left_pure
     row = Table.grid(padding=(0, 1))
-    bar = ProgressBar(total=total, completed=spent, width=BAR_WIDTH)
-    row.add_row(Text("Spent:"), bar, Text(f"{100 * spent / total:.1f}%"))
+    bar = ProgressBar(total=1.0, completed=min(statement.spent, 1.0), width=BAR_WIDTH)
+    row.add_row(Text("Spent:"), bar, Text(f"{100 * statement.spent:.1f}%"))
     return row
+
+
+def _room(statement: Statement) -> str:
+    """How many more releases like the last one fit."""
+    guarantee = statement.lines[-1].request.guarantee
+    numbers = f"epsilon {guarantee.epsilon:.15g}, delta {guarantee.delta:g}"
+    counted = {0: "No further release", 1: "1 more release", MANY: f"{MANY:,} or more releases"}
+    count = statement.more or 0
+    room = counted.get(count, f"{count:,} more releases")
+    return f"{room} like the last one ({numbers}) {'fits' if count < 2 else 'fit'}."
 
 
 def _table(title: str, lines: tuple[Line, ...]) -> Table:

@@ -102,6 +102,14 @@ class Budget:
         """The largest epsilon, at the budget's delta, of one more release with Gaussian noise."""
         return self._filter.left(spent, self.delta) if self.delta_atto else 0.0
 
+    def more_like(self, spent: Totals, request: Guarantee) -> int:
+        """How many more releases like this one fit; 1,000 stands for that many or more."""
+        return self._filter.more_like(spent, request)
+
+    def spent_share(self, spent: Totals, request: Guarantee) -> float:
+        """The part of the budget that is used up, as seen by a further release like this one."""
+        return self._filter.spent_share(spent, request)
+
 
 def _units(name: str, amount: Amount, per_one: int) -> int:
     try:

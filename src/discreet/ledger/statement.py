@@ -36,7 +36,8 @@ class Statement:
     """The ledger at one head.
 
     `left_pure` is the largest epsilon of a further release without delta, `left_zcdp` that of one
-    with Gaussian noise at the budget's delta (0 for a budget without delta).
+    with Gaussian noise at the budget's delta (0 for a budget without delta).  `spent` is the part
+    that is used up, as seen by a further release like the last one, of which `more` still fit.
     """
 
     population: str
@@ -45,6 +46,8 @@ class Statement:
     left_zcdp: float
     lines: tuple[Line, ...]
     head: Head
+    spent: float = 0.0
+    more: int | None = None
 
     @property
     def proved(self) -> tuple[Line, ...]:
@@ -77,6 +80,8 @@ class Statement:
 
 def statement_of(book: Book) -> Statement:
     """The statement of a ledger that was read to its end."""
+    last = next(reversed(book.charges.values()), None)
+    guarantee = None if last is None else last.request.guarantee
     return Statement(
         population=book.population,
         budget=book.budget,
@@ -84,6 +89,8 @@ def statement_of(book: Book) -> Statement:
         left_zcdp=book.budget.left_zcdp(book.totals),
         lines=tuple(_line(charge) for charge in book.charges.values()),
         head=book.head,
+        spent=0.0 if guarantee is None else book.budget.spent_share(book.totals, guarantee),
+        more=None if guarantee is None else book.budget.more_like(book.totals, guarantee),
     )
 
 

@@ -7,7 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, model_serializer, mod
 NOTE = "note"
 """The code of a plain text, as files of version 0.1 have them."""
 
-OF_THE_PROMISE = ("unproved", "seeded", "comparison", "approximate", NOTE)
+OF_THE_PROMISE = (
+    "unproved", "seeded", "comparison", "approximate", "weak-epsilon", "weak-delta", NOTE,
+)  # fmt: skip
 """Codes that are about privacy; all others are about the numbers."""
 
 Word = Annotated[str, Strict(), Field(max_length=4000)]

@@ -4,7 +4,7 @@ Counts are facts about the records; nothing here is called by a private fit.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,9 @@ from discreet.people.spans import Spans, first_events, time_order, until_event
 from discreet.people.tables import Table, read_covariates, read_table
 from discreet.people.values import event_lookup, level_lookup, read_event, read_level
 
+FIRST_ROWS = 100
+"""So many offending rows are remembered, to show the custodian some values."""
+
 
 @dataclass(frozen=True)
 class Repair:
@@ -30,6 +33,8 @@ class Repair:
     problem: str
     remedy: str
     count: int
+    rows: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    """The first rows that have it, where it is a matter of single rows."""
 
 
 @dataclass(frozen=True)
@@ -223,4 +228,5 @@ def _gaps(
 
 
 def _repair(name: str, problem: str, remedy: str, where: NDArray[np.bool_]) -> Repair:
-    return Repair(name, problem, remedy, int(np.count_nonzero(where)))
+    rows = tuple(np.flatnonzero(where)[:FIRST_ROWS].tolist())
+    return Repair(name, problem, remedy, int(np.count_nonzero(where)), rows)

@@ -17,6 +17,7 @@ from discreet.errors import SettingsError
 
 if TYPE_CHECKING:
     from discreet.people import RepairReport
+    from discreet.people.picture import Picture
     from discreet.people.tables import Table
 
 EngineName = Literal["auto", "dask"]
@@ -107,6 +108,28 @@ class People:
         persons = engine.persons  # first: it also finds rows of one person that lie apart
         found = add_reports(count_repairs(table, schema) for table in engine.tables())
         return replace(found, persons=persons)
+
+    def review(self, schema: Schema) -> "tuple[RepairReport, Picture]":
+        """The same with a picture of the people, for the custodian."""
+        from discreet.people.counts import add_reports, count_repairs  # noqa: PLC0415 - pyarrow
+        from discreet.people.picture import add_pictures, picture_of  # noqa: PLC0415
+
+        if self.in_memory:
+            table = self.table(schema)
+            report = count_repairs(table, schema)
+            return report, picture_of(table, schema, report)
+        from discreet.engine.stream import StreamEngine, find_files  # noqa: PLC0415
+        from discreet.people.tables import read_table  # noqa: PLC0415
+
+        engine = StreamEngine(find_files(self.data), schema)
+        persons = engine.persons  # first: it also finds rows of one person that lie apart
+        tables = (read_table(block, schema) for block in engine.tables())
+        parts = (
+            (report := count_repairs(part, schema), picture_of(part, schema, report))
+            for part in tables
+        )
+        reports, pictures = zip(*parts, strict=True)
+        return replace(add_reports(reports), persons=persons), add_pictures(pictures)
 
     def _cluster(self, schema: Schema) -> Engine:
         """Workers of this machine, or of the scheduler at an address."""

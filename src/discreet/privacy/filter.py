@@ -70,6 +70,44 @@ class PrivacyFilter:
             low, high = (middle, high) if admitted else (low, middle)
         return from_nano(low)
 
+    def more_like(self, spent: Totals, request: Guarantee, most: int = 1000) -> int:
+        """How many more requests like this one fit, counted up to `most`."""
+        for count in range(most):
+            spent = spent.plus(request)
+            if not self.covers(spent):
+                return count
+        return most
+
+    def spent_share(self, spent: Totals, request: Guarantee) -> float:
+        """The part of the budget that is used up, by the rule that has most room for the request.
+
+        Each rule adds numbers up: epsilons, or divergences at the filter's order.
+        """
+        rules = [
+            rule
+            for rule in (self._pure_share, self._divergence_share)
+            if rule(spent.plus(request)) is not None
+        ]
+        if spent.first_kind == "approximate" or not rules:
+            return self._stated_share(spent)
+        best = min(rules, key=lambda rule: rule(spent.plus(request)) or 0.0)
+        return best(spent) or 0.0
+
+    def _pure_share(self, totals: Totals) -> float | None:
+        return float(totals.pure_epsilon / exact(self.epsilon)) if totals.rho == 0 else None
+
+    def _divergence_share(self, totals: Totals) -> float | None:
+        if not self.delta > 0:
+            return None
+        order = filter_order(self.epsilon, self.delta)
+        with ctx.workprec(PRECISION):
+            room = rational(exact(self.epsilon)) - conversion(order, zcdp_delta(exact(self.delta)))
+            return float(totals.divergence(order) / room)
+
+    def _stated_share(self, totals: Totals) -> float:
+        share = totals.stated_epsilon / exact(self.epsilon)
+        return float(max(share, totals.stated_delta / exact(self.delta) if self.delta else share))
+
     def _admits_epsilon(self, spent: Totals, epsilon: float, delta: float) -> bool:
         rho = rho_for(epsilon, delta) if delta > 0 else None
         return self.covers(spent.plus(Guarantee(epsilon, delta, rho, self.relation)))

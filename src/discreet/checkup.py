@@ -1,0 +1,198 @@
+"""What a custodian should see before a release is paid for: whether the file suits the schema.
+
+Three outcomes: everything fits; some values are repaired, which is worth a look; no useful model
+can come of it.  A person decides: a program that refused by itself would release, by refusing, a
+fact about the records.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from discreet.design.schema import Categorical, Schema
+from discreet.people.counts import RepairReport
+from discreet.people.hints import grid_hints, hints, quote_hints
+from discreet.people.picture import Picture
+from discreet.people.source import EngineName, People
+from discreet.regression import as_schema
+from discreet.text import aligned, filled
+
+FEWEST_EVENTS = 10
+USELESS = 6
+"""Exit status of `discreet check` where no useful model can come of the file."""
+
+Verdict = Literal["fits", "repairs", "no useful model"]
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `check` found; exact counts, for the custodian alone."""
+
+    schema: Schema
+    report: RepairReport
+    picture: Picture
+    notes: tuple[str, ...] = ()
+    """What the file itself shows, such as a quote that was never closed."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Fits, repairs worth a look, or no useful model."""
+        if self.obstacles:
+            return "no useful model"
+        return "repairs" if self.report.repairs else "fits"
+
+    @property
+    def exit_status(self) -> int:
+        """0, or 6 where no useful model can come of the file."""
+        return USELESS if self.obstacles else 0
+
+    @property
+    def obstacles(self) -> tuple[str, ...]:
+        """Why no useful model can come of it; empty where one can."""
+        return tuple(self._obstacles())
+
+    def _obstacles(self) -> Iterator[str]:
+        picture, report = self.picture, self.report
+        if not picture.at_risk:
+            yield "Nobody is at risk in any interval."
+        elif picture.first_exits == picture.at_risk:
+            yield (
+                "Everybody leaves in the first interval: is the horizon in the unit of the file?"
+            )
+        if picture.at_risk and picture.events < FEWEST_EVENTS:
+            yield f"There are {picture.events} events; fewer than {FEWEST_EVENTS} fit no model."
+        for name in picture.constant if picture.at_risk else ():
+            yield f"Column '{name}' has one value only, so it has no effect that could be estimated."
+        for name, count in self._repaired().items():
+            if 2 * count > report.rows:
+                yield f"More than half of column '{name}' does not fit the schema."
+
+    def _repaired(self) -> Mapping[str, int]:
+        """Repairs of the values of each column, a gap in an optional entry aside."""
+        counts: dict[str, int] = {}
+        for repair in self.report.repairs:
+            if repair.column != self.schema.person and repair.problem not in _HARMLESS:
+                counts[repair.column] = counts.get(repair.column, 0) + repair.count
+        return counts
+
+    def lines(self) -> Iterator[str]:
+        """Paragraphs and tables, in the order in which they are read."""
+        yield from self._people()
+        if self.schema.unbounded:
+            listed = ", ".join(f"'{name}'" for name in self.schema.unbounded)
+            yield f"A private fit also needs public bounds, low and high, for {listed}."
+        if self.report.repairs:
+            yield "These values do not fit the schema; every fit repairs them as shown:"
+            yield aligned(self._table(), left=(0, 1, 3, 4))
+        else:
+            yield "Every value fits the schema."
+        yield from hints(self.report, self.schema)
+        yield from self._questions()
+        yield from grid_hints(self.report, self.schema)
+        yield from self.notes
+        if self.obstacles:
+            yield "This file will not give a useful model:"
+            yield from (f"- {text}" for text in self.obstacles)
+
+    def _people(self) -> Iterator[str]:
+        report, picture = self.report, self.picture
+        unit = self.schema.time.unit or "units of time"
+        yield (
+            f"{report.rows:,} rows, {report.persons:,} persons, {picture.events:,} events, "
+            f"{picture.time_at_risk:,.0f} {unit} at risk."
+        )
+        if report.never_at_risk:
+            yield f"{report.never_at_risk:,} persons are never at risk and add nothing to a fit."
+        if picture.at_risk:
+            yield f"Exits by tenth of the time grid: {_bars(picture.exits)}"
+
+    def _table(self) -> Iterator[tuple[str, ...]]:
+        yield "column", "problem", "rows", "becomes", "first values"
+        for repair in self.report.repairs:
+            shown = self.picture.examples.get((repair.column, repair.problem), ())
+            values = ", ".join(shown)
+            yield repair.column, repair.problem, f"{repair.count:,}", repair.remedy, values
+
+    def _questions(self) -> Iterator[str]:
+        """Spellings that are near a level, and events in another code."""
+        for covariate in self.schema.covariates:
+            if isinstance(covariate, Categorical):
+                shown = self.picture.examples.get((covariate.name, "unknown level"), ())
+                for value in shown:
+                    near = get_close_matches(value, covariate.levels, 1, 0.7)
+                    folded = [item for item in covariate.levels if _same(item, value)]
+                    for level in (folded or near)[:1]:
+                        yield f"'{value}' in column '{covariate.name}' is near the level '{level}'."
+        event = self.schema.time.event
+        codes = {
+            text
+            for key, shown in self.picture.examples.items()
+            if key[0] == event
+            for text in shown
+        }
+        if codes == {"2"}:
+            yield (
+                f"Column '{event}' holds 2: are events coded 1 and 2? Then say which one is the "
+                "event; as it stands 1 counts as the event and 2 as censored."
+            )
+
+    def __str__(self) -> str:
+        return "\n".join(text if "\n" in text else filled(text, 80) for text in self.lines())
+
+    __repr__ = __str__
+
+
+def check(
+    data: Any,
+    schema: Schema | str | PathLike[str] | Mapping[str, Any],
+    outcome: Any = None,
+    *,
+    engine: EngineName = "auto",
+) -> Check:
+    """Compare a file or table with a schema, for the custodian: nothing here is private.
+
+    Parameters
+    ----------
+    data, outcome
+        As in `SurvivalRegression.fit`.
+    schema
+        A Schema, the path of its TOML file, or its mapping.
+    engine
+        As in `SurvivalRegression`.
+
+    Returns
+    -------
+    Check
+        Prints as a report; ``verdict`` is "fits", "repairs" or "no useful model".
+
+    Examples
+    --------
+    >>> ds.check("registry.csv", "schema.toml")  # doctest: +SKIP
+    """
+    declared = as_schema(schema)
+    source = data if type(data) is People else People(data, outcome, engine)
+    report, picture = source.review(declared)
+    place = source.data
+    file = isinstance(place, str | PathLike) and source.in_memory
+    notes = tuple(quote_hints(Path(place), report.rows)) if file else ()
+    return Check(declared, report, picture, notes)
+
+
+_HARMLESS = ("event after the horizon",)
+
+
+def _same(one: str, other: str) -> bool:
+    return one.strip().casefold() == other.strip().casefold()
+
+
+def _bars(counts: tuple[int, ...]) -> str:
+    """A row of bars, the highest full, and the shares in per cent."""
+    total, most = sum(counts), max(counts)
+    steps = len(_BARS) - 1
+    bars = "".join(_BARS[-(-steps * count // most)] for count in counts)
+    shares = " ".join(f"{100 * count / total:.0f}" for count in counts)
+    return f"{bars}  ({shares} %)"

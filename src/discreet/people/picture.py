@@ -1,0 +1,150 @@
+"""What a table looks like under a schema: for the custodian's eyes, never for a private fit.
+
+Counts of events and exits, time at risk, the first values that do not fit, columns that do not
+vary.  All of it is exact, so none of it may leave the building.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+
+from discreet.design.grid import TimeGrid
+from discreet.design.schema import Categorical, Numeric, Schema
+from discreet.people.columns import Column
+from discreet.people.convert import person_spans
+from discreet.people.counts import RepairReport
+from discreet.people.spans import Spans
+from discreet.people.tables import Table
+from discreet.people.values import level_lookup, read_level
+from discreet.text import printable
+from discreet.types import Array
+
+TENTHS = 10
+MOST_EXAMPLES = 3
+LONGEST_EXAMPLE = 40
+
+Key = tuple[str, str]
+"""A column and what is wrong with it, as in `Repair`."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The people of a table, or of a part of it in which people are whole.
+
+    ``exits`` are people by the tenth of the grid's intervals in which their time at risk ends,
+    ``first_exits`` those whose only interval is the first; ``ranges`` the smallest and the largest
+    value (of categories: number of a level) of each covariate after repair.
+    """
+
+    events: int = 0
+    time_at_risk: float = 0.0
+    exits: tuple[int, ...] = (0,) * TENTHS
+    first_exits: int = 0
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    examples: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def at_risk(self) -> int:
+        """People who are at risk in some interval."""
+        return sum(self.exits)
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Covariates that have one value only."""
+        return tuple(name for name, (low, high) in self.ranges.items() if low == high)
+
+
+def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
+    """The picture of one table, whose repairs were counted before."""
+    spans = person_spans(table, schema)
+    edges, last = TimeGrid.of(schema.time).edges, _last_intervals(spans)
+    tenth = (TENTHS * (last - 1)) // schema.time.intervals
+    return Picture(
+        events=int(np.count_nonzero(spans.event)),
+        time_at_risk=float(np.sum(edges[spans.exit] - edges[spans.entry])),
+        exits=tuple(np.bincount(tenth, minlength=TENTHS).tolist()),
+        first_exits=int(np.count_nonzero(last == 1)),
+        ranges={
+            item.name: _range(table.column(item.name), item)
+            for item in schema.covariates
+            if table.rows
+        },
+        examples=_examples(table, schema, report),
+    )
+
+
+def add_pictures(pictures: Iterable[Picture]) -> Picture:
+    """The picture of several parts, each with whole people."""
+    return reduce(_add, pictures, Picture())
+
+
+def _add(one: Picture, other: Picture) -> Picture:
+    keys = dict.fromkeys([*one.examples, *other.examples])
+    return Picture(
+        events=one.events + other.events,
+        time_at_risk=one.time_at_risk + other.time_at_risk,
+        exits=tuple(np.add(one.exits, other.exits).tolist()),
+        first_exits=one.first_exits + other.first_exits,
+        ranges=_wider(one.ranges, other.ranges),
+        examples={
+            key: _first([*one.examples.get(key, ()), *other.examples.get(key, ())]) for key in keys
+        },
+    )
+
+
+def _wider(
+    one: Mapping[str, tuple[float, float]], other: Mapping[str, tuple[float, float]]
+) -> dict[str, tuple[float, float]]:
+    both = dict(one)
+    for name, (low, high) in other.items():
+        lowest, highest = both.get(name, (low, high))
+        both[name] = min(low, lowest), max(high, highest)
+    return both
+
+
+def _last_intervals(spans: Spans) -> Array:
+    """The last interval at risk of everybody who is at risk in one."""
+    if spans.offsets is None:
+        return np.asarray(spans.exit, dtype=np.int64)
+    some = np.diff(spans.offsets) > 0
+    return np.asarray(spans.exit[spans.offsets[1:][some] - 1], dtype=np.int64)
+
+
+def _range(column: Column, covariate: Numeric | Categorical) -> tuple[float, float]:
+    """The smallest and the largest value, as the fixed rule leaves them."""
+    if isinstance(covariate, Categorical):
+        lookup = level_lookup(covariate)
+        levels = column.apply(lambda value: read_level(value, lookup), -2, np.int32)
+        levels = np.maximum(levels, 0)
+        return float(levels.min()), float(levels.max())
+    numbers = np.asarray(column.numbers(), dtype=np.float64)
+    known = numbers[~np.isnan(numbers)]
+    if covariate.bounded:
+        known = np.clip(known, *covariate.bounds)
+    if len(known) < len(numbers) and covariate.bounded:
+        known = np.append(known, covariate.fill)
+    return (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+
+
+def _examples(table: Table, schema: Schema, report: RepairReport) -> dict[Key, tuple[str, ...]]:
+    """The first few values of each column that do not fit; a gap has no value to show."""
+    found = {}
+    for repair in report.repairs:
+        if repair.problem == "missing" or repair.column == schema.person or not repair.rows:
+            continue
+        codes, values = table.column(repair.column).coded()
+        shown = [_shown(values[codes[row]]) for row in repair.rows if codes[row] >= 0]
+        found[repair.column, repair.problem] = _first(shown)
+    return found
+
+
+def _first(shown: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(shown))[:MOST_EXAMPLES]
+
+
+def _shown(value: object) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    text = printable(text)
+    return text if len(text) <= LONGEST_EXAMPLE else f"{text[:LONGEST_EXAMPLE]}..."

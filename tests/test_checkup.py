@@ -1,0 +1,109 @@
+"""What a custodian sees before a release is paid for."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import discreet as ds
+from discreet.people.picture import TENTHS
+from tests.cohorts import HORIZON, cohort, episodic, schema
+
+TABLE = cohort(people=200)
+
+
+def with_column(name, values):
+    place = TABLE.column_names.index(name)
+    return TABLE.set_column(place, name, pa.array(values))
+
+
+MISTAKES = {
+    "dates as durations": ("time", ["2020-01-31"] * 200, "Nobody is at risk"),
+    "missing durations": ("time", [None] * 200, "Nobody is at risk"),
+    "years against a horizon in days": ("time", [0.01] * 200, "first interval"),
+    "events in words": ("status", ["Yes", "No"] * 100, "More than half of column 'status'"),
+    "no events": ("status", [0] * 200, "There are 0 events"),
+    "a few events": ("status", [1] * 9 + [0] * 191, "There are 9 events"),
+    "a constant column": ("age", [50.0] * 200, "'age' has one value only"),
+    "a column above its bounds": ("age", [5000.0] * 200, "'age' has one value only"),
+    "levels in capitals": ("arm", ["A"] * 120 + ["a", "b"] * 40, "More than half of column 'arm'"),
+    "decimal commas": ("age", ["54,5"] * 150 + ["54.5"] * 50, "More than half of column 'age'"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_file_that_gives_no_useful_model_is_told(name):
+    column, values, words = MISTAKES[name]
+    found = ds.check(with_column(column, values), schema())
+    assert found.verdict == "no useful model"
+    assert found.exit_status == 6
+    assert any(words in text for text in found.obstacles)
+    assert words in " ".join(str(found).split())
+
+
+def test_one_person_is_no_cohort():
+    assert ds.check(TABLE.slice(0, 1), schema()).exit_status == 6
+
+
+def test_a_file_that_fits_says_how_many_people_and_events_there_are():
+    found = ds.check(TABLE, schema())
+    assert (found.verdict, found.exit_status, found.obstacles) == ("fits", 0, ())
+    status = TABLE["status"].to_numpy()
+    assert found.picture.events == np.count_nonzero(status)
+    assert sum(found.picture.exits) == 200
+    assert f"200 persons, {np.count_nonzero(status):,} events" in str(found)
+    assert "Exits by tenth of the time grid" in str(found)
+
+
+def test_time_at_risk_is_that_of_whole_intervals():
+    public = schema()
+    width = HORIZON / public.time.intervals
+    time = TABLE["time"].to_numpy()
+    intervals = np.minimum(np.floor(time / width) + 1, public.time.intervals)
+    found = ds.check(TABLE, public).picture
+    assert found.time_at_risk == pytest.approx(width * intervals.sum())
+    tenths = np.bincount(
+        ((intervals - 1) * TENTHS // public.time.intervals).astype(int), minlength=TENTHS
+    )
+    assert found.exits == tuple(tenths)
+
+
+def test_repairs_are_shown_with_their_first_values_and_the_nearest_level():
+    levels = list(TABLE["arm"].to_pylist())
+    levels[:3] = ["placebo ", "C", "zzz"]
+    found = ds.check(with_column("arm", levels), schema())
+    assert (found.verdict, found.exit_status) == ("repairs", 0)
+    assert found.picture.examples["arm", "unknown level"][-2:] == ("C", "zzz")
+    assert "'C' in column 'arm' is near the level 'c'." in str(found)
+
+
+def test_events_coded_1_and_2_are_asked_about():
+    status = [1] * 60 + [2] * 140
+    found = ds.check(with_column("status", status), schema())
+    assert "are events coded 1 and 2?" in " ".join(str(found).split())
+
+
+def test_ids_are_never_shown():
+    table = episodic(people=40)
+    ids = ["secret-id"] * table.num_rows
+    ids[::7] = [None] * len(ids[::7])
+    place = table.column_names.index("id")
+    found = ds.check(table.set_column(place, "id", pa.array(ids)), schema(person=True, entry=True))
+    assert "secret-id" not in str(found)
+
+
+def test_parts_add_up_to_the_picture_of_the_whole(tmp_path):
+    values = TABLE["age"].to_pylist()
+    values[5], values[150] = 1e6, -1e6
+    table = with_column("age", values)
+    for part in range(4):
+        parquet.write_table(table.slice(50 * part, 50), tmp_path / f"{part}.parquet")
+    assert ds.check(tmp_path, schema()).picture == ds.check(table, schema()).picture
+
+
+def test_the_estimators_warning_names_no_value():
+    with pytest.warns(ds.RepairWarning) as caught:
+        ds.SurvivalRegression(schema()).fit(
+            with_column("age", [987654.0, *[50.0] * 100, *[60.0] * 99])
+        )
+    assert "987654" not in str(caught[0].message)
