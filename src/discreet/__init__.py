@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from discreet.estimate import SeparationWarning as SeparationWarning
     from discreet.fitted import FittedModel as FittedModel
     from discreet.fitted import load as load
-    from discreet.likelihood.accumulate import use_kernel as use_kernel
+    from discreet.likelihood.sums import use_kernel as use_kernel
     from discreet.mechanisms import ObjectivePerturbation as ObjectivePerturbation
     from discreet.mechanisms import OutputPerturbation as OutputPerturbation
     from discreet.mechanisms import PrivateNewton as PrivateNewton
@@ -58,7 +58,7 @@ _HOMES = {
     "metrics": "metrics",
     "plots": "plots",
     "simulate": "regression",
-    "use_kernel": "likelihood.accumulate",
+    "use_kernel": "likelihood.sums",
 }
 
 __all__ = list(_HOMES)

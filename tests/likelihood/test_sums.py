@@ -11,7 +11,7 @@ from discreet.design.baseline import NaturalSpline, PiecewiseConstant
 from discreet.design.link import LINKS, get_link
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
-from discreet.likelihood import accumulate, panels, sums
+from discreet.likelihood import panels, sums
 from discreet.likelihood.expansion import choose_expansion
 from discreet.likelihood.panels import choose_rule
 from discreet.likelihood.problem import Problem
@@ -265,17 +265,17 @@ def test_long_grids_use_panels_and_wide_ranges_fall_back():
 
 
 def test_a_plain_fit_does_not_wait_for_a_compiler():
-    assert not accumulate.worth_compiling(53_558)
-    assert accumulate.worth_compiling(1_000_000)
+    assert not sums.worth_compiling(53_558)
+    assert sums.worth_compiling(1_000_000)
 
 
 def test_the_kernel_can_be_chosen():
     try:
-        accumulate.use_kernel("compiled")
-        assert accumulate.worth_compiling(10)
-        accumulate.use_kernel("numpy")
-        assert not accumulate.worth_compiling(10**7)
+        sums.use_kernel("compiled")
+        assert sums.worth_compiling(10)
+        sums.use_kernel("numpy")
+        assert not sums.worth_compiling(10**7)
     finally:
-        accumulate.use_kernel("auto")
+        sums.use_kernel("auto")
     with pytest.raises(SettingsError, match="auto, numpy, compiled"):
-        accumulate.use_kernel("fortran")
+        sums.use_kernel("fortran")

@@ -5,27 +5,23 @@ import math
 import numpy as np
 
 from discreet.likelihood.jit import compiled
-from discreet.types import Array, Integers
+from discreet.likelihood.sums import PlacedRows
+from discreet.types import Array
+
+Placing = tuple[float, int]
 
 
 @compiled
-def accumulate(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
-    edges: Integers,
-    amplitudes: Array,
-    covariates: Array,
-    positions: Array,
-    placing: tuple[float, int],
-    table: Array,
-    moments: Array,
-    curvature: Array,
+def accumulate(
+    rows: PlacedRows, placing: Placing, table: Array, moments: Array, curvature: Array
 ) -> None:
     """Add the rows of a panel to ``moments`` and ``curvature``.
 
     A position c lies in cell floor(c / 2w); ``placing`` is (1 / 2w, the first cell of the table).
-    The rows of the k-th length are edges[k] ... edges[k + 1] - 1.
 
     moments[k, cell, j] += amplitude T_j(u) (1, x);  curvature += x x' sum_j T_j(u) table[k, cell, j]
     """
+    _, edges, amplitudes, covariates, positions = rows
     terms = table.shape[2]
     width = covariates.shape[1]
     for length in range(len(edges) - 1):
@@ -55,18 +51,16 @@ LENGTHS_AT_ONCE = 32
 
 
 @compiled
-def accumulate_and_collect(  # noqa: PLR0913, PLR0917
-    edges: Integers,
-    amplitudes: Array,
-    covariates: Array,
-    positions: Array,
-    placing: tuple[float, int],
+def accumulate_and_collect(
+    rows: PlacedRows,
+    placing: Placing,
     table: Array,
     collector: Array,
     collected: Array,
     curvature: Array,
 ) -> None:
     """collected += collector' moments, without ever holding the moments of all lengths."""
+    lengths, edges, amplitudes, covariates, positions = rows
     count, cells, terms = table.shape
     width = covariates.shape[1] + 1
     moments = np.empty((LENGTHS_AT_ONCE, cells, terms, width))
@@ -74,9 +68,10 @@ def accumulate_and_collect(  # noqa: PLR0913, PLR0917
     for low in range(0, count, LENGTHS_AT_ONCE):
         high = min(low + LENGTHS_AT_ONCE, count)
         moments[:] = 0.0
-        here = edges[low : high + 1]
-        rows = (amplitudes, covariates, positions)
-        accumulate(here, *rows, placing, table[low:high], moments, curvature)
+        here = PlacedRows(
+            lengths[low:high], edges[low : high + 1], amplitudes, covariates, positions
+        )
+        accumulate(here, placing, table[low:high], moments, curvature)
         _add_product(collector[low:high], flat, collected)
 
 

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.engine.engine import Engine
-from discreet.likelihood.functions import (
+from discreet.likelihood.rows import closed_prefixes, event_rows, event_totals, open_prefixes
+from discreet.likelihood.sums import (
     Sums,
     event_functions,
+    event_sums,
     information_functions,
+    prefix_sums,
     survival_functions,
 )
-from discreet.likelihood.rows import closed_prefixes, event_rows, event_totals, open_prefixes
-from discreet.likelihood.sums import event_sums, prefix_sums
 from discreet.people.episodes import Episodes
 from discreet.solve import Evaluation
 from discreet.types import Array

@@ -29,14 +29,14 @@ class PrefixRows:
     covariates: Array
 
     @cached_property
-    def levels(self) -> NDArray[np.int64]:
+    def occurring(self) -> NDArray[np.int64]:
         """The lengths that occur, ascending: days on a fine grid leave most intervals empty."""
         return np.flatnonzero(self._counts)
 
     @cached_property
     def edges(self) -> NDArray[np.int64]:
-        """The rows of levels[k] are edges[k] ... edges[k + 1] - 1."""
-        return np.concatenate([[0], np.cumsum(self._counts[self.levels])])
+        """The rows of occurring[k] are edges[k] ... edges[k + 1] - 1."""
+        return np.concatenate([[0], np.cumsum(self._counts[self.occurring])])
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:

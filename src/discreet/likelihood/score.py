@@ -20,8 +20,8 @@ import numpy as np
 
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.likelihood.score_expected import expected_sums
-from discreet.likelihood.score_walk import LARGEST_PREDICTOR, score_sums
+from discreet.likelihood.score_expected import Members, expected_sums
+from discreet.likelihood.score_walk import LARGEST_PREDICTOR, Point, Records, Table, score_sums
 from discreet.people.episodes import Episodes
 from discreet.types import Array, Integers
 
@@ -68,29 +68,24 @@ class Whitened:
         basis = self.design.basis
         return np.ascontiguousarray(basis @ self.mapping[: basis.shape[1]])
 
+    @property
+    def kernel_point(self) -> Point:
+        """As compiled code takes it."""
+        return Point(
+            self.kind,
+            self.beta,
+            np.ascontiguousarray(self.mapping),
+            self.predictor,
+            np.ascontiguousarray(self.design.basis),
+            self.baseline,
+            float(self.bound),
+            bool(self.clipped),
+        )
+
     def sums(self, block: Episodes, levels: "Levels") -> tuple[Integers]:
         """The block's sum of quantised bounded scores: each an integer vector of norm <= L."""
-        return (
-            score_sums(
-                _starts(block),
-                np.ascontiguousarray(block.covariates, dtype=np.float64),
-                np.ascontiguousarray(block.entry, dtype=np.int32),
-                np.ascontiguousarray(block.exit, dtype=np.int32),
-                np.ascontiguousarray(block.event, dtype=np.bool_),
-                self.kind,
-                self.clipped,
-                self.beta,
-                np.ascontiguousarray(self.mapping),
-                self.predictor,
-                np.ascontiguousarray(self.design.basis),
-                self.baseline,
-                (levels.origin, SPACING),
-                levels.table,
-                levels.steepest,
-                self.bound,
-                LARGEST,
-            ),
-        )
+        table = Table(levels.origin, SPACING, levels.table, levels.steepest)
+        return (score_sums(_records(block), self.kernel_point, table, LARGEST),)
 
     def expected(self, people: "Expected") -> tuple[Array, Array, Array]:
         """(J, Meat, full information) of the weighted scores, were these the people."""
@@ -107,21 +102,17 @@ class Whitened:
         basis = self.design.basis
         time = basis.shape[1]
         predictor = basis @ truth[:time]
-        return expected_sums(
+        there = self.kernel_point._replace(
+            beta=np.ascontiguousarray(truth[time:]),
+            predictor=np.ascontiguousarray(predictor if shift is None else predictor + shift),
+        )
+        members = Members(
             np.ascontiguousarray(people.cohort, dtype=np.float64),
             np.ascontiguousarray(people.counts, dtype=np.float64),
             np.ascontiguousarray(people.edges, dtype=np.int64),
-            self.kind,
-            self.beta,
-            np.ascontiguousarray(self.mapping),
-            self.predictor,
-            np.ascontiguousarray(basis),
-            self.baseline,
             np.ascontiguousarray(people.present),
-            self.bound,
-            np.ascontiguousarray(truth[time:]),
-            np.ascontiguousarray(predictor if shift is None else predictor + shift),
         )
+        return expected_sums(members, self.kernel_point, there)
 
 
 class Expected(Protocol):
@@ -188,6 +179,16 @@ def _prefixes(scores: Whitened, eta: Array) -> Array:
     parts = [part[:, :, None] * loads[:, None, :] for part in (slope, curvature)]
     summed = np.cumsum(np.concatenate(parts, axis=2), axis=0)
     return np.ascontiguousarray(np.concatenate([np.zeros_like(summed[:1]), summed]))
+
+
+def _records(block: Episodes) -> Records:
+    return Records(
+        _starts(block),
+        np.ascontiguousarray(block.covariates, dtype=np.float64),
+        np.ascontiguousarray(block.entry, dtype=np.int32),
+        np.ascontiguousarray(block.exit, dtype=np.int32),
+        np.ascontiguousarray(block.event, dtype=np.bool_),
+    )
 
 
 def _starts(block: Episodes) -> Integers:

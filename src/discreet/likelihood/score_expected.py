@@ -11,11 +11,15 @@ Proof page: docs/proofs/private-newton.md, section 5.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from discreet.likelihood.jit import compiled
 from discreet.likelihood.score_walk import (
+    Grid,
+    Point,
+    Scratch,
     ball_weight,
     interval_grid,
     interval_slopes,
@@ -28,50 +32,82 @@ NOBODY = 1e-4
 """Somebody of the cohort is followed until fewer than this share are left."""
 
 
-@compiled
-def expected_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
-    covariates: Array,
-    counts: Array,
-    edges: Integers,
-    kind: int,
-    beta: Array,
-    mapping: Array,
-    predictor: Array,
-    basis: Array,
-    baseline: Array,
-    present: Array,
-    bound: float,
-    true_beta: Array,
-    true_predictor: Array,
-) -> tuple[Array, Array, Array, Array]:
-    """Expected (score, slope, Meat, full information) at one point when another one is true.
+class Members(NamedTuple):
+    """A synthetic cohort: who each of it is in each stretch of time, and how many that stands for.
 
-    `covariates` (members, stretches, p) and `counts` (members, stretches): who each of the cohort
-    is in each stretch of time, and how many people that stands for. Stretch k holds the intervals
-    edges[k] < s <= edges[k + 1].
+    `covariates` (members, stretches, p), `counts` (members, stretches); stretch k holds the
+    intervals edges[k] < s <= edges[k + 1]; `present` is the chance of being observed, by interval.
     """
-    size, parts, stretches = mapping.shape[1], basis.shape[1], covariates.shape[1]
-    grid = interval_grid(mapping, predictor, basis, baseline)
-    truth = interval_grid(mapping, true_predictor, basis, baseline)
-    score, sums = np.zeros(mapping.shape[0]), np.zeros((3, mapping.shape[0], mapping.shape[0]))
-    loads, products = interval_products(basis)
-    drift, masses = np.zeros(parts + 1), np.zeros((3, products.shape[1]))
-    total, tilt, scratch = np.zeros(size), np.zeros(size), np.zeros((3, parts))
-    for row in range(covariates.shape[0]):
-        total[:] = 0.0
+
+    covariates: Array
+    counts: Array
+    edges: Integers
+    present: Array
+
+
+class Stretch(NamedTuple):
+    """One of the cohort in the intervals first ... last - 1; beta'x here and at the truth.
+
+    `alive` is the chance of being without an event at its start.
+    """
+
+    first: int
+    last: int
+    weight: float
+    alive: float
+    position: float
+    true_position: float
+
+
+class Grids(NamedTuple):
+    """By interval: what a walk needs here and at the truth, (B, 1) and its products, presence."""
+
+    here: Grid
+    truth: Grid
+    loads: Array
+    products: Array
+    present: Array
+    bound: float
+
+
+class Gathered(NamedTuple):
+    """Sums over intervals of (B, 1), weighted by the score, and of its products, by the matrices."""
+
+    drift: Array
+    masses: Array
+
+
+@compiled
+def expected_sums(
+    members: Members, point: Point, truth: Point
+) -> tuple[Array, Array, Array, Array]:
+    """Expected (score, slope, Meat, full information) at one point when another one is true."""
+    mapping = point.mapping
+    rows, size, parts = mapping.shape[0], mapping.shape[1], point.basis.shape[1]
+    loads, products = interval_products(point.basis)
+    grids = Grids(
+        interval_grid(point), interval_grid(truth), loads, products, members.present, point.bound
+    )
+    score, sums = np.zeros(rows), np.zeros((3, rows, rows))
+    gathered = Gathered(np.zeros(parts + 1), np.zeros((3, products.shape[1])))
+    scratch = Scratch(np.zeros(size), np.zeros(size), np.zeros((3, parts)))
+    for member in range(members.covariates.shape[0]):
+        scratch.total[:] = 0.0
         alive = 1.0
-        for stretch in range(stretches):
-            drift[:] = 0.0
-            masses[:] = 0.0
-            person = covariates[row, stretch]
-            level = locate(covariates[row], stretch, beta, mapping, tilt)
-            levels = (level, product(person, true_beta))
-            alive = follow(
-                kind, levels, counts[row, stretch], alive, (edges[stretch], edges[stretch + 1]),
-                tilt, mapping, grid, truth, loads, products, present, bound,
-                total, scratch, drift, masses,
-            )  # fmt: skip
-            add_person(person, parts, drift, masses, score, sums)
+        for k in range(members.covariates.shape[1]):
+            gathered.drift[:] = 0.0
+            gathered.masses[:] = 0.0
+            person = members.covariates[member, k]
+            stretch = Stretch(
+                members.edges[k],
+                members.edges[k + 1],
+                members.counts[member, k],
+                alive,
+                locate(members.covariates[member], k, point.beta, mapping, scratch.tilt),
+                product(person, truth.beta),
+            )
+            alive = follow(stretch, grids, mapping, scratch, gathered)
+            add_person(person, gathered, score, sums)
     return (
         mapping.T @ score,
         turned(sums[0], mapping),
@@ -99,41 +135,28 @@ def product(one: Array, other: Array) -> float:
 
 
 @compiled
-def follow(  # noqa: C901, PLR0913, PLR0917, compiled code takes arrays, not objects
-    kind: int,
-    levels: tuple[float, float],
-    weight: float,
-    alive: float,
-    stretch: tuple[int, int],
-    tilt: Array,
-    mapping: Array,
-    grid: tuple[Array, Array, Array, Array, Array],
-    truth: tuple[Array, Array, Array, Array, Array],
-    loads: Array,
-    products: Array,
-    present: Array,
-    bound: float,
-    total: Array,
-    scratch: Array,
-    drift: Array,
-    masses: Array,
+def follow(  # noqa: C901 - one loop: a call per interval would count references
+    stretch: Stretch, grids: Grids, mapping: Array, scratch: Scratch, gathered: Gathered
 ) -> float:
     """One of the cohort through a stretch of intervals: sums of (B_s, 1) and of its outer products.
 
-    `alive` is the chance of being without an event at the stretch's start; that at its end is
-    returned. Coordinates as in `walk_row`; `total` is V, without events, and is moved on.
+    Returns the chance of being without an event at the stretch's end. Coordinates as in `walk_row`;
+    `scratch.total` is V, without events, and is moved on.
     """
-    predictor, odds, basis, images, squares = grid
-    parts = basis.shape[1]
-    cross, begin, moved = scratch[0], scratch[1], scratch[2]
-    spread, begun, square = set_out(tilt, mapping, total, scratch)
-    factors = (math.exp(levels[0]), math.exp(levels[1]))
-    along, crossing = 0.0, 0.0
-    for s in range(stretch[0], stretch[1]):
+    (grid, truth, loads, products, present, bound), (drift, masses) = grids, gathered
+    kind, predictor, odds, basis, images, squares = grid
+    total, tilt, parts = scratch.total, scratch.tilt, basis.shape[1]
+    cross, begin, moved = scratch.walk[0], scratch.walk[1], scratch.walk[2]
+    spread, begun, square = set_out(tilt, mapping, total, scratch.walk)
+    factors = (math.exp(stretch.position), math.exp(stretch.true_position))
+    along, crossing, alive = 0.0, 0.0, stretch.alive
+    for s in range(stretch.first, stretch.last):
         if alive < NOBODY:
             break
-        survive, happen = interval_slopes(kind, predictor[s], levels[0], odds[s], factors[0])
-        rise, fall = interval_slopes(kind, truth[0][s], levels[1], truth[1][s], factors[1])
+        survive, happen = interval_slopes(kind, predictor[s], stretch.position, odds[s], factors[0])
+        rise, fall = interval_slopes(
+            kind, truth.predictor[s], stretch.true_position, truth.odds[s], factors[1]
+        )
         hazard = rise / (rise + fall)
         meeting, inner = 0.0, begun + crossing
         for j in range(parts):
@@ -144,17 +167,17 @@ def follow(  # noqa: C901, PLR0913, PLR0917, compiled code takes arrays, not obj
         w, steep = 1.0, max(survive, happen)
         if not 2.0 * (square + steep * steep * norm) <= bound * bound:
             w = ball_weight(inner, square, norm, survive, happen, bound)
-        both, mass, step = w * (survive + happen), weight * alive * present[s], w * survive
+        both, mass, step = w * (survive + happen), stretch.weight * alive * present[s], w * survive
         push = mass * (step - both * hazard)
-        first = mass * both * rise * (1.0 - hazard)
-        second = mass * both * both * hazard * (1.0 - hazard)
-        third = mass * rise * fall
+        slope = mass * both * rise * (1.0 - hazard)
+        meat = mass * both * both * hazard * (1.0 - hazard)
+        full = mass * rise * fall
         for j in range(parts + 1):
             drift[j] += push * loads[s, j]
         for pair in range(products.shape[1]):
-            masses[0, pair] += first * products[s, pair]
-            masses[1, pair] += second * products[s, pair]
-            masses[2, pair] += third * products[s, pair]
+            masses[0, pair] += slope * products[s, pair]
+            masses[1, pair] += meat * products[s, pair]
+            masses[2, pair] += full * products[s, pair]
         square += step * (2.0 * inner + step * norm)
         along += step
         crossing += step * meeting
@@ -185,10 +208,10 @@ def interval_products(basis: Array) -> tuple[Array, Array]:
 
 
 @compiled
-def add_person(
-    person: Array, parts: int, drift: Array, masses: Array, score: Array, sums: Array
-) -> None:
+def add_person(person: Array, gathered: Gathered, score: Array, sums: Array) -> None:
     """From sums of (B, 1) to sums of z = (B, x)."""
+    drift, masses = gathered
+    parts = len(drift) - 1
     size = parts + len(person)
     for j in range(size):
         first, one = min(j, parts), person[j - parts] if j >= parts else 1.0

@@ -6,12 +6,13 @@ Proof: docs/proofs/private-newton.md, sections 2 and 3.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.likelihood.jit import compiled
-from discreet.types import Array, Integers
+from discreet.types import Array, Flags, Integers
 
 LOGIT, CLOGLOG, PROBIT = 0, 1, 2
 LARGEST_PREDICTOR = 40.0
@@ -19,14 +20,79 @@ LARGEST_PREDICTOR = 40.0
 
 SAFE_EXPONENT = 300.0
 """e^x and the product of two such are numbers."""
-SAFE_LEVEL = SAFE_EXPONENT - LARGEST_PREDICTOR
-"""Where predictor + level is cut to +-40, a level of this size leaves the predictor a safe one."""
-
-Grid = tuple[Array, Array, Array, Array, Array]
-"""By interval: predictor, e^predictor, basis B, its images M M'B and the squares |M'B|^2."""
+SAFE_POSITION = SAFE_EXPONENT - LARGEST_PREDICTOR
+"""Where predictor + c is cut to +-40, a c of this size leaves the predictor a safe one."""
 
 FAR = 6.0
-LEVELS = 40
+FRACTIONS = 40
+"""Terms of the continued fraction: at 6 more than double precision needs."""
+
+
+class Records(NamedTuple):
+    """Encoded people; the rows of person i are starts[i] ... starts[i + 1] - 1."""
+
+    starts: Integers
+    covariates: Array
+    entry: NDArray[np.int32]
+    exit: NDArray[np.int32]
+    event: Flags
+
+
+class Point(NamedTuple):
+    """Where scores are taken: f = (alpha, beta), whitened coordinates z~ = W'z, the ball.
+
+    `mapping` is W, (e + p, d); `predictor` alpha'B_s; `basis` B_s, (q, e); `baseline` its image
+    in whitened coordinates, (q, d). `link` is the link's number, `bound` the radius B.
+    """
+
+    link: int
+    beta: Array
+    mapping: Array
+    predictor: Array
+    basis: Array
+    baseline: Array
+    bound: float
+    clipped: bool
+
+
+class Grid(NamedTuple):
+    """By interval: predictor, e^predictor, basis B, its images M M'B and the squares |M'B|^2."""
+
+    link: int
+    predictor: Array
+    odds: Array
+    basis: Array
+    images: Array
+    squares: Array
+
+
+class Table(NamedTuple):
+    """Prefix sums at positions origin + k spacing of c = beta'x; no rows: everybody walks.
+
+    `steepest` is the largest event slope of each prefix.
+    """
+
+    origin: float
+    spacing: float
+    sums: Array
+    steepest: Array
+
+
+class Row(NamedTuple):
+    """One row of a person: intervals entry ... exit - 1, whether the last is an event, beta'x."""
+
+    entry: int
+    exit: int
+    event: bool
+    position: float
+
+
+class Scratch(NamedTuple):
+    """V, and x~ of the row at hand; M x~, M V_0 and m of a walk."""
+
+    total: Array
+    tilt: Array
+    walk: Array
 
 
 @compiled
@@ -36,8 +102,8 @@ def mills_ratio(eta: float) -> float:
         tail = math.erfc(eta / math.sqrt(2.0))
         return math.sqrt(2.0 / math.pi) * math.exp(-0.5 * eta * eta) / tail
     value = eta
-    for level in range(LEVELS, 0, -1):
-        value = eta + level / value
+    for term in range(FRACTIONS, 0, -1):
+        value = eta + term / value
     return value
 
 
@@ -84,11 +150,11 @@ def ball_weight(
 
 @compiled
 def interval_slopes(
-    kind: int, predictor: float, level: float, odds: float, factor: float
+    kind: int, predictor: float, position: float, odds: float, factor: float
 ) -> tuple[float, float]:
-    """`slopes` at predictor + level; the logit's by odds = e^predictor times factor = e^level."""
-    eta = predictor + level
-    if kind == LOGIT and abs(eta) < LARGEST_PREDICTOR and abs(level) < SAFE_LEVEL:
+    """`slopes` at predictor + position; the logit's by odds e^predictor times e^position."""
+    eta = predictor + position
+    if kind == LOGIT and abs(eta) < LARGEST_PREDICTOR and abs(position) < SAFE_POSITION:
         share = 1.0 / (1.0 + odds * factor)
         return odds * factor * share, share
     return slopes(kind, eta)
@@ -113,33 +179,24 @@ def set_out(
 
 
 @compiled
-def walk_row(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
-    kind: int,
-    entry: int,
-    leave: int,
-    event: bool,  # noqa: FBT001, compiled code has no keyword-only arguments
-    level: float,
-    tilt: Array,
-    mapping: Array,
-    grid: Grid,
-    bound: float,
-    total: Array,
-    scratch: Array,
-) -> None:
-    """Add one row's weighted score to `total`, the person's V so far.
+def walk_row(row: Row, mapping: Array, grid: Grid, bound: float, scratch: Scratch) -> None:
+    """Add one row's weighted score to `scratch.total`, the person's V so far.
 
     Within the row V = V_0 + M'm + u x~ with M the baseline's rows of the mapping, so inner products
     need the e + 1 numbers (m, u) and not the d of V: with c = M x~ and images g_s = M M'B_s,
 
         V'z~_s = (M V_0 + c u)'B_s + m'(g_s + c) + V_0'x~ + u |x~|^2.
     """
-    predictor, odds, basis, images, squares = grid
+    kind, predictor, odds, basis, images, squares = grid
+    total, tilt = scratch.total, scratch.tilt
     parts = basis.shape[1]
-    cross, begin, moved = scratch[0], scratch[1], scratch[2]
-    spread, begun, square = set_out(tilt, mapping, total, scratch)
-    along, crossing, factor = 0.0, 0.0, math.exp(level)
-    for interval in range(entry, leave):
-        survive, happen = interval_slopes(kind, predictor[interval], level, odds[interval], factor)
+    cross, begin, moved = scratch.walk[0], scratch.walk[1], scratch.walk[2]
+    spread, begun, square = set_out(tilt, mapping, total, scratch.walk)
+    along, crossing, factor = 0.0, 0.0, math.exp(row.position)
+    for interval in range(row.entry, row.exit):
+        survive, happen = interval_slopes(
+            kind, predictor[interval], row.position, odds[interval], factor
+        )
         meeting, inner = 0.0, begun + crossing
         for j in range(parts):
             meeting += cross[j] * basis[interval, j]
@@ -150,7 +207,7 @@ def walk_row(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
         steep = max(survive, happen)
         if not 2.0 * (square + steep * steep * norm) <= bound * bound:
             step = ball_weight(inner, square, norm, survive, happen, bound)
-        step *= -happen if event and interval == leave - 1 else survive
+        step *= -happen if row.event and interval == row.exit - 1 else survive
         square += step * (2.0 * inner + step * norm)
         along += step
         crossing += step * meeting
@@ -210,16 +267,16 @@ def hermite(lower: float, upper: float, left: float, right: float, place: float)
 
 
 @compiled
-def prefix_sums(table: Array, entry: int, leave: int, node: int, place: float, sums: Array) -> None:
-    """Add the row's sums (a, a |B~|, a B) over intervals entry < s <= leave, interpolated."""
+def prefix_sums(table: Array, entry: int, last: int, node: int, place: float, sums: Array) -> None:
+    """The row's sums (a, a |B~|, a B) over intervals entry < s <= last, interpolated."""
     columns = len(sums)
     for k in range(columns):
         at, slope = k, columns + k
         late = hermite(
-            table[leave, node, at],
-            table[leave, node + 1, at],
-            table[leave, node, slope],
-            table[leave, node + 1, slope],
+            table[last, node, at],
+            table[last, node + 1, at],
+            table[last, node, slope],
+            table[last, node + 1, slope],
             place,
         )
         early = 0.0
@@ -236,16 +293,16 @@ def prefix_sums(table: Array, entry: int, leave: int, node: int, place: float, s
 
 @compiled
 def locate(covariates: Array, row: int, beta: Array, mapping: Array, tilt: Array) -> float:
-    """Write the covariates' part of z~ into `tilt`; the level c = beta'x."""
+    """Write the covariates' part of z~ into `tilt`; c = beta'x."""
     width = covariates.shape[1]
     time = mapping.shape[0] - width
-    level = 0.0
+    position = 0.0
     tilt[:] = 0.0
     for j in range(width):
-        level += covariates[row, j] * beta[j]
+        position += covariates[row, j] * beta[j]
         for k in range(len(tilt)):
             tilt[k] += covariates[row, j] * mapping[time + j, k]
-    return level
+    return position
 
 
 @compiled
@@ -259,47 +316,6 @@ def add_prefix(sums: Array, mapping: Array, tilt: Array, total: Array) -> None:
 
 
 @compiled
-def stays_inside(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
-    rows: tuple[int, int],
-    covariates: Array,
-    entry: NDArray[np.int32],
-    leave: NDArray[np.int32],
-    event: NDArray[np.bool_],
-    kind: int,
-    beta: Array,
-    mapping: Array,
-    predictor: Array,
-    baseline: Array,
-    lattice: tuple[float, float],
-    table: Array,
-    steepest: Array,
-    farthest: float,
-    bound: float,
-    total: Array,
-    tilt: Array,
-    sums: Array,
-) -> bool:
-    """Whether sum a |z~| + max b max |z~| <= B; if so `total` is the person's plain score."""
-    travelled = 0.0
-    for row in range(rows[0], rows[1]):
-        level = locate(covariates, row, beta, mapping, tilt)
-        place = (level - lattice[0]) / lattice[1]
-        node = min(max(int(place), 0), table.shape[1] - 2)
-        final = leave[row] - 1
-        prefix_sums(table, entry[row], final, node, place - node, sums)
-        length = length_of(tilt)
-        survive, happen = slopes(kind, predictor[final] + level)
-        travelled += sums[1] + sums[0] * length + survive * (farthest + length)
-        if not travelled + steepest[leave[row], node] * (farthest + length) <= bound:
-            return False
-        add_prefix(sums, mapping, tilt, total)
-        signed = -happen if event[row] else survive
-        for k in range(len(total)):
-            total[k] += signed * (baseline[final, k] + tilt[k])
-    return True
-
-
-@compiled
 def longest(vectors: Array) -> float:
     """The largest norm of a row."""
     result = 0.0
@@ -309,70 +325,94 @@ def longest(vectors: Array) -> float:
 
 
 @compiled
-def interval_grid(mapping: Array, predictor: Array, basis: Array, baseline: Array) -> Grid:
+def interval_grid(point: Point) -> Grid:
     """What a walk needs of every interval."""
+    predictor, basis, baseline = point.predictor, point.basis, point.baseline
     images, squares = np.zeros(basis.shape), np.zeros(len(predictor))
     for interval in range(len(predictor)):
         for k in range(baseline.shape[1]):
             squares[interval] += baseline[interval, k] * baseline[interval, k]
             for j in range(basis.shape[1]):
-                images[interval, j] += mapping[j, k] * baseline[interval, k]
+                images[interval, j] += point.mapping[j, k] * baseline[interval, k]
     within = np.minimum(np.maximum(predictor, -SAFE_EXPONENT), SAFE_EXPONENT)
-    return predictor, np.exp(within), basis, images, squares
+    return Grid(point.link, predictor, np.exp(within), basis, images, squares)
 
 
 @compiled
-def score_sums(  # noqa: PLR0913, PLR0917, compiled code takes arrays, not objects
-    starts: Integers,
-    covariates: Array,
-    entry: NDArray[np.int32],
-    leave: NDArray[np.int32],
-    event: NDArray[np.bool_],
-    kind: int,
-    clipped: bool,  # noqa: FBT001, compiled code has no keyword-only arguments
-    beta: Array,
-    mapping: Array,
-    predictor: Array,
-    basis: Array,
-    baseline: Array,
-    lattice: tuple[float, float],
-    table: Array,
-    steepest: Array,
-    bound: float,
-    largest: int,
-) -> Integers:
-    """The sum over persons of their quantised bounded scores.
+def score_sums(records: Records, point: Point, table: Table, largest: int) -> Integers:
+    """The sum over persons of their quantised bounded scores, each of norm at most `largest`.
 
-    `mapping` (e + p, d) takes z to whitened coordinates, `baseline` (q, d) is its image of the
-    `basis` (q, e). `table` holds the prefix sums on the lattice of levels (origin, spacing), empty where
-    everybody walks; `steepest` the largest event slope of each prefix.
+    Most people stay inside the ball whatever happens: their score is plain and read from the
+    table. The others walk through their intervals.
     """
-    size = mapping.shape[1]
-    result, person = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    total, tilt = np.zeros(size), np.zeros(size)
-    sums = np.zeros(mapping.shape[0] - covariates.shape[1] + 2)
-    farthest = longest(baseline)
-    grid = interval_grid(mapping, predictor, basis, baseline)
-    scratch = np.zeros((3, basis.shape[1]))
-    reach = math.inf if clipped else bound
+    size, parts = point.mapping.shape[1], point.basis.shape[1]
+    result = np.zeros(size, dtype=np.int64)
+    scratch = Scratch(np.zeros(size), np.zeros(size), np.zeros((3, parts)))
+    walkers = np.arange(len(records.starts) - 1)
+    if table.sums.shape[0] > 0:
+        walkers = add_plain_scores(records, point, table, largest, result)
+    grid, bound = interval_grid(point), math.inf if point.clipped else point.bound
+    for who in walkers:
+        scratch.total[:] = 0.0
+        for row in range(records.starts[who], records.starts[who + 1]):
+            position = locate(records.covariates, row, point.beta, point.mapping, scratch.tilt)
+            here = Row(records.entry[row], records.exit[row], records.event[row], position)
+            walk_row(here, point.mapping, grid, bound, scratch)
+        add_quantised(scratch.total, point, largest, result)
+    return result
+
+
+@compiled
+def add_plain_scores(
+    records: Records, point: Point, table: Table, largest: int, result: Integers
+) -> Integers:
+    """Add the scores of the people for whom sum a |z~| + max b max |z~| <= B; the others' numbers.
+
+    Arrays are unpacked once: taken from their tuples for every person they would be counted
+    every time.
+    """
+    starts, covariates, entry, exits, event = records
+    kind, beta, mapping, predictor, basis, baseline, bound, clipped = point
+    origin, spacing, prefixes, steepest = table
+    total, tilt = np.zeros(mapping.shape[1]), np.zeros(mapping.shape[1])
+    sums = np.zeros(basis.shape[1] + 2)
+    farthest, reach = longest(baseline), math.inf if clipped else bound
+    left = np.empty(len(starts) - 1, dtype=np.int64)
+    count = 0
     for who in range(len(starts) - 1):
         total[:] = 0.0
-        rows = (starts[who], starts[who + 1])
-        quick = table.shape[0] > 0 and stays_inside(
-            rows, covariates, entry, leave, event, kind, beta, mapping, predictor, baseline,
-            lattice, table, steepest, farthest, reach, total, tilt, sums,
-        )  # fmt: skip
-        if not quick:
-            total[:] = 0.0
-            for row in range(rows[0], rows[1]):
-                level = locate(covariates, row, beta, mapping, tilt)
-                walk_row(
-                    kind, entry[row], leave[row], event[row], level, tilt,
-                    mapping, grid, reach, total, scratch,
-                )  # fmt: skip
-        if clipped:
-            clip(total, bound)
-        quantise(total, bound, largest, person)
-        for k in range(size):
-            result[k] += person[k]
-    return result
+        travelled, inside = 0.0, True
+        for row in range(starts[who], starts[who + 1]):
+            position = locate(covariates, row, beta, mapping, tilt)
+            place = (position - origin) / spacing
+            node = min(max(int(place), 0), prefixes.shape[1] - 2)
+            final = exits[row] - 1
+            prefix_sums(prefixes, entry[row], final, node, place - node, sums)
+            length = length_of(tilt)
+            survive, happen = slopes(kind, predictor[final] + position)
+            travelled += sums[1] + sums[0] * length + survive * (farthest + length)
+            # a comparison with NaN is false: such a person walks
+            inside = travelled + steepest[exits[row], node] * (farthest + length) <= reach
+            if not inside:
+                break
+            add_prefix(sums, mapping, tilt, total)
+            signed = -happen if event[row] else survive
+            for k in range(len(total)):
+                total[k] += signed * (baseline[final, k] + tilt[k])
+        if inside:
+            add_quantised(total, point, largest, result)
+        else:
+            left[count] = who
+            count += 1
+    return left[:count]
+
+
+@compiled
+def add_quantised(total: Array, point: Point, largest: int, result: Integers) -> None:
+    """Add a person's score as integers of norm at most `largest`."""
+    if point.clipped:
+        clip(total, point.bound)
+    person = np.zeros(len(total), dtype=np.int64)
+    quantise(total, point.bound, largest, person)
+    for k in range(len(total)):
+        result[k] += person[k]

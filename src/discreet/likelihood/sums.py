@@ -10,21 +10,131 @@ phi(a_s + c) = sum_j G_j(a_s) T_j(u(c)) separates people from intervals:
     gradient = (sum_s B_s G'[s].R[s,:,0],  sum_s G'[s].R[s,:,1:])
     Hessian  = sum_s B_s B_s' G''[s].R[s,:,0],  sum_s B_s G''[s].R[s,:,1:],  sum x x' F''_t(c)
 
+Where c spans too wide a range for tables, intervals are summed one by one.
+
 Person-period rows are never materialised. Each of phi, phi', phi'' is expanded on its own: the
 derivative of an interpolant is wrong by 1e-6 where probabilities saturate.
 """
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.likelihood.accumulate import Rows, accumulate, worth_compiling
-from discreet.likelihood.direct import direct_sums
+from discreet.errors import SettingsError
 from discreet.likelihood.expansion import Expansion, choose_expansion
-from discreet.likelihood.functions import Functions, Pointwise, Sums
-from discreet.likelihood.panels import TimeRule, choose_rule
+from discreet.likelihood.panels import Panel, Polynomial, TimeRule, choose_rule
 from discreet.likelihood.rows import EventRows, PrefixRows
-from discreet.types import Array
+from discreet.types import Array, Integers
+
+# Below this many rows numpy is fast enough that nobody should wait for a compiler.
+COMPILED_FROM = 150_000
+Kernel = Literal["auto", "numpy", "compiled"]
+_kernel: Kernel = "auto"
+
+Pointwise = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Functions:
+    """Value, slope and curvature in eta of what an interval contributes."""
+
+    value: Pointwise
+    slope: Pointwise
+    curvature: Pointwise
+
+
+@dataclass
+class Sums:
+    """Totals over people: a value, its gradient and Hessian in f = (alpha, beta)."""
+
+    value: float
+    gradient: Array
+    hessian: Array
+
+    @classmethod
+    def zeros(cls, dimension: int) -> Self:
+        """The empty sum."""
+        return cls(0.0, np.zeros(dimension), np.zeros((dimension, dimension)))
+
+    def __iadd__(self, other: "Sums") -> Self:
+        """Add another block's totals."""
+        self.value += other.value
+        self.gradient = self.gradient + other.gradient
+        self.hessian = self.hessian + other.hessian
+        return self
+
+
+class PlacedRows(NamedTuple):
+    """Rows with their positions c = beta'x; those of lengths[k] begin at edges[k].
+
+    A tuple, because compiled code takes it as it is.
+    """
+
+    lengths: Integers
+    edges: Integers
+    amplitudes: Array
+    covariates: Array
+    positions: Array
+
+    def between(self, first: int, last: int) -> "PlacedRows":
+        """Rows with first < length <= last, as views."""
+        low, high = np.searchsorted(self.lengths, [first, last], side="right")
+        chosen = slice(self.edges[low], self.edges[high])
+        return PlacedRows(
+            self.lengths[low:high],
+            self.edges[low : high + 1] - self.edges[low],
+            self.amplitudes[chosen],
+            self.covariates[chosen],
+            self.positions[chosen],
+        )
+
+
+@dataclass(frozen=True)
+class Accumulated:
+    """What the rows of one panel contribute."""
+
+    collected: Array  # (nodes, cells * terms, 1 + p): moments at risk at the panel's nodes
+    total: Array  # (cells * terms, 1 + p): their sum, at risk in every earlier panel
+    curvature: Array  # (p, p): sum x x' F''(c)
+
+
+def survival_functions(link: Link) -> Functions:
+    """phi, phi', phi''."""
+    return Functions(
+        link.survival_loss, link.survival_loss_derivative, link.survival_loss_curvature
+    )
+
+
+def event_functions(link: Link) -> Functions:
+    """psi, psi', psi''."""
+    return Functions(link.event_loss, link.event_loss_derivative, link.event_loss_curvature)
+
+
+def information_functions(link: Link) -> Functions:
+    """Only the curvature counts: (dh/deta)^2 / (h (1 - h))."""
+    return Functions(np.zeros_like, np.zeros_like, link.information)
+
+
+def use_kernel(kernel: Kernel) -> None:
+    """Choose for this process: by the number of rows, or one of the two always.
+
+    "auto" looks at nothing but the number of rows, so that the same data give the same last bit
+    whatever was fitted before.
+    """
+    global _kernel  # noqa: PLW0603 - a setting of the process, like numpy's error state
+    if kernel not in get_args(Kernel):
+        raise SettingsError(f"kernel must be one of {', '.join(get_args(Kernel))}.")
+    _kernel = kernel
+
+
+def worth_compiling(rows: int) -> bool:
+    """Many rows, unless the process has chosen otherwise."""
+    return rows >= COMPILED_FROM if _kernel == "auto" else _kernel == "compiled"
 
 
 def prefix_sums(
@@ -35,11 +145,11 @@ def prefix_sums(
         return Sums.zeros(len(f))
     positions = rows.covariates @ f[design.baseline.dimension :]
     rule = choose_rule(design, link, f[: design.baseline.dimension])
-    expansion = choose_expansion(link, positions, len(rows.levels), exact=exact)
+    expansion = choose_expansion(link, positions, len(rows.occurring), exact=exact)
     if expansion is None:
         return direct_sums(rows, design.basis, f, functions)
-    placed = Rows(
-        rows.levels,
+    placed = PlacedRows(
+        rows.occurring,
         rows.edges,
         expansion.amplitudes(positions, rows.weights),
         rows.covariates,
@@ -59,7 +169,7 @@ def event_sums(rows: EventRows, basis: Array, f: Array, functions: Functions) ->
 
 
 def _tabulated_sums(
-    rows: Rows, rule: TimeRule, expansion: Expansion, f: Array, functions: Functions
+    rows: PlacedRows, rule: TimeRule, expansion: Expansion, f: Array, functions: Functions
 ) -> Sums:
     """Panels from the last to the first, carrying the moments of all longer prefixes along."""
     size = len(f) - rows.covariates.shape[1]
@@ -74,7 +184,7 @@ def _tabulated_sums(
         panel = rule.panels[index]
         if panel.first >= rows.lengths[-1]:
             continue
-        found = accumulate(
+        found = _accumulate(
             parts[index],
             panel,
             expansion,
@@ -101,7 +211,7 @@ class _Expander:
         return np.split(self._expansion.coefficients(function(self._eta)), self._ends)
 
 
-def _prefix_tables(rule: TimeRule, parts: list[Rows], values: list[Array]) -> list[Array]:
+def _prefix_tables(rule: TimeRule, parts: list[PlacedRows], values: list[Array]) -> list[Array]:
     """Prefix sums over time at every length that occurs, panel after panel."""
     tables = []
     before = np.zeros(values[0].shape[1])
@@ -126,3 +236,94 @@ def _paired(at_risk: Array, basis: Array, value: Array, slope: Array, curvature:
     sums.hessian[:size, size:] = basis.T @ curved[:, 1:]
     sums.hessian[size:, :size] = sums.hessian[:size, size:].T
     return sums
+
+
+def direct_sums(rows: PrefixRows, basis: Array, f: Array, functions: Functions) -> Sums:
+    """Interval by interval over the rows that reach it: O(rows * q), no approximation."""
+    size = basis.shape[1]
+    positions = rows.covariates @ f[size:]
+    sums = Sums.zeros(len(f))
+    for step in range(rows.longest):
+        here = slice(int(rows.starts[step]), None)
+        sums += _interval_sums(
+            rows, here, basis[step], basis[step] @ f[:size] + positions[here], functions
+        )
+    return sums
+
+
+def _interval_sums(
+    rows: PrefixRows, here: slice, basis: Array, eta: Array, functions: Functions
+) -> Sums:
+    """value, slope and curvature of one interval, expanded by z = (B_s, x)."""
+    weights, covariates = rows.weights[here], rows.covariates[here]
+    slope = weights * functions.slope(eta)
+    curved = weights * functions.curvature(eta)
+    cross = np.outer(basis, covariates.T @ curved)
+    corner = (covariates * curved[:, None]).T @ covariates
+    hessian = np.block([[np.outer(basis, basis) * curved.sum(), cross], [cross.T, corner]])
+    gradient = np.concatenate([basis * slope.sum(), covariates.T @ slope])
+    return Sums(float(weights @ functions.value(eta)), gradient, hessian)
+
+
+def _accumulate(
+    rows: PlacedRows, panel: Panel, expansion: Expansion, table: Array, *, compiled: bool
+) -> Accumulated:
+    """One pass over the rows of a panel; ``table`` is F'', (lengths, cells, terms)."""
+    if compiled:
+        return _accumulate_compiled(rows, panel, expansion, table)
+    return _accumulate_numpy(rows, panel, expansion, table)
+
+
+def _accumulate_compiled(
+    rows: PlacedRows, panel: Panel, expansion: Expansion, table: Array
+) -> Accumulated:
+    # imported here: numba takes longer to import than a plain fit to run
+    from discreet.likelihood import kernels  # noqa: PLC0415
+
+    width = rows.covariates.shape[1]
+    shape = (math.prod(table.shape[1:]), width + 1)
+    lower = np.zeros((width, width))
+    if isinstance(panel, Polynomial):
+        collector = panel.collector(rows.lengths)
+        found = np.zeros((collector.shape[1], math.prod(shape)))
+        kernels.accumulate_and_collect(rows, expansion.placing, table, collector, found, lower)
+        collected, total = found[:-1], found[-1]
+    else:
+        moments = np.zeros((*table.shape, width + 1))
+        kernels.accumulate(rows, expansion.placing, table, moments, lower)
+        flat = moments.reshape(len(table), math.prod(shape))
+        collected, total = panel.collect(flat, rows.lengths), np.ones(len(flat)) @ flat
+    curvature = lower + np.tril(lower, -1).T
+    return Accumulated(collected.reshape(-1, *shape), total.reshape(shape), curvature)
+
+
+def _accumulate_numpy(
+    rows: PlacedRows, panel: Panel, expansion: Expansion, table: Array
+) -> Accumulated:
+    """The same with one weighted bincount a term and column."""
+    length, cells, terms = table.shape
+    width = rows.covariates.shape[1]
+    located, places = expansion.locate(rows.positions)
+    bins = np.repeat(np.arange(length) * cells, np.diff(rows.edges)) + located
+    columns = np.ascontiguousarray(rows.covariates.T)
+    entries = np.ascontiguousarray(table.reshape(length * cells, terms).T)
+    moments = np.empty((terms, width + 1, length * cells))
+    weight = np.zeros(len(bins))
+    current, following = rows.amplitudes, rows.amplitudes * places
+    for term in range(terms):
+        weight += current * entries[term][bins]
+        moments[term, 0] = np.bincount(bins, current, length * cells)
+        for column in range(width):
+            moments[term, column + 1] = np.bincount(bins, current * columns[column], length * cells)
+        current, following = following, 2.0 * places * following - current
+    cube = moments.reshape(terms, width + 1, length, cells)
+    return Accumulated(
+        _nodes_first(panel.collect(cube, rows.lengths)).reshape(-1, cells * terms, width + 1),
+        _nodes_first(np.ones((1, length)) @ cube).reshape(cells * terms, width + 1),
+        (columns * weight) @ columns.T,
+    )
+
+
+def _nodes_first(cube: Array) -> Array:
+    """From (terms, columns, nodes, cells) to (nodes, cells, terms, columns)."""
+    return cube.transpose(2, 3, 0, 1)
