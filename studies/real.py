@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, load, paper_sets
+from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, LOGARITHMIC, load, paper_sets
 from simulated import DESIGNS, Sample
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ def main() -> None:
     if options.tree:
         raise SystemExit(_elsewhere(options.tree))
     done = _done(options.results)
-    names = options.sets.split(",") if options.sets else _all_sets(held_out=options.held_out)
+    names = options.sets.split(",") if options.sets else _all_sets(options)
     cells = [(e, d) for d in options.deltas for e in options.epsilons]
     for name in names:
         for draw in range(options.first, options.draws):
@@ -90,6 +90,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--label", required=True, help="names the version of the code")
     parser.add_argument("--sets", default="", help="some sets, by commas")
     parser.add_argument("--held-out", action="store_true", help="the four sets that are kept apart")
+    parser.add_argument("--log", action="store_true", help="the sets on logarithmic grids too")
     parser.add_argument("--tree", type=Path, help="another checkout, whose source is measured")
     parser.add_argument("--epsilons", type=_numbers, default=EPSILONS)
     parser.add_argument("--deltas", type=_numbers, default=DELTAS)
@@ -115,8 +116,9 @@ def _elsewhere(tree: Path) -> int:
     return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603 - ours
 
 
-def _all_sets(*, held_out: bool) -> tuple[str, ...]:
-    return (*DEVELOPMENT, *FURTHER, *(HELD_OUT if held_out else ()), *paper_sets(), *DESIGNS)
+def _all_sets(options: argparse.Namespace) -> tuple[str, ...]:
+    further = (*(HELD_OUT if options.held_out else ()), *(LOGARITHMIC if options.log else ()))
+    return (*DEVELOPMENT, *FURTHER, *further, *paper_sets(), *DESIGNS)
 
 
 def _key(label: str, name: str, epsilon: float, delta: float, draw: int) -> tuple[str, ...]:

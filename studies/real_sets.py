@@ -8,6 +8,7 @@ the largest time rounded up. Bounds and levels are read from the data: for measu
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ HELD_OUT = ("Dialysis", "Aids2", "scania", "oldmort")
 DEVELOPMENT = ("rhc", "hdfail", "flchain", "UnempDur", "rott2", "Framingham", "acath", "LeukSurv")
 FURTHER = ("rott2n",)
 """rott2 with its numbers first: the effect of the number of nodes is far from a line."""
+LOGARITHMIC = tuple(f"{name}/log" for name in DEVELOPMENT)
+"""The same sets on a grid in log time, whose first interval is a thousandth of the horizon."""
+FIRST = 1000
 PAPER = ("fl", "tb", "wt")
 NOT_COVARIATES = {"flchain": ("fac_chapter", "fac_sample_yr")}
 """The cause of death is known of the dead alone, and the year stands there twice."""
@@ -34,7 +38,17 @@ def paper_sets() -> tuple[str, ...]:
 
 def load(name: str) -> Sample:
     """A set by name."""
+    if name in LOGARITHMIC:
+        return _logarithmic(_survset(name.removesuffix("/log")))
     return _paper(name) if name in PAPER else _survset(name)
+
+
+def _logarithmic(sample: Sample) -> Sample:
+    """Intervals that grow by one factor; version 0.1.0 knows no such grid."""
+    axis = sample.schema["time"]
+    return replace(
+        sample, schema={**sample.schema, "time": {**axis, "first": axis["horizon"] / FIRST}}
+    )
 
 
 def _survset(name: str) -> Sample:

@@ -152,3 +152,30 @@ def test_a_run_resumes_and_its_rows_can_be_repeated(study, summary, tmp_path, mo
     again = summary.read(tmp_path / "again.csv")[0]
     assert {**again, "seconds": ""} == {**rows[0], "seconds": ""}
     assert len(summary.read(tmp_path / "real-sets.csv")) == 1
+
+
+def test_the_page_says_what_the_results_say(study):
+    page = study("real_page")
+    assert page.PAGE.read_text(encoding="utf-8") == page.page()
+
+
+def test_the_page_names_every_failure_first_and_every_cell_once(study, summary):
+    page = study("real_page")
+    rows = summary.read()
+    label = rows[-1]["label"]
+    now, before = summary.cells(rows, label), summary.cells(rows, page.BASE)
+    text = page.page()
+    failures = list(summary.failures(now, before if label != page.BASE else {}))
+    told = text[text.index("## What fails") : text.index("## Real sets")]
+    assert all(line.partition(": ")[2] in told for line in failures)
+    assert text.index("## What fails") < text.index("## Real sets")
+    for name, epsilon, delta in now:
+        if epsilon == 1.0 and delta > 0 and name != "no_information":
+            assert f"| {name} |" in text, name
+
+
+def test_sets_on_logarithmic_grids_are_the_same_people(study):
+    real_sets = study("real_sets")
+    plain = real_sets.Sample(None, {"time": {"horizon": 2000.0, "intervals": 100}})
+    schema = real_sets._logarithmic(plain).schema
+    assert schema["time"] == {"horizon": 2000.0, "intervals": 100, "first": 2.0}
