@@ -18,8 +18,8 @@ from scipy import linalg
 
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.errors import warn
-from discreet.likelihood.problem import Problem
+from discreet.errors import DataFormError, warn
+from discreet.likelihood.problem import Problem, block_strata
 from discreet.solve import Evaluation, Solution, minimise
 from discreet.types import Array
 
@@ -82,6 +82,7 @@ def estimate(
     total: Problem, *, ridge: float = 0.0, solver: str = "newton", tolerance: float = 1e-10
 ) -> Estimate:
     """Minimise the mean loss to the given gradient norm."""
+    _require_strata(total)
     counts = Counts(*total.totals())
     start = starting_point(total.design, total.link, counts.events, counts.intervals_at_risk)
     if counts.events in {0, counts.intervals_at_risk} and ridge == 0.0:
@@ -101,6 +102,20 @@ def estimate(
     return Estimate(solution, ridge, counts, _unfinished(solution, tolerance))
 
 
+def _require_strata(total: Problem) -> None:
+    """A stratum without anybody has no baseline of its own."""
+    declared = total.design.schema.strata
+    if declared is None:
+        return
+    (counts,) = total.engine.reduce(block_strata, total.design.strata)
+    empty = [level for level, count in zip(declared.levels, counts, strict=True) if not count]
+    if empty:
+        raise DataFormError(
+            f"nobody at risk is in stratum '{empty[0]}' of '{declared.name}'; remove the level, or "
+            "join it with another."
+        )
+
+
 def _near(total: Problem, ridge: float, start: Array) -> Array:
     """The estimate of a small part of the people: a few steps there save passes over all."""
     sample = total.engine.sample()
@@ -118,7 +133,8 @@ def starting_point(design: Design, link: Link, events: int, at_risk: int) -> Arr
     size = design.baseline.dimension
     constant = link.predictor(pooled) * design.baseline.constant
     point = np.zeros(design.dimension)
-    point[:size] = np.linalg.solve(design.to_user[:size, :size], constant)
+    each = np.linalg.solve(design.to_user[:size, :size], constant)
+    point[: design.time_dimension] = np.tile(each, design.strata)
     return point
 
 
@@ -194,7 +210,7 @@ def _flat(here: Evaluation, design: Design) -> str:
     values, vectors = linalg.eigh(here.hessian)
     flat = vectors[:, values <= max(values[-1] * 1e-12, values[0] * 10)]
     share = np.abs(flat).max(axis=1)
-    size = design.baseline.dimension
+    size = design.time_dimension
     named = [
         name
         for name, weight in zip(design.schema.coefficient_names, share[size:], strict=True)

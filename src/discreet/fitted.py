@@ -35,15 +35,15 @@ class Predictions(ABC):
 
         Right-continuous: S(u) multiplies 1 - h over the intervals that have ended by u.
         """
-        return self._model.curves.survival(self._encoded(data), self._times(times))
+        return self._model.curves.survival(*self._read(data, times))
 
     def predict_hazard(self, data: Any, times: ArrayLike | None = None) -> Array:
         """The probability of the event in the interval of each time, given survival before it."""
-        return self._model.curves.hazard(self._encoded(data), self._times(times))
+        return self._model.curves.hazard(*self._read(data, times))
 
     def predict_cumulative_hazard(self, data: Any, times: ArrayLike | None = None) -> Array:
         """H(u) = -log S(u)."""
-        return self._model.curves.cumulative_hazard(self._encoded(data), self._times(times))
+        return self._model.curves.cumulative_hazard(*self._read(data, times))
 
     def predict_quantile(self, data: Any, probability: ArrayLike = 0.5) -> Array:
         """The first grid point by which the event has happened with the given probability.
@@ -51,7 +51,7 @@ class Predictions(ABC):
         Infinite where that is not before the horizon.  One column a probability; a single number
         (the median, unless told otherwise) gives one value a row.
         """
-        found = self._model.curves.quantile(self._encoded(data), probability)
+        found = self._model.curves.quantile(self._encoded(data), probability, self._stratum(data))
         return found[:, 0] if np.ndim(probability) == 0 else found
 
     def predict_risk(self, data: Any) -> Array:
@@ -80,7 +80,9 @@ class Predictions(ABC):
         """
         from discreet.plots import overview  # noqa: PLC0415 - matplotlib is slow to load
 
-        return overview(self._model, None if data is None else self._encoded(data))
+        if data is None:
+            return overview(self._model)
+        return overview(self._model, self._encoded(data), self._stratum(data))
 
     def plot_fit(self) -> "Figure":
         """The model against the private life table, by time, as a matplotlib figure.
@@ -111,6 +113,14 @@ class Predictions(ABC):
         from discreet.people import encode_covariates  # noqa: PLC0415 - loads pyarrow
 
         return encode_covariates(data, self._model.public_schema)
+
+    def _stratum(self, data: Any) -> Any:
+        from discreet.people import encode_strata  # noqa: PLC0415 - loads pyarrow
+
+        return encode_strata(data, self._model.public_schema)
+
+    def _read(self, data: Any, times: ArrayLike | None) -> tuple[Array, ArrayLike, Any]:
+        return self._encoded(data), self._times(times), self._stratum(data)
 
     def _times(self, times: ArrayLike | None) -> ArrayLike:
         return self._model.curves.grid.edges if times is None else times
@@ -161,8 +171,7 @@ def summarise(model: Model, confidence: float = 0.95) -> CoefficientTable:
         errors = model.uncertainty.standard_errors.vector
     elif model.covariance is not None:
         errors = np.sqrt(np.maximum(np.diag(model.covariance), 0.0))
-    size = len(model.coefficients.baseline)
-    names = (*(f"baseline[{k}]" for k in range(1, size + 1)), *model.coefficients.covariates)
+    names = (*model.design.baseline_names, *model.coefficients.covariates)
     vector = model.coefficients.vector
     return CoefficientTable(names, vector, errors, confidence, _heading(model))
 

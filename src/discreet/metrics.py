@@ -18,7 +18,7 @@ from discreet.errors import SettingsError
 from discreet.likelihood.problem import Problem
 from discreet.models.model import Model
 from discreet.people import to_episodes
-from discreet.people.repair import encode, repair_spells
+from discreet.people.repair import encode, read_strata, repair_spells
 from discreet.people.tables import read_table
 from discreet.ranking import concordance_index
 from discreet.text import aligned
@@ -43,6 +43,7 @@ class Observed:
     event: Flags
     entry: Array | None
     encoded: Array
+    stratum: NDArray[np.int16] | None
 
 
 def concordance(model: Any, data: Any, outcome: Any = None) -> float:
@@ -86,7 +87,7 @@ def brier_score(
     observed = _single(data, fitted.public_schema, outcome)
     source = observed if reference is None else _single(reference, fitted.public_schema, None)
     wanted = fitted.curves.checked_times(times)
-    survival = fitted.curves.survival(observed.encoded, wanted)
+    survival = fitted.curves.survival(observed.encoded, wanted, observed.stratum)
     censoring = KaplanMeier.of_censoring(source.time, source.event)
     by_then = (observed.time[:, None] <= wanted) & observed.event[:, None]
     after = observed.time[:, None] > wanted
@@ -148,7 +149,7 @@ def calibration(
     observed = _single(data, fitted.public_schema, outcome)
     if groups < 1:
         raise SettingsError("groups must be a whole number of at least 1.")
-    survival = fitted.curves.survival(observed.encoded, [time])[:, 0]
+    survival = fitted.curves.survival(observed.encoded, [time], observed.stratum)[:, 0]
     parts = [
         part for part in np.array_split(np.argsort(survival, kind="stable"), groups) if len(part)
     ]
@@ -234,6 +235,7 @@ def _observed(data: Any, schema: Schema, outcome: Any) -> Observed | None:
         spells.event[rows],
         None if spells.start is None else spells.start[rows],
         encode(table, schema, rows),
+        None if schema.strata is None else read_strata(table, schema.strata)[rows],
     )
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 from scipy import special
 
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric
 from discreet.design.terms import user_columns
 from discreet.errors import SettingsError
-from discreet.models.bands import survival_band
+from discreet.models.bands import survival_band, user_vectors
 from discreet.models.calibration import Calibration
 from discreet.models.model import Model, Release
 from discreet.types import Array
@@ -39,9 +40,15 @@ class Profile:
 
     label: str
     raw: Array
+    stratum: int = 0
 
 
-def overview(model: Model, encoded: Array | None = None, confidence: float = 0.95) -> Figure:
+def overview(
+    model: Model,
+    encoded: Array | None = None,
+    stratum: NDArray[np.int16] | None = None,
+    confidence: float = 0.95,
+) -> Figure:
     """All three pictures side by side, as tall as the coefficients need."""
     names = len(model.coefficients.covariates)
     panels = [baseline_hazard, survival_curves] if names == 0 else None
@@ -51,7 +58,7 @@ def overview(model: Model, encoded: Array | None = None, confidence: float = 0.9
     baseline_hazard(model, axes[0], confidence)
     if names:
         coefficients(model, axes[1], confidence)
-    survival_curves(model, axes[-1], encoded, confidence)
+    survival_curves(model, axes[-1], encoded, confidence, stratum)
     return figure
 
 
@@ -109,12 +116,14 @@ def survival_of_everybody(calibration: Calibration, axes: "Axes") -> "Axes":
 
 def baseline_hazard(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes":
     """The hazard of the reference person in each interval, with a band."""
-    person = reference(model)
-    low, middle, high = _hazard_band(model, person.raw, confidence)
-    edges = model.curves.grid.edges
-    axes.stairs(middle, edges, color=COLOURS[0], linewidth=1.8, baseline=None)
-    if low is not None and high is not None:
-        axes.stairs(high, edges, baseline=low, color=COLOURS[0], alpha=0.2, fill=True, linewidth=0)
+    person, edges = reference(model), model.curves.grid.edges
+    for stratum, title in enumerate(_strata_shown(model)):
+        low, middle, high = _hazard_band(model, person.raw, confidence, stratum)
+        colour = COLOURS[stratum % len(COLOURS)]
+        label = _plain(title) if title else None
+        axes.stairs(middle, edges, color=colour, linewidth=1.8, baseline=None, label=label)
+        if low is not None and high is not None:
+            axes.stairs(high, edges, baseline=low, color=colour, alpha=0.2, fill=True, linewidth=0)
     axes.set_ylim(bottom=0.0)
     axes.set_xlim(edges[0], edges[-1])
     _dress(
@@ -123,9 +132,17 @@ def baseline_hazard(model: Model, axes: "Axes", confidence: float = 0.95) -> "Ax
         model.public_schema.time.axis_label,
         "probability of the event in an interval",
     )
+    if model.public_schema.strata is not None:
+        axes.legend(frameon=False, fontsize="small", loc="best")
     if person.label:
         _caption(axes, person.label)
     return axes
+
+
+def _strata_shown(model: Model) -> tuple[str, ...]:
+    """The first strata, as many as there are colours; one without a name where there are none."""
+    declared = model.public_schema.strata
+    return ("",) if declared is None else declared.level_titles[: len(COLOURS)]
 
 
 def coefficients(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes":
@@ -153,14 +170,20 @@ def coefficients(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes"
 
 
 def survival_curves(
-    model: Model, axes: "Axes", encoded: Array | None = None, confidence: float = 0.95
+    model: Model,
+    axes: "Axes",
+    encoded: Array | None = None,
+    confidence: float = 0.95,
+    stratum: NDArray[np.int16] | None = None,
 ) -> "Axes":
     """S(u) of the given people, or of typical persons who differ in the strongest covariate."""
-    people = typical(model) if encoded is None else _people(model, encoded[:MOST_CURVES])
+    people = typical(model)
+    if encoded is not None:
+        people = _people(model, encoded[:MOST_CURVES], stratum)
     edges = model.curves.grid.edges
     for index, person in enumerate(people):
         colour, style = COLOURS[index % len(COLOURS)], "-" if index < len(COLOURS) else "--"
-        band = survival_band(model, person.raw, confidence)
+        band = survival_band(model, person.raw, confidence, person.stratum)
         axes.step(edges, band.survival, style, where="post", color=colour, lw=1.8)
         axes.lines[-1].set_label(_plain(person.label))
         if band.lower is not None and band.upper is not None:
@@ -175,10 +198,11 @@ def survival_curves(
     return axes
 
 
-def _people(model: Model, encoded: Array) -> list[Profile]:
+def _people(model: Model, encoded: Array, stratum: NDArray[np.int16] | None) -> list[Profile]:
     """Rows of data as profiles, back on the user's scale."""
     raw = model.design.covariates.raw(encoded)
-    return [Profile(f"row {index}", row) for index, row in enumerate(raw, start=1)]
+    numbers = np.zeros(len(raw), dtype=np.int16) if stratum is None else stratum
+    return [Profile(f"row {index + 1}", row, int(numbers[index])) for index, row in enumerate(raw)]
 
 
 def reference(model: Model) -> Profile:
@@ -223,15 +247,10 @@ def _words(item: Numeric | Categorical, value: float) -> str:
 
 
 def _hazard_band(
-    model: Model, raw: Array, confidence: float
+    model: Model, raw: Array, confidence: float, stratum: int
 ) -> tuple[Array | None, Array, Array | None]:
     """h at eta and at eta +- z se(eta), eta = alpha'A_s + beta'x on the user's scale."""
-    vectors = np.hstack(
-        [
-            model.design.baseline.basis(model.design.intervals),
-            np.tile(raw, (model.design.intervals, 1)),
-        ]
-    )
+    vectors = user_vectors(model, raw, stratum)
     eta, link = vectors @ model.coefficients.vector, get_link(model.link)
     if model.covariance is None:
         return None, link.hazard(eta), None
@@ -243,8 +262,7 @@ def _hazard_band(
 def _standard_errors(model: Model) -> dict[str, float] | None:
     if model.covariance is None:
         return None
-    size = len(model.coefficients.baseline)
-    errors = np.sqrt(np.diag(model.covariance))[size:]
+    errors = np.sqrt(np.diag(model.covariance))[model.design.time_dimension :]
     return dict(zip(model.coefficients.covariates, errors.tolist(), strict=True))
 
 

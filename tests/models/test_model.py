@@ -116,7 +116,7 @@ def test_the_hazard_is_that_of_the_interval_of_the_time():
     encoded = np.zeros((1, 3))
     step = HORIZON / 6
     times = [0.0, step - 1e-9, step, HORIZON - 1e-9, HORIZON]
-    expected = model.link.hazard(model.effects[[0, 0, 1, 5, 5]])
+    expected = model.link.hazard(model.effects[0, [0, 0, 1, 5, 5]])
     np.testing.assert_allclose(model.hazard(encoded, times)[0], expected)
 
 

@@ -184,5 +184,5 @@ def test_streams_and_files_give_the_same_model(name, tmp_path):
 
 def test_a_private_fit_refuses_terms_before_any_charge():
     table, schema = people("one row a person", "log")
-    with pytest.raises(SettingsError, match="scale, missing = 'indicator' and interactions"):
+    with pytest.raises(SettingsError, match="scale, missing = 'indicator', interactions"):
         simulate(SurvivalRegression(schema), table, mechanism=PrivateNewton(epsilon=1.0), seed=1)

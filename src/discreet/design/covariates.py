@@ -20,6 +20,7 @@ from discreet.design.declared import (
 from discreet.errors import SchemaError
 
 MAX_LEVELS = 1_000
+MAX_STRATA = 100
 KNOTS = range(3, 11)
 """How many knots a spline of a covariate may have."""
 MIDPOINT, INDICATOR = "midpoint", "indicator"
@@ -260,6 +261,37 @@ Covariate = Annotated[
     Annotated[Numeric, Tag("numeric")] | Annotated[Categorical, Tag("categorical")],
     Discriminator(_kind),
 ]
+
+
+class Strata(Public):
+    """Public groups with a baseline each and shared effects; unknown values go to the first."""
+
+    name: Name
+    levels: Annotated[
+        tuple[Name, ...],
+        BeforeValidator(level_texts),
+        Field(min_length=2, max_length=MAX_STRATA),
+    ]
+    label: Name | None = None
+    labels: Annotated[tuple[Name, ...], Field(max_length=MAX_STRATA)] | None = None
+
+    @model_validator(mode="after")
+    def _check_levels(self) -> Self:
+        if repeated(level_key(level) for level in self.levels) is not None:
+            raise ValueError("key 'levels' in [strata] has a level twice; levels must differ")
+        if self.labels is not None and len(self.labels) != len(self.levels):
+            raise ValueError("key 'labels' in [strata] needs one label for each level")
+        return self
+
+    @property
+    def title(self) -> str:
+        """The name for people."""
+        return self.label or self.name
+
+    @property
+    def level_titles(self) -> tuple[str, ...]:
+        """The levels for people: the labels where there are any."""
+        return self.levels if self.labels is None else self.labels
 
 
 class Interaction(Public):

@@ -14,7 +14,7 @@ from discreet.design.baseline import Baseline
 from discreet.design.schema import Schema
 from discreet.design.terms import CovariateMap
 from discreet.errors import SettingsError
-from discreet.types import Array
+from discreet.types import Array, Integers
 
 Coordinates = Literal["orthonormal", "paper"]
 MOST_NUMBERS = 1 << 26
@@ -51,9 +51,26 @@ class Design:
         return self.schema.time.intervals
 
     @property
+    def strata(self) -> int:
+        """G, the number of baselines."""
+        declared = self.schema.strata
+        return 1 if declared is None else len(declared.levels)
+
+    @property
+    def time_dimension(self) -> int:
+        """Parameters of all baselines, G e."""
+        return self.strata * self.baseline.dimension
+
+    @property
     def dimension(self) -> int:
-        """d = e + p."""
-        return self.baseline.dimension + len(self.covariates.names)
+        """d = G e + p."""
+        return self.time_dimension + len(self.covariates.names)
+
+    def columns(self, stratum: int) -> Integers:
+        """Places in f of one stratum's baseline and of the effects that all share."""
+        size = self.baseline.dimension
+        own = np.arange(stratum * size, (stratum + 1) * size)
+        return np.concatenate([own, np.arange(self.time_dimension, self.dimension)])
 
     @cached_property
     def covariates(self) -> CovariateMap:
@@ -85,12 +102,24 @@ class Design:
         From ``x_internal = x T_x + offset``: ``beta_user = T_x beta`` and the offset moves into
         the baseline, ``alpha_user = M alpha + v offset'beta`` with v'A_s = 1.
         """
-        size = self.baseline.dimension
+        size, time = self.baseline.dimension, self.time_dimension
         matrix = np.zeros((self.dimension, self.dimension))
-        matrix[:size, :size] = self._factors[1]
-        matrix[size:, size:] = self.covariates.matrix
-        matrix[:size, size:] = np.outer(self.baseline.constant, self.covariates.offset)
+        for start in range(0, time, size):
+            own = slice(start, start + size)
+            matrix[own, own] = self._factors[1]
+            matrix[own, time:] = np.outer(self.baseline.constant, self.covariates.offset)
+        matrix[time:, time:] = self.covariates.matrix
         return matrix
+
+    @cached_property
+    def baseline_names(self) -> tuple[str, ...]:
+        """Names of the baselines' coefficients: ``baseline[1]``, or ``baseline[hospital=A][1]``."""
+        numbers = range(1, self.baseline.dimension + 1)
+        declared = self.schema.strata
+        if declared is None:
+            return tuple(f"baseline[{k}]" for k in numbers)
+        name, levels = declared.name, declared.levels
+        return tuple(f"baseline[{name}={level}][{k}]" for level in levels for k in numbers)
 
     @cached_property
     def _factors(self) -> tuple[Array, Array]:

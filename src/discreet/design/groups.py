@@ -74,7 +74,9 @@ class Groups:
     def reading(self) -> Schema:
         """The schema of what is read of a person: time, identity and the group."""
         read = tuple(item.model_copy(update={"missing": None}) for item in self.covariates)
-        return self.schema.model_copy(update={"covariates": read, "interactions": ()})
+        return self.schema.model_copy(
+            update={"covariates": read, "interactions": (), "strata": None}
+        )
 
     @property
     def names(self) -> tuple[tuple[str, ...], ...]:

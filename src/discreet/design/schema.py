@@ -27,6 +27,7 @@ from discreet.design.covariates import (
     Covariate,
     Interaction,
     Numeric,
+    Strata,
     bounds_text,
     repeated,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "Numeric",
     "PageWords",
     "Schema",
+    "Strata",
     "TimeAxis",
     "level_key",
     "parse_number",
@@ -106,6 +108,7 @@ class Schema(Public):
     interactions: Annotated[
         tuple[Interaction, ...], Field(alias="interaction", max_length=MAX_COVARIATES)
     ] = ()
+    strata: Strata | None = None
     page: PageWords | None = None
 
     @model_validator(mode="after")
@@ -113,8 +116,8 @@ class Schema(Public):
         twice = repeated(self.columns)
         if twice:
             raise ValueError(
-                f"column '{twice}' is used twice; person, the columns of [time] and each "
-                "covariate must be different columns"
+                f"column '{twice}' is used twice; person, the columns of [time], each covariate "
+                "and the strata must be different columns"
             )
         self._check_interactions()
         twice = repeated(self.coefficient_names)
@@ -173,7 +176,9 @@ class Schema(Public):
     def columns(self) -> tuple[str, ...]:
         """Every column a fit reads."""
         person = () if self.person is None else (self.person,)
-        return (*person, *self.time.columns, *(item.name for item in self.covariates))
+        stratum = () if self.strata is None else (self.strata.name,)
+        covariates = (item.name for item in self.covariates)
+        return (*person, *self.time.columns, *covariates, *stratum)
 
     @property
     def coefficient_names(self) -> tuple[str, ...]:
@@ -226,5 +231,6 @@ _KEYS = {
     "time": _keys(TimeAxis),
     "covariate": _keys(Numeric, Categorical),
     "interaction": _keys(Interaction),
+    "strata": _keys(Strata),
     "page": _keys(PageWords),
 }

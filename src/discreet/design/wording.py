@@ -71,13 +71,14 @@ def _is_leaf(path: list[int | str]) -> bool:
             ["covariate"],
             ["page"],
             ["interaction"],
+            ["strata"],
         )
     )
 
 
 def _place(path: list[int | str], mapping: object) -> str:
     """Where a key stands, in the words of the TOML file."""
-    if len(path) == 1 and path[0] in {"time", "page"}:
+    if len(path) == 1 and path[0] in {"time", "page", "strata"}:
         return f" in [{path[0]}]"
     if len(path) >= 2 and path[0] in {"covariate", "interaction"} and isinstance(path[1], int):
         return f" in [[{path[0]}]] {_label(str(path[0]), path[1], mapping)}"

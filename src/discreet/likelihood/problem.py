@@ -3,6 +3,7 @@
 loss(f) = sum_i [ sum over survived intervals phi(eta_is) + [event] psi(eta_i,exit) ]
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,7 +13,13 @@ from numpy.typing import NDArray
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.engine.engine import Engine
-from discreet.likelihood.rows import closed_prefixes, event_rows, event_totals, open_prefixes
+from discreet.likelihood.rows import (
+    closed_prefixes,
+    event_rows,
+    event_totals,
+    open_prefixes,
+    strata_blocks,
+)
 from discreet.likelihood.sums import (
     Sums,
     event_functions,
@@ -73,6 +80,31 @@ class Problem:
 
 def block_loss(block: Episodes, design: Design, link: Link, f: Array) -> tuple[Array, Array, Array]:
     """Loss, gradient and Hessian of the people of one block."""
+    return _arrays(_over_strata(_loss, block, design, link, f))
+
+
+def _over_strata(
+    sums_of: Callable[[Episodes, Design, Link, Array], Sums],
+    block: Episodes,
+    design: Design,
+    link: Link,
+    f: Array,
+) -> Sums:
+    """The sums of each stratum, in its own baseline's places and the shared ones."""
+    if design.strata == 1:
+        return sums_of(block, design, link, f)
+    total = Sums.zeros(design.dimension)
+    for stratum, part in enumerate(strata_blocks(block)):
+        places = design.columns(stratum)
+        if part.rows:
+            found = sums_of(part, design, link, f[places])
+            total.value += found.value
+            total.gradient[places] += found.gradient
+            total.hessian[np.ix_(places, places)] += found.hessian
+    return total
+
+
+def _loss(block: Episodes, design: Design, link: Link, f: Array) -> Sums:
     if link.linear_event:
         rows = closed_prefixes(block)
         sums = prefix_sums(rows, design, link, f, survival_functions(link), exact=True)
@@ -83,20 +115,29 @@ def block_loss(block: Episodes, design: Design, link: Link, f: Array) -> tuple[A
         rows = open_prefixes(block)
         sums = prefix_sums(rows, design, link, f, survival_functions(link), exact=True)
         sums += event_sums(event_rows(block), design.basis, f, event_functions(link))
-    return _arrays(sums)
+    return sums
 
 
 def block_information(block: Episodes, design: Design, link: Link, f: Array) -> tuple[Array]:
     """Expected information of the people of one block."""
+    return (_over_strata(_information, block, design, link, f).hessian,)
+
+
+def _information(block: Episodes, design: Design, link: Link, f: Array) -> Sums:
     functions = information_functions(link)
-    sums = prefix_sums(closed_prefixes(block), design, link, f, functions, exact=False)
-    return (sums.hessian,)
+    return prefix_sums(closed_prefixes(block), design, link, f, functions, exact=False)
 
 
 def block_totals(block: Episodes) -> tuple[NDArray[np.int64]]:
     """Events, intervals at risk and rows of one block."""
     at_risk = np.sum(block.exit, dtype=np.int64) - np.sum(block.entry, dtype=np.int64)
     return (np.array([np.count_nonzero(block.event), at_risk, block.rows], dtype=np.int64),)
+
+
+def block_strata(block: Episodes, strata: int) -> tuple[NDArray[np.int64]]:
+    """Rows at risk of each stratum."""
+    numbers = np.zeros(0, dtype=np.int16) if block.stratum is None else block.stratum
+    return (np.bincount(numbers, minlength=strata).astype(np.int64),)
 
 
 def _arrays(sums: Sums) -> tuple[Array, Array, Array]:

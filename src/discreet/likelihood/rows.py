@@ -87,6 +87,14 @@ def _remembered(build: Callable[[Episodes], Built]) -> Callable[[Episodes], Buil
 
 
 @_remembered
+def strata_blocks(block: Episodes) -> tuple[Episodes, ...]:
+    """The people of each stratum that occurs in the block, by its number."""
+    if block.stratum is None or not block.rows:
+        return (block,)
+    return tuple(block.of_stratum(number) for number in range(int(block.stratum.max()) + 1))
+
+
+@_remembered
 def closed_prefixes(block: Episodes) -> PrefixRows:
     """Prefixes that include the event's interval: every interval at risk."""
     return _prefixes(block, block.exit)

@@ -70,10 +70,10 @@ class Facts:
     def of(cls, persons: int, design: "Design", link: "Link", sites: NoiseShares = ALONE) -> Self:
         """The facts of a fit; what may happen over time stands in the design's schema."""
         schema = design.schema
-        if schema.has_terms:
+        if schema.has_terms or schema.strata is not None:
             raise SettingsError(
-                "a private fit cannot have scale, missing = 'indicator' and interactions yet: "
-                "leave them out of the schema, or fit without privacy."
+                "a private fit cannot have scale, missing = 'indicator', interactions or strata "
+                "yet: leave them out of the schema, or fit without privacy."
             )
         return cls(
             persons,

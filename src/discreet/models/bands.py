@@ -28,11 +28,19 @@ class Band:
     upper: Array | None
 
 
-def survival_band(model: Model, raw: Array, confidence: float = 0.95) -> Band:
-    """The curve of one person with covariates ``raw`` (indicators for levels)."""
+def user_vectors(model: Model, raw: Array, stratum: int = 0) -> Array:
+    """z_s = (A_s in the places of the stratum's baseline, x), one row an interval."""
     basis = model.design.baseline.basis(model.design.intervals)
+    vectors = np.zeros((len(basis), model.design.dimension))
+    places = model.design.columns(stratum)
+    vectors[:, places] = np.hstack([basis, np.tile(raw, (len(basis), 1))])
+    return vectors
+
+
+def survival_band(model: Model, raw: Array, confidence: float = 0.95, stratum: int = 0) -> Band:
+    """The curve of one person with covariates ``raw`` (indicators for levels)."""
     link = get_link(model.link)
-    vectors = np.hstack([basis, np.tile(raw, (len(basis), 1))])
+    vectors = user_vectors(model, raw, stratum)
     eta = vectors @ model.coefficients.vector
     total = np.concatenate([[0.0], np.cumsum(link.survival_loss(eta))])
     if model.covariance is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
@@ -17,13 +17,18 @@ from discreet.design.link import Link
 from discreet.errors import SettingsError
 from discreet.types import Array
 
+Strata = NDArray[np.integer] | None
+
 # Numbers held at a time: rows of a block times intervals.
 BLOCK = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """a_s = alpha'B_s for every interval, beta, and the link."""
+    """a_s = alpha'B_s for every stratum and interval, beta, and the link.
+
+    ``stratum`` is the number of each row's stratum; the first where it is None.
+    """
 
     effects: Array
     slopes: Array
@@ -33,36 +38,40 @@ class Curves:
     @classmethod
     def of(cls, design: Design, link: Link, point: Array) -> Self:
         """The curves of internal coefficients f = (alpha, beta)."""
-        size = design.baseline.dimension
+        time = design.time_dimension
+        baselines = point[:time].reshape(design.strata, -1)
         grid = TimeGrid.of(design.schema.time)
-        return cls(design.basis @ point[:size], point[size:], link, grid)
+        # one product for each, so that a stratum's numbers do not depend on how many there are
+        effects = np.array([design.basis @ alpha for alpha in baselines])
+        return cls(effects, point[time:], link, grid)
 
-    def hazard(self, encoded: Array, times: ArrayLike) -> Array:
+    def hazard(self, encoded: Array, times: ArrayLike, stratum: Strata = None) -> Array:
         """h of the interval that contains each time, (rows, times)."""
         interval = self.grid.begun(self.checked_times(times)) - 1
-        return self.link.hazard((encoded @ self.slopes)[:, None] + self.effects[interval])
+        effects = self.effects[_numbers(stratum)][:, interval]
+        return self.link.hazard((encoded @ self.slopes)[:, None] + effects)
 
-    def cumulative_hazard(self, encoded: Array, times: ArrayLike) -> Array:
+    def cumulative_hazard(self, encoded: Array, times: ArrayLike, stratum: Strata = None) -> Array:
         """-log S(u) = sum over intervals ended by u of -log(1 - h), (rows, times)."""
         ended = self.grid.ended(self.checked_times(times))
         needed = int(ended.max(initial=0))
         result = np.zeros((len(encoded), len(ended)))
-        for part, total in self._blocks(encoded, needed):
+        for part, total in self._blocks(encoded, needed, stratum):
             result[part] = np.where(ended > 0, total[:, np.maximum(ended, 1) - 1], 0.0)
         return result
 
-    def survival(self, encoded: Array, times: ArrayLike) -> Array:
+    def survival(self, encoded: Array, times: ArrayLike, stratum: Strata = None) -> Array:
         """S(u), right-continuous, (rows, times)."""
-        return np.asarray(np.exp(-self.cumulative_hazard(encoded, times)))
+        return np.asarray(np.exp(-self.cumulative_hazard(encoded, times, stratum)))
 
-    def quantile(self, encoded: Array, probabilities: ArrayLike) -> Array:
+    def quantile(self, encoded: Array, probabilities: ArrayLike, stratum: Strata = None) -> Array:
         """The first grid point u with S(u) <= 1 - p; infinite where the horizon comes first."""
         wanted = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
         if wanted.ndim != 1 or not np.all((wanted > 0) & (wanted < 1)):
             raise SettingsError("probabilities of quantiles must lie strictly between 0 and 1.")
         ends = np.append(self.grid.edges[1:], np.inf)
         result = np.empty((len(encoded), len(wanted)))
-        for part, total in self._blocks(encoded, len(self.effects)):
+        for part, total in self._blocks(encoded, self.effects.shape[1], stratum):
             for column, level in enumerate(-np.log1p(-wanted)):
                 result[part, column] = ends[np.count_nonzero(total < level, axis=1)]
         return result
@@ -78,11 +87,18 @@ class Curves:
             raise SettingsError(f"times must lie between {zero:g} and the horizon, {horizon:g}.")
         return wanted
 
-    def _blocks(self, encoded: Array, needed: int) -> Iterator[tuple[slice, Array]]:
+    def _blocks(
+        self, encoded: Array, needed: int, stratum: Strata
+    ) -> Iterator[tuple[slice, Array]]:
         """Running sums of -log(1 - h) over the first intervals, block of rows by block."""
         size = max(1, BLOCK // max(needed, 1))
-        positions = encoded @ self.slopes
+        positions, numbers = encoded @ self.slopes, _numbers(stratum)
         for start in range(0, len(positions) if needed else 0, size):
             part = slice(start, start + size)
-            losses = self.link.survival_loss(positions[part, None] + self.effects[:needed])
+            here = numbers if stratum is None else numbers[part]
+            losses = self.link.survival_loss(positions[part, None] + self.effects[here][:, :needed])
             yield part, np.cumsum(losses, axis=1, out=losses)
+
+
+def _numbers(stratum: Strata) -> NDArray[np.integer]:
+    return np.zeros(1, dtype=np.int16) if stratum is None else stratum

@@ -54,22 +54,44 @@ class _Document(BaseModel):
 
 
 class Coefficients(_Document):
-    """On the user's own scale: the baseline in its basis, covariates by name."""
+    """On the user's own scale: the baseline in its basis, covariates by name.
 
-    baseline: tuple[Number, ...]
+    With strata there is one baseline for each, by the name of its level.
+    """
+
+    baseline: tuple[Number, ...] | dict[str, tuple[Number, ...]]
     covariates: dict[str, Number]
 
     @classmethod
     def of(cls, values: Array, design: Design) -> Self:
-        """Split a vector (baseline, covariates)."""
-        size, names = design.baseline.dimension, design.schema.coefficient_names
+        """Split a vector (baselines, covariates)."""
+        size, names = design.time_dimension, design.schema.coefficient_names
         covariates = dict(zip(names, values[size:].tolist(), strict=True))
-        return cls(baseline=tuple(values[:size].tolist()), covariates=covariates)
+        declared = design.schema.strata
+        if declared is None:
+            return cls(baseline=tuple(values[:size].tolist()), covariates=covariates)
+        parts = values[:size].reshape(design.strata, -1).tolist()
+        baselines = dict(zip(declared.levels, map(tuple, parts), strict=True))
+        return cls(baseline=baselines, covariates=covariates)
+
+    @property
+    def baselines(self) -> tuple[tuple[float, ...], ...]:
+        """The baseline of each stratum; without strata there is one."""
+        return (
+            tuple(self.baseline.values()) if isinstance(self.baseline, dict) else (self.baseline,)
+        )
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What the coefficients are called and how many each stratum's baseline has."""
+        strata = tuple(self.baseline) if isinstance(self.baseline, dict) else None
+        return strata, tuple(map(len, self.baselines)), tuple(self.covariates)
 
     @property
     def vector(self) -> Array:
-        """(baseline, covariates) in one array."""
-        return np.array([*self.baseline, *self.covariates.values()], dtype=np.float64)
+        """(baselines, covariates) in one array."""
+        time = [value for part in self.baselines for value in part]
+        return np.array([*time, *self.covariates.values()], dtype=np.float64)
 
 
 class Internal(_Document):
@@ -82,7 +104,7 @@ class Internal(_Document):
     @classmethod
     def of(cls, point: Array, design: Design) -> Self:
         """Split a vector (baseline, covariates)."""
-        size, values = design.baseline.dimension, tuple(point.tolist())
+        size, values = design.time_dimension, tuple(point.tolist())
         return cls(coordinates=design.coordinates, baseline=values[:size], covariates=values[size:])
 
     @property
@@ -234,9 +256,7 @@ class PlainModel(Model):
     def _check_uncertainty(self) -> Self:
         errors, rows = self.uncertainty.standard_errors, self.uncertainty.covariance
         size = self.design.dimension
-        if list(errors.covariates) != list(self.coefficients.covariates) or len(
-            errors.baseline
-        ) != len(self.coefficients.baseline):
+        if errors.shape != self.coefficients.shape:
             raise ValueError("there is not one standard error for each coefficient")
         if rows is not None and [len(row) for row in rows] != list(range(1, size + 1)):
             raise ValueError("the covariance is not a lower triangle of the right size")
@@ -380,10 +400,13 @@ def _check_coefficients(model: Model) -> None:
     """User-scale and internal values name the same coefficients and agree."""
     get_link(model.link)
     design = model.design
-    size, names = design.baseline.dimension, design.schema.coefficient_names
     user, internal = model.coefficients, model.internal
-    right_size = len(user.baseline) == len(internal.baseline) == size
-    if not right_size or tuple(user.covariates) != names or len(internal.covariates) != len(names):
+    declared, size = design.schema.strata, design.baseline.dimension
+    levels = None if declared is None else declared.levels
+    shape = (levels, (size,) * design.strata, design.schema.coefficient_names)
+    sizes = len(internal.baseline), len(internal.covariates)
+    right = (design.time_dimension, len(design.schema.coefficient_names))
+    if user.shape != shape or sizes != right:
         raise ValueError("the coefficients are not those that the schema and the baseline name")
     with np.errstate(all="ignore"):
         expected = design.to_user @ internal.vector

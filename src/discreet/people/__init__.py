@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.people.convert import encode_covariates as encode_covariates
+    from discreet.people.convert import encode_strata as encode_strata
     from discreet.people.convert import to_episodes as to_episodes
     from discreet.people.counts import Repair as Repair
     from discreet.people.counts import RepairReport as RepairReport
@@ -24,6 +25,7 @@ _HOMES = {
     "RepairReport": "counts",
     "count_repairs": "counts",
     "encode_covariates": "convert",
+    "encode_strata": "convert",
     "infer_schema": "infer",
     "resolve_bounds": "infer",
     "to_episodes": "convert",

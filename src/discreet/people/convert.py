@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from discreet.design.grid import TimeGrid
 from discreet.design.schema import Schema
 from discreet.people.episodes import Episodes
-from discreet.people.repair import Spells, encode, repair_spells
+from discreet.people.repair import Spells, encode, read_strata, repair_spells
 from discreet.people.spans import Spans, grouped_spans, single_spans
-from discreet.people.tables import Table, read_covariates, read_table
+from discreet.people.tables import Table, read_covariates, read_stratum, read_table
 
 
 def to_episodes(data: Any, schema: Schema, outcome: Any = None) -> Episodes:
@@ -30,7 +30,26 @@ def to_episodes(data: Any, schema: Schema, outcome: Any = None) -> Episodes:
         event=spans.event,
         offsets=spans.offsets,
         persons=spans.persons,
+        stratum=_strata_of_people(table, schema, spans),
     )
+
+
+def encode_strata(data: Any, schema: Schema) -> NDArray[np.int16] | None:
+    """The stratum of each row by its number; None where the schema has no strata."""
+    if schema.strata is None:
+        return None
+    return read_strata(read_stratum(data, schema), schema.strata)
+
+
+def _strata_of_people(table: Table, schema: Schema, spans: Spans) -> NDArray[np.int16] | None:
+    """The stratum of everybody's first row at risk, for all rows of the person."""
+    if schema.strata is None:
+        return None
+    numbers = read_strata(table, schema.strata)[spans.row]
+    if spans.offsets is None:
+        return numbers
+    some = spans.offsets[1:] > spans.offsets[:-1]
+    return np.repeat(numbers[spans.offsets[:-1][some]], np.diff(spans.offsets)[some])
 
 
 def encode_covariates(data: Any, schema: Schema) -> NDArray[np.float64]:

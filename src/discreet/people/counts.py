@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import TimeAxis
-from discreet.design.schema import Categorical, Numeric, Schema
+from discreet.design.schema import Categorical, Numeric, Schema, Strata
 from discreet.people.columns import Column
 from discreet.people.convert import person_spans
 from discreet.people.identity import coarse_ids
@@ -96,6 +96,8 @@ def count_repairs(data: Any, schema: Schema, outcome: Any = None) -> RepairRepor
     spells = repair_spells(table, schema)
     spans = person_spans(table, schema, spells)
     found = [*_times(table, schema, spells), *_people(table, schema, spells)]
+    if schema.strata is not None:
+        found += _strata(table, schema.strata)
     for covariate in schema.covariates:
         found += _covariate(table.column(covariate.name), covariate)
     repairs = tuple(repair for repair in found if repair.count)
@@ -150,6 +152,14 @@ def _category(column: Column, covariate: Categorical) -> Iterator[Repair]:
     remedy = "marked as missing" if covariate.indicated else "the reference level"
     yield _repair(covariate.name, "missing", remedy, levels == -2)
     yield _repair(covariate.name, "unknown level", remedy, levels == -1)
+
+
+def _strata(table: Table, strata: Strata) -> Iterator[Repair]:
+    lookup = level_lookup(strata)
+    rule = partial(read_level, lookup=lookup)
+    levels = table.column(strata.name).apply(rule, -2, np.int32)
+    yield _repair(strata.name, "missing", "the first stratum", levels == -2)
+    yield _repair(strata.name, "unknown level", "the first stratum", levels == -1)
 
 
 def _times(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:

@@ -19,6 +19,7 @@ class Episodes:
     and only the last of them may carry an event, so that a person is at risk at most once in each
     interval and has at most one event.  Without ``offsets`` every row is a person of its own and
     the rows are sorted by exit.  ``persons`` counts also those who are never at risk.
+    ``stratum`` is the number of each row's stratum, the same for all rows of a person.
     """
 
     covariates: NDArray[np.float64]
@@ -27,6 +28,7 @@ class Episodes:
     event: NDArray[np.bool_]
     offsets: NDArray[np.int64] | None
     persons: int
+    stratum: NDArray[np.int16] | None = None
 
     @property
     def rows(self) -> int:
@@ -46,6 +48,25 @@ class Episodes:
             return rows, rows
         some = self.offsets[1:] > self.offsets[:-1]
         return self.offsets[:-1][some], self.offsets[1:][some] - 1
+
+    def of_stratum(self, number: int) -> "Episodes":
+        """The people of one stratum, in the same order."""
+        if self.stratum is None:
+            return self
+        rows = self.stratum == number
+        offsets = None
+        if self.offsets is not None:
+            counts = np.add.reduceat(np.append(rows, False), self.offsets[:-1], dtype=np.int64)
+            counts[self.offsets[1:] == self.offsets[:-1]] = 0
+            offsets = np.concatenate([[0], np.cumsum(counts[counts > 0])])
+        return Episodes(
+            covariates=self.covariates[rows],
+            entry=self.entry[rows],
+            exit=self.exit[rows],
+            event=self.event[rows],
+            offsets=offsets,
+            persons=int(np.count_nonzero(rows)) if offsets is None else len(offsets) - 1,
+        )
 
     def slice(self, start: int, stop: int) -> "Episodes":
         """The rows start:stop (views, no copies), cut between people.
@@ -67,6 +88,7 @@ class Episodes:
             event=self.event[::step],
             offsets=None,
             persons=len(self.exit[::step]),
+            stratum=None if self.stratum is None else self.stratum[::step],
         )
 
     def _rows(
@@ -79,4 +101,5 @@ class Episodes:
             event=self.event[start:stop],
             offsets=offsets,
             persons=persons,
+            stratum=None if self.stratum is None else self.stratum[start:stop],
         )

@@ -4,6 +4,7 @@
 numeric     missing or unreadable: the declared fill, else the midpoint; infinite: the nearer
             bound; then clipped to the bounds, then the logarithm or the spline
 category    missing or unknown: the reference level
+stratum     missing or unknown: the first
 indicator   where the schema asks for one: 1 if missing, unreadable or unknown
 event       1, 1.0, "1", true, or the declared values: event; everything else, missing included: censored
 duration    missing: the row is never at risk; negative: 0; beyond the horizon: censored there; with
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import TimeAxis
-from discreet.design.schema import Categorical, Numeric, Schema
+from discreet.design.schema import Categorical, Numeric, Schema, Strata
 from discreet.design.terms import CovariateMap, transform
 from discreet.people.tables import Table
 from discreet.people.values import event_lookup, level_lookup, read_event, read_level
@@ -167,6 +168,13 @@ def _read_levels(table: Table, covariate: Categorical) -> NDArray[np.int16]:
         return other if level < 0 else level
 
     return table.column(covariate.name).apply(rule, other, np.int16)
+
+
+def read_strata(table: Table, strata: Strata) -> NDArray[np.int16]:
+    """The stratum of every row, the first where it is missing or unknown."""
+    lookup = level_lookup(strata)
+    column = table.column(strata.name)
+    return column.apply(lambda value: max(read_level(value, lookup), 0), 0, np.int16)
 
 
 def _as_floats(values: NDArray[np.generic]) -> Array:

@@ -125,6 +125,12 @@ def read_covariates(data: Any, schema: Schema) -> Table:
     return _read(data, tuple(item.name for item in schema.covariates), schema)
 
 
+def read_stratum(data: Any, schema: Schema) -> Table:
+    """The column of the strata alone, for predictions."""
+    name = () if schema.strata is None else (schema.strata.name,)
+    return _read(data, name, schema)
+
+
 def split_outcome(outcome: Any) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Event and time from scikit-survival's structured array."""
     event, time = outcome_fields(outcome)

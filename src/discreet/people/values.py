@@ -12,7 +12,7 @@ from numbers import Real
 import numpy as np
 
 from discreet.design.axis import TimeAxis
-from discreet.design.schema import Categorical, level_key, parse_number
+from discreet.design.schema import Categorical, Strata, level_key, parse_number
 
 # Texts that mean "missing" in files; anything else that is not a number is called unreadable.
 MISSING_TEXTS = (
@@ -68,7 +68,7 @@ def _number(value: object) -> float:
         return math.nan
 
 
-def level_lookup(covariate: Categorical) -> dict[str, int]:
+def level_lookup(covariate: Categorical | Strata) -> dict[str, int]:
     """From the key of a value (``schema.level_key``) to the number of its level."""
     return {level_key(level): code for code, level in enumerate(covariate.levels)}
 
