@@ -100,8 +100,8 @@ def test_a_file_that_appears_meanwhile_stays(tmp_path, monkeypatch):
     path = tmp_path / "model.json"
     write = strict._write_durably
 
-    def slow(temporary, content):
-        write(temporary, content)
+    def slow(temporary, content, mode):
+        write(temporary, content, mode)
         path.write_text("theirs")
 
     monkeypatch.setattr(strict, "_write_durably", slow)

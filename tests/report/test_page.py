@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from discreet.design.schema import Schema
-from discreet.errors import ArtefactError
+from discreet.errors import ArtefactError, SettingsError
 from discreet.models.bands import survival_band
+from discreet.models.caution import Caution
 from discreet.models.model import model_from_mapping
-from discreet.report import make_page
+from discreet.report import make_page, write_page
 from tests.report.conftest import HOSTILE, make_covariance, make_release, make_schema
 
 PROFILES = [(26.0, 0), (35.0, 1), (41.25, 2), (49.0, 1)]
@@ -114,10 +115,68 @@ def test_controls_move_the_answers_by_keyboard_alone(visit):
         page.keyboard.press("ArrowRight")
     after = page.inner_text("#answers")
     assert after != before
+    assert "Person B" in page.inner_text("#answers-head")
     page.focus("#compare")
     page.keyboard.press("Space")
-    assert page.is_visible("#profile-b")
-    assert "person B" in page.inner_text("#answers-head")
+    assert not page.is_visible("#profile-b")
+    assert "Person B" not in page.inner_text("#answers-head")
+
+
+def test_persons_differ_and_both_are_drawn(visit):
+    page = visit(make_release(covariance=make_covariance(7)))
+    assert page.evaluate("discreet.state.a") != page.evaluate("discreet.state.b")
+    assert page.locator("#survival-chart path[aria-roledescription='line mark']").count() == 2
+
+
+def test_long_times_are_read_in_years(visit):
+    schema = make_schema(horizon=2190.0, intervals=80, unit="days")
+    page = visit(make_release(schema=schema, covariance=make_covariance(7)))
+    assert page.inner_text("#answers-head").split()[:2] == ["time", "(years)"]
+    page.fill("#times", "1, 5")
+    assert page.evaluate("discreet.state.times") == [365.25, 1826.25]
+    expected = survival_band(
+        make_release(schema=schema, covariance=make_covariance(7)), _raw((35, 0))
+    )
+    shown = float(page.inner_text("#answers").split()[1])
+    assert shown == pytest.approx(expected.survival[13], abs=5e-4)
+
+
+def test_the_pages_own_words_stand_on_it(visit):
+    mapping = make_schema().to_mapping()
+    mapping["page"] = {
+        "title": "Survival after a heart attack", "description": "All of them.",
+        "event": "death", "contact": "registry@example.org", "citation": "Doe 2026",
+        "licence": "CC BY 4.0",
+    }  # fmt: skip
+    page = visit(make_release(schema=Schema.from_mapping(mapping)))
+    assert page.title() == page.inner_text("h1") == "Survival after a heart attack"
+    text = page.inner_text("body")
+    for words in ("All of them.", "that death has not happened", "registry@example.org", "CC BY"):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("code", "coefficients", "level"),
+    [("life-table", (), "care"), ("events", (), "none"), ("noise", ("age",), "care")],
+)
+def test_what_a_release_says_against_itself_stands_on_top(code, coefficients, level):
+    release = make_release(covariance=make_covariance(7))
+    caution = Caution.about(code, "Something is wrong.", coefficients)
+    page = make_page(release.model_copy(update={"warnings": (caution,)}))
+    assert f'class="quality {level}"' in page
+    assert "Something is wrong." in page.split('id="explore"')[0]
+    assert 'class="quality good"' in make_page(release)
+
+
+def test_a_language_without_texts_is_refused():
+    mapping = {**make_schema().to_mapping(), "page": {"language": "da"}}
+    with pytest.raises(SettingsError, match="no texts in 'da'"):
+        make_page(make_release(schema=Schema.from_mapping(mapping)))
+
+
+def test_a_page_may_be_read_by_everybody(tmp_path):
+    write_page(make_release(), tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o644
 
 
 def test_every_control_has_a_name(visit):
@@ -185,7 +244,10 @@ def test_downloads_hold_the_release_and_the_curve(visit):
     page = visit(release)
     for button, check in {
         "#save-release": lambda text: json.loads(text) == release.to_mapping(),
-        "#save-curve": lambda text: len(text.splitlines()) == 82,
+        "#save-curve": lambda text: len(text.splitlines()) == 163,
+        "#save-table": lambda text: len(text.splitlines()) == 4 and "odds_ratio" in text,
+        "#save-latex": lambda text: text.startswith("\\begin{tabular}"),
+        "#save-citation": lambda text: text.startswith("@misc{"),
         "#save-picture": lambda text: text.startswith("<svg"),
     }.items():
         with page.expect_download() as waiting:

@@ -87,13 +87,15 @@ def require_free(path: Path, *, overwrite: bool) -> None:
         raise SettingsError(f"nothing can be written in the folder '{folder}'.")
 
 
-def write_new(path: str | Path, content: bytes, *, overwrite: bool = False) -> None:
-    """Write the whole file or nothing: temporary file (mode 0600), fsync, then its name."""
+def write_new(
+    path: str | Path, content: bytes, *, overwrite: bool = False, mode: int = _PRIVATE
+) -> None:
+    """Write the whole file or nothing: temporary file (mode 0600), fsync, mode, then its name."""
     target = Path(path)
     require_free(target, overwrite=overwrite)
     temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.part")
     try:
-        _write_durably(temporary, content)
+        _write_durably(temporary, content, mode)
         reach(Point.RELEASE_WRITTEN)
         _name(temporary, target, overwrite=overwrite)
         reach(Point.RELEASE_RENAMED)
@@ -106,10 +108,12 @@ def write_new(path: str | Path, content: bytes, *, overwrite: bool = False) -> N
         temporary.unlink(missing_ok=True)
 
 
-def _write_durably(path: Path, content: bytes) -> None:
+def _write_durably(path: Path, content: bytes, mode: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(path, flags, _PRIVATE), "wb") as file:
         file.write(content)
+        if mode != _PRIVATE:
+            os.fchmod(file.fileno(), mode)
         file.flush()
         os.fsync(file.fileno())
 

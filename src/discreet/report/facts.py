@@ -1,20 +1,44 @@
 """What the page's script needs to know of a release, as plain JSON."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from discreet.design.axis import TimeAxis
 from discreet.design.link import get_link
-from discreet.design.schema import Numeric
+from discreet.design.schema import Numeric, PageWords
+from discreet.models.caution import Caution
 from discreet.models.curves_release import BANDS, CurvesRelease
 from discreet.models.group_curves import GroupCurve
 from discreet.models.model import Release
 from discreet.types import Array
 
+# (unit of the schema, unit for readers, how many of the first make one of the second, from how many
+# of the second on): long times are read in years, half a year and more in months.
+READER_UNITS = (
+    ("days", "years", 365.25, 2.0),
+    ("days", "months", 30.4375, 6.0),
+    ("weeks", "years", 365.25 / 7.0, 2.0),
+    ("months", "years", 12.0, 2.0),
+)
+NO_INFORMATION = ("at-risk", "events")
+"""Cautions that speak of the whole release; so does ``noise`` where it names no coefficient."""
 
-def page_facts(release: Release) -> dict[str, Any]:
+
+def reader_unit(time: TimeAxis) -> tuple[str | None, float]:
+    """The unit that a reader thinks in, and how many of the data's units it has."""
+    unit = "days" if time.unit is None and time.dated else time.unit
+    for own, shown, size, least in READER_UNITS:
+        if unit == own and time.length / size >= least:
+            return shown, size
+    return unit, 1.0
+
+
+def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
     """Coefficients on the user's scale, their covariance if released, and the public axes."""
-    covariance = release.covariance
+    covariance, time = release.covariance, release.public_schema.time
+    unit, size = reader_unit(time)
     return {
         "link": release.link,
         "ratio": get_link(release.link).effect.removeprefix("log "),
@@ -23,16 +47,50 @@ def page_facts(release: Release) -> dict[str, Any]:
             "dimension": release.design.baseline.dimension,
         },
         "edges": release.curves.grid.edges.tolist(),
-        "horizon": release.public_schema.time.horizon,
-        "intervals": release.public_schema.time.intervals,
-        "time_label": release.public_schema.time.axis_label,
+        "horizon": time.horizon,
+        "intervals": time.intervals,
+        "time_label": words["time"] if unit is None else f"{words['time']} ({unit})",
+        "unit": unit,
+        "unit_size": size,
         "alpha": list(release.coefficients.baseline),
         "beta": list(release.coefficients.covariates.values()),
         "covariance": None if covariance is None else np.asarray(covariance).tolist(),
         "covariates": _covariates(release),
         "life_table": _life_table(release),
         "release_id": release.release_id,
+        "citation": _citation(release),
+        "words": words,
     }
+
+
+def _citation(release: Release) -> dict[str, str | None]:
+    page = release.public_schema.page or PageWords()
+    return {"title": page.title, "text": page.citation, "contact": page.contact}
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How far to trust a release: ``good``, ``care``, ``none`` or ``unknown``, with reasons."""
+
+    level: str
+    sentence: str
+    reasons: tuple[str, ...]
+
+
+def quality_of(release: Release, words: dict[str, str]) -> Quality:
+    """What the release says against its own numbers; cautions of the promise stand elsewhere."""
+    found = [item for item in release.warnings if not item.of_the_promise]
+    if any(_is_fatal(item) for item in found):
+        level = "none"
+    elif found:
+        level = "care"
+    else:
+        level = "good" if release.covariance is not None else "unknown"
+    return Quality(level, words[f"quality_{level}"], tuple(map(str, found)))
+
+
+def _is_fatal(caution: Caution) -> bool:
+    return caution.code in NO_INFORMATION or (caution.code == "noise" and not caution.coefficients)
 
 
 def curves_facts(release: CurvesRelease) -> dict[str, Any]:

@@ -16,11 +16,16 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from discreet.design.schema import PageWords
 from discreet.errors import ArtefactError
 from discreet.models.curves_release import CurvesRelease
 from discreet.models.model import File, Release
 from discreet.models.strict import write_new
-from discreet.report.facts import curves_facts, page_facts
+from discreet.report.facts import curves_facts, page_facts, quality_of, reader_unit
+from discreet.report.texts import DEFAULT, page_texts
+
+PUBLIC = 0o644
+"""A page is there to be read by everybody; releases stay their owner's."""
 
 
 def make_page(model: File) -> str:
@@ -33,17 +38,43 @@ def make_page(model: File) -> str:
         )
     scripts = [_charts(), _asset("survival.js") + _asset("page.js")]
     style = _asset("page.css")
+    own = model.public_schema.page or PageWords()
+    words = page_texts(own.language)
     page: str = _template("page.html").render(
         release=model,
-        facts=_inert(page_facts(model)),
+        facts=_inert(page_facts(model, words)),
         document=_inert(model.to_mapping()),
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and the library's
         style=Markup(style),  # noqa: S704
         policy=_policy(scripts, style),
         guarantee=model.guarantee,
         time=model.public_schema.time,
+        words=words,
+        language=own.language or DEFAULT,
+        page=own,
+        paragraphs=[text for text in (own.description or "").split("\n\n") if text.strip()],
+        event=own.event or f"{words['event']} (“{model.public_schema.time.event}”)",
+        quality=quality_of(model, words),
+        **_time_words(model, words),
     )
     return page
+
+
+def _time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
+    """The ends of the axis in the reader's unit, and whether model and counts agree."""
+    time = model.public_schema.time
+    unit, size = reader_unit(time)
+    first, last = f"{time.zero / size:.4g}", f"{time.horizon / size:.4g}"
+    help_text = words["times_help"].format(
+        first=first, horizon=last, unit=unit or words["own_unit"]
+    )
+    told = [str(item) for item in model.warnings if item.code == "life-table"]
+    calibrated = "calibration" in model.released
+    return {
+        "times_help": help_text,
+        "horizon": last if unit is None else f"{last} {unit}",
+        "calibration": " ".join(told) or (words["life_agrees"] if calibrated else ""),
+    }
 
 
 def _curves_page(release: CurvesRelease) -> str:
@@ -65,7 +96,7 @@ def _curves_page(release: CurvesRelease) -> str:
 
 def write_page(model: File, path: str | Path, *, overwrite: bool = False) -> None:
     """Write the page, whole or not at all."""
-    write_new(path, make_page(model).encode(), overwrite=overwrite)
+    write_new(path, make_page(model).encode(), overwrite=overwrite, mode=PUBLIC)
 
 
 def _policy(scripts: list[str], style: str) -> str:

@@ -4,11 +4,59 @@
   const facts = read("facts");
   const element = (id) => document.getElementById(id);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const words = facts.words;
   const start = facts.covariates.map((item) => item.start);
-  const state = { a: start.slice(), b: start.slice(), compare: false, times: defaultTimes() };
+  const state = { a: start.slice(), b: another(start), compare: true, times: defaultTimes(), effectsTime: facts.horizon };
   const views = {};
 
+  // {name} in a text becomes the value of that name.
+  function fill(text, values) {
+    return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? values[name] : whole));
+  }
+
+  // Person B differs from A in the covariate that moves the risk most.
+  function another(profile) {
+    const reach = facts.covariates.map((item, index) => {
+      const values = item.levels ? item.levels.map((_, level) => level) : [item.low, item.high];
+      const risks = values.map((value) => survival.risk(facts, profile.with(index, value)));
+      return Math.max(...risks) - Math.min(...risks);
+    });
+    const index = reach.indexOf(Math.max(...reach));
+    if (index < 0) {
+      return profile.slice();
+    }
+    const item = facts.covariates[index];
+    return profile.with(index, item.levels ? farthest(item, index, profile) : elsewhere(item, profile[index]));
+  }
+
+  // The level whose risk is farthest from that of the profile's own.
+  function farthest(item, index, profile) {
+    const own = survival.risk(facts, profile);
+    const gaps = item.levels.map((_, level) => Math.abs(survival.risk(facts, profile.with(index, level)) - own));
+    return gaps.indexOf(Math.max(...gaps));
+  }
+
+  function elsewhere(item, value) {
+    const quarter = (item.high - item.low) / 4;
+    return rounded(value + quarter <= item.high ? value + quarter : value - quarter);
+  }
+
+  // A time for reading: four digits.
+  function brief(time) {
+    return Number(shown(time).toPrecision(4));
+  }
+
+  // Times are computed in the data's unit and shown in the reader's.
+  function shown(time) {
+    return time / facts.unit_size;
+  }
+
   function defaultTimes() {
+    const [first, last] = [shown(facts.edges[0]), shown(facts.horizon)];
+    const whole = [1, 2, 3, 5, 10, 20].filter((time) => time > first && time < last);
+    if (facts.unit_size !== 1 && whole.length > 1) {
+      return [...whole.map((time) => time * facts.unit_size), facts.horizon];
+    }
     return [0.1, 0.25, 0.5, 0.75, 1].map((part) => rounded(facts.edges[0] + part * (facts.horizon - facts.edges[0])));
   }
 
@@ -35,7 +83,7 @@
     const step = (item.high - item.low) / 200;
     const box = make("input", { type: "number", id, min: item.low, max: item.high, step: "any" });
     const range = make("input", { type: "range", min: item.low, max: item.high, step });
-    range.setAttribute("aria-label", `${item.title}, person ${person.toUpperCase()}`);
+    range.setAttribute("aria-label", `${item.title}, ${words[`person_${person}`]}`);
     box.value = range.value = state[person][index];
     box.value = rounded(state[person][index]);
     const change = (source, other) => () => {
@@ -75,7 +123,7 @@
       element(`profile-${person}`).append(field);
     });
     if (!facts.covariates.length) {
-      element(`profile-${person}`).append(make("p", { textContent: "The model has no covariates." }));
+      element(`profile-${person}`).append(make("p", { textContent: "–" }));
     }
   }
 
@@ -103,16 +151,23 @@
 
   const palette = () => ({ domain: ["A", "B"], range: [colour("a"), colour("b")] });
 
+  function timeAxis() {
+    const scale = { domain: [shown(facts.edges[0]), shown(facts.horizon)], nice: false };
+    return { field: "time", type: "quantitative", title: facts.time_label, scale, axis: { tickMinStep: facts.unit_size !== 1 && shown(facts.horizon) >= 4 ? 1 : 0 } };
+  }
+
+  const share = { type: "quantitative", scale: { domain: [0, 1] }, axis: { format: ".0%" } };
+
   function survivalSpec(values) {
-    const x = { field: "time", type: "quantitative", title: facts.time_label, scale: { domain: [facts.edges[0], facts.horizon], nice: false } };
+    const x = timeAxis();
     const shade = { field: "person", type: "nominal", scale: palette(), legend: null };
     const line = {
       mark: { type: "line", interpolate: "step-after", strokeWidth: 2.5 },
-      encoding: { x, y: { field: "survival", type: "quantitative", title: "probability of no event so far", scale: { domain: [0, 1] } }, color: shade },
+      encoding: { x, y: { field: "survival", ...share, title: words.survival_axis }, color: shade, strokeDash: { field: "person", type: "nominal", scale: { domain: ["A", "B"], range: [[1, 0], [7, 3]] }, legend: null } },
     };
     const band = {
       mark: { type: "area", interpolate: "step-after", opacity: 0.2 },
-      encoding: { x, y: { field: "lower", type: "quantitative", scale: { domain: [0, 1] } }, y2: { field: "upper" }, color: shade },
+      encoding: { x, y: { field: "lower", ...share }, y2: { field: "upper" }, color: shade },
     };
     return { width: "container", height: 320, data: { name: "curve", values }, layer: facts.covariance ? [band, line] : [line] };
   }
@@ -128,7 +183,7 @@
       return {
         name, step: steps[index], coefficient: facts.beta[index],
         error: error === null ? null : error / steps[index],
-        label: steps[index] === 1 ? name : `${name} (per ${steps[index]})`,
+        label: steps[index] === 1 ? name : `${name}, ${fill(words.per, { step: steps[index] })}`,
         ratio: ratio(value),
         lower: error === null ? null : ratio(value - survival.Z * error),
         upper: error === null ? null : ratio(value + survival.Z * error),
@@ -142,16 +197,21 @@
     return rounded(power * Math.max(...[1, 2, 5].filter((factor) => factor * power <= quarter)));
   }
 
-  function forestSpec(values) {
+  function forestSpec(rows) {
     const probit = facts.link === "probit";
-    const scale = probit ? { zero: false } : { type: "log", nice: false, padding: 12 };
-    const y = { field: "label", type: "nominal", title: null, sort: null, axis: { labelLimit: 180 } };
+    const values = rows.map((item) => ({ ...item, text: item.lower === null ? show(item.ratio, 2) : `${show(item.ratio, 2)} (${show(item.lower, 2)}–${show(item.upper, 2)})` }));
+    const ends = values.flatMap((item) => [item.lower ?? item.ratio, item.upper ?? item.ratio, probit ? 0 : 1]).filter((value) => Number.isFinite(value) && (probit || value > 0));
+    const scale = { ...(probit ? { zero: false } : { type: "log" }), domain: [Math.min(...ends), Math.max(...ends)], nice: false, padding: 14 };
+    const x = (field) => ({ field, type: "quantitative", scale, axis: { tickCount: 4, format: "~g" }, title: `← ${words.lower_risk}   ${facts.ratio}   ${words.higher_risk} →` });
+    const y = { field: "label", type: "nominal", title: null, sort: null, axis: { labelLimit: 220 }, scale: { padding: 0.35 } };
+    const text = { mark: { type: "text", dy: -11, fontSize: 11, color: colour("ink"), clip: false }, encoding: { y, x: x("ratio"), text: { field: "text" } } };
     return {
-      width: "container", height: 34 * values.length, data: { values },
+      width: "container", height: 44 * values.length, data: { values },
       layer: [
-        { data: { values: [{ none: probit ? 0 : 1 }] }, mark: { type: "rule", strokeDash: [4, 3], color: colour("soft") }, encoding: { x: { field: "none", type: "quantitative" } } },
-        ...(facts.covariance ? [{ mark: { type: "rule", strokeWidth: 2, color: colour("ink") }, encoding: { y, x: { field: "lower", type: "quantitative", scale, axis: { tickCount: 4 }, title: facts.ratio }, x2: { field: "upper" } } }] : []),
-        { mark: { type: "point", filled: true, size: 90, color: colour("a"), opacity: 1 }, encoding: { y, x: { field: "ratio", type: "quantitative", scale, axis: { tickCount: 4 }, title: facts.ratio } } },
+        { data: { values: [{ none: probit ? 0 : 1 }] }, mark: { type: "rule", strokeDash: [4, 3], color: colour("soft") }, encoding: { x: x("none") } },
+        ...(facts.covariance ? [{ mark: { type: "rule", strokeWidth: 2, color: colour("ink") }, encoding: { y, x: x("lower"), x2: { field: "upper" } } }] : []),
+        { mark: { type: "point", filled: true, size: 90, color: colour("a"), opacity: 1 }, encoding: { y, x: x("ratio") } },
+        text,
       ],
     };
   }
@@ -161,47 +221,43 @@
       width: "container", height: 220, data: { name: "curve", values },
       transform: [{ filter: "datum.hazard !== null" }],
       mark: { type: "line", interpolate: "step-before", color: colour("a"), strokeWidth: 2 },
-      encoding: {
-        x: { field: "time", type: "quantitative", title: facts.time_label, scale: { domain: [facts.edges[0], facts.horizon], nice: false } },
-        y: { field: "hazard", type: "quantitative", title: "hazard in an interval" },
-      },
+      encoding: { x: timeAxis(), y: { field: "hazard", type: "quantitative", title: words.hazard_axis, axis: { format: "~p" } } },
     };
   }
 
+  // One line per number over its range, one point per level, at the chosen time.
   function effectRows() {
-    const end = (profile) => survival.curve(facts, profile).at(-1).survival;
+    const at = (profile) => survival.at(survival.curve(facts, profile), state.effectsTime).survival;
     return facts.covariates.flatMap((item, index) => {
-      const values = item.levels ? item.levels.map((_, level) => level) : [0, 0.5, 1].map((part) => item.low + part * (item.high - item.low));
-      return values.map((value) => {
-        const profile = state.a.slice();
-        profile[index] = value;
-        return { label: `${item.title} ${item.levels ? item.levels[value] : rounded(value)}`, survival: end(profile) };
-      });
+      const parts = item.levels ? item.levels.map((_, level) => level) : [...Array(13).keys()].map((step) => item.low + (step / 12) * (item.high - item.low));
+      return parts.map((value) => ({ title: item.title, value: item.levels ? null : value, level: item.levels ? item.levels[value] : null, survival: at(state.a.with(index, value)) }));
     });
   }
 
-  function effectsSpec(values) {
-    const y = { field: "label", type: "nominal", title: null, sort: null, axis: { labelLimit: 180 } };
-    return {
-      width: "container", height: 22 * values.length, data: { name: "effects", values },
-      encoding: { y, x: { field: "survival", type: "quantitative", title: "probability of no event", scale: { domain: [0, 1] } } },
-      layer: [
-        { mark: { type: "bar", color: colour("a"), opacity: 0.75, height: 13 } },
-        { mark: { type: "text", align: "left", dx: 5, color: colour("ink") }, encoding: { text: { field: "survival", format: ".3f" } } },
-      ],
+  function effectsSpec(rows) {
+    const y = { field: "survival", ...share, title: null };
+    const one = (item) => {
+      const filter = { transform: [{ filter: { field: "title", equal: item.title } }], width: 190, height: 110, title: { text: item.title, anchor: "start", fontSize: 12, fontWeight: "normal", limit: 210, color: colour("ink") } };
+      if (item.levels) {
+        const x = { field: "level", type: "nominal", title: null, sort: null, axis: { labelAngle: 0, labelLimit: 80 } };
+        return { ...filter, layer: [{ mark: { type: "bar", color: colour("a"), opacity: 0.7 }, encoding: { x, y } }, { mark: { type: "text", dy: -7, color: colour("ink") }, encoding: { x, y, text: { field: "survival", format: ".0%" } } }] };
+      }
+      const x = { field: "value", type: "quantitative", title: null, scale: { zero: false, nice: false }, axis: { tickCount: 4 } };
+      return { ...filter, mark: { type: "line", color: colour("a"), strokeWidth: 2.2 }, encoding: { x, y } };
     };
+    return { data: { name: "effects", values: rows }, columns: 2, concat: facts.covariates.map(one), autosize: "pad" };
   }
 
   function lifeSpec(values) {
+    const kinds = { field: "kind", type: "nominal", title: null, sort: null };
     return {
       width: "container", height: 220, data: { values },
+      mark: { type: "line", interpolate: "step-after", strokeWidth: 2 },
       encoding: {
-        x: { field: "time", type: "quantitative", title: facts.time_label, scale: { domain: [facts.edges[0], facts.horizon], nice: false } },
+        x: timeAxis(),
+        y: { field: "survival", ...share, title: words.survival_axis },
+        color: { ...kinds, scale: { domain: [words.counts, words.model], range: [colour("a"), colour("b")] }, legend: facts.life_table.expected ? { orient: "bottom" } : null },
       },
-      layer: [
-        { mark: { type: "line", point: true, color: colour("a"), strokeWidth: 2 }, encoding: { y: { field: "survival", type: "quantitative", title: "probability of no event so far", scale: { domain: [0, 1] } } } },
-        ...(facts.life_table.expected ? [{ mark: { type: "line", strokeDash: [5, 4], color: colour("b"), strokeWidth: 2 }, encoding: { y: { field: "expected", type: "quantitative", scale: { domain: [0, 1] } } } }] : []),
-      ],
     };
   }
 
@@ -210,8 +266,8 @@
     if (!table || !table.time || !table.survival) {
       return [];
     }
-    const expected = table.expected || [];
-    return table.time.map((time, index) => ({ time, survival: table.survival[index], expected: expected[index] }));
+    const lines = [[words.counts, table.survival], ...(table.expected ? [[words.model, table.expected]] : [])];
+    return lines.flatMap(([kind, values]) => table.time.map((time, index) => ({ kind, time: shown(time), survival: values[index] })));
   }
 
   // --- results ----------------------------------------------------------------------------
@@ -235,19 +291,35 @@
   }
 
   function answers(found) {
-    const several = found.length > 1;
-    element("answers-head").replaceChildren(row(["time", ...found.map((item) => (several ? `person ${item.person}` : "probability"))], "th"));
+    const heads = found.map((item) => words[`person_${item.person.toLowerCase()}`]);
+    element("answers-head").replaceChildren(row([facts.time_label, ...heads], "th"));
     const cell = (point) => show(point.survival) + (point.lower === null ? "" : ` (${show(point.lower)} to ${show(point.upper)})`);
-    const lines = state.times.map((time) => row([String(time), ...found.map((item) => cell(survival.at(item.points, time)))]));
-    const medians = found.map((item) => {
-      const value = survival.median(item.points);
-      return value === null ? `after ${rounded(facts.horizon)}` : String(rounded(value));
-    });
-    element("answers").replaceChildren(...lines, row(["median time", ...medians]));
+    const lines = state.times.map((time) => row([String(brief(time)), ...found.map((item) => cell(survival.at(item.points, time)))]));
+    const last = `${brief(facts.horizon)}${facts.unit ? ` ${facts.unit}` : ""}`;
+    const mean = fill(words.restricted_mean, { horizon: last });
+    element("answers").replaceChildren(
+      ...lines,
+      row([words.median, ...found.map((item) => medianText(item.points, last))]),
+      row([mean, ...found.map((item) => meanText(item.points))]),
+    );
+  }
+
+  function medianText(points, last) {
+    const text = (name) => {
+      const value = survival.median(points, name);
+      return value === null ? fill(words.after, { horizon: last }) : String(brief(value));
+    };
+    return facts.covariance ? `${text("survival")} (${text("lower")} to ${text("upper")})` : text("survival");
+  }
+
+  // The limits are those of the band, integrated: at least as wide as the interval of the mean.
+  function meanText(points) {
+    const text = (name) => Number(shown(survival.mean(points, name)).toPrecision(4));
+    return facts.covariance ? `${text("survival")} (${text("lower")} to ${text("upper")})` : String(text("survival"));
   }
 
   function flat(found) {
-    return found.flatMap((item) => item.points.map((point) => ({ ...point, person: item.person })));
+    return found.flatMap((item) => item.points.map((point) => ({ ...point, time: shown(point.time), person: item.person })));
   }
 
   function replace(id, name, values) {
@@ -283,14 +355,10 @@
   }
 
   function notes() {
-    element("band-note").textContent = facts.covariance
-      ? "Line: estimate. Shaded: 95% band; it includes sampling error and the noise added for privacy."
-      : "No band: this mechanism releases no standard errors, so the uncertainty of the curve is not known.";
-    element("forest-note").textContent = facts.covariance
-      ? `Each ${facts.ratio} with its 95% interval, privacy noise included.`
-      : `Each ${facts.ratio}; this mechanism releases no intervals.`;
+    element("band-note").textContent = facts.covariance ? words.band_note : words.no_band_note;
+    element("forest-note").textContent = fill(facts.covariance ? words.forest_note : words.forest_note_bare, { ratio: facts.ratio });
     const rows = coefficientRows();
-    const head = ["covariate", "coefficient per unit", "standard error", facts.ratio, "95% interval"];
+    const head = [words.covariate, words.coefficient, words.standard_error, facts.ratio, words.interval];
     const lines = rows.map((item) => row([item.name, item.coefficient.toPrecision(5), item.error === null ? "—" : item.error.toPrecision(3), `${show(item.ratio)}${item.step === 1 ? "" : ` per ${item.step}`}`, item.lower === null ? "—" : `${show(item.lower)} to ${show(item.upper)}`]));
     element("coefficients").replaceChildren(row(head, "th"), ...lines);
   }
@@ -304,13 +372,49 @@
   }
 
   function csv() {
-    const lines = ["person,time,survival,lower,upper"];
+    const lines = [`person,${facts.unit ? `time_${facts.unit}` : "time"},survival,lower,upper`];
     for (const item of curves()) {
       for (const point of item.points) {
-        lines.push([item.person, point.time, point.survival, point.lower ?? "", point.upper ?? ""].join(","));
+        lines.push([item.person, shown(point.time), point.survival, point.lower ?? "", point.upper ?? ""].join(","));
       }
     }
     return `${lines.join("\r\n")}\r\n`;
+  }
+
+  // A text that a spreadsheet would take for a formula gets a quote in front.
+  function cell(text) {
+    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return `"${safe.replaceAll('"', '""')}"`;
+  }
+
+  function ratioCsv() {
+    const ratio = facts.ratio.replaceAll(" ", "_");
+    const head = `covariate,coefficient,standard_error,${ratio},per,lower,upper`;
+    const lines = coefficientRows().map((item) => [cell(item.name), item.coefficient, item.error ?? "", item.ratio, item.step, item.lower ?? "", item.upper ?? ""].join(","));
+    return `${[head, ...lines].join("\r\n")}\r\n`;
+  }
+
+  function latex(text) {
+    const signs = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
+    return text.replace(/[\\~^]|[&%$#_{}]/g, (sign) => signs[sign] ?? `\\${sign}`);
+  }
+
+  function ratioLatex() {
+    const interval = (item) => (item.lower === null ? "" : `${show(item.lower, 2)}--${show(item.upper, 2)}`);
+    const lines = coefficientRows().map((item) => `${latex(item.label)} & ${show(item.ratio, 2)} & ${interval(item)} \\\\`);
+    return ["\\begin{tabular}{lrr}", "\\hline", `${latex(words.covariate)} & ${latex(facts.ratio)} & 95\\% \\\\`, "\\hline", ...lines, "\\hline", "\\end{tabular}", ""].join("\n");
+  }
+
+  function bibtex() {
+    const { title, text, contact } = facts.citation;
+    const lines = [`  title = {${latex(title ?? words.default_title)}},`, ...(text ? [`  note = {${latex(text)}},`] : []), ...(contact ? [`  howpublished = {${latex(contact)}},`] : []), `  annote = {discreet release ${facts.release_id}}`];
+    return `@misc{${facts.release_id},\n${lines.join("\n")}\n}\n`;
+  }
+
+  async function png() {
+    const canvas = await views["survival-chart"].toCanvas(2);
+    const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
+    save("survival.png", "image/png", blob);
   }
 
   // --- start ------------------------------------------------------------------------------
@@ -322,22 +426,37 @@
     element("profile-b").hidden = !state.compare;
     update();
   });
-  element("times").value = state.times.join(", ");
+  element("times").value = state.times.map(brief).join(", ");
   element("times").addEventListener("input", (event) => {
-    const numbers = event.target.value.split(",").map((text) => text.trim()).filter(Boolean).map(Number);
-    const good = numbers.filter((value) => Number.isFinite(value) && value >= facts.edges[0] && value <= facts.horizon);
+    const numbers = event.target.value.split(",").map((text) => text.trim()).filter(Boolean).map((text) => Number(text) * facts.unit_size);
+    const slack = 1e-9 * facts.horizon;
+    const good = numbers.filter((value) => Number.isFinite(value) && value >= facts.edges[0] - slack && value <= facts.horizon * (1 + 1e-4));
     event.target.setAttribute("aria-invalid", String(good.length < numbers.length));
     if (good.length) {
-      state.times = good.slice(0, 20);
+      state.times = good.slice(0, 20).map((value) => Math.min(Math.max(value, facts.edges[0]), facts.horizon));
       update();
     }
+  });
+  const chosen = element("effects-time");
+  const showChosen = () => {
+    state.effectsTime = facts.edges[0] + Number(chosen.value) * (facts.horizon - facts.edges[0]);
+    element("effects-shown").value = ` ${Number(shown(state.effectsTime).toPrecision(3))} ${facts.unit ?? ""}`;
+  };
+  chosen.addEventListener("input", () => {
+    showChosen();
+    replace("effects-chart", "effects", effectRows());
   });
   element("controls").addEventListener("submit", (event) => event.preventDefault());
   element("save-release").addEventListener("click", () => save(`${facts.release_id}.json`, "application/json", JSON.stringify(read("document"), null, 2)));
   element("save-curve").addEventListener("click", () => save("survival.csv", "text/csv", csv()));
+  element("save-table").addEventListener("click", () => save("ratios.csv", "text/csv", ratioCsv()));
+  element("save-latex").addEventListener("click", () => save("ratios.tex", "text/x-tex", ratioLatex()));
+  element("save-citation").addEventListener("click", () => save("citation.bib", "text/x-bibtex", bibtex()));
+  element("save-png").addEventListener("click", png);
   element("save-picture").addEventListener("click", async () => save("survival.svg", "image/svg+xml", await views["survival-chart"].toSVG()));
   dark.addEventListener("change", drawAll);
   window.discreet = { survival, facts, state };
+  showChosen();
   notes();
   update();
   drawAll();

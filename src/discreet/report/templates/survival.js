@@ -154,10 +154,20 @@ const survival = (() => {
     return { lower: Math.exp(-total * factor), upper: Math.exp(-total / factor) };
   }
 
-  // The first grid point at which survival is at most one half.
-  function median(points) {
-    const found = points.find((point) => point.survival <= 0.5);
+  // The first grid point at which the curve (survival, or a limit of it) is at most one half.
+  function median(points, name = "survival") {
+    const found = points.find((point) => point[name] <= 0.5);
     return found ? found.time : null;
+  }
+
+  // The area under the curve: it is constant between grid points.
+  function mean(points, name = "survival") {
+    return points.slice(1).reduce((sum, point, index) => sum + points[index][name] * (point.time - points[index].time), 0);
+  }
+
+  // beta'x: how persons compare.
+  function risk(facts, profile) {
+    return dot(raw(facts, profile), facts.beta);
   }
 
   // Survival is constant between grid points: intervals that have ended by the time count.
@@ -171,5 +181,5 @@ const survival = (() => {
     return found;
   }
 
-  return { curve, median, at, raw, Z };
+  return { curve, median, mean, risk, at, raw, Z };
 })();
