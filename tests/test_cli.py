@@ -5,6 +5,7 @@ import io
 import json
 import subprocess
 import sys
+import tomllib
 from unittest.mock import ANY
 
 import pytest
@@ -16,6 +17,7 @@ import discreet as ds
 from discreet.cli import main, output
 from discreet.cli.app import app
 from discreet.cli.fit import DEFAULT_MECHANISM
+from discreet.cli.new import skeleton
 from discreet.ledger import open_ledger
 from discreet.watch import watcher
 from tests.cohorts import cohort, schema
@@ -152,6 +154,39 @@ def test_check_says_when_the_grid_fits_badly(discreet, folder, grid, says):
     assert status == 0
     assert out.count("Choosing the time") == len(says)
     assert all(part in " ".join(out.split()) for part in says)
+
+
+def test_a_new_schema_comes_from_names_alone_and_check_says_what_is_empty(discreet, folder):
+    people = (folder / "people.csv").read_text()
+    _, written, _ = discreet("new people.csv")
+    header = people.splitlines()[0]
+    (folder / "people.csv").write_text(header + "\n" + "secret,secret,secret,secret\n" * 3)
+    assert discreet("new people.csv") == (0, written, "")
+    for name in ("time", "status", "age", "arm"):
+        assert f'name = "{name}"' in written
+    (folder / "people.csv").write_text(people)
+    (folder / "new.toml").write_text(written)
+    status, _, err = discreet("check people.csv --schema new.toml")
+    assert status == 2
+    assert "duration in [time], event in [time], horizon in [time]" in err
+    assert "low of 'age', high of 'age'" in err
+    for empty, filled in {
+        'duration = ""': 'duration = "time"',
+        'event = ""': 'event = "status"',
+        'horizon = ""': "horizon = 24",
+    }.items():
+        written = written.replace(empty, filled, 1)
+    head, _, covariates = written.partition("[[covariate]]")
+    tables = ["[[covariate]]" + text for text in covariates.split("[[covariate]]")]
+    age = tables[2].replace('low = ""', "low = 20").replace('high = ""', "high = 90")
+    (folder / "new.toml").write_text(head + age)
+    assert discreet("check people.csv --schema new.toml")[0] == 0
+
+
+@pytest.mark.parametrize("name", ['a"b', "back\\slash", "bell\x07", "\u00e9 [x]", "#"])
+def test_odd_names_become_toml(name):
+    written = "\n".join(skeleton("people.csv", [name]))
+    assert tomllib.loads(written)["covariate"][0]["name"] == name
 
 
 def test_check_takes_what_fit_takes(discreet, folder):

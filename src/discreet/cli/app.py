@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import audit, check, curves, fit, page, plan, predict, reproduce, summary
+from discreet.cli import audit, check, curves, fit, new, page, plan, predict, reproduce, summary
 from discreet.cli.budget import budget_app
 from discreet.version import __version__
 
 app = typer.Typer(
     name="discreet",
     help="Survival regression that can be published: fit on sensitive records, release the model.",
-    epilog="Begin with discreet check DATA --schema SCHEMA; docs/tutorial.md goes on from there.",
+    epilog="Begin with discreet new DATA > schema.toml, then discreet check DATA --schema schema.toml.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -37,6 +37,7 @@ def common(
     """Survival regression that can be published."""
 
 
+app.command("new")(new.new)
 app.command("check")(check.check)
 app.command("plan")(plan.plan)
 app.command("fit")(fit.fit)

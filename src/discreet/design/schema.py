@@ -6,7 +6,7 @@ Every complaint is one sentence that names the key and says what to do.
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -152,7 +152,9 @@ class Schema(Public):
             raise SchemaError(f"the schema '{path}' is larger than {MAX_FILE_BYTES} bytes.")
         try:
             text = content.decode()
-            return cls.from_mapping(tomllib.loads(text))
+            mapping = tomllib.loads(text)
+            _require_filled(path, mapping)
+            return cls.from_mapping(mapping)
         except tomllib.TOMLDecodeError as error:
             hint = toml_hint(text, str(error))
             raise SchemaError(f"the schema '{path}' is not valid TOML: {hint}.") from None
@@ -234,3 +236,41 @@ _KEYS = {
     "strata": _keys(Strata),
     "page": _keys(PageWords),
 }
+
+
+_PLACES = (
+    "person",
+    "duration",
+    "event",
+    "entry",
+    "start",
+    "end",
+    "horizon",
+    "low",
+    "high",
+    "levels",
+)
+"""Keys that `discreet new` may leave empty."""
+
+
+def _require_filled(path: str | Path, mapping: Mapping[str, Any]) -> None:
+    """`SchemaError` that lists the places that `discreet new` left empty."""
+    places = list(_empty_places(mapping))
+    if places:
+        shown, more = ", ".join(places[:20]), len(places) - 20
+        rest = f" and {more} more" if more > 0 else ""
+        raise SchemaError(f"the schema '{path}' has empty places: fill in {shown}{rest}.")
+
+
+def _empty_places(mapping: Mapping[str, Any]) -> Iterator[str]:
+    """The keys of empty texts and lists, each with the table or covariate it belongs to."""
+    for key, value in mapping.items():
+        if key == "covariate" and isinstance(value, list):
+            for item in value:
+                owner = item.get("name") if isinstance(item, Mapping) else None
+                found = _empty_places(item) if isinstance(item, Mapping) else ()
+                yield from (f"{place} of '{owner}'" if owner else place for place in found)
+        elif isinstance(value, Mapping):
+            yield from (f"{place} in [{key}]" for place in _empty_places(value))
+        elif key in _PLACES and (value == "" or value in ([], [""])):
+            yield key

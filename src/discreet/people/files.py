@@ -37,6 +37,12 @@ def check_file(path: Path, columns: Sequence[str]) -> Any:
         return typed_columns(_parquet_schema(path), columns)
 
 
+def column_names(path: Path) -> tuple[str, ...]:
+    """The names of a file's columns, from its first line or footer; no record is looked at."""
+    with _typed(path):
+        return tuple(_csv_header(path) if _is_csv(path) else _parquet_schema(path).names)
+
+
 def typed_columns(schema: pa.Schema, columns: Sequence[str]) -> Any:
     """The named columns of a Parquet file, without rows."""
     check_columns(schema.names, columns)
