@@ -4,7 +4,19 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import audit, check, curves, fit, new, page, plan, predict, reproduce, summary
+from discreet.cli import (
+    audit,
+    check,
+    curves,
+    fit,
+    new,
+    page,
+    plan,
+    predict,
+    report,
+    reproduce,
+    summary,
+)
 from discreet.cli.budget import budget_app
 from discreet.version import __version__
 
@@ -45,6 +57,7 @@ app.command("curves")(curves.curves)
 app.command("summary")(summary.summary)
 app.command("predict")(predict.predict)
 app.command("page")(page.page)
+app.command("report")(report.report)
 app.command("audit")(audit.audit)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(budget_app)

@@ -1,0 +1,27 @@
+"""`discreet report`: a model card for a journal."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import say, wrapped
+from discreet.errors import SettingsError
+
+
+def report(
+    release: Annotated[Path, typer.Argument(help="A release, as `fit --epsilon` wrote it.")],
+    out: Annotated[Path, typer.Option(help="The card to write, a .md file.")],
+    *,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+) -> None:
+    """Write a model card: the equation, the table of ratios, the promise, and what is left to say."""
+    from discreet.models.curves_release import read_file  # noqa: PLC0415 - quick first answer
+    from discreet.models.strict import require_free, write_new  # noqa: PLC0415
+    from discreet.report.card import make_card  # noqa: PLC0415
+
+    if out.suffix.lower() != ".md":
+        raise SettingsError(f"a card is Markdown; name it '{out.with_suffix('.md')}'.")
+    require_free(out, overwrite=overwrite)
+    write_new(out, make_card(read_file(release)).encode(), overwrite=overwrite)
+    say(wrapped(f"The model card is in '{out}'; fields marked 'to be filled in' are yours."))

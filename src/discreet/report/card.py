@@ -1,0 +1,228 @@
+"""A model card for a journal: every number from the release, the rest as named empty fields.
+
+The headings follow the items of TRIPOD+AI (Collins et al. 2024, BMJ 385: e078378) that a release can
+answer; items that only the authors know are listed by number and left open.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.design.link import get_link
+from discreet.design.schema import Categorical
+from discreet.errors import ArtefactError
+from discreet.models.model import File, Release
+from discreet.report.facts import reader_unit
+from discreet.types import Array
+
+NORMAL_POINT = 1.959963984540054
+
+HAZARDS = {
+    "logit": "h = 1 / (1 + exp(-eta))",
+    "cloglog": "h = 1 - exp(-exp(eta))",
+    "probit": "h = Phi(eta), the standard normal distribution function",
+}
+
+OPEN_ITEMS = (
+    ("3a", "Health care context and rationale"),
+    ("3c", "Known health inequalities between groups"),
+    ("5a", "Source of data, and dates of collection"),
+    ("6a", "Setting, number and location of centres"),
+    ("6b", "Eligibility of the persons"),
+    ("6c", "Treatments received, and how they were handled"),
+    ("8a", "How and when the outcome was assessed"),
+    ("9c", "How and when predictors were measured"),
+    ("10", "How the sample size was arrived at"),
+    ("14", "Fairness between groups"),
+    ("15", "Output of the model and the basis of any classification"),
+    ("17", "Ethical approval"),
+    ("18a", "Source of funding and role of the funders"),
+    ("18b", "Conflicts of interest"),
+    ("18c", "Where the study protocol can be found"),
+    ("18d", "Registration"),
+    ("19", "Involvement of patients and the public"),
+    ("25", "Interpretation"),
+    ("27", "Usability in current care, and next steps"),
+)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A row of the table: exp(coefficient) with its interval, where the link has ratios."""
+
+    name: str
+    coefficient: float
+    error: float | None
+    ratio: float | None
+    lower: float | None
+    upper: float | None
+
+
+def make_card(model: File) -> str:
+    """The card of a private release as Markdown.
+
+    Parameters
+    ----------
+    model
+        A release; anything that is not private is refused.
+
+    Returns
+    -------
+    str
+        Markdown with the equation, the table of ratios, the promise and the open items.
+
+    Raises
+    ------
+    ArtefactError
+        The file is no private release of a model.
+    """
+    if not isinstance(model, Release) or not model.private:
+        raise ArtefactError("only a private release of a model has a model card.")
+    parts = (_head, _data, _outcome, _predictors, _equation, _table, _performance, _privacy)
+    return "\n".join([*(part(model) for part in parts), _open_items(), _access(model)])
+
+
+def ratios(release: Release) -> list[Ratio]:
+    """One row per covariate coefficient."""
+    size = len(release.coefficients.baseline)
+    names, values = release.coefficients.covariates, release.coefficients.vector[size:]
+    errors = _errors(release, size)
+    exponential = release.link != "probit"
+    rows = []
+    for index, name in enumerate(names):
+        value, error = float(values[index]), None if errors is None else float(errors[index])
+        margin = None if error is None else NORMAL_POINT * error
+        ends = (None, None) if margin is None else (value - margin, value + margin)
+        three = [None if x is None or not exponential else float(np.exp(x)) for x in (value, *ends)]
+        rows.append(Ratio(name, value, error, *three))
+    return rows
+
+
+def _errors(release: Release, size: int) -> Array | None:
+    if release.covariance is None:
+        return None
+    return np.asarray(np.sqrt(np.maximum(np.diag(release.covariance), 0.0))[size:])
+
+
+def _head(release: Release) -> str:
+    page = release.public_schema.page
+    title = (page and page.title) or "A discrete-time survival model"
+    given = page and page.description
+    description = _plain(given) if given else "_Describe the model in a sentence or two._"
+    return (
+        f"# Model card: {_plain(title)}\n\n{description}\n\n"
+        f"Release `{release.release_id}`, discreet {release.library_version}. Numbered headings are "
+        "items of TRIPOD+AI (Collins et al. 2024)."
+    )
+
+
+def _data(release: Release) -> str:
+    table = release.life_table
+    lines = [f"- Persons (public): {release.persons:,}."]
+    if table is not None:
+        events, censored = float(table.events.sum()), float(table.censored.sum())
+        lines.append(f"- Events: about {events:,.0f} (a released count with privacy noise).")
+        lines.append(f"- Censored: about {censored:,.0f} (likewise).")
+    return "\n## 5, 20. Data and participants\n\n" + "\n".join(lines)
+
+
+def _outcome(release: Release) -> str:
+    time, page = release.public_schema.time, release.public_schema.page
+    event = (page and page.event) or f"“{time.event}”"
+    unit, size = reader_unit(time)
+    last = f"{time.horizon / size:.4g} {unit}" if unit else f"{time.horizon:g}"
+    return (
+        f"\n## 8. Outcome\n\nTime to {_plain(event)}, followed for at most {last}; {time.words}. "
+        "Later events count as censored."
+    )
+
+
+def _predictors(release: Release) -> str:
+    lines = []
+    for item in release.public_schema.covariates:
+        if isinstance(item, Categorical):
+            lines.append(f"- {_plain(item.title)}: {', '.join(map(_plain, item.level_titles))}.")
+        else:
+            low, high = item.bounds
+            lines.append(f"- {_plain(item.title)}: {low:g} to {high:g}; outside moved to the edge.")
+    shown = "\n".join(lines) or "None."
+    return (
+        f"\n## 9, 11. Predictors and missing values\n\n{shown}\n\nMissing or unreadable values become "
+        "the declared fill, the midpoint of the range or the reference level, one record at a time."
+    )
+
+
+def _equation(release: Release) -> str:
+    terms = " + ".join(
+        f"({value:.6g}) * {name}" for name, value in release.coefficients.covariates.items()
+    )
+    baseline = ", ".join(f"{value:.6g}" for value in release.coefficients.baseline)
+    return (
+        f"\n## 12, 22. Model, in full\n\n"
+        f"In interval s of q = {release.public_schema.time.intervals}, given no event before,\n\n"
+        f"    eta = alpha'A(s/q) + {terms or '0'}\n    {HAZARDS[release.link]}\n"
+        "    S(u) = product of (1 - h) over the intervals that have ended by u\n\n"
+        f"with the baseline `{release.baseline}` and alpha = ({baseline}). The release file has all "
+        "digits and the covariance."
+    )
+
+
+def _table(release: Release) -> str:
+    effect = get_link(release.link).effect.removeprefix("log ")
+    lines = [
+        f"| | coefficient | standard error | {effect} | 95 % interval |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [_row(item) for item in ratios(release)]
+    return f"\n## 22. {effect[:1].upper() + effect[1:]}s\n\n" + "\n".join(lines)
+
+
+def _row(item: Ratio) -> str:
+    error = "not released" if item.error is None else f"{item.error:.4g}"
+    ratio = "" if item.ratio is None else f"{item.ratio:.3g}"
+    between = "" if item.lower is None else f"{item.lower:.3g} to {item.upper:.3g}"
+    return f"| {_plain(item.name)} | {item.coefficient:.5g} | {error} | {ratio} | {between} |"
+
+
+def _performance(release: Release) -> str:
+    found = [f"- {_plain(str(item))}" for item in release.warnings if not item.of_the_promise]
+    text = "\n".join(found) or "The release says nothing against its own numbers."
+    return (
+        f"\n## 23, 26. Performance and limitations\n\n{text}\n\nIntervals include sampling error and "
+        "the noise added for privacy. Discrimination and calibration on other people: _to be filled in_."
+    )
+
+
+def _privacy(release: Release) -> str:
+    guarantee = release.guarantee
+    return (
+        f"\n## Privacy\n\nepsilon = {guarantee.epsilon:g}, delta = {guarantee.delta:g}, "
+        f"{guarantee.relation}, per {guarantee.unit}, {guarantee.status}; mechanism "
+        f"{release.mechanism['name']}. {release.promise}"
+    )
+
+
+def _open_items() -> str:
+    lines = [f"- **{number}** {text}: _to be filled in_" for number, text in OPEN_ITEMS]
+    return "\n## To be filled in by the authors\n\n" + "\n".join(lines)
+
+
+def _access(release: Release) -> str:
+    page = release.public_schema.page
+    facts = {
+        "Contact": page and page.contact,
+        "Licence": page and page.licence,
+        "How to cite": page and page.citation,
+    }
+    lines = [
+        f"- {name}: {_plain(text) if text else '_to be filled in_'}" for name, text in facts.items()
+    ]
+    return "\n## 18e, 18f. Access\n\n" + "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """A text that Markdown and HTML take as it stands."""
+    escaped = text.replace("\\", "\\\\")
+    for sign in "`*_{}[]<>#|":
+        escaped = escaped.replace(sign, f"\\{sign}")
+    return escaped.replace("\\<", "&lt;").replace("\\>", "&gt;")

@@ -1,0 +1,49 @@
+"""The model card: every number is the release's, nobody's text becomes markup."""
+
+import re
+
+import numpy as np
+import pytest
+
+from discreet.design.schema import Schema
+from discreet.errors import ArtefactError
+from discreet.report.card import make_card, ratios
+from tests.report.conftest import HOSTILE, make_covariance, make_release, make_schema
+
+
+def test_the_equation_and_the_table_have_the_releases_numbers():
+    release = make_release("cloglog", covariance=make_covariance(7))
+    card = make_card(release)
+    for value in release.coefficients.vector:
+        assert f"{value:.6g}" in card
+    first = ratios(release)[0]
+    assert first.ratio == pytest.approx(np.exp(release.coefficients.covariates["age"]))
+    assert f"{first.lower:.3g} to {first.upper:.3g}" in card
+    assert "hazard ratio" in card
+    assert release.promise in card
+    assert "12,345" in card
+
+
+def test_without_intervals_the_card_says_so():
+    card = make_card(make_release("probit"))
+    assert "not released" in card
+    assert all(item.ratio is None for item in ratios(make_release("probit")))
+
+
+def test_open_items_are_named():
+    assert make_card(make_release()).count("to be filled in") > 15
+
+
+def test_texts_are_only_texts():
+    mapping = make_schema(HOSTILE).to_mapping()
+    mapping["page"] = {"title": f"{HOSTILE} [link](x) `code` | *star*"}
+    card = make_card(make_release(schema=Schema.from_mapping(mapping)))
+    code = [line for line in card.splitlines() if line.startswith("    ")]
+    assert all("<img" not in line for line in card.splitlines() if line not in code)
+    assert sum("<img" in line for line in code) == 1  # indented: a name in a formula, as text
+    assert not re.search(r"(?<!\\)\[link", card)
+
+
+def test_what_is_not_private_has_no_card():
+    with pytest.raises(ArtefactError, match="model card"):
+        make_card(make_release(private=False))
