@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.estimate import SeparationWarning as SeparationWarning
     from discreet.fitted import FittedModel as FittedModel
     from discreet.fitted import load as load
+    from discreet.joint import Federation as Federation
     from discreet.likelihood.sums import use_kernel as use_kernel
     from discreet.mechanisms import ObjectivePerturbation as ObjectivePerturbation
     from discreet.mechanisms import OutputPerturbation as OutputPerturbation
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Categorical": "design.schema",
     "Curves": "curves",
+    "Federation": "joint",
     "FittedModel": "fitted",
     "NaturalSpline": "design.baseline",
     "Numeric": "design.schema",

@@ -1,6 +1,6 @@
 """Private survival curves by group: the order of a release, and what a user calls."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,11 @@ class CurvesOrder(AbstractOrder[CurvesRelease]):
     def facts(self) -> str:
         """What the ledger says if nobody describes the release."""
         return f"curves by {', '.join(self.groups.by)}"
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The mechanism's settings and the groups."""
+        return {"name": self.mechanism.name, **asdict(self.mechanism), "by": list(self.groups.by)}
 
     def plan(self, persons: int) -> Plan:
         """The mechanism's plan for n persons."""

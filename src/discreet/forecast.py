@@ -39,6 +39,7 @@ from discreet.mechanisms.newton.prediction import predicted_variance
 from discreet.mechanisms.outlook import BASELINE_VARIANCE, HALF_RANGE_VARIANCE
 from discreet.mechanisms.selected import SelectedPlan
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.types import Array
 
 VALUE_BINS = 64
@@ -51,6 +52,7 @@ PROOFS = {
     "ideal-draw-only": "for an ideal draw only",
     "unproved": "without a proof",
 }
+NOT_ACROSS_SITES = "not offered across sites"
 NO_PREDICTION = "no prediction for this mechanism"
 
 
@@ -63,6 +65,7 @@ class Outlook:
     events: int
     link: Link
     baseline: Baseline
+    sites: NoiseShares = ALONE
 
     def __post_init__(self) -> None:
         """Refuse numbers that no cohort has."""
@@ -79,7 +82,7 @@ class Outlook:
     @property
     def constants(self) -> Facts:
         """What plans are made from."""
-        return Facts.of(self.persons, self.design, self.link)
+        return Facts.of(self.persons, self.design, self.link, self.sites)
 
     @property
     def survival(self) -> float:
@@ -173,10 +176,11 @@ def outlook_for(
     events: int,
     link: str = "logit",
     baseline: str = "natural-spline:3",
+    sites: NoiseShares = ALONE,
 ) -> Outlook:
     """The outlook with names read; every error a user can mend comes from here."""
     schema.require_bounds()
-    return Outlook(schema, persons, events, get_link(link), parse_baseline(baseline))
+    return Outlook(schema, persons, events, get_link(link), parse_baseline(baseline), sites)
 
 
 def forecasts(outlook: Outlook, epsilon: float, delta: float | None = None) -> list[Forecast]:
@@ -193,6 +197,8 @@ def _forecast(
     outlook: Outlook, name: str, kind: type[Any], given: Mapping[str, float | None]
 ) -> Forecast:
     known = {item.name for item in fields(kind)}
+    if outlook.sites != ALONE and not getattr(kind, "across_sites", False):
+        return Forecast(name, note=NOT_ACROSS_SITES)
     try:
         mechanism = kind(**{key: value for key, value in given.items() if key in known})
         plan: Plan = mechanism.plan(outlook.constants)

@@ -30,12 +30,25 @@ class Point(StrEnum):
     SETTLE_WITNESSED = "settle: witnessed"
 
 
-Listener = Callable[[Point], None]
+class JointPoint(StrEnum):
+    """The points that only a joint release passes, in their order."""
+
+    CONNECTED = "joint: connected"
+    AGREED = "joint: agreed"
+    CHARGED = "joint: charged"
+    ASKED = "joint: asked"
+    MASKED = "joint: masked"
+    OPENED = "joint: opened"
+    DRAWN = "joint: drawn"
+    COMPARED = "joint: compared"
+
+
+Listener = Callable[[Point | JointPoint], None]
 
 _listener: Listener | None = None
 
 
-def reach(point: Point) -> None:
+def reach(point: Point | JointPoint) -> None:
     """Tell the installed listener, if there is one, that this process has come to `point`."""
     if _listener is not None:
         _listener(point)

@@ -2,7 +2,8 @@
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -22,6 +23,7 @@ from discreet.people.source import EngineName, People
 from discreet.plain_model import plain_model
 
 if TYPE_CHECKING:
+    from discreet.joint import Federation
     from discreet.mechanisms.contract import Mechanism
     from discreet.people import RepairReport
     from discreet.privacy.noise import NoiseSource
@@ -160,6 +162,7 @@ class SurvivalRegression(Predictions):
         release_id: str | None = None,
         accept_approximate: bool = False,
         overwrite: bool = False,
+        federation: "Federation | None" = None,
     ) -> Self:
         """Make one private release and charge it to a ledger; nothing is refunded.
 
@@ -182,6 +185,9 @@ class SurvivalRegression(Predictions):
             Publish a draw whose promise is proved for a perfect sampler only.
         overwrite
             Whether an existing file is replaced.
+        federation
+            The sites that make the release together, ``ds.Federation.read("sites.toml", party)``;
+            ``data`` are then this site's own people.
 
         Returns
         -------
@@ -196,6 +202,8 @@ class SurvivalRegression(Predictions):
             The ledger cannot be trusted or written.
         InputError
             A setting, the schema or the form of the data is wrong.
+        FederationError
+            Another site is absent, differs or has gone.
         """
         from discreet.release import as_ledger, publish  # noqa: PLC0415 - loads the mechanisms
 
@@ -205,7 +213,12 @@ class SurvivalRegression(Predictions):
             release_id=release_id,
             accept_approximate=accept_approximate,
         )
-        release = publish(
+        way: Callable[..., Release] = publish
+        if federation is not None:
+            from discreet.joint import publish_jointly  # noqa: PLC0415 - an extra, and its network
+
+            way = partial(publish_jointly, federation=federation)
+        release = way(
             order,
             self._source(data, outcome),
             ledger=as_ledger(ledger),

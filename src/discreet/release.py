@@ -23,11 +23,11 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -46,17 +46,29 @@ from discreet.ledger import (
     open_ledger,
 )
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms.contract import MOST_PERSONS, Draw, Facts, Mechanism, Plan
+from discreet.mechanisms.contract import MOST_PERSONS, Draw, Facts, Mechanism, Plan, settings_of
 from discreet.models.caution import Caution
 from discreet.models.model import Promised, Release
 from discreet.models.strict import require_free
 from discreet.points import Point, reach
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.shares import ALONE, NoiseShares
 
 if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
 
-__all__ = ["NO_LEDGER", "Ledger", "Order", "Source", "as_ledger", "publish", "simulate"]
+__all__ = [
+    "NO_LEDGER",
+    "UNCHARGED",
+    "AbstractOrder",
+    "Document",
+    "Ledger",
+    "Order",
+    "Source",
+    "as_ledger",
+    "publish",
+    "simulate",
+]
 
 Document = TypeVar("Document", bound=Promised)
 
@@ -93,7 +105,7 @@ class AbstractOrder(ABC, Generic[Document]):
     """What is asked for, in public facts only: a model (`Order`), or curves by group.
 
     ``persons`` may stay None until the people are counted.  ``accept_approximate`` publishes a
-    draw whose promise is proved for a perfect sampler only.
+    draw whose promise is proved for a perfect sampler only.  ``sites`` is who draws the noise.
     """
 
     mechanism: "Promising"
@@ -102,6 +114,7 @@ class AbstractOrder(ABC, Generic[Document]):
     release_id: str
     description: str
     accept_approximate: bool = False
+    sites: NoiseShares = ALONE
 
     @abstractmethod
     def plan(self, persons: int) -> Plan:
@@ -121,9 +134,18 @@ class AbstractOrder(ABC, Generic[Document]):
         """What the ledger says of the release if nobody describes it."""
 
     @property
+    @abstractmethod
+    def terms(self) -> dict[str, Any]:
+        """Every public setting beside the schema, by name."""
+
+    @property
     def promise(self) -> Guarantee:
         """What will be promised, or the least of it while the people are not counted."""
         return self.mechanism.promise(UNCOUNTED if self.persons is None else self.persons)
+
+    def changed(self, **facts: Any) -> Self:
+        """The same order with other facts."""
+        return replace(self, **facts)  # type: ignore[type-var]  # every order is a dataclass
 
     def request(self, guarantee: Guarantee) -> ReleaseRequest:
         """What the ledger is asked for."""
@@ -188,16 +210,23 @@ class Order(AbstractOrder[Release]):
     release_id: str = field(default_factory=new_release_id)
     description: str = ""
     accept_approximate: bool = False
+    sites: NoiseShares = ALONE
 
     @cached_property
     def design(self) -> Design:
         """The public coordinates that the mechanism asks for; the only ones of this release."""
         return Design(self.schema, self.baseline, self.mechanism.coordinates)
 
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The mechanism's settings, link and baseline."""
+        names = {"link": self.link.name, "baseline": self.baseline.spelling}
+        return {**settings_of(self.mechanism), **names}
+
     def plan(self, persons: int) -> Plan:
         """The mechanism's plan for n persons."""
         self.schema.require_bounds()
-        return self.mechanism.plan(Facts.of(persons, self.design, self.link))
+        return self.mechanism.plan(Facts.of(persons, self.design, self.link, self.sites))
 
     def draw(self, plan: Plan, engine: Engine, noise: "NoiseSource") -> Draw:
         """One draw of the mechanism."""
@@ -277,7 +306,7 @@ def publish(
     release = _paid_draw(order, plan, source, reservation)
     reach(Point.RELEASE_DRAWN)
     if path is not None:
-        with _charge_stands():
+        with charge_stands():
             release.save(path, overwrite=overwrite)
     ledger.settle(reservation, release.digest)
     return release
@@ -292,8 +321,8 @@ def simulate(order: AbstractOrder[Document], source: Source, noise: "NoiseSource
         raise SettingsError("a simulation takes a seeded source; a real release takes none.")
     order.schema.require_bounds()
     source.check(order.schema)
-    plan = order.plan(_persons(order, source))
-    return order.compose(plan, _draw(order, plan, source, noise), UNCHARGED)
+    plan = order.plan(count_persons(order, source))
+    return order.compose(plan, draw_from(order, plan, source, noise), UNCHARGED)
 
 
 def _checked_plan(order: AbstractOrder[Any], source: Source, ledger: Ledger) -> Plan:
@@ -307,10 +336,10 @@ def _checked_plan(order: AbstractOrder[Any], source: Source, ledger: Ledger) -> 
     plan = None if order.persons is None else order.plan(order.persons)
     ledger.check(order.request(order.promise), least=plan is None)
     source.check(order.schema)
-    return plan or order.plan(_persons(order, source))
+    return plan or order.plan(count_persons(order, source))
 
 
-def _persons(order: AbstractOrder[Any], source: Source) -> int:
+def count_persons(order: AbstractOrder[Any], source: Source) -> int:
     """n, as it was declared or as it is counted."""
     if order.persons is not None:
         return order.persons
@@ -327,12 +356,12 @@ def _paid_draw(
     from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
 
     reservation.authorise_draw()
-    with _charge_stands():
-        return order.compose(plan, _draw(order, plan, source, SystemNoise()), reservation.head)
+    with charge_stands():
+        return order.compose(plan, draw_from(order, plan, source, SystemNoise()), reservation.head)
 
 
 @contextmanager
-def _charge_stands() -> Iterator[None]:
+def charge_stands() -> Iterator[None]:
     """Whatever fails inside says that the charge stands."""
     try:
         yield
@@ -343,7 +372,8 @@ def _charge_stands() -> Iterator[None]:
         raise
 
 
-def _draw(order: AbstractOrder[Any], plan: Plan, source: Source, noise: "NoiseSource") -> Draw:
+def draw_from(order: AbstractOrder[Any], plan: Plan, source: Source, noise: "NoiseSource") -> Draw:
+    """Read the people and draw."""
     engine = source.open(order.schema)
     if engine.persons != plan.persons:
         raise DataFormError("the data have another number of persons than was declared.")

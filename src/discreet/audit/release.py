@@ -20,6 +20,7 @@ from discreet.mechanisms.group_counts import GroupCounts
 from discreet.models.curves_release import CurvesRelease, read_curves
 from discreet.models.model import AGREEMENT, Promised, Release, model_from_mapping
 from discreet.models.strict import read_strict
+from discreet.privacy.shares import NoiseShares
 from discreet.release import Order, weak_promises
 
 FAMILY = "release"
@@ -174,6 +175,7 @@ def _plan(release: Release) -> Plan:
         link=get_link(release.link),
         baseline=parse_baseline(release.baseline),
         persons=release.persons,
+        sites=NoiseShares.read(release.details),
     )
     return order.plan(release.persons)
 

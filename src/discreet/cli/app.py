@@ -18,6 +18,7 @@ from discreet.cli import (
     summary,
 )
 from discreet.cli.budget import budget_app
+from discreet.cli.federation import federation_app
 from discreet.version import __version__
 
 app = typer.Typer(
@@ -61,3 +62,4 @@ app.command("report")(report.report)
 app.command("audit")(audit.audit)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(budget_app)
+app.add_typer(federation_app)

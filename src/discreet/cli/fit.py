@@ -13,6 +13,7 @@ from discreet.errors import SettingsError
 from discreet.models.strict import require_free
 
 if TYPE_CHECKING:
+    from discreet.joint import Federation
     from discreet.mechanisms.contract import Mechanism
     from discreet.models.model import Release
     from discreet.people.source import People
@@ -82,6 +83,11 @@ def fit(  # noqa: PLR0913 - one parameter an option
     scheduler: Annotated[
         str | None, typer.Option(help="Address of an existing Dask cluster.")
     ] = None,
+    federation: Annotated[
+        Path | None, typer.Option(help="The sites that fit together, a sites.toml; see --party.")
+    ] = None,
+    party: Annotated[int | None, typer.Option(help="Which of the sites this is, from 0.")] = None,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the other sites.")] = 600.0,
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask before a ledger is charged.")
     ] = False,
@@ -106,6 +112,8 @@ def fit(  # noqa: PLR0913 - one parameter an option
         scheduler=scheduler,
     )
     if chosen is None:
+        if federation is not None:
+            raise SettingsError("a joint fit is private: give --epsilon, not --mechanism none.")
         if delta is not None or setting or ledger or no_ledger or persons:
             raise SettingsError(
                 "a fit with --mechanism none takes no privacy settings; remove them."
@@ -113,6 +121,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
         _fit(regression, data, out, overwrite=overwrite)
         return
     pays = payer(ledger, no_ledger=no_ledger)
+    sites = _federation(federation, party, wait, release_id)
     source = People(data, None, regression.engine, scheduler)
     if ledger is not None and not yes and at_terminal():
         _ask(source, schema, f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'")
@@ -126,6 +135,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
             release_id=release_id,
             accept_approximate=accept_approximate,
             overwrite=overwrite,
+            federation=sites,
         )
     _conclude(regression.release_, out)
 
@@ -179,6 +189,19 @@ def payer(ledger: str | None, *, no_ledger: bool) -> "Ledger | str":
             "one), or --no-ledger to publish without a budget: one of the two."
         )
     return NO_LEDGER if ledger is None else ledger
+
+
+def _federation(
+    sites: Path | None, party: int | None, wait: float, release_id: str | None
+) -> "Federation | None":
+    """The sites of a joint fit; a fit at one place has none."""
+    if sites is None:
+        if party is not None:
+            raise SettingsError("--party belongs to a joint fit; name its sites with --federation.")
+        return None
+    from discreet.joint import Federation  # noqa: PLC0415 - only joint fits need it
+
+    return Federation.read(sites, party, wait, release_id)
 
 
 def _mechanism_name(mechanism: str | None, epsilon: float | None) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from discreet.forecast import Forecast, Outlook
 
 
-def plan(
+def plan(  # noqa: PLR0913 - one parameter an option
     *,
     schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
     n: Annotated[int, typer.Option("--n", help="Number of persons.")],
@@ -25,14 +25,22 @@ def plan(
     baseline: Annotated[
         str, typer.Option(help="natural-spline:KNOTS or piecewise-constant:PIECES.")
     ] = "natural-spline:3",
+    sites: Annotated[
+        int | None, typer.Option(help="Sites of a joint fit, if it is one: their noise adds up.")
+    ] = None,
+    colluding: Annotated[
+        int | None, typer.Option(help="How many of the sites may collude, as in sites.toml.")
+    ] = None,
 ) -> None:
     """Predict the error of every mechanism from public facts: no data is read."""
     from rich.console import Console  # noqa: PLC0415 - loads with the command
 
     from discreet.design.schema import Schema  # noqa: PLC0415 - pydantic
     from discreet.forecast import forecasts, outlook_for  # noqa: PLC0415 - loads the mechanisms
+    from discreet.privacy.shares import ALONE, NoiseShares  # noqa: PLC0415 - numpy
 
-    outlook = outlook_for(Schema.from_toml(schema), n, events, link, baseline)
+    shares = ALONE if sites is None else NoiseShares.among(sites, colluding)
+    outlook = outlook_for(Schema.from_toml(schema), n, events, link, baseline, shares)
     with progress("Planning"):
         found = forecasts(outlook, epsilon, delta)
     console = Console()

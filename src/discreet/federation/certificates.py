@@ -6,6 +6,7 @@ could vouch for a stranger.  Keys are P-256, written with mode 0600, and never l
 
 import json
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -27,7 +28,11 @@ DAYS = 730
 
 
 def write_sites(
-    folder: Path, addresses: list[str], colluding: int | None = None, days: int = DAYS
+    folder: Path,
+    addresses: list[str],
+    colluding: int | None = None,
+    days: int = DAYS,
+    certificates: Sequence[Path] = (),
 ) -> Path:
     """Write `sites.toml` and `site-K/` with key and certificate of every site.
 
@@ -41,6 +46,8 @@ def write_sites(
         How many sites may collude; unless given, the largest number below half.
     days
         How long the certificates are valid.
+    certificates
+        Those that the sites made themselves, in their order; then no keys are written.
 
     Returns
     -------
@@ -52,11 +59,11 @@ def write_sites(
     if len(set(places)) != len(places):
         raise SettingsError("two sites have the same address; each needs its own.")
     shares = NoiseShares.among(len(places), colluding)
-    if not 1 <= days <= 3650:
-        raise SettingsError("certificates are valid for 1 to 3650 days.")
+    _check_days(days)
+    given = _given(certificates, len(places))
     _make(folder)
-    pems = [
-        _write_pair(folder / f"site-{number}", number, place[0], days)
+    pems = given or [
+        write_pair(folder / f"site-{number}", number, place[0], days)
         for number, place in enumerate(places)
     ]
     listed = folder / "sites.toml"
@@ -90,12 +97,35 @@ def make_pair(name: str, host: str, days: int) -> tuple[bytes, bytes]:
     return private, certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _write_pair(folder: Path, number: int, host: str, days: int) -> str:
+def write_pair(folder: Path, number: int, host: str, days: int = DAYS) -> str:
+    """Write `key.pem` and `certificate.pem` into a new folder; the certificate, PEM."""
+    _check_days(days)
     private, certificate = make_pair(f"discreet site {number}", host, days)
     _make(folder)
     _write(folder / "key.pem", private, 0o600)
     _write(folder / "certificate.pem", certificate, 0o644)
     return certificate.decode()
+
+
+def _check_days(days: int) -> None:
+    if not 1 <= days <= 3650:
+        raise SettingsError("certificates are valid for 1 to 3650 days.")
+
+
+def _given(certificates: Sequence[Path], sites: int) -> list[str]:
+    """The certificates that sites made themselves, in the one spelling of PEM."""
+    if certificates and len(certificates) != sites:
+        raise SettingsError("--certificate is given once for each site, or not at all.")
+    found = []
+    for path in certificates:
+        try:
+            read = x509.load_pem_x509_certificate(path.read_bytes())
+        except OSError as error:
+            raise SettingsError(f"'{path}' cannot be read: {error.strerror}.") from None
+        except ValueError:
+            raise SettingsError(f"'{path}' is not a certificate in PEM.") from None
+        found.append(read.public_bytes(serialization.Encoding.PEM).decode())
+    return found
 
 
 def _listing(shares: NoiseShares, places: list[tuple[str, int]], pems: list[str]) -> str:

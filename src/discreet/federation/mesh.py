@@ -22,7 +22,7 @@ from discreet.federation.connection import (
     client_context,
     server_context,
 )
-from discreet.federation.secure_sum import SecureSum
+from discreet.federation.secure_sum import SecureSum, load_mpyc
 from discreet.federation.sites import Sites
 
 Result = TypeVar("Result")
@@ -65,6 +65,7 @@ class Mesh:
         self, sites: Sites, party: int, waiting: float = CONNECTING, answering: float = ANSWERING
     ) -> None:
         sites.require_party(party)
+        load_mpyc()  # that it is missing is found before anybody is called
         self.sites, self.party = sites, party
         self._waiting, self._answering = waiting, answering
         self._others = [number for number in range(len(sites.sites)) if number != party]

@@ -272,6 +272,7 @@ class Promised(File):
     """What every private file has: released numbers, public facts, and what is promised.
 
     ``private`` is False when the noise came from a seed; such a file is never written.
+    ``joint_digest`` stands in a file that several sites made together, see `without_ledger`.
     """
 
     persons: Annotated[int, Strict(), Field(ge=1)]
@@ -285,6 +286,7 @@ class Promised(File):
     ledger: Text
     promise: Text
     warnings: tuple[Caution, ...] = ()
+    joint_digest: Text | None = None
 
     @field_validator("guarantee", mode="before")
     @classmethod
@@ -302,7 +304,22 @@ class Promised(File):
     def _check_promise(self) -> Self:
         if self.promise != self.guarantee.sentence():
             raise ValueError("the promise in words is not that of the guarantee")
+        if self.joint_digest is not None and self.joint_digest != self.without_ledger():
+            raise ValueError("the joint digest is not that of the release")
         return self
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The JSON object; a release of one place has no joint digest."""
+        mapping = super().to_mapping()
+        if self.joint_digest is None:
+            del mapping["joint_digest"]
+        return mapping
+
+    def without_ledger(self) -> str:
+        """SHA-256 of all but the ledger's head, in which alone the files of several sites differ."""
+        mapping = self.to_mapping()
+        rest = {key: item for key, item in mapping.items() if key not in {"ledger", "joint_digest"}}
+        return hashlib.sha256(serialise(rest)).hexdigest()
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the file; refused for a release whose noise can be repeated."""
