@@ -37,7 +37,7 @@ from discreet.types import Array
 Integers = NDArray[np.int64]
 
 LARGEST = 300.0
-"""Predictors are cut at 300: a sanitized loss is flat there, and e^300 is still a number."""
+"""e^300 is a number, and so is its product with another such."""
 SAFE = 12.0
 """Below it 1 + e^eta is less than 2e5, so that a product of FACTORS of them is a number."""
 FACTORS = 50
@@ -71,7 +71,7 @@ class Scratch(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row of a person: intervals, c, and whether no predictor in it is above SAFE."""
+    """One row of a person: its intervals, c, and whether c is below the limit of `begin`."""
 
     entry: int
     exit: int
@@ -145,7 +145,7 @@ def sanitized_sums(context: Context, f: Array, picks: Integers, gradient: Array)
     covariates, entry, exits, event = people.covariates, people.entry, people.exit, people.event
     alpha, beta = f[: people.basis.shape[1]], f[people.basis.shape[1] :]
     along_alpha, along_beta = gradient[: len(alpha)], gradient[len(alpha) :]
-    highest = begin(people.basis, alpha, effects, odds)
+    limit = begin(people.basis, alpha, effects, odds)
     collected[:] = 0.0
     along_beta[:] = 0.0
     value = 0.0
@@ -154,7 +154,7 @@ def sanitized_sums(context: Context, f: Array, picks: Integers, gradient: Array)
         loss = 0.0
         for index in range(first, last):
             position = inner(covariates[index], beta)
-            row = Row(entry[index], exits[index], event[index], position, position + highest < SAFE)
+            row = Row(entry[index], exits[index], event[index], position, position < limit)
             loss += row_loss(people.link, row, effects, odds, slopes)
         decay = math.exp(-2.0 * loss / people.bound)
         value += people.bound * (1.0 - decay) / (1.0 + decay)
@@ -196,13 +196,13 @@ def inner(left: Array, right: Array) -> float:
 
 @compiled
 def begin(basis: Array, alpha: Array, effects: Array, odds: Array) -> float:
-    """a_s and e^(a_s); returns the largest a_s."""
+    """a_s and e^(a_s); returns the c below which e^(a_s) e^c is e^eta, and less than e^SAFE."""
     highest = -math.inf
     for s in range(len(basis)):
         effects[s] = inner(basis[s], alpha)
         odds[s] = math.exp(min(effects[s], LARGEST))
         highest = max(highest, effects[s])
-    return highest
+    return min(SAFE - highest, LARGEST) if highest < LARGEST else -math.inf
 
 
 @reordered
@@ -231,11 +231,10 @@ def collect(slopes: Array, share: float, collected: Array) -> float:
 
 
 @compiled
-def survival_loss(link: int, predictor: float) -> tuple[float, float]:
+def survival_loss(link: int, eta: float) -> tuple[float, float]:
     """phi and phi' at eta: what surviving an interval contributes."""
-    eta = min(predictor, LARGEST)
     if link == CLOGLOG:
-        rate = math.exp(eta)
+        rate = math.exp(min(eta, LARGEST))  # where every sanitized loss is flat
         return rate, rate
     if link == LOGIT:
         small = math.exp(-abs(eta))
@@ -248,14 +247,14 @@ def survival_loss(link: int, predictor: float) -> tuple[float, float]:
 
 
 @compiled
-def event_loss(link: int, predictor: float) -> tuple[float, float]:
+def event_loss(link: int, eta: float) -> tuple[float, float]:
     """psi and psi' at eta: what an event contributes."""
     if link != CLOGLOG:  # symmetric links: h(eta) = 1 - h(-eta)
-        loss, slope = survival_loss(link, -predictor)
+        loss, slope = survival_loss(link, -eta)
         return loss, -slope
-    if predictor < -30.0:  # log(1 - exp(-y)) is log y to the last digit
-        return -predictor, -1.0
-    rate = math.exp(min(predictor, LARGEST))
+    if eta < -30.0:  # log(1 - exp(-y)) is log y to the last digit
+        return -eta, -1.0
+    rate = math.exp(min(eta, LARGEST))
     if rate > LARGEST:
         return 0.0, 0.0
     return -math.log(-math.expm1(-rate)), -rate / math.expm1(rate)
