@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from matplotlib.figure import Figure
-from newton_designs import designs, fit
+from newton_designs import designs, fit, loss_of
 from planner import measured_error
 
 from discreet.mechanisms import Mechanism, ObjectivePerturbation, OutputPerturbation, PrivateNewton
@@ -35,7 +35,7 @@ def main(draws: int) -> None:
     """Every missing row, then the picture."""
     done = RESULTS.cells()
     cohort = designs(intervals=50)["right10"]()
-    loss = cohort.loss()
+    loss = loss_of(cohort)
     best = fit(loss)
     survival = 1.0 - cohort.events.mean()
     for epsilon in EPSILONS:

@@ -11,13 +11,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from newton_designs import Array, designs, error, fit, tail_designs
+from newton_designs import designs, error, fit, loss_of, tail_designs
 
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import Facts, PrivateNewton
 from discreet.mechanisms.newton import bound
 from discreet.paper.results import Results
 from discreet.privacy.testing import SeededNoise
+from discreet.types import Array
 
 CONSTANTS = ((0.15, 0.05), (0.25, 0.05), (0.15, 0.15))
 PRIVACY = ((1.0, 1e-6), (1.0, 0.0), (4.0, 1e-6))
@@ -29,7 +30,7 @@ def main(draws: int, file: Path) -> None:
     results = Results(file, COLUMNS, COLUMNS[:-1])
     done = results.cells()
     for name, make in {**designs(intervals=50), **tail_designs(intervals=50)}.items():
-        loss = make().loss()
+        loss = loss_of(make())
         best = fit(loss)
         for constants, privacy in itertools.product(CONSTANTS, PRIVACY):
             key = (name, *map(str, (*constants, *privacy, draws)))

@@ -12,7 +12,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from newton_designs import designs, error, fit, paper_sets
+from newton_designs import designs, error, fit, loss_of, paper_sets
 
 from discreet.mechanisms import Facts, PrivateNewton
 from discreet.paper.results import Results
@@ -28,7 +28,7 @@ def main(kind: str, draws: int, file: Path) -> None:
     results = Results(file, COLUMNS, COLUMNS[:-1])
     done = results.cells()
     for name, cohort in cohorts.items():
-        loss = cohort.loss()
+        loss = loss_of(cohort)
         best, hessian = fit(loss)
         for epsilon, delta in PRIVACY:
             mechanism = PrivateNewton(epsilon, delta)

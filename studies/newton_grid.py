@@ -15,12 +15,14 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-from newton_designs import Array, Cohort, Covariates, error, fit, simulate
+from newton_designs import error, fit, loss_of
 from planner import outlook_of, predicted_errors
+from simulated import Cohort, Covariates, simulate
 
 from discreet.mechanisms import Facts, PrivateNewton
 from discreet.paper.results import Results
 from discreet.privacy.testing import SeededNoise
+from discreet.types import Array
 
 INTERVALS, CENSORED, DELTA = 20, 0.4, 1e-6
 DRAWS = {2_000: 5, 20_000: 5, 200_000: 3, 1_000_000: 1}
@@ -47,7 +49,7 @@ def main(file: Path) -> None:
 
 def _measure(results: Results, people: int, kind: str, rate: float, epsilons: list[float]) -> None:
     cohort = make(kind, people, rate, zlib.crc32(f"{kind}/{people}/{rate}".encode()))
-    loss = cohort.loss()
+    loss = loss_of(cohort)
     best, hessian = fit(loss)
     for epsilon in epsilons:
         mechanism = PrivateNewton(epsilon, DELTA)

@@ -13,11 +13,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from newton_designs import Array, designs, error, fit, tail_designs
+from newton_designs import designs, error, fit, loss_of, tail_designs
 
 from discreet.likelihood.problem import Problem
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.mechanisms.newton.steps import whitening
+from discreet.types import Array
 
 MULTIPLES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0)
 COLUMNS = ("design", "people", "events", "dimension", "score", "multiple", "error", "solved")
@@ -31,7 +32,7 @@ def main(file: Path) -> None:
         writer.writerow(COLUMNS)
         for name, make in {**designs(intervals=50), **tail_designs(intervals=50)}.items():
             cohort = make()
-            loss, events = cohort.loss(), int(cohort.events.sum())
+            loss, events = loss_of(cohort), int(cohort.events.sum())
             best, hessian = fit(loss)
             unit = math.sqrt(len(best) / events)
             for score in ("ball", "clip"):

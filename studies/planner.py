@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from newton_designs import Array, Cohort, designs, error, fit, tail_designs
+from newton_designs import designs, error, fit, loss_of, tail_designs
+from simulated import Cohort
 
 from discreet.design.baseline import NaturalSpline
 from discreet.design.schema import Schema
@@ -24,6 +25,7 @@ from discreet.mechanisms import Mechanism, ObjectivePerturbation, OutputPerturba
 from discreet.paper.results import Results
 from discreet.privacy.testing import SeededNoise
 from discreet.release import Order, simulate
+from discreet.types import Array
 
 FILE = Path(__file__).parent / "results" / "planner.csv"
 COLUMNS = ("design", "mechanism", "epsilon", "delta", "draws", "predicted", "median")
@@ -38,7 +40,7 @@ def main(draws: int) -> None:
     held_out = tail_designs(intervals=INTERVALS)
     for name, make in {**designs(intervals=INTERVALS), **held_out}.items():
         cohort = make()
-        loss = cohort.loss()
+        loss = loss_of(cohort)
         best = fit(loss)
         for epsilon, delta in CASES:
             for mechanism, predicted in _predictions(cohort, loss, epsilon, delta):

@@ -8,7 +8,7 @@ has, columns that repeat each other, no information at all.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,16 +35,20 @@ Maker = Callable[[int], Sample]
 
 @dataclass(frozen=True)
 class Cohort:
-    """Values in [-1, 1] (columns in `binary` are -1 or 1), last intervals and events."""
+    """Values in [-1, 1] (columns in `binary` are -1 or 1), last intervals and events.
+
+    `effects` are the truth per unit of a value, where the model is right.
+    """
 
     values: Array
     binary: tuple[int, ...]
     exits: NDArray[np.int64]
     events: NDArray[np.bool_]
     intervals: int
+    effects: Array | None = None
 
-    def sample(self, effects: Array | None = None) -> Sample:
-        """The table; effects are per unit of a value, so a binary's level b has twice as much."""
+    def sample(self) -> Sample:
+        """The table and its schema."""
         width = self.values.shape[1]
         columns: dict[str, Any] = {
             f"x{j}": np.where(self.values[:, j] > 0, "b", "a")
@@ -55,13 +59,14 @@ class Cohort:
         frame = pd.DataFrame({**columns, "t": (self.exits - 0.5) / self.intervals})
         frame["e"] = self.events.astype(int)
         schema = schema_for(width, self.binary, self.intervals)
-        truth = {} if effects is None else self._truth(effects)
-        return Sample(frame, schema, truth)
+        return Sample(frame, schema, self.truth)
 
-    def _truth(self, effects: Array) -> dict[str, float]:
+    @property
+    def truth(self) -> dict[str, float]:
+        """By coefficient; a binary's level b is two units away from a."""
         return {
             f"x{j}[b]" if j in self.binary else f"x{j}": effect * (2 if j in self.binary else 1)
-            for j, effect in enumerate(effects)
+            for j, effect in enumerate(() if self.effects is None else self.effects)
         }
 
 
@@ -156,22 +161,23 @@ def _long_tails(random: np.random.Generator, n: int) -> tuple[Covariates, Array]
     return (np.column_stack(columns), (1,)), latent
 
 
-def _smooth(t: Array) -> Array:
+def _smooth(intervals: int) -> Array:
+    t = _times(intervals)
     return 3 * t - 3 * t**2
 
 
-def _late(t: Array) -> Array:
+def _late(intervals: int) -> Array:
+    t = _times(intervals)
     return -6 * np.exp(-8 * t)
 
 
-def _bumpy(t: Array) -> Array:
+def _bumpy(intervals: int) -> Array:
+    t = _times(intervals)
     early, late = np.where((t > 0.1) & (t < 0.2), 1.2, 0), np.where(t > 0.6, -0.8, 0)
     return early + late + np.sin(14 * t) / 2
 
 
 INTERVALS = 200
-TIMES = _times(INTERVALS)
-SMOOTH, LATE, BUMPY = _smooth(TIMES), _late(TIMES), _bumpy(TIMES)
 
 
 def _from_model(
@@ -183,123 +189,128 @@ def _from_model(
 ) -> Sample:
     """A right model: linear effects; `rates` are those of events and of censoring."""
     weights = np.array(effects)
-    return simulate(covariates, covariates[0] @ weights, shape, *rates, seed).sample(weights)
+    made = simulate(covariates, covariates[0] @ weights, shape, *rates, seed)
+    return replace(made, effects=weights)
 
 
 # The designs on which the constants of 0.1.0 were chosen: 2% to 90% events, right and wrong models.
 
 
-def right10(seed: int) -> Sample:
+def right10(seed: int, intervals: int = INTERVALS) -> Cohort:
     """A uniform, a normal, a binary; 10% events."""
     covariates = _simple(np.random.default_rng(seed + 1), 15_000)
-    return _from_model(covariates, [0.2, -1, -0.3], SMOOTH, (0.10, 0.5), seed)
+    return _from_model(covariates, [0.2, -1, -0.3], _smooth(intervals), (0.10, 0.5), seed)
 
 
-def late10wrong(seed: int) -> Sample:
+def late10wrong(seed: int, intervals: int = INTERVALS) -> Cohort:
     """Late events, and an effect with a bend."""
     covariates = _simple(np.random.default_rng(seed + 2), 15_000)
     x = covariates[0]
     effect = x @ [0.2, -1, -0.3] - 1.5 * np.maximum(x[:, 1], 0)
-    return simulate(covariates, effect, LATE, 0.11, 0.3, seed).sample()
+    return simulate(covariates, effect, _late(intervals), 0.11, 0.3, seed)
 
 
-def bump85wrong(seed: int) -> Sample:
+def bump85wrong(seed: int, intervals: int = INTERVALS) -> Cohort:
     """A baseline that no spline of three knots follows; 85% events."""
     random = np.random.default_rng(seed + 3)
     n = 20_000
     wage = (random.lognormal(-2, 0.6, n) - 1).clip(-1, 1)
     x = np.column_stack([random.choice([-1.0, 1.0], n), _normal(random, n, 0.35), wage])
-    return simulate((x, (0,)), x @ [-0.1, -0.4, 0.6], BUMPY, 0.85, 0.3, seed).sample()
+    return simulate((x, (0,)), x @ [-0.1, -0.4, 0.6], _bumpy(intervals), 0.85, 0.3, seed)
 
 
-def heavy28wrong(seed: int) -> Sample:
+def heavy28wrong(seed: int, intervals: int = INTERVALS) -> Cohort:
     """Skewed, correlated covariates with bends."""
     covariates, latent = _heavy(np.random.default_rng(seed + 4), 8000)
     x = covariates[0]
     effect = 1.5 * x[:, 0] + 0.15 * x[:, 1] - 0.2 * x[:, 2] + 0.25 * latent[:, 3].clip(-3, 3)
     effect += 0.2 * np.maximum(latent[:, 4], 0) + 0.1 * latent[:, 5] + 0.1 * latent[:, 6]
-    return simulate(covariates, effect, SMOOTH, 0.28, 0.3, seed).sample()
+    return simulate(covariates, effect, _smooth(intervals), 0.28, 0.3, seed)
 
 
-def heavy28right(seed: int) -> Sample:
+def heavy28right(seed: int, intervals: int = INTERVALS) -> Cohort:
     """The same covariates, linear effects."""
     covariates, _ = _heavy(np.random.default_rng(seed + 5), 8000)
     effects = [1.5, 0.15, -0.2, 0.8, 0.5, 0.2, 0, 0]
-    return _from_model(covariates, effects, SMOOTH, (0.28, 0.3), seed)
+    return _from_model(covariates, effects, _smooth(intervals), (0.28, 0.3), seed)
 
 
-def rare5(seed: int) -> Sample:
+def rare5(seed: int, intervals: int = INTERVALS) -> Cohort:
     """Rare binaries; 5% events."""
     random = np.random.default_rng(seed + 6)
     flags = np.where(random.random((20_000, 3)) < [0.02, 0.05, 0.3], 1.0, -1.0)
     x = np.hstack([flags, random.uniform(-1, 1, (20_000, 2))])
-    return _from_model((x, (0, 1, 2)), [0.4, -0.3, 0.2, 0.5, 0.5], SMOOTH, (0.05, 0.5), seed)
+    return _from_model(
+        (x, (0, 1, 2)), [0.4, -0.3, 0.2, 0.5, 0.5], _smooth(intervals), (0.05, 0.5), seed
+    )
 
 
-def strong50(seed: int) -> Sample:
+def strong50(seed: int, intervals: int = INTERVALS) -> Cohort:
     """Strong effects; half have the event."""
     x = np.random.default_rng(seed + 7).uniform(-1, 1, (5000, 4))
-    return _from_model((x, ()), [1.5, -1.5, 1, 0.5], -SMOOTH, (0.5, 0.3), seed)
+    return _from_model((x, ()), [1.5, -1.5, 1, 0.5], -_smooth(intervals), (0.5, 0.3), seed)
 
 
-def varying90wrong(seed: int) -> Sample:
+def varying90wrong(seed: int, intervals: int = INTERVALS) -> Cohort:
     """An effect that changes with time; 90% events."""
     x = np.random.default_rng(seed + 8).uniform(-1, 1, (5000, 4))
-    effect = (x @ [0.5, -0.5, 0.3, 0.2])[:, None] + np.outer(x[:, 0], 2 * TIMES - 1) * 1.2
-    return simulate((x, ()), effect, BUMPY, 0.9, 0.1, seed).sample()
+    effect = (x @ [0.5, -0.5, 0.3, 0.2])[:, None] + np.outer(
+        x[:, 0], 2 * _times(intervals) - 1
+    ) * 1.2
+    return simulate((x, ()), effect, _bumpy(intervals), 0.9, 0.1, seed)
 
 
-def many2(seed: int) -> Sample:
+def many2(seed: int, intervals: int = INTERVALS) -> Cohort:
     """Ten covariates, 50,000 people, 2% events."""
     random = np.random.default_rng(seed + 9)
     flags = np.where(random.random((50_000, 4)) < 0.4, 1.0, -1.0)
     x = np.hstack([_normal(random, (50_000, 6), 0.3), flags])
     effects = [0.5, -0.5, 0.3, 0.2, 0, 0, 0.2, -0.2, 0.1, 0]
-    return _from_model((x, (6, 7, 8, 9)), effects, LATE, (0.02, 0.4), seed)
+    return _from_model((x, (6, 7, 8, 9)), effects, _late(intervals), (0.02, 0.4), seed)
 
 
-def small30(seed: int) -> Sample:
+def small30(seed: int, intervals: int = INTERVALS) -> Cohort:
     """One covariate, 4,000 people."""
     x = _normal(np.random.default_rng(seed + 10), (4000, 1), 0.3)
-    return _from_model((x, ()), [1.0], SMOOTH, (0.3, 0.4), seed)
+    return _from_model((x, ()), [1.0], _smooth(intervals), (0.3, 0.4), seed)
 
 
-def tail20wrong(seed: int) -> Sample:
+def tail20wrong(seed: int, intervals: int = INTERVALS) -> Cohort:
     """Few people carry much of the information; effects on the logarithm."""
     covariates, latent = _long_tails(np.random.default_rng(seed + 11), 8000)
     effect = covariates[0] @ [1, 0.2, 0, 0, 0.3] + latent @ [0.3, 0.2]
-    return simulate(covariates, effect, SMOOTH, 0.2, 0.4, seed).sample()
+    return simulate(covariates, effect, _smooth(intervals), 0.2, 0.4, seed)
 
 
-def tail20right(seed: int) -> Sample:
+def tail20right(seed: int, intervals: int = INTERVALS) -> Cohort:
     """The same covariates, linear effects."""
     covariates, _ = _long_tails(np.random.default_rng(seed + 12), 8000)
-    return _from_model(covariates, [1, 0.2, 1.5, 1, 0.3], SMOOTH, (0.2, 0.4), seed)
+    return _from_model(covariates, [1, 0.2, 1.5, 1, 0.3], _smooth(intervals), (0.2, 0.4), seed)
 
 
-def tail5wrong(seed: int) -> Sample:
+def tail5wrong(seed: int, intervals: int = INTERVALS) -> Cohort:
     """40,000 people, 5% events, effects with a bend."""
     covariates, latent = _long_tails(np.random.default_rng(seed + 13), 40_000)
     effect = covariates[0] @ [1, 0.2, 0, 0, 0.3] + np.maximum(latent, 0) @ [0.4, -0.2]
-    return simulate(covariates, effect, SMOOTH, 0.05, 0.3, seed).sample()
+    return simulate(covariates, effect, _smooth(intervals), 0.05, 0.3, seed)
 
 
-def outlier40wrong(seed: int) -> Sample:
+def outlier40wrong(seed: int, intervals: int = INTERVALS) -> Cohort:
     """One value in a hundred is not the person's."""
     random = np.random.default_rng(seed + 14)
     x = _normal(random, (6000, 4), 0.12)
     seen = np.where(random.random(x.shape) < 0.01, random.uniform(-1, 1, x.shape), x)
-    return simulate((seen, ()), x @ [4, -3, 2, 0], SMOOTH, 0.4, 0.3, seed).sample()
+    return simulate((seen, ()), x @ [4, -3, 2, 0], _smooth(intervals), 0.4, 0.3, seed)
 
 
-def step70wrong(seed: int) -> Sample:
+def step70wrong(seed: int, intervals: int = INTERVALS) -> Cohort:
     """Heavy tails and effects that are steps."""
     x = np.random.default_rng(seed + 15).standard_t(3, (10_000, 5)).clip(-20, 20) / 20
     effect = (x > 0.05) @ [0.8, -0.5, 0.3, 0, 0] + x @ [0, 0, 0, 3, -3]
-    return simulate((x, ()), effect, SMOOTH, 0.7, 0.2, seed).sample()
+    return simulate((x, ()), effect, _smooth(intervals), 0.7, 0.2, seed)
 
 
-def line30(seed: int) -> Sample:
+def line30(seed: int, intervals: int = 100) -> Cohort:
     """The model exactly, 5,000 people: the log-odds are a line in time, which every spline has."""
     random = np.random.default_rng(seed + 16)
     columns = (
@@ -308,7 +319,7 @@ def line30(seed: int) -> Sample:
         random.choice([-1.0, 1], 5000),
     )
     covariates = np.column_stack(columns), (2,)
-    return _from_model(covariates, [1.0, -0.8, 0.2], 0.8 * _times(100), (0.3, 0.4), seed)
+    return _from_model(covariates, [1.0, -0.8, 0.2], 0.8 * _times(intervals), (0.3, 0.4), seed)
 
 
 # What registries look like.
@@ -510,20 +521,33 @@ def collinear(seed: int) -> Sample:
     return Sample(frame, schema, {"sex[m]": SEX_EFFECT}, ("age", "months"))
 
 
-TODAY: tuple[Maker, ...] = (
+CohortMaker = Callable[..., Cohort]
+"""Of a seed and a number of intervals."""
+FIRST: tuple[CohortMaker, ...] = (
     right10, late10wrong, bump85wrong, heavy28wrong, heavy28right, rare5, strong50, varying90wrong,
-    many2, small30, tail20wrong, tail20right, tail5wrong, outlier40wrong, step70wrong, line30,
+    many2, small30,
 )  # fmt: skip
+TAILS: tuple[CohortMaker, ...] = (
+    tail20wrong, tail20right, tail5wrong, outlier40wrong, step70wrong,
+)  # fmt: skip
+"""A few people carry much of the information on some coefficients."""
 REGISTRIES: tuple[Maker, ...] = (
     calendar, treatment, treatment_late, measured, missing20, empty_level, collinear, no_information,
 )  # fmt: skip
-WIDE: dict[str, Maker] = {
+
+
+def _sampled(maker: CohortMaker) -> Maker:
+    def made(seed: int) -> Sample:
+        return maker(seed).sample()
+
+    return made
+
+
+DESIGNS: dict[str, Maker] = {
+    **{maker.__name__: maker for maker in REGISTRIES},
+    **{maker.__name__: _sampled(maker) for maker in (*FIRST, *TAILS, line30)},
     **{f"bounds_{times}": _wide(times) for times in (1, 3, 10, 30)},
     **{f"lognormal_{high:g}": _lognormal(high) for high in (10.0, 30.0, 100.0)},
-}
-DESIGNS: dict[str, Maker] = {
-    **{maker.__name__: maker for maker in (*REGISTRIES, *TODAY)},
-    **WIDE,
 }
 RIGHT = (
     "right10", "heavy28right", "rare5", "strong50", "many2", "small30", "tail20right", "line30",
