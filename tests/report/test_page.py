@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.design.schema import Schema
+from discreet.design.terms import user_columns
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.bands import survival_band
 from discreet.models.caution import Caution
@@ -105,6 +106,30 @@ def test_the_page_speaks_the_schemas_words(visit):
     assert "Age at entry (years)" in page.inner_text("#profile-a")
     assert page.evaluate("discreet.state.a") == [44, 1]
     assert "men" in page.inner_text("#a-1")
+
+
+def test_terms_and_strata_are_drawn_from_raw_values(visit):
+    mapping = make_schema().to_mapping()
+    mapping["covariate"] = [
+        {"name": "crea", "low": 0.3, "high": 15, "scale": "log", "missing": "indicator"},
+        {"name": "age", "low": 20, "high": 90, "scale": "spline:4"},
+        {"name": "stage", "levels": ["I", "II", "III"], "missing": "indicator"},
+    ]
+    mapping["interaction"] = [{"of": ["crea", "stage"]}, {"of": ["age", "stage"]}]
+    mapping["strata"] = {"name": "hospital", "levels": ["A", "B"]}
+    schema = Schema.from_mapping(mapping)
+    size = 2 * 4 + len(schema.coefficient_names)
+    release = make_release(covariance=make_covariance(size), schema=schema)
+    page = visit(release)
+    for profile in ([1.3, 47.0, 0, 0], [14.0, 25.0, 2, 1]):
+        found = page.evaluate("p => discreet.survival.curve(discreet.facts, p)", profile)
+        raw = user_columns(schema, profile[:3])
+        band = survival_band(release, raw, stratum=profile[3])
+        np.testing.assert_allclose([p["survival"] for p in found], band.survival, atol=1e-9)
+        np.testing.assert_allclose([p["lower"] for p in found], band.lower, atol=1e-9)
+    rows = page.evaluate("discreet.facts.coefficients.map(item => item.curve)")
+    assert rows == ["spline" in name and ":" not in name for name in schema.coefficient_names]
+    assert page.locator("#profile-a .field").count() == 4
 
 
 def test_controls_move_the_answers_by_keyboard_alone(visit):

@@ -84,7 +84,7 @@ def make_card(model: File) -> str:
 
 def ratios(release: Release) -> list[Ratio]:
     """One row per covariate coefficient."""
-    size = len(release.coefficients.baseline)
+    size = release.design.time_dimension
     names, values = release.coefficients.covariates, release.coefficients.vector[size:]
     errors = _errors(release, size)
     exponential = release.link != "probit"
@@ -156,7 +156,10 @@ def _equation(release: Release) -> str:
     terms = " + ".join(
         f"({value:.6g}) * {name}" for name, value in release.coefficients.covariates.items()
     )
-    baseline = ", ".join(f"{value:.6g}" for value in release.coefficients.baseline)
+    parts = [", ".join(f"{value:.6g}" for value in one) for one in release.coefficients.baselines]
+    strata = release.public_schema.strata
+    named = parts if strata is None else map(": ".join, zip(strata.levels, parts, strict=True))
+    baseline = "; ".join(named)
     return (
         f"\n## 12, 22. Model, in full\n\n"
         f"In interval s of q = {release.public_schema.time.intervals}, given no event before,\n\n"

@@ -7,7 +7,7 @@ import numpy as np
 
 from discreet.design.axis import TimeAxis
 from discreet.design.link import get_link
-from discreet.design.schema import Numeric, PageWords
+from discreet.design.schema import Categorical, Numeric, PageWords, Schema
 from discreet.models.caution import Caution
 from discreet.models.curves_release import BANDS, CurvesRelease
 from discreet.models.group_curves import GroupCurve
@@ -37,7 +37,8 @@ def reader_unit(time: TimeAxis) -> tuple[str | None, float]:
 
 def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
     """Coefficients on the user's scale, their covariance if released, and the public axes."""
-    covariance, time = release.covariance, release.public_schema.time
+    covariance, schema = release.covariance, release.public_schema
+    time = schema.time
     unit, size = reader_unit(time)
     return {
         "link": release.link,
@@ -52,10 +53,13 @@ def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
         "time_label": words["time"] if unit is None else f"{words['time']} ({unit})",
         "unit": unit,
         "unit_size": size,
-        "alpha": list(release.coefficients.baseline),
+        "alpha": [list(part) for part in release.coefficients.baselines],
         "beta": list(release.coefficients.covariates.values()),
         "covariance": None if covariance is None else np.asarray(covariance).tolist(),
-        "covariates": _covariates(release),
+        "covariates": _covariates(schema),
+        "coefficients": _coefficients(schema),
+        "interactions": _interactions(schema),
+        "strata": _strata(schema),
         "life_table": _life_table(release),
         "release_id": release.release_id,
         "citation": _citation(release),
@@ -129,28 +133,52 @@ def _life_table(release: Release) -> dict[str, list[float]] | None:
     return found
 
 
-def _covariates(release: Release) -> list[dict[str, Any]]:
-    """Sliders for numbers, menus for levels."""
-    found: list[dict[str, Any]] = []
-    for item in release.public_schema.covariates:
+def _covariates(schema: Schema) -> list[dict[str, Any]]:
+    """Sliders for numbers, menus for levels; each says how its columns are made of the value."""
+    return [
+        {"name": item.name, "title": item.title, "start": item.start, **_kind(item)}
+        for item in schema.covariates
+    ]
+
+
+def _kind(item: Numeric | Categorical) -> dict[str, Any]:
+    if isinstance(item, Categorical):
+        missing = ["missing"] if item.indicated else []
+        return {"levels": [*item.level_titles, *missing], "declared": len(item.levels)}
+    low, high = item.bounds
+    return {
+        "low": low,
+        "high": high,
+        "scale": "spline" if item.knots is not None else (item.scale or "linear"),
+        "knots": item.knots,
+        "indicator": item.indicated,
+    }
+
+
+def _coefficients(schema: Schema) -> list[dict[str, Any]]:
+    """Titles; the number whose step a coefficient is per; whether it is part of a curve."""
+    found: list[dict[str, Any]] = [
+        {"title": title, "number": None, "curve": False} for title in schema.coefficient_titles
+    ]
+    place = 0
+    for index, item in enumerate(schema.covariates):
         if isinstance(item, Numeric):
-            low, high = item.bounds
-            found.append(
-                {
-                    "name": item.name,
-                    "title": item.title,
-                    "low": low,
-                    "high": high,
-                    "start": item.start,
-                }
-            )
-        else:
-            found.append(
-                {
-                    "name": item.name,
-                    "title": item.title,
-                    "levels": list(item.level_titles),
-                    "start": item.start,
-                }
-            )
+            linear = item.value_names == (item.name,)
+            found[place]["number"] = index if linear else None
+            for column in range(place, place + len(item.value_names)):
+                found[column]["curve"] = item.knots is not None
+        place += len(item.coefficient_names)
     return found
+
+
+def _interactions(schema: Schema) -> list[list[int]]:
+    """Pairs of covariates by their places."""
+    names = [item.name for item in schema.covariates]
+    return [[names.index(name) for name in item.of] for item in schema.interactions]
+
+
+def _strata(schema: Schema) -> dict[str, Any] | None:
+    declared = schema.strata
+    if declared is None:
+        return None
+    return {"title": declared.title, "levels": list(declared.level_titles)}

@@ -5,7 +5,8 @@
   const element = (id) => document.getElementById(id);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const words = facts.words;
-  const start = facts.covariates.map((item) => item.start);
+  const controls = facts.covariates.concat(facts.strata ? [{ ...facts.strata, start: 0 }] : []);
+  const start = controls.map((item) => item.start);
   const state = { a: start.slice(), b: another(start), compare: true, times: defaultTimes(), effectsTime: facts.horizon };
   const views = {};
 
@@ -117,12 +118,12 @@
   }
 
   function buildControls(person) {
-    facts.covariates.forEach((item, index) => {
+    controls.forEach((item, index) => {
       const field = make("div", { className: "field" });
       (item.levels ? levelField : numberField)(item, index, person, field);
       element(`profile-${person}`).append(field);
     });
-    if (!facts.covariates.length) {
+    if (!controls.length) {
       element(`profile-${person}`).append(make("p", { textContent: "–" }));
     }
   }
@@ -173,15 +174,15 @@
   }
 
   function coefficientRows() {
-    const names = facts.covariates.flatMap((item) => (item.levels ? item.levels.slice(1).map((level) => `${item.title}: ${level}`) : [item.title]));
-    const steps = facts.covariates.flatMap((item) => (item.levels ? item.levels.slice(1).map(() => 1) : [niceStep(item)]));
-    const size = facts.alpha.length;
+    const names = facts.coefficients.map((item) => item.title);
+    const steps = facts.coefficients.map((item) => (item.number === null ? 1 : niceStep(facts.covariates[item.number])));
+    const size = facts.alpha.flat().length;
     const ratio = facts.link === "probit" ? (value) => value : Math.exp;
     return names.map((name, index) => {
       const value = facts.beta[index] * steps[index];
       const error = facts.covariance ? Math.sqrt(facts.covariance[size + index][size + index]) * steps[index] : null;
       return {
-        name, step: steps[index], coefficient: facts.beta[index],
+        name, curve: facts.coefficients[index].curve, step: steps[index], coefficient: facts.beta[index],
         error: error === null ? null : error / steps[index],
         label: steps[index] === 1 ? name : `${name}, ${fill(words.per, { step: steps[index] })}`,
         ratio: ratio(value),
@@ -228,7 +229,7 @@
   // One line per number over its range, one point per level, at the chosen time.
   function effectRows() {
     const at = (profile) => survival.at(survival.curve(facts, profile), state.effectsTime).survival;
-    return facts.covariates.flatMap((item, index) => {
+    return controls.flatMap((item, index) => {
       const parts = item.levels ? item.levels.map((_, level) => level) : [...Array(13).keys()].map((step) => item.low + (step / 12) * (item.high - item.low));
       return parts.map((value) => ({ title: item.title, value: item.levels ? null : value, level: item.levels ? item.levels[value] : null, survival: at(state.a.with(index, value)) }));
     });
@@ -245,7 +246,7 @@
       const x = { field: "value", type: "quantitative", title: null, scale: { zero: false, nice: false }, axis: { tickCount: 4 } };
       return { ...filter, mark: { type: "line", color: colour("a"), strokeWidth: 2.2 }, encoding: { x, y } };
     };
-    return { data: { name: "effects", values: rows }, columns: 2, concat: facts.covariates.map(one), autosize: "pad" };
+    return { data: { name: "effects", values: rows }, columns: 2, concat: controls.map(one), autosize: "pad" };
   }
 
   function lifeSpec(values) {
@@ -343,7 +344,7 @@
     await draw("hazard-chart", hazardSpec(flat(found.slice(0, 1))));
     element("effects-panel").hidden = !facts.covariates.length;
     if (facts.covariates.length) {
-      await draw("forest-chart", forestSpec(coefficientRows()));
+      await draw("forest-chart", forestSpec(coefficientRows().filter((item) => !item.curve)));
       await draw("effects-chart", effectsSpec(effectRows()));
     }
     const life = lifeRows();

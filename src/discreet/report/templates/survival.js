@@ -102,13 +102,34 @@ const survival = (() => {
     return left.reduce((sum, value, index) => sum + value * right[index], 0);
   }
 
-  // Covariates on the user's scale, one number or a run of indicators each.
+  // The columns of one covariate on the user's scale: a number, its logarithm or spline, or
+  // indicators of levels.
+  function columns(item, value) {
+    if (item.levels) {
+      return item.levels.slice(1).map((_, level) => (value === level + 1 ? 1 : 0));
+    }
+    if (item.scale === "spline") {
+      return spline((value - item.low) / (item.high - item.low), item.knots).slice(1);
+    }
+    return [item.scale === "log" ? Math.log(value) : value];
+  }
+
+  // All columns: of each covariate (nobody chosen here lacks a number), then products of pairs,
+  // without the column for a missing level.
   function raw(facts, profile) {
-    return facts.covariates.flatMap((item, index) =>
-      item.levels
-        ? item.levels.slice(1).map((_, level) => (profile[index] === level + 1 ? 1 : 0))
-        : [profile[index]],
-    );
+    const blocks = facts.covariates.map((item, index) => columns(item, profile[index]));
+    const own = blocks.flatMap((block, index) => (facts.covariates[index].indicator ? [...block, 0] : block));
+    const factors = blocks.map((block, index) => (facts.covariates[index].levels ? block.slice(0, facts.covariates[index].declared - 1) : block));
+    const products = facts.interactions.flatMap(([one, other]) => factors[one].flatMap((left) => factors[other].map((right) => left * right)));
+    return own.concat(products);
+  }
+
+  // z in the places of the stratum's own baseline and of the effects that all share; a profile ends
+  // with the number of the stratum where there are any.
+  function placed(facts, profile, row, x) {
+    const before = facts.strata ? profile[facts.covariates.length] * row.length : 0;
+    const after = facts.alpha.length * row.length - before - row.length;
+    return [...new Array(before).fill(0), ...row, ...new Array(after).fill(0), ...x];
   }
 
   function quadratic(vector, matrix) {
@@ -122,12 +143,12 @@ const survival = (() => {
   function curve(facts, profile) {
     const link = links[facts.link];
     const x = raw(facts, profile);
-    const coefficients = facts.alpha.concat(facts.beta);
+    const coefficients = facts.alpha.flat().concat(facts.beta);
     const slopes = new Array(coefficients.length).fill(0);
     const points = [{ time: facts.edges[0], survival: 1, ...limits(facts, 0, slopes), hazard: null }];
     let total = 0;
     for (let step = 1; step <= facts.intervals; step++) {
-      const vector = basis(facts, step).concat(x);
+      const vector = placed(facts, profile, basis(facts, step), x);
       const eta = dot(vector, coefficients);
       const slope = link.slope(eta);
       total += link.loss(eta);
