@@ -10,6 +10,8 @@ import pytest
 dask = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
+from dask import config, delayed  # noqa: E402
+
 import discreet as ds  # noqa: E402
 from discreet.design.baseline import NaturalSpline  # noqa: E402
 from discreet.design.design import Design  # noqa: E402
@@ -20,7 +22,9 @@ from discreet.errors import DataFormError, SettingsError  # noqa: E402
 from discreet.ledger import open_ledger  # noqa: E402
 from discreet.likelihood.problem import Problem, block_totals  # noqa: E402
 from discreet.people import to_episodes  # noqa: E402
+from discreet.people.source import People  # noqa: E402
 from tests.engine.test_stream import _schema, _table  # noqa: E402
+from tests.people import metamorphic as world  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings are not ours to mend
 
@@ -58,6 +62,53 @@ def test_a_person_in_two_partitions_is_an_error_of_form(client):
     torn = dask.from_pandas(frame.sample(frac=1.0, random_state=0), npartitions=4, sort=False)
     with pytest.raises(DataFormError, match="partition the data by 'id'"):
         ClusterEngine.from_frame(torn, _schema(True), client)
+
+
+def _partitioned(parts):
+    """A Dask frame of these frames as they are, whatever types each of them has."""
+    with config.set({"dataframe.convert-string": False}):  # Dask would write mixed ids as texts
+        lazy = [delayed(part) for part in parts]
+        return dask.from_delayed(lazy, meta=parts[0], verify_meta=False)
+
+
+def test_a_person_in_two_partitions_is_noticed_whatever_their_types(client):
+    """Somebody's gap makes doubles of one partition: there the person's id is 7.0, here it is 7."""
+    here, there = (
+        world.pandas_numpy(world.make_people(ids), None).data for ids in ([1, 7], [7, None])
+    )
+    assert {str(part["id"].dtype) for part in (here, there)} == {"int64", "float64"}
+    with pytest.raises(DataFormError, match="partition the data by 'id'"):
+        ClusterEngine.from_frame(_partitioned([here, there]), world.SCHEMA, client)
+
+
+@pytest.mark.parametrize("kind", ["large", "texts", "mixed", "whole doubles"])
+@pytest.mark.parametrize("container", ["pandas_object", "pandas_nullable", "pandas_arrow"])
+def test_replacing_a_person_on_a_cluster_moves_nobody_else(client, container, kind, tmp_path):
+    """Partitions of two people, each with the types that its own rows have."""
+    *names, _ = world.IDS[kind]
+    people = world.make_people(names)
+    for new in (people[2], ((None, 0.0, 9.0, 1, 88.0, "M"),)):
+        neighbours = [*people[:2], new, *people[3:]]
+        pairs = [neighbours[at : at + 2] for at in range(0, len(neighbours), 2)]
+        try:
+            held = [world.CONTAINERS[container](pair, tmp_path) for pair in pairs]
+        except world.NotHeld:
+            continue
+        spread = _partitioned([part.data for part in held])
+        engine = ClusterEngine.from_frame(spread, world.SCHEMA, client)
+        ids = [name for part in held for name in part.ids]
+        assert engine.persons == 5
+        world.check_sums(engine, neighbours, world.Held(None, ids))
+
+
+def test_files_on_a_cluster_keep_their_integers(client, tmp_path):
+    """Read with arrow's types: over numpy one gap would merge the others."""
+    names = [world.LARGE + k for k in range(40)]
+    people = world.make_people([*names[:-1], None])
+    held = world.parquet_file(people, tmp_path)
+    source = People(held.data, engine="dask")
+    engine = ClusterEngine.from_frame(source._dask_frame(), world.SCHEMA, client)
+    world.check_sums(engine, people, held)
 
 
 def _kill_once(block, marker):
