@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.design.schema import Categorical, Schema
-from discreet.people.counts import RepairReport
-from discreet.people.hints import grid_hints, hints, quote_hints
 from discreet.people.picture import Picture
+from discreet.people.repairs import RepairReport, grid_hints, hints, quote_hints
 from discreet.people.source import EngineName, People
 from discreet.regression import as_schema
 from discreet.text import aligned, filled

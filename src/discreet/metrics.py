@@ -18,7 +18,7 @@ from discreet.errors import SettingsError
 from discreet.likelihood.problem import Problem
 from discreet.models.model import Model
 from discreet.people import to_episodes
-from discreet.people.repair import encode, read_strata, repair_spells
+from discreet.people.encode import encode, read_strata, repair_spells
 from discreet.people.tables import read_table
 from discreet.ranking import concordance_index
 from discreet.text import aligned

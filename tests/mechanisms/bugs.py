@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import discreet.design.terms
-import discreet.people.repair
+import discreet.people.encode
 from discreet import release
 from discreet.mechanisms import bounds, contract, objective, output, perturbation, selected, solve
 from discreet.privacy import noise
@@ -285,7 +285,7 @@ BUGS = [
     ),
     Bug(
         "values used before they are clipped",
-        discreet.people.repair,
+        discreet.people.encode,
         "_encode_numbers",
         "np.clip(repaired, low, high, out=repaired)",
         "np.clip(repaired, low, high)",
@@ -293,7 +293,7 @@ BUGS = [
     ),
     Bug(
         "NaN let through the clip",
-        discreet.people.repair,
+        discreet.people.encode,
         "_encode_numbers",
         "np.where(np.isnan(block), covariate.fill, block)",
         "np.array(block, dtype=float)",
@@ -301,7 +301,7 @@ BUGS = [
     ),
     Bug(
         "lower bound used twice, upper bound never",
-        discreet.people.repair,
+        discreet.people.encode,
         "_encode_numbers",
         "np.clip(repaired, low, high, out=repaired)",
         "np.maximum(repaired, low, out=repaired)",

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.people.arrow import to_arrow, to_numpy
+from discreet.people.columns import to_arrow, to_numpy
 
 VALUES = [1, None, 0, 1, 1, None, 0, 0, 1, 1, 0]
 TYPES = [pa.int8(), pa.uint16(), pa.int64(), pa.float32(), pa.float64(), pa.bool_()]

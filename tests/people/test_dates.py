@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from discreet.design.schema import Schema
 from discreet.errors import DataFormError, SchemaError
 from discreet.people import count_repairs, to_episodes
-from discreet.people.dates import read_date
+from discreet.people.columns import read_date
 from discreet.people.tables import check_form, open_table
 
 DAY = 18_292  # 31 January 2020

@@ -13,7 +13,7 @@ def new(
     data: Annotated[Path, typer.Argument(help="The file whose columns are to be described.")],
 ) -> None:
     """Print a schema with empty places; no record is looked at. `check` says what is missing."""
-    from discreet.people.files import column_names  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.tables import column_names  # noqa: PLC0415 - loads pyarrow
 
     say("\n".join(skeleton(data.name, column_names(data))))
 

@@ -79,7 +79,7 @@ def _predictions(
 
 def _tell_repairs(fitted: "FittedModel", data: Path) -> None:
     """A person whose values were changed is told: the prediction is somebody else's."""
-    from discreet.people.counts import count_covariate_repairs  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.repairs import count_covariate_repairs  # noqa: PLC0415 - loads pyarrow
 
     report = count_covariate_repairs(data, fitted.model.public_schema)
     if report.repairs:
@@ -99,8 +99,8 @@ def _numbers(option: str, text: str) -> list[float]:
 
 def _identity(fitted: "FittedModel", data: Path, count: int) -> tuple[str, Iterator[object]]:
     """The person column where the file has it, otherwise the number of the row."""
-    from discreet.people.arrow import to_values  # noqa: PLC0415 - loads pyarrow
-    from discreet.people.files import read_file  # noqa: PLC0415
+    from discreet.people.columns import to_values  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.tables import read_file  # noqa: PLC0415
 
     person = fitted.model.public_schema.person
     if person is not None:

@@ -27,9 +27,15 @@ from discreet.engine.threads import one_blas_thread
 from discreet.errors import DataFormError
 from discreet.people import to_episodes
 from discreet.people.episodes import Episodes, Stamp
-from discreet.people.files import check_columns, typed_columns
 from discreet.people.identity import PersonCount, last_person
-from discreet.people.tables import Table, check_types, open_table, stack_tables
+from discreet.people.tables import (
+    Table,
+    check_columns,
+    check_types,
+    open_table,
+    stack_tables,
+    typed_columns,
+)
 
 Result = TypeVar("Result")
 

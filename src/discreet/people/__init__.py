@@ -11,24 +11,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.people.convert import encode_covariates as encode_covariates
-    from discreet.people.convert import encode_strata as encode_strata
-    from discreet.people.convert import to_episodes as to_episodes
-    from discreet.people.counts import Repair as Repair
-    from discreet.people.counts import RepairReport as RepairReport
-    from discreet.people.counts import count_repairs as count_repairs
+    from discreet.people.encode import encode_covariates as encode_covariates
+    from discreet.people.encode import encode_strata as encode_strata
+    from discreet.people.encode import to_episodes as to_episodes
     from discreet.people.infer import infer_schema as infer_schema
     from discreet.people.infer import resolve_bounds as resolve_bounds
+    from discreet.people.repairs import Repair as Repair
+    from discreet.people.repairs import RepairReport as RepairReport
+    from discreet.people.repairs import count_repairs as count_repairs
 
 _HOMES = {
-    "Repair": "counts",
-    "RepairReport": "counts",
-    "count_repairs": "counts",
-    "encode_covariates": "convert",
-    "encode_strata": "convert",
+    "Repair": "repairs",
+    "RepairReport": "repairs",
+    "count_repairs": "repairs",
+    "encode_covariates": "encode",
+    "encode_strata": "encode",
     "infer_schema": "infer",
     "resolve_bounds": "infer",
-    "to_episodes": "convert",
+    "to_episodes": "encode",
 }
 
 __all__ = list(_HOMES)

@@ -35,10 +35,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import DataFormError
-from discreet.people.arrow import exact_numpy, to_arrow, to_numpy, to_values
-from discreet.people.columns import ArrowColumn, Column, NumberColumn, ObjectColumn, StackedColumn
+from discreet.people.columns import (
+    MISSING_TEXTS,
+    ArrowColumn,
+    Column,
+    NumberColumn,
+    ObjectColumn,
+    StackedColumn,
+    exact_numpy,
+    to_arrow,
+    to_numpy,
+    to_values,
+)
 from discreet.people.episodes import Stamp
-from discreet.people.values import MISSING_TEXTS
 
 Codes = NDArray[np.int32]
 Digests = NDArray[np.uint64]

@@ -14,9 +14,8 @@ from discreet.design.schema import (
     level_key,
 )
 from discreet.errors import DataFormError
-from discreet.people.columns import Column, NumberColumn
+from discreet.people.columns import Column, NumberColumn, is_missing, read_text
 from discreet.people.tables import open_table, outcome_fields, read_covariates, split_outcome
-from discreet.people.values import is_missing, read_text
 
 
 def resolve_bounds(data: Any, schema: Schema) -> Schema:

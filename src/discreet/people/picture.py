@@ -12,12 +12,11 @@ import numpy as np
 
 from discreet.design.grid import TimeGrid
 from discreet.design.schema import Categorical, Numeric, Schema
-from discreet.people.columns import Column
-from discreet.people.convert import person_spans
-from discreet.people.counts import RepairReport
+from discreet.people.columns import Column, level_lookup, read_level
+from discreet.people.encode import person_spans
+from discreet.people.repairs import RepairReport
 from discreet.people.spans import Spans
 from discreet.people.tables import Table
-from discreet.people.values import level_lookup, read_level
 from discreet.text import printable
 from discreet.types import Array
 

@@ -98,7 +98,7 @@ class People:
 
     def repairs(self, schema: Schema) -> "RepairReport":
         """What does not fit the schema, counted; not private, for the custodian."""
-        from discreet.people.counts import add_reports, count_repairs  # noqa: PLC0415 - pyarrow
+        from discreet.people.repairs import add_reports, count_repairs  # noqa: PLC0415 - pyarrow
 
         if self.in_memory:
             return count_repairs(self.table(schema), schema)
@@ -111,8 +111,8 @@ class People:
 
     def review(self, schema: Schema) -> "tuple[RepairReport, Picture]":
         """The same with a picture of the people, for the custodian."""
-        from discreet.people.counts import add_reports, count_repairs  # noqa: PLC0415 - pyarrow
         from discreet.people.picture import add_pictures, picture_of  # noqa: PLC0415
+        from discreet.people.repairs import add_reports, count_repairs  # noqa: PLC0415 - pyarrow
 
         if self.in_memory:
             table = self.table(schema)
@@ -141,7 +141,7 @@ class People:
     def _check_cluster(self, schema: Schema) -> None:
         cluster = _dask()
         from discreet.engine.stream import check_files  # noqa: PLC0415 - loads pyarrow
-        from discreet.people.files import check_columns  # noqa: PLC0415
+        from discreet.people.tables import check_columns  # noqa: PLC0415
 
         if isinstance(self.data, str | PathLike):
             check_files(self._files(), schema)

@@ -18,12 +18,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.grid import TimeGrid
-from discreet.people.repair import Spells
 from discreet.types import Array, Flags
 
 Counts = NDArray[np.int32]
 Rows = NDArray[np.int64]
 Stretches = tuple[Rows, Counts, Counts, Counts]  # row, person, first, last
+
+
+@dataclass(frozen=True)
+class Spells:
+    """Repaired times: the row is in force at start <= a <= stop, and may end with an event.
+
+    start <= stop, no NaN; both are at or after time zero, unless the row ends before an origin; ``stop`` may be infinite.  ``timed`` is false where the duration
+    was missing: such a row is never in force.
+    """
+
+    start: Array | None
+    stop: Array
+    event: Flags
+    timed: Flags
 
 
 @dataclass(frozen=True)
