@@ -91,7 +91,7 @@ def test_newton_errs_as_predicted_on_the_cohort_that_was_assumed():
     best = loss_minimum(loss, outlook.point)
     hessian = loss(best).hessian
     mechanism = PrivateNewton(1.0)
-    plan = mechanism.plan(outlook.constants)
+    plan = mechanism.plan(outlook.facts)
     gaps = [mechanism.draw(plan, loss, SeededNoise(seed)).point - best for seed in range(9)]
     measured = np.median([math.sqrt(gap @ hessian @ gap / len(gap)) for gap in gaps])
     assert 1 / 1.5 < errors(events=4000)["newton"] / measured < 1.5

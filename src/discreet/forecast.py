@@ -80,7 +80,7 @@ class Outlook:
         return Design(self.schema, self.baseline)
 
     @property
-    def constants(self) -> Facts:
+    def facts(self) -> Facts:
         """What plans are made from."""
         return Facts.of(self.persons, self.design, self.link, self.sites)
 
@@ -201,7 +201,7 @@ def _forecast(
         return Forecast(name, note=NOT_ACROSS_SITES)
     try:
         mechanism = kind(**{key: value for key, value in given.items() if key in known})
-        plan: Plan = mechanism.plan(outlook.constants)
+        plan: Plan = mechanism.plan(outlook.facts)
     except SettingsError as refusal:
         return Forecast(name, note=str(refusal))
     predict = _VARIANCES.get(name)

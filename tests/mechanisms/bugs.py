@@ -182,7 +182,7 @@ BUGS = [
     Bug(
         "tilt left out of the objective",
         objective.ObjectivePerturbation,
-        "draw",
+        "perturb",
         "tolerance.ridge, tilt.vector",
         "tolerance.ridge, 0 * tilt.vector",
         user_path.check_tilt_is_in_the_release,
@@ -238,7 +238,7 @@ BUGS = [
     Bug(
         "ridge taken from the data",
         output.OutputPerturbation,
-        "draw",
+        "perturb",
         "coordinates_from(plan.details), tolerance.ridge",
         "coordinates_from(plan.details), tolerance.ridge * (1 + loss(np.zeros(plan.dimension)).value)",
         user_path.check_release_minimises_the_planned_objective,
@@ -261,18 +261,18 @@ BUGS = [
     ),
     Bug(
         "probit accepted by objective perturbation because its curvature is bounded",
-        objective,
-        "_check_link",
-        "not math.isfinite(link.lipschitz) or ",
+        objective.ObjectivePerturbation,
+        "refusal",
+        "math.isfinite(facts.link.lipschitz) and ",
         "",
         user_path.check_refusals,
     ),
     Bug(
         "cloglog accepted by output perturbation",
-        output,
-        "_check_link",
-        "not math.isfinite(link.curvature)",
-        "False",
+        output.OutputPerturbation,
+        "refusal",
+        "math.isfinite(facts.link.curvature)",
+        "True",
         user_path.check_refusals,
     ),
     Bug(

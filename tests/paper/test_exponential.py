@@ -21,7 +21,6 @@ from discreet.solve import minimise
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms.cases import (
     FrozenNoise,
-    LinearLoss,
     corner_people,
     hostile_points,
     loss_of,
@@ -114,17 +113,17 @@ def test_settings_of_the_chain_survive_json():
     assert mechanism_from_settings(settings_of(mechanism)) == mechanism
 
 
-def test_a_loss_without_records_is_refused():
-    mechanism = SanitizedExponential(epsilon=1.0)
-    plan = plan_of(mechanism)
+def test_people_elsewhere_are_refused():
+    mechanism, facts = SanitizedExponential(epsilon=1.0), make_constants()
+    elsewhere = Problem(object(), facts.design, facts.link)
     with pytest.raises(SettingsError, match="one process"):
-        mechanism.draw(plan, LinearLoss(np.zeros(plan.dimension)), SeededNoise(0))
+        mechanism.draw(plan_of(mechanism), elsewhere, SeededNoise(0))
 
 
 def test_its_error_is_off_by_the_known_factor():
     outlook = outlook_for(make_constants(covariates=2).design.schema, 20_000, 2000)
     mechanism = SanitizedExponential(epsilon=1.0)
-    plan = mechanism.plan(outlook.constants)
+    plan = mechanism.plan(outlook.facts)
     error = outlook.error(mechanism.variance(plan, outlook))
     assert error == pytest.approx(math.sqrt(4 * math.log(20_000)), rel=0.01)
 

@@ -28,7 +28,7 @@ def make_constants(
     knots: int = 3,
     link: str = "logit",
     coordinates: Coordinates = "orthonormal",
-    **facts: Any,
+    **further: Any,
 ) -> Facts:
     """Public facts of a small cohort with numeric covariates in [-1, 1]."""
     schema = Schema.from_mapping(
@@ -38,7 +38,7 @@ def make_constants(
         }
     )
     design = Design(schema, NaturalSpline(knots), coordinates)
-    return Facts(persons, design, get_link(link), **facts)
+    return Facts(persons, design, get_link(link), **further)
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class Person:
     exit: NDArray[np.int64]
     event: bool
 
-    def derivatives(self, constants: Facts, f: Array) -> tuple[Array, Array]:
+    def derivatives(self, facts: Facts, f: Array) -> tuple[Array, Array]:
         """Gradient and Hessian of the person's loss, by plain summation over intervals."""
-        gradient = np.zeros(constants.dimension)
-        hessian = np.zeros((constants.dimension, constants.dimension))
-        link = constants.link
-        for z, ends in self._intervals(constants):
+        gradient = np.zeros(facts.dimension)
+        hessian = np.zeros((facts.dimension, facts.dimension))
+        link = facts.link
+        for z, ends in self._intervals(facts):
             eta = np.array([z @ f])
             slope = link.event_loss_derivative if ends else link.survival_loss_derivative
             bend = link.event_loss_curvature if ends else link.survival_loss_curvature
@@ -63,17 +63,17 @@ class Person:
             hessian += bend(eta)[0] * np.outer(z, z)
         return gradient, hessian
 
-    def gradient(self, constants: Facts, f: Array) -> Array:
+    def gradient(self, facts: Facts, f: Array) -> Array:
         """Of the person's loss."""
-        return self.derivatives(constants, f)[0]
+        return self.derivatives(facts, f)[0]
 
-    def hessian(self, constants: Facts, f: Array) -> Array:
+    def hessian(self, facts: Facts, f: Array) -> Array:
         """Of the person's loss."""
-        return self.derivatives(constants, f)[1]
+        return self.derivatives(facts, f)[1]
 
-    def _intervals(self, constants: Facts) -> Iterator[tuple[Array, bool]]:
+    def _intervals(self, facts: Facts) -> Iterator[tuple[Array, bool]]:
         """z_s = (B_s, x) of every interval at risk, and whether the event is in it."""
-        basis, last_row = constants.design.basis, len(self.exit) - 1
+        basis, last_row = facts.design.basis, len(self.exit) - 1
         for row, (first, last) in enumerate(zip(self.entry, self.exit, strict=True)):
             for s in range(first, last):
                 ends = self.event and row == last_row and s == last - 1
@@ -99,17 +99,17 @@ def episodes_of(people: Sequence[Person], covariates: int) -> Episodes:
     )
 
 
-def loss_of(people: Sequence[Person], constants: Facts) -> Problem:
+def loss_of(people: Sequence[Person], facts: Facts) -> Problem:
     """The total loss that fits use."""
-    engine = LocalEngine(episodes_of(people, constants.covariates), threads=1)
-    return Problem(engine, constants.design, constants.link)
+    engine = LocalEngine(episodes_of(people, facts.covariates), threads=1)
+    return Problem(engine, facts.design, facts.link)
 
 
 def random_person(
-    random: np.random.Generator, constants: Facts, *, pieces: int = 1, extreme: float = 0.7
+    random: np.random.Generator, facts: Facts, *, pieces: int = 1, extreme: float = 0.7
 ) -> Person:
     """A person of so many rows; the share `extreme` are on the sphere |x| = 1 and stay long."""
-    intervals, width = constants.intervals, constants.covariates
+    intervals, width = facts.intervals, facts.covariates
     cuts = np.sort(random.choice(intervals + 1, min(pieces, intervals) + 1, replace=False))
     if random.random() < extreme:
         cuts[0], cuts[-1] = 0, intervals
@@ -119,9 +119,9 @@ def random_person(
     return Person(x, cuts[:-1], cuts[1:], bool(random.random() < 0.5))
 
 
-def corner_people(constants: Facts) -> list[Person]:
+def corner_people(facts: Facts) -> list[Person]:
     """Hand-made persons: at a corner or its opposite, short or long, with and without event."""
-    intervals, width = constants.intervals, constants.covariates
+    intervals, width = facts.intervals, facts.covariates
     corner = np.ones(width) / math.sqrt(max(width, 1))
     axes = np.eye(width)
     directions = [corner, -corner, *axes, *(-axes), np.zeros(width), -0.0 * corner]
@@ -132,26 +132,26 @@ def corner_people(constants: Facts) -> list[Person]:
         Person(x[None, :], np.array([first]), np.array([last]), event)
         for x, (first, last), event in product(directions, stays, (False, True))
     ]
-    if constants.time_varying and intervals > 1:
-        people += _flipping(constants, corner)
+    if facts.time_varying and intervals > 1:
+        people += _flipping(facts, corner)
     return people
 
 
-def _flipping(constants: Facts, corner: Array) -> list[Person]:
+def _flipping(facts: Facts, corner: Array) -> list[Person]:
     """Covariates that jump from a corner to its opposite in every interval."""
-    flips = np.array([corner if s % 2 else -corner for s in range(constants.intervals)])
-    steps = np.arange(constants.intervals)
+    flips = np.array([corner if s % 2 else -corner for s in range(facts.intervals)])
+    steps = np.arange(facts.intervals)
     return [
         Person(sign * flips, steps, steps + 1, event) for sign in (1, -1) for event in (False, True)
     ]
 
 
-def hostile_points(random: np.random.Generator, constants: Facts, count: int) -> Array:
+def hostile_points(random: np.random.Generator, facts: Facts, count: int) -> Array:
     """Coefficients of every size, also such that all slopes are saturated."""
     sizes = 10.0 ** random.uniform(-3, 4, (count, 1))
-    points = random.normal(size=(count, constants.dimension)) * sizes
-    ones = np.ones(constants.intervals)
-    level = np.linalg.lstsq(constants.design.basis, ones, rcond=None)[0]
+    points = random.normal(size=(count, facts.dimension)) * sizes
+    ones = np.ones(facts.intervals)
+    level = np.linalg.lstsq(facts.design.basis, ones, rcond=None)[0]
     for point in points[::2]:
         point[: len(level)] += random.choice([-1e3, 1e3, 40.0, -40.0]) * level
     return np.asarray(points)

@@ -17,13 +17,13 @@ from discreet.audit.findings import FALSE_ALARM, Finding, judged, not_applicable
 from discreet.audit.subject import Effort, Subject
 from discreet.audit.tables import quiet
 from discreet.mechanisms import Mechanism
+from discreet.mechanisms.perturbation import PerturbationSettings
 from discreet.privacy.guarantee import Guarantee
 from discreet.regression import SurvivalRegression
 from discreet.release import NO_LEDGER
 from discreet.types import Array
 
 FAMILY = "end to end"
-FAST = ("output", "objective")
 TAILS = np.linspace(0.02, 0.98, 49)
 
 SCHEMA = {"time": {"duration": "t", "event": "e", "horizon": 5.0, "intervals": 5}}
@@ -40,8 +40,8 @@ class HalfLine(NamedTuple):
 
 def check_end_to_end(subject: Subject, effort: Effort) -> list[Finding]:
     """Alive to the end against dead at once, in a table of one person."""
-    fits = effort.fits if subject.name in FAST else effort.slow_fits
     mechanism = subject.mechanism()
+    fits = effort.fits if isinstance(mechanism, PerturbationSettings) else effort.slow_fits
     first, second = (outcomes(mechanism, row, fits) for row in (ALIVE, DEAD))
     note = f"{fits} public fits a side, one person, one coefficient"
     guarantee = mechanism.plan(make_constants(persons=1)).guarantee

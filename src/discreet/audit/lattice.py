@@ -18,7 +18,7 @@ from discreet.audit.end_to_end import shown
 from discreet.audit.findings import Finding, judged
 from discreet.audit.subject import Effort, Subject
 from discreet.mechanisms import Draw, Facts, Mechanism, Plan
-from discreet.mechanisms.contract import Loss
+from discreet.mechanisms.perturbation import Perturbation
 from discreet.privacy.noise import SystemNoise
 
 FAMILY = "lattice"
@@ -30,11 +30,11 @@ SLOWER = 200
 
 def check_lattice(subject: Subject, effort: Effort) -> list[Finding]:
     """Grid membership and last bits of two neighbours' releases, and the control."""
-    constants = make_constants(50, 5, 0, 1)
+    facts = make_constants(50, 5, 0, 1)
     mechanism = subject.mechanism()
-    plan = mechanism.plan(constants)
-    losses, count = _losses(subject, constants, plan, effort)
-    sides = [_draws(mechanism, plan, loss, count) for loss in losses]
+    plan = mechanism.plan(facts)
+    sides = _two_sides(mechanism, facts, plan, effort)
+    count = len(sides[0])
     off = sum(_off_grid(draw, plan) for side in sides for draw in side)
     first, second = (np.array([_low_bits(draw) for draw in side]) for side in sides)
     note = f"{2 * count} draws with system entropy, two neighbours"
@@ -53,22 +53,26 @@ def check_lattice(subject: Subject, effort: Effort) -> list[Finding]:
     ]
 
 
-def _losses(
-    subject: Subject, constants: Facts, plan: Plan, effort: Effort
-) -> tuple[list[Loss], int]:
-    """Two neighbours and how many draws of each: a plug-in loss where the mechanism takes one."""
-    if subject.name in {"output", "objective"}:
-        gap = plan.number("gradient_sensitivity")
-        slopes = [np.full(plan.dimension, sign * gap / 3) for sign in (1.0, -1.0)]
-        return [LinearLoss(slope) for slope in slopes], effort.attacks // 2
-    one, other = corner_people(constants)[1:3]
-    count = max(8, effort.attacks // (2 * SLOWER))
+def _two_sides(
+    mechanism: Mechanism, facts: Facts, plan: Plan, effort: Effort
+) -> tuple[list[Draw], list[Draw]]:
+    """Draws of two neighbours; where a loss can be plugged in, many more."""
+    if isinstance(mechanism, Perturbation):
+        slope = np.full(plan.dimension, plan.number("gradient_sensitivity") / 3)
+        count = range(effort.attacks // 2)
+        up, down = LinearLoss(slope), LinearLoss(-slope)
+        return (
+            [mechanism.perturb(plan, up, SystemNoise()) for _ in count],
+            [mechanism.perturb(plan, down, SystemNoise()) for _ in count],
+        )
+    one, other = corner_people(facts)[1:3]
+    count = range(max(8, effort.attacks // (2 * SLOWER)))
     crowd = [one] * (plan.persons - 1)
-    return [loss_of([*crowd, last], constants) for last in (one, other)], count
-
-
-def _draws(mechanism: Mechanism, plan: Plan, loss: Loss, count: int) -> list[Draw]:
-    return [mechanism.draw(plan, loss, SystemNoise()) for _ in range(count)]
+    same, replaced = loss_of([*crowd, one], facts), loss_of([*crowd, other], facts)
+    return (
+        [mechanism.draw(plan, same, SystemNoise()) for _ in count],
+        [mechanism.draw(plan, replaced, SystemNoise()) for _ in count],
+    )
 
 
 def _off_grid(draw: Draw, plan: Plan) -> int:

@@ -7,6 +7,7 @@ held against a scale 20% lower and higher: both must be rejected, or the test sh
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import singledispatch
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from discreet.audit.subject import Effort, Subject
 from discreet.audit.tables import BASE, quiet, regression, table
 from discreet.audit.witness import steps_of
 from discreet.mechanisms import Facts, Plan
+from discreet.mechanisms.output import OutputPerturbation
+from discreet.mechanisms.perturbation import Perturbation, PerturbationSettings
 from discreet.privacy.noise import SystemNoise
 from discreet.release import NO_LEDGER
 from discreet.types import Array
@@ -44,17 +47,22 @@ class Sample:
 
 def check_law(subject: Subject, effort: Effort) -> list[Finding]:
     """The laws of everything random, and that no two fits share their noise."""
-    return [*_laws(subject, effort), _fresh(subject)]
+    return [*laws(subject.mechanism(), subject, effort), _fresh(subject)]
 
 
-def _laws(subject: Subject, effort: Effort) -> list[Finding]:
+@singledispatch
+def laws(mechanism: object, subject: Subject, effort: Effort) -> list[Finding]:  # noqa: ARG001 - the default
+    """The laws that a draw asks its source for; a mechanism may register others by its class."""
     if subject.mechanism().plan(make_constants()).guarantee.status == "ideal-draw-only":
         reason = "its randomness is a Markov chain's, which approaches its law (ideal-draw-only)"
         return [not_applicable(FAMILY, "law of the noise", reason)]
-    if subject.name in {"output", "objective"}:
-        designs = [make_constants(500, 5, 0, 1), make_constants(500)]
-        return [_judge(_released(subject, item, effort.draws)) for item in designs]
     return [_judge(_asked(call, effort.draws)) for call in _requests(subject)]
+
+
+@laws.register(PerturbationSettings)
+def _perturbed(mechanism: Perturbation, _: Subject, effort: Effort) -> list[Finding]:
+    designs = [make_constants(500, 5, 0, 1), make_constants(500)]
+    return [_judge(_released(mechanism, item, effort.draws)) for item in designs]
 
 
 def _judge(sample: Sample) -> Finding:
@@ -85,31 +93,30 @@ def _rows(count: int, dimension: int) -> int:
     return max(FEWEST_ROWS, 2 * count // dimension)
 
 
-def _released(subject: Subject, constants: Facts, count: int) -> Sample:
+def _released(mechanism: Perturbation, facts: Facts, count: int) -> Sample:
     """Noise as it is found in a release of a loss that is zero."""
-    mechanism, noise = subject.mechanism(), SystemNoise()
-    plan = mechanism.plan(constants)
+    plan, noise = mechanism.plan(facts), SystemNoise()
     nothing = LinearLoss(np.zeros(plan.dimension))
     rows = range(_rows(count, plan.dimension))
-    draws = np.array([steps_of(plan, mechanism.draw(plan, nothing, noise)) for _ in rows])
+    draws = np.array([steps_of(plan, mechanism.perturb(plan, nothing, noise)) for _ in rows])
     grid = 2.0 ** plan.number("step_exponent")
-    return Sample("noise in the release", draws * grid, _claimed_scale(plan, subject), _sphere)
+    return Sample("noise in the release", draws * grid, _claimed_scale(mechanism, plan), _sphere)
 
 
-def _claimed_scale(plan: Plan, subject: Subject) -> float:
+def _claimed_scale(mechanism: Perturbation, plan: Plan) -> float:
     """sensitivity / epsilon, or that of the tilt, (Delta / epsilon_b) / k."""
-    if subject.name == "output":
-        return plan.number("sensitivity") / subject.epsilon
+    if isinstance(mechanism, OutputPerturbation):
+        return plan.number("sensitivity") / plan.guarantee.epsilon
     tilt = plan.number("gradient_sensitivity") / plan.number("epsilon_tilt")
     return tilt / plan.number("total_ridge")
 
 
 def _requests(subject: Subject) -> list[Call]:
     """One request of every law and dimension that a draw asks the source for."""
-    constants = make_constants(persons=4000)
+    facts = make_constants(persons=4000)
     mechanism, noise = subject.mechanism(), KnownNoise()
-    loss = loss_of(corner_people(constants)[:5], constants)
-    mechanism.draw(mechanism.plan(constants), loss, noise)
+    loss = loss_of(corner_people(facts)[:5], facts)
+    mechanism.draw(mechanism.plan(facts), loss, noise)
     laws = {CONTINUOUS, GAUSSIAN, L1, LATTICE}
     calls = {(call.law, call.dimension): call for call in noise.calls if call.law in laws}
     return list(calls.values())

@@ -5,6 +5,7 @@ values of 1e308, subnormal, infinite or missing.  A failure is a counterexample 
 """
 
 from collections.abc import Callable, Sequence
+from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
@@ -24,9 +25,11 @@ from discreet.audit.subject import Effort, Subject
 from discreet.audit.tables import known_release, neighbours, steps_in, user_schema
 from discreet.audit.witness import steps_of
 from discreet.mechanisms import Facts
-from discreet.mechanisms.objective import Shape
+from discreet.mechanisms.newton.mechanism import PrivateNewton
+from discreet.mechanisms.objective import ObjectivePerturbation, Shape
 from discreet.mechanisms.outlook import public_guess
-from discreet.mechanisms.selected import SCORE_EXPONENT, clipped_score
+from discreet.mechanisms.output import OutputPerturbation
+from discreet.mechanisms.selected import SCORE_EXPONENT, SelectedRidge, clipped_score
 from discreet.people import to_episodes
 from discreet.types import Array
 
@@ -37,10 +40,13 @@ RIDGES = (0.05, 1.0, 30.0)
 
 def check_neighbours(subject: Subject, effort: Effort) -> list[Finding]:
     """Movement against what was claimed: of records, of sums, of releases."""
-    search = SEARCHES.get(subject.name)
-    if search is None:
-        return [_records(), not_applicable(FAMILY, "movement", "no search for this mechanism")]
-    return [_records(), *search(subject, effort)]
+    return [_records(), *search(subject.mechanism(), subject, effort)]
+
+
+@singledispatch
+def search(mechanism: object, subject: Subject, effort: Effort) -> list[Finding]:  # noqa: ARG001 - the default
+    """The largest movement against the claim; a mechanism registers its own by its class."""
+    return [not_applicable(FAMILY, "movement", "no search for this mechanism")]
 
 
 def _records() -> Finding:
@@ -54,18 +60,19 @@ def _records() -> Finding:
     return at_most(FAMILY, "norm of a record", 1.0, float(worst), note)
 
 
-def some_people(random: np.random.Generator, constants: Facts, count: int) -> list[Person]:
+def some_people(random: np.random.Generator, facts: Facts, count: int) -> list[Person]:
     """Half random, half made by hand."""
-    corners = corner_people(constants)
+    corners = corner_people(facts)
     return [
         corners[int(random.integers(len(corners)))]
         if random.random() < 0.5
-        else random_person(random, constants)
+        else random_person(random, facts)
         for _ in range(count)
     ]
 
 
-def _output(subject: Subject, effort: Effort) -> list[Finding]:
+@search.register(OutputPerturbation)
+def _output(_: OutputPerturbation, subject: Subject, effort: Effort) -> list[Finding]:
     moved, confined = _movement(subject, effort, "logit")
     probit, probit_confined = _movement(subject, effort, "probit")
     note = f"in units of epsilon times the scale drawn; {2 * effort.pairs} pairs, two links"
@@ -86,14 +93,14 @@ def _output(subject: Subject, effort: Effort) -> list[Finding]:
 def _movement(subject: Subject, effort: Effort, link: str) -> tuple[float, float]:
     """The largest movement over the claimed one, and |w| over the public radius."""
     random = np.random.default_rng(8)
-    constants = make_constants(persons=2, intervals=8, covariates=1, link=link, knots=2)
+    facts = make_constants(persons=2, intervals=8, covariates=1, link=link, knots=2)
     moved, confined = 0.0, 0.0
     for trial in range(effort.pairs):
         mechanism = subject.mechanism(ridge=RIDGES[trial % len(RIDGES)])
-        plan, noise = mechanism.plan(constants), KnownNoise()
-        one, other, third = some_people(random, constants, 3)
+        plan, noise = mechanism.plan(facts), KnownNoise()
+        one, other, third = some_people(random, facts, 3)
         points = [
-            steps_of(plan, mechanism.draw(plan, loss_of([one, who], constants), noise))
+            steps_of(plan, mechanism.draw(plan, loss_of([one, who], facts), noise))
             for who in (other, third)
         ]
         claimed = float(noise.scales(LATTICE)[0]) * subject.epsilon
@@ -131,38 +138,38 @@ def _gradients() -> list[Finding]:
     ]
 
 
-def _gradient_ratio(constants: Facts) -> float:
-    points = hostile_points(np.random.default_rng(6), constants, 16)
-    people = corner_people(constants)
-    gradients = np.array([[who.derivatives(constants, at)[0] for who in people] for at in points])
+def _gradient_ratio(facts: Facts) -> float:
+    points = hostile_points(np.random.default_rng(6), facts, 16)
+    people = corner_people(facts)
+    gradients = np.array([[who.derivatives(facts, at)[0] for who in people] for at in points])
     worst = 0.0
     for shift in SHIFTS:
-        gaps = (gradients[:, :, None] - gradients[:, None, :]) * _scale(constants, shift)
-        claimed = Shape.make(constants, public_guess(constants, 0.5), shift).sensitivity
+        gaps = (gradients[:, :, None] - gradients[:, None, :]) * _scale(facts, shift)
+        claimed = Shape.make(facts, public_guess(facts, 0.5), shift).sensitivity
         worst = max(worst, float(np.linalg.norm(gaps, axis=-1).max()) / claimed)
     return worst
 
 
 def _one_interval_ratio() -> float:
     """One interval, an event and a survival on either side of a steep slope: nearly 2r."""
-    constants = make_constants(intervals=1, covariates=1, knots=1)
+    facts = make_constants(intervals=1, covariates=1, knots=1)
     first, last = np.array([0]), np.array([1])
     dies = Person(np.array([[0.98]]), first, last, event=True)
     lives = Person(np.array([[1.0]]), first, last, event=False)
     point = np.array([-0.99e4, 1e4])
-    gap = dies.derivatives(constants, point)[0] - lives.derivatives(constants, point)[0]
-    claimed = Shape.make(constants, public_guess(constants, 0.5), 0).sensitivity
+    gap = dies.derivatives(facts, point)[0] - lives.derivatives(facts, point)[0]
+    claimed = Shape.make(facts, public_guess(facts, 0.5), 0).sensitivity
     return float(np.linalg.norm(gap)) / claimed
 
 
 def _determinant_ratio() -> float:
     """The Hessian of somebody at risk all the time at f = 0, where the curvature is largest."""
-    constants = make_constants(intervals=12)
-    hessian = corner_people(constants)[1].derivatives(constants, np.zeros(5))[1]
+    facts = make_constants(intervals=12)
+    hessian = corner_people(facts)[1].derivatives(facts, np.zeros(5))[1]
     ratios = []
     for shift in SHIFTS:
-        shape = Shape.make(constants, public_guess(constants, 0.5), shift)
-        scale = _scale(constants, shift)
+        shape = Shape.make(facts, public_guess(facts, 0.5), shift)
+        scale = _scale(facts, shift)
         bend = scale[:, None] * hessian * scale
         for ridge in (0.5, 20.0):
             determinant = np.linalg.slogdet(np.eye(5) + bend / ridge)[1]
@@ -170,38 +177,38 @@ def _determinant_ratio() -> float:
     return max(ratios)
 
 
-def _scale(constants: Facts, shift: int) -> Array:
-    size = constants.design.basis.shape[1]
-    return np.where(np.arange(constants.dimension) < size, 2.0**shift, 1.0)
+def _scale(facts: Facts, shift: int) -> Array:
+    size = facts.design.basis.shape[1]
+    return np.where(np.arange(facts.dimension) < size, 2.0**shift, 1.0)
 
 
-def _objective(subject: Subject, effort: Effort) -> list[Finding]:
+@search.register(ObjectivePerturbation)
+def _objective(mechanism: ObjectivePerturbation, _: Subject, effort: Effort) -> list[Finding]:
     """Gradients through the code that fits run, at hostile points, and by plain summation."""
     random = np.random.default_rng(9)
-    constants = make_constants(persons=2, intervals=8, covariates=1, knots=2)
-    plan = subject.mechanism().plan(constants)
+    facts = make_constants(persons=2, intervals=8, covariates=1, knots=2)
+    plan = mechanism.plan(facts)
     claimed = plan.number("gradient_sensitivity")
-    scale = _scale(constants, int(plan.number("baseline_shift")))
+    scale = _scale(facts, int(plan.number("baseline_shift")))
     worst = 0.0
-    for point in hostile_points(random, constants, effort.pairs):
-        one, other = some_people(random, constants, 2)
-        gap = (
-            loss_of([one], constants)(point).gradient - loss_of([other], constants)(point).gradient
-        )
+    for point in hostile_points(random, facts, effort.pairs):
+        one, other = some_people(random, facts, 2)
+        gap = loss_of([one], facts)(point).gradient - loss_of([other], facts)(point).gradient
         worst = max(worst, float(np.linalg.norm(scale * gap)) / claimed)
     note = f"{effort.pairs} pairs at hostile points, through the code of fits"
     return [at_most(FAMILY, "gradients, compiled", 1.0, worst, note), *_gradients()]
 
 
-def _selected(subject: Subject, effort: Effort) -> list[Finding]:
+@search.register(SelectedRidge)
+def _selected(mechanism: SelectedRidge, subject: Subject, effort: Effort) -> list[Finding]:
     """The score of a person, and the search on the mechanism that trials run."""
-    constants = make_constants(persons=2, intervals=9)
-    plan = subject.mechanism().plan(constants)
-    bound, corners = plan.number("score_bound"), corner_people(constants)
+    facts = make_constants(persons=2, intervals=9)
+    plan = mechanism.plan(facts)
+    bound, corners = plan.number("score_bound"), corner_people(facts)
     spreads = []
-    for point in hostile_points(np.random.default_rng(1), constants, min(effort.pairs, 50)):
+    for point in hostile_points(np.random.default_rng(1), facts, min(effort.pairs, 50)):
         pairs = [[first, corners[1]] for first in corners]
-        scores = [clipped_score(loss_of(pair, constants), point, bound) for pair in pairs]
+        scores = [clipped_score(loss_of(pair, facts), point, bound) for pair in pairs]
         spreads.append(max(scores) - min(scores))
     score = at_most(
         FAMILY,
@@ -210,20 +217,21 @@ def _selected(subject: Subject, effort: Effort) -> list[Finding]:
         max(spreads) * 2.0**SCORE_EXPONENT / bound,
         "in units of the bound that its noise is scaled to",
     )
-    base = Subject(str(subject.mechanism().plan(constants).settings["base"]), subject.epsilon)
+    base = Subject(mechanism.base, subject.epsilon)
     return [score, *check_neighbours(base, effort)[1:]]
 
 
-def _newton(subject: Subject, effort: Effort) -> list[Finding]:
+@search.register(PrivateNewton)
+def _newton(mechanism: PrivateNewton, subject: Subject, effort: Effort) -> list[Finding]:
     """Two neighbours' sums at the same outcome of every release before them."""
     random = np.random.default_rng(10)
-    constants = make_constants(persons=4000, intervals=10, time_varying=True)
-    plan = subject.mechanism().plan(constants)
+    facts = make_constants(persons=4000, intervals=10, time_varying=True)
+    plan = mechanism.plan(facts)
     worst = 0.0
     for _ in range(max(4, effort.pairs // 8)):
-        one, other, third = some_people(random, constants, 3)
+        one, other, third = some_people(random, facts, 3)
         runs = _forced(
-            lambda noise, who: subject.mechanism().draw(plan, loss_of(who, constants), noise),
+            lambda noise, who: mechanism.draw(plan, loss_of(who, facts), noise),
             [[one, other], [one, third]],
         )
         worst = max(worst, _share(runs, subject, plan.guarantee.rho))
@@ -260,11 +268,3 @@ def _share(runs: Sequence[KnownNoise], subject: Subject, rho: float | None) -> f
     losses = [privacy_loss(runs[0], other) for other in runs[1:]]
     losses += [privacy_loss(one, other) for one, other in pairwise(runs)]
     return max(pure / subject.epsilon + (spent / rho if rho else spent) for pure, spent in losses)
-
-
-SEARCHES: dict[str, Callable[[Subject, Effort], list[Finding]]] = {
-    "output": _output,
-    "objective": _objective,
-    "selected": _selected,
-    "newton": _newton,
-}

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import singledispatch
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from discreet.audit.findings import Finding, at_most, judged, not_applicable
 from discreet.audit.noise import LATTICE, KnownNoise
 from discreet.audit.subject import Effort, Subject
 from discreet.mechanisms import Facts, Plan
+from discreet.mechanisms.objective import ObjectivePerturbation
+from discreet.mechanisms.output import OutputPerturbation
+from discreet.mechanisms.perturbation import Perturbation
 from discreet.privacy.continuous import continuous_error
 from discreet.types import Array
 
@@ -21,15 +25,26 @@ MOMENT_UNIT, MOMENT_WEIGHT = 2**10, 128
 
 def check_constants(subject: Subject, _: Effort) -> list[Finding]:
     """The plan's constants against the proof page's."""
-    if subject.name not in {"output", "objective"}:
-        reason = "its constants are integers, counted by the witness and the neighbour search"
-        return [not_applicable(FAMILY, "formulas of the proof page", reason)]
-    found = [_inexact(subject)]
-    if subject.name == "output":
-        found += [_page(subject, link) for link in ("logit", "probit")]
-    else:
-        found += [_parts(subject, time_varying=varying) for varying in (False, True)]
-    return found
+    return formulas(subject.mechanism(), subject)
+
+
+@singledispatch
+def formulas(mechanism: object, subject: Subject) -> list[Finding]:  # noqa: ARG001 - the default
+    """The plan's constants against the page's; a mechanism registers its own by its class."""
+    reason = "its constants are integers, counted by the witness and the neighbour search"
+    return [not_applicable(FAMILY, "formulas of the proof page", reason)]
+
+
+@formulas.register(OutputPerturbation)
+def _output(mechanism: OutputPerturbation, subject: Subject) -> list[Finding]:
+    pages = [_page(subject, link) for link in ("logit", "probit")]
+    return [_inexact(mechanism, tilted=False), *pages]
+
+
+@formulas.register(ObjectivePerturbation)
+def _objective(mechanism: ObjectivePerturbation, subject: Subject) -> list[Finding]:
+    parts = [_parts(subject, time_varying=varying) for varying in (False, True)]
+    return [_inexact(mechanism, tilted=True), *parts]
 
 
 def newton_squares(covariates: int, trace: Sequence[tuple[str, int, Fraction]]) -> list[int]:
@@ -55,18 +70,16 @@ def solver_tolerance(plan: Plan, tilt_scale: float) -> float:
     return 4 * rounding + error
 
 
-def _inexact(subject: Subject) -> Finding:
+def _inexact(mechanism: Perturbation, *, tilted: bool) -> Finding:
     """The lattice noise holds 2 tau'/k and sqrt(d) grid besides the movement."""
-    mechanism = subject.mechanism()
     plan, noise = mechanism.plan(make_constants(persons=500)), KnownNoise()
-    mechanism.draw(plan, LinearLoss(np.zeros(plan.dimension)), noise)
-    tilted = subject.name == "objective"
+    mechanism.perturb(plan, LinearLoss(np.zeros(plan.dimension)), noise)
     grid = 2.0 ** plan.number("step_exponent")
     tolerance = solver_tolerance(plan, plan.noise_scale if tilted else 0.0)
     moved = 0.0 if tilted else plan.number("gradient_sensitivity")
     movement = (moved + 2 * tolerance) / plan.number("total_ridge")
     needed = movement + math.sqrt(plan.dimension) * grid
-    budget = plan.number("epsilon_output") if tilted else subject.epsilon
+    budget = plan.number("epsilon_output") if tilted else plan.guarantee.epsilon
     scale = float(noise.scales(LATTICE)[0]) * grid
     sound = needed / budget <= scale * (1 + 1e-14) and scale <= needed / budget * (1 + 1e-9)
     return judged(
@@ -81,8 +94,8 @@ def _inexact(subject: Subject) -> Finding:
 
 def _parts(subject: Subject, *, time_varying: bool) -> Finding:
     """epsilon_b + J + epsilon_o = epsilon."""
-    constants = make_constants(persons=500, covariates=3, time_varying=time_varying)
-    plan = subject.mechanism().plan(constants)
+    facts = make_constants(persons=500, covariates=3, time_varying=time_varying)
+    plan = subject.mechanism().plan(facts)
     parts = [plan.number(f"epsilon_{name}") for name in ("tilt", "jacobian", "output")]
     note = "tilt + Jacobian + output" + (", covariates in time" if time_varying else "")
     claimed = subject.epsilon * (1 + 1e-12)
@@ -93,9 +106,9 @@ def _page(subject: Subject, link: str) -> Finding:
     """Radius and sensitivity of plans with small and large ridges."""
     worst = 0.0
     for ridge in (0.01, 1.0, 50.0):
-        constants = make_constants(persons=40, link=link)
-        plan = subject.mechanism(ridge=ridge).plan(constants)
-        radius, sensitivity = page_sensitivity(constants, plan)
+        facts = make_constants(persons=40, link=link)
+        plan = subject.mechanism(ridge=ridge).plan(facts)
+        radius, sensitivity = page_sensitivity(facts, plan)
         worst = max(worst, abs(plan.number("confinement") / radius - 1))
         claimed = plan.number("gradient_sensitivity") / sensitivity
         worst = max(worst, 1 - claimed, claimed - 1.01)
@@ -110,15 +123,15 @@ def _page(subject: Subject, link: str) -> Finding:
     )
 
 
-def page_sensitivity(constants: Facts, plan: Plan) -> tuple[float, float]:
+def page_sensitivity(facts: Facts, plan: Plan) -> tuple[float, float]:
     """(rho, Delta) of output perturbation, interval by interval."""
-    link = constants.link
-    size = constants.design.basis.shape[1]
+    link = facts.link
+    size = facts.design.basis.shape[1]
     centre = np.array(plan.details["centre"], dtype=float)
-    eta = constants.design.basis @ centre[:size]
-    rows = constants.design.basis * 2.0 ** plan.number("baseline_shift")
+    eta = facts.design.basis @ centre[:size]
+    rows = facts.design.basis * 2.0 ** plan.number("baseline_shift")
     r = np.array([math.sqrt(row @ row + 1) for row in rows])
-    radius = _page_radius(constants, eta, r, constants.persons / plan.number("total_ridge"))
+    radius = _page_radius(facts, eta, r, facts.persons / plan.number("total_ridge"))
     u = link.survival_loss_derivative(eta + radius * r)
     v = np.maximum(u, -link.event_loss_derivative(eta - radius * r))
     widest = np.maximum(r, 2)
@@ -127,8 +140,8 @@ def page_sensitivity(constants: Facts, plan: Plan) -> tuple[float, float]:
     return radius, min(float(vertex), _page_direction(rows, float(u.max()), float(v.max())))
 
 
-def _page_radius(constants: Facts, eta: Array, r: Array, share: float) -> float:
-    link = constants.link
+def _page_radius(facts: Facts, eta: Array, r: Array, share: float) -> float:
+    link = facts.link
     up, down = link.survival_loss_derivative(eta), -link.event_loss_derivative(eta)
     down = np.maximum(up, down)
     loss = link.survival_loss(eta).sum() + link.event_loss(eta).max()

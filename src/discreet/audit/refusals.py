@@ -3,20 +3,21 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import partial, singledispatch
 
 from discreet.audit.findings import Finding, judged
 from discreet.audit.subject import Effort, Subject
 from discreet.audit.tables import BASE, quiet, user_schema
 from discreet.errors import SchemaError, SettingsError
 from discreet.mechanisms import Mechanism, get_mechanism
+from discreet.mechanisms.objective import ObjectivePerturbation
+from discreet.mechanisms.output import OutputPerturbation
 from discreet.privacy.guarantee import Guarantee
 from discreet.regression import SurvivalRegression
 from discreet.release import NO_LEDGER
 
 FAMILY = "refusals"
 NO_EPSILON = (0.0, -1.0, math.inf, math.nan, None, True)
-WITHOUT_PROOF = {"objective": ("probit", "cloglog"), "output": ("cloglog",)}
 
 
 def check_refusals(subject: Subject, _: Effort) -> list[Finding]:
@@ -59,10 +60,26 @@ def _epsilons(subject: Subject) -> list[Attempt]:
     ]
 
 
+@singledispatch
+def links_without_proof(mechanism: object) -> tuple[str, ...]:  # noqa: ARG001 - the default
+    """Links that the proof page excludes: said once more here, so that code can be wrong."""
+    return ()
+
+
+@links_without_proof.register(ObjectivePerturbation)
+def _objective(_: ObjectivePerturbation) -> tuple[str, ...]:
+    return ("probit", "cloglog")
+
+
+@links_without_proof.register(OutputPerturbation)
+def _output(_: OutputPerturbation) -> tuple[str, ...]:
+    return ("cloglog",)
+
+
 def _links(subject: Subject) -> list[Attempt]:
     models = [
         (link, SurvivalRegression(user_schema(), link=link))
-        for link in WITHOUT_PROOF.get(subject.name, ())
+        for link in links_without_proof(subject.mechanism())
     ]
     return [
         (f"link {link}", partial(_publish, model, subject.mechanism())) for link, model in models

@@ -10,6 +10,7 @@ import io
 import logging
 import math
 import warnings
+from functools import singledispatch
 from typing import Any, cast
 
 import numpy as np
@@ -31,6 +32,8 @@ from discreet.audit.tables import (
 from discreet.design.link import get_link
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
+from discreet.mechanisms.objective import ObjectivePerturbation
+from discreet.mechanisms.perturbation import Perturbation, PerturbationSettings
 from discreet.models.model import Release
 from discreet.people import to_episodes
 from discreet.regression import simulate
@@ -54,7 +57,7 @@ def check_replay(subject: Subject, _: Effort) -> list[Finding]:
         numbers={"different": float(different)},
         note="requests for noise, warnings, output, log, every member but the numbers",
     )
-    return [found, _says_so(subject), *_known(subject)]
+    return [found, _says_so(subject), *known(subject.mechanism(), subject)]
 
 
 def _trace(subject: Subject, people: pa.Table) -> tuple[Any, ...]:
@@ -108,14 +111,19 @@ def _says_so(subject: Subject) -> Finding:
     )
 
 
-def _known(subject: Subject) -> list[Finding]:
-    """Of perturbations: the planned minimiser, moved by exactly the noise that was given."""
-    if subject.name not in {"output", "objective"}:
-        return []
+@singledispatch
+def known(mechanism: object, subject: Subject) -> list[Finding]:  # noqa: ARG001 - the default
+    """Where a release under known noise is known itself; a mechanism registers by its class."""
+    return []
+
+
+@known.register(PerturbationSettings)
+def _known(_: Perturbation, subject: Subject) -> list[Finding]:
+    """The planned minimiser, moved by exactly the noise that was given."""
     plain = known_release(table(BASE), subject.mechanism(), KnownNoise())
     moved = known_release(table(BASE), subject.mechanism(), KnownNoise(shift=SHIFT))
     off = float(np.max(np.abs(steps_in(moved) - steps_in(plain) - SHIFT)))
-    found = [
+    return [
         judged(
             FAMILY,
             "noise moves the release",
@@ -126,7 +134,11 @@ def _known(subject: Subject) -> list[Finding]:
         ),
         _minimises(plain),
     ]
-    return [*found, _tilted(subject)] if subject.name == "objective" else found
+
+
+@known.register(ObjectivePerturbation)
+def _known_tilt(mechanism: ObjectivePerturbation, subject: Subject) -> list[Finding]:
+    return [*_known(mechanism, subject), _tilted(subject)]
 
 
 def _minimises(release: Release) -> Finding:

@@ -5,8 +5,9 @@ of the worst outcome is computed.  Above epsilon: privacy is broken.  Below: noi
 """
 
 import math
-from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from functools import singledispatch
 
 import numpy as np
 
@@ -22,10 +23,12 @@ from discreet.audit.findings import Finding, at_most, equal_to, judged, not_appl
 from discreet.audit.noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, KnownNoise
 from discreet.audit.pages import newton_squares, solver_tolerance
 from discreet.audit.subject import Effort, Subject
-from discreet.mechanisms import Draw, Facts, Mechanism, Plan
-from discreet.mechanisms.newton.mechanism import Layout
-from discreet.mechanisms.perturbation import basis_of, coordinates_from
-from discreet.mechanisms.selected import SCORE_EXPONENT, SelectedPlan
+from discreet.mechanisms import Draw, Facts, Plan
+from discreet.mechanisms.newton.mechanism import Layout, PrivateNewton
+from discreet.mechanisms.objective import ObjectivePerturbation
+from discreet.mechanisms.output import OutputPerturbation
+from discreet.mechanisms.perturbation import Perturbation, basis_of, coordinates_from
+from discreet.mechanisms.selected import SCORE_EXPONENT, SelectedRidge
 from discreet.privacy.accountant import epsilon_of
 from discreet.types import Array
 
@@ -33,11 +36,14 @@ FAMILY = "witness"
 
 
 def check_witness(subject: Subject, _: Effort) -> list[Finding]:
-    """The privacy loss at the worst pair, by mechanism."""
-    witness = WITNESSES.get(subject.name)
-    if witness is None:
-        return [not_applicable(FAMILY, "tight witness", "no worst pair is known in closed form")]
-    return witness(subject)
+    """The privacy loss at the worst pair."""
+    return witness(subject.mechanism(), subject)
+
+
+@singledispatch
+def witness(mechanism: object, subject: Subject) -> list[Finding]:  # noqa: ARG001 - the default
+    """The privacy loss at the worst pair; a mechanism registers its own by its class."""
+    return [not_applicable(FAMILY, "tight witness", "no worst pair is known in closed form")]
 
 
 def steps_of(plan: Plan, draw: Draw) -> Array:
@@ -47,31 +53,31 @@ def steps_of(plan: Plan, draw: Draw) -> Array:
     return np.asarray(np.ldexp(w, -int(plan.number("step_exponent"))))
 
 
-def output_loss(mechanism: Mechanism, constants: Facts) -> float:
+def output_loss(mechanism: Perturbation, facts: Facts) -> float:
     """|i - i'| / scale for two linear losses whose slopes differ by Delta + 2 tau'.
 
     The outcome lies beyond both minimisers on the line through them; no loss does more.
     """
-    plan = mechanism.plan(constants)
+    plan = mechanism.plan(facts)
     gap = plan.number("gradient_sensitivity") + 2 * solver_tolerance(plan, 0.0)
     axis = np.eye(plan.dimension)[-1] / coordinates_from(plan.details).scale
     centres, noise = [], KnownNoise()
     for sign in (0.5, -0.5):
         noise = KnownNoise()
-        draw = mechanism.draw(plan, LinearLoss(sign * gap * axis), noise)
+        draw = mechanism.perturb(plan, LinearLoss(sign * gap * axis), noise)
         centres.append(steps_of(plan, draw))
     return float(np.linalg.norm(centres[0] - centres[1]) / float(noise.scales(LATTICE)[0]))
 
 
-def objective_loss(mechanism: Mechanism, constants: Facts) -> float:
+def objective_loss(mechanism: Perturbation, facts: Facts) -> float:
     """Delta / tilt scale + log det(I + E/k) + sensitivity / output scale.
 
     D has the loss g'w + w'Ew/2 with the worst Hessian of a person, D' has none.
     """
-    plan, noise = mechanism.plan(constants), KnownNoise()
+    plan, noise = mechanism.plan(facts), KnownNoise()
     coordinates = coordinates_from(plan.details)
-    bend = _worst_bend(constants, plan)
-    mechanism.draw(plan, QuadraticLoss(bend, coordinates.centre), noise)
+    bend = _worst_bend(facts, plan)
+    mechanism.perturb(plan, QuadraticLoss(bend, coordinates.centre), noise)
     scaled = coordinates.scale[:, None] * bend * coordinates.scale
     ridge = plan.number("total_ridge")
     determinant = np.linalg.slogdet(np.eye(plan.dimension) + scaled / ridge)[1]
@@ -82,14 +88,14 @@ def objective_loss(mechanism: Mechanism, constants: Facts) -> float:
     )
 
 
-def _worst_bend(constants: Facts, plan: Plan) -> Array:
+def _worst_bend(facts: Facts, plan: Plan) -> Array:
     """A person's Hessian that attains the plan's bound, in coordinates f."""
-    basis, width = constants.design.basis, constants.covariates
-    if not constants.time_varying:
+    basis, width = facts.design.basis, facts.covariates
+    if not facts.time_varying:
         corner = np.eye(width)[0] if width else np.zeros(0)
         z = np.column_stack([basis, np.tile(corner, (len(basis), 1))])
         return np.asarray(0.25 * z.T @ z)
-    rows = basis_of(constants, int(plan.number("baseline_shift"))).rows
+    rows = basis_of(facts, int(plan.number("baseline_shift"))).rows
     size = basis.shape[1]
     blocks = np.zeros((plan.dimension, plan.dimension))
     blocks[:size, :size] = 0.25 * rows.T @ rows
@@ -98,11 +104,10 @@ def _worst_bend(constants: Facts, plan: Plan) -> Array:
     return np.asarray(blocks / scale[:, None] / scale)
 
 
-def _certificate(subject: Subject) -> Finding:
+def _certificate(mechanism: Perturbation) -> Finding:
     """A point that no certificate covers is not released: the public centre is."""
-    mechanism = subject.mechanism()
     plan = mechanism.plan(make_constants())
-    draw = mechanism.draw(plan, StuckLoss(), KnownNoise())
+    draw = mechanism.perturb(plan, StuckLoss(), KnownNoise())
     moved = float(np.linalg.norm(draw.point - coordinates_from(plan.details).centre))
     return judged(
         FAMILY,
@@ -115,31 +120,33 @@ def _certificate(subject: Subject) -> Finding:
     )
 
 
-def _output(subject: Subject) -> list[Finding]:
-    loss = output_loss(subject.mechanism(), make_constants(persons=7))
+@witness.register(OutputPerturbation)
+def _output(mechanism: OutputPerturbation, subject: Subject) -> list[Finding]:
+    loss = output_loss(mechanism, make_constants(persons=7))
     note = "linear loss, slopes at the claimed sensitivity"
-    return [equal_to(FAMILY, "tight witness", subject.epsilon, loss, note), _certificate(subject)]
+    return [equal_to(FAMILY, "tight witness", subject.epsilon, loss, note), _certificate(mechanism)]
 
 
-def _objective(subject: Subject) -> list[Finding]:
-    fixed = objective_loss(subject.mechanism(), make_constants(persons=1))
+@witness.register(ObjectivePerturbation)
+def _objective(mechanism: ObjectivePerturbation, subject: Subject) -> list[Finding]:
+    fixed = objective_loss(mechanism, make_constants(persons=1))
     varying = make_constants(persons=1, covariates=4, time_varying=True)
-    varied = objective_loss(subject.mechanism(), varying)
+    varied = objective_loss(mechanism, varying)
     note = "quadratic loss at the claimed sensitivity and Jacobian"
     return [
         equal_to(FAMILY, "tight witness", subject.epsilon, fixed, note),
         equal_to(FAMILY, "tight witness, covariates in time", subject.epsilon, varied, note),
-        _certificate(subject),
+        _certificate(mechanism),
     ]
 
 
-def _selected(subject: Subject) -> list[Finding]:
+@witness.register(SelectedRidge)
+def _selected(mechanism: SelectedRidge, subject: Subject) -> list[Finding]:
     """Twice what one trial and its score spend, at the scales that the draw asked for."""
-    constants = make_constants(persons=7)
-    mechanism = subject.mechanism(ridges=(2.0,), base="output")
-    plan, noise = mechanism.plan(constants), KnownNoise()
-    assert isinstance(plan, SelectedPlan)  # noqa: S101 - tells the type checker
-    mechanism.draw(plan, loss_of(corner_people(constants)[:7], constants), noise)
+    facts = make_constants(persons=7)
+    mechanism = replace(mechanism, ridges=(2.0,), base="output")
+    plan, noise = mechanism.plan(facts), KnownNoise()
+    mechanism.draw(plan, loss_of(corner_people(facts)[:7], facts), noise)
     candidate = plan.candidates[0]
     step = Fraction(2) ** int(candidate.number("step_exponent"))
     trial = candidate.number("sensitivity") / float(noise.scales(LATTICE)[0] * step)
@@ -151,13 +158,13 @@ def _selected(subject: Subject) -> list[Finding]:
     return [equal_to(FAMILY, "parts at the drawn scales", subject.epsilon, spent, note, tolerance)]
 
 
-def _newton(subject: Subject) -> list[Finding]:
+@witness.register(PrivateNewton)
+def _newton(mechanism: PrivateNewton, subject: Subject) -> list[Finding]:
     """The parts compose to the whole: squared sensitivities of the proof at the drawn scales."""
-    constants = make_constants(persons=20_000)
-    mechanism = subject.mechanism()
-    plan, noise = mechanism.plan(constants), KnownNoise()
-    mechanism.draw(plan, loss_of(corner_people(constants)[:7], constants), noise)
-    squares = newton_squares(constants.covariates, noise.trace)
+    facts = make_constants(persons=20_000)
+    plan, noise = mechanism.plan(facts), KnownNoise()
+    mechanism.draw(plan, loss_of(corner_people(facts)[:7], facts), noise)
+    squares = newton_squares(facts.covariates, noise.trace)
     calls = list(zip(noise.calls, squares, strict=True))
     pure = plan.guarantee.rho is None
     spent = sum(
@@ -176,11 +183,3 @@ def _newton(subject: Subject) -> list[Finding]:
         text = f"epsilon of that rho at delta {plan.guarantee.delta:g}"
         found.append(at_most(FAMILY, text, subject.epsilon, shown, "conversion of zCDP"))
     return found
-
-
-WITNESSES: dict[str, Callable[[Subject], list[Finding]]] = {
-    "output": _output,
-    "objective": _objective,
-    "selected": _selected,
-    "newton": _newton,
-}

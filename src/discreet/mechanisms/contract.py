@@ -3,8 +3,8 @@
 A mechanism is a frozen dataclass of public settings with three methods:
 
     promise(persons) -> Guarantee        of the settings alone: what a budget will be charged
-    plan(constants) -> Plan              public inputs only: noise scale, guarantee, grid
-    draw(plan, loss, noise) -> Draw      the only method that touches the data, through `loss`
+    plan(facts) -> Plan                  public inputs only: noise scale, guarantee, grid
+    draw(plan, problem, noise) -> Draw   the only method that touches the data, through `problem`
 
 The split is a privacy argument: whatever the plan contains was computed before a record was
 read, so a plan may be printed, charged to a budget and refused without telling anything about
@@ -27,6 +27,7 @@ from discreet.privacy.shares import ALONE, NoiseShares
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates, Design
     from discreet.design.link import Link
+    from discreet.likelihood.problem import Problem
     from discreet.models.caution import Caution
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.noise import NoiseSource
@@ -196,8 +197,9 @@ class Draw:
 class Loss(Protocol):
     """The total loss of all persons, or a plug-in with the same call.
 
-    `discreet.likelihood.problem.Problem` is the one that fits use; tests plug in linear and
-    quadratic losses whose release density is known in closed form.
+    `discreet.likelihood.problem.Problem` is the one that fits use. What a perturbation does below
+    it (`perturb`) takes any: the audit plugs in linear and quadratic losses, whose release density
+    is known in closed form.
     """
 
     def __call__(self, point: NDArray[np.float64], /) -> "Evaluation":
@@ -229,13 +231,29 @@ class Mechanism(Protocol):
         """
         ...
 
-    def plan(self, constants: Facts) -> Plan:
+    def plan(self, facts: Facts) -> Plan:
         """Noise scale, guarantee and grid, from public facts alone."""
         ...
 
-    def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+    def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
         """One draw of the mechanism the plan describes."""
         ...
+
+
+@runtime_checkable
+class Refuses(Protocol):
+    """A mechanism without a proof for some public facts."""
+
+    def refusal(self, facts: Facts) -> str:
+        """Why there is no proof for these facts, as a sentence; empty where there is one."""
+        ...
+
+
+def require_proof(mechanism: Refuses, facts: Facts) -> None:
+    """`SettingsError` with the mechanism's reason where it has no proof."""
+    reason = mechanism.refusal(facts)
+    if reason:
+        raise SettingsError(reason)
 
 
 MechanismClass = TypeVar("MechanismClass", bound=type[Mechanism])

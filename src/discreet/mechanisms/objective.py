@@ -26,7 +26,15 @@ from discreet.mechanisms.bounds import (
     gradient_sensitivity,
     jacobian_bound,
 )
-from discreet.mechanisms.contract import Draw, Facts, Loss, Plan, register, settings_of
+from discreet.mechanisms.contract import (
+    Draw,
+    Facts,
+    Loss,
+    Plan,
+    register,
+    require_proof,
+    settings_of,
+)
 from discreet.mechanisms.outlook import Guess, public_guess
 from discreet.mechanisms.perturbation import (
     RIDGES,
@@ -51,7 +59,7 @@ from discreet.privacy.continuous import continuous_error
 from discreet.privacy.scales import exact
 
 if TYPE_CHECKING:
-    from discreet.design.link import Link
+    from discreet.likelihood.problem import Problem
     from discreet.privacy.noise import NoiseSource
 
 OUTPUT_SHARES = tuple(Fraction(1, 2**bits) for bits in range(1, 17))
@@ -73,12 +81,25 @@ class ObjectivePerturbation(PerturbationSettings):
     proof: ClassVar[str] = "objective-perturbation"
     needs_memory: ClassVar[bool] = False
 
-    def plan(self, constants: Facts) -> Plan:
-        """Choose ridge, baseline scale and the split of epsilon by the public rule."""
-        _check_link(constants.link)
-        return _search(self, constants)
+    def refusal(self, facts: Facts) -> str:
+        """Slope and curvature of the loss must be bounded everywhere: `docs/proofs`, section 7."""
+        if math.isfinite(facts.link.lipschitz) and math.isfinite(facts.link.curvature):
+            return ""
+        return (
+            f"objective perturbation does not support the link {facts.link.name}: the slope of "
+            "its loss is not bounded over all coefficients, so no tilt hides one person; use logit"
+        )
 
-    def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+    def plan(self, facts: Facts) -> Plan:
+        """Choose ridge, baseline scale and the split of epsilon by the public rule."""
+        require_proof(self, facts)
+        return _search(self, facts)
+
+    def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
+        """One draw for the people of the problem."""
+        return self.perturb(plan, problem, noise)
+
+    def perturb(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
         """The certified minimiser of the tilted objective plus a little lattice noise."""
         tilt = noise.continuous_laplace(plan.dimension, plan.noise_scale)
         tolerance, coordinates = tolerance_from(plan), coordinates_from(plan.details)
@@ -88,14 +109,14 @@ class ObjectivePerturbation(PerturbationSettings):
 
 
 @lru_cache(maxsize=64)
-def _search(settings: ObjectivePerturbation, constants: Facts) -> Plan:
+def _search(settings: ObjectivePerturbation, facts: Facts) -> Plan:
     """The plan with the smallest predicted error: a function of public facts, so kept."""
-    guess = public_guess(constants, settings.survival)
-    shapes = [Shape.make(constants, guess, shift) for shift in SHIFTS]
+    guess = public_guess(facts, settings.survival)
+    shapes = [Shape.make(facts, guess, shift) for shift in SHIFTS]
     budget = exact(settings.epsilon)
-    first = _best(shapes, _least_ridges(settings, constants.persons), budget, (FIRST_SHARE,))
+    first = _best(shapes, _least_ridges(settings, facts.persons), budget, (FIRST_SHARE,))
     chosen = _best([first.shape], [first.ridge], budget, OUTPUT_SHARES)
-    return _plan(settings, constants, chosen)
+    return _plan(settings, facts, chosen)
 
 
 def _least_ridges(settings: ObjectivePerturbation, persons: int) -> list[float]:
@@ -116,20 +137,20 @@ def _best(
     return min(possible, key=lambda item: item.error)
 
 
-def _plan(settings: ObjectivePerturbation, constants: Facts, chosen: "Calibration") -> Plan:
+def _plan(settings: ObjectivePerturbation, facts: Facts, chosen: "Calibration") -> Plan:
     guess = chosen.shape.guess
     chosen.tolerance.require_precision()
     coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shape.shift)
     return Plan(
         mechanism=settings.name,
         settings=settings_of(settings),
-        guarantee=settings.promise(constants.persons),
-        persons=constants.persons,
-        dimension=constants.dimension,
+        guarantee=settings.promise(facts.persons),
+        persons=facts.persons,
+        dimension=facts.dimension,
         noise_scale=chosen.tilt_scale,
         grid_exponent=coordinates.grid_exponent(chosen.step_exponent),
         details={
-            "ridge": chosen.ridge / constants.persons,
+            "ridge": chosen.ridge / facts.persons,
             "gradient_sensitivity": chosen.shape.sensitivity,
             "epsilon_tilt": float(chosen.tilt_epsilon),
             "epsilon_jacobian": chosen.jacobian,
@@ -147,7 +168,7 @@ def _plan(settings: ObjectivePerturbation, constants: Facts, chosen: "Calibratio
 class Shape:
     """What depends on the baseline scale 2^shift alone."""
 
-    constants: Facts
+    facts: Facts
     shift: int
     basis: Basis
     guess: Guess
@@ -155,23 +176,23 @@ class Shape:
     gradient: float
 
     @classmethod
-    def make(cls, constants: Facts, guess: Guess, shift: int) -> "Shape":
+    def make(cls, facts: Facts, guess: Guess, shift: int) -> "Shape":
         """Delta and the bound on the gradient of all persons, for slopes that hold at every f."""
-        basis = basis_of(constants, shift)
-        slopes = Slopes.constant(constants.intervals, constants.link.lipschitz)
-        gradient = constants.persons * gradient_bound(basis, slopes)
+        basis = basis_of(facts, shift)
+        slopes = Slopes.constant(facts.intervals, facts.link.lipschitz)
+        gradient = facts.persons * gradient_bound(basis, slopes)
         sensitivity = gradient_sensitivity(basis, slopes)
         scaled = guess.scaled(math.ldexp(1.0, shift))
-        return cls(constants, shift, basis, scaled, sensitivity, gradient)
+        return cls(facts, shift, basis, scaled, sensitivity, gradient)
 
     def jacobian(self, ridge: float) -> float:
         """J(k)."""
         return jacobian_bound(
             self.basis,
-            self.constants.covariates,
-            self.constants.link.curvature,
+            self.facts.covariates,
+            self.facts.link.curvature,
             ridge,
-            time_varying=self.constants.time_varying,
+            time_varying=self.facts.time_varying,
         )
 
     def tolerance(self, ridge: float, tilt_scale: float) -> Tolerance:
@@ -219,13 +240,13 @@ class Calibration:
     def step_exponent(self) -> int:
         """A grid well below the tolerance, and below the noise when epsilon_o is large."""
         share = min(1.0, 1.0 / float(self.output_epsilon))
-        step = self.movement * share / math.sqrt(self.shape.constants.dimension)
+        step = self.movement * share / math.sqrt(self.shape.facts.dimension)
         return grid_exponent(math.ldexp(step, -GRID_BITS))
 
     @cached_property
     def sensitivity(self) -> float:
         """2 tau' / k + sqrt(d) grid."""
-        slack = grid_slack(self.shape.constants.dimension, self.step_exponent)
+        slack = grid_slack(self.shape.facts.dimension, self.step_exponent)
         return (self.movement + slack) * MARGIN
 
     @cached_property
@@ -237,11 +258,3 @@ class Calibration:
     def error(self) -> float:
         """Predicted error in standard errors."""
         return self.shape.guess.error(self.ridge, self.tilt_scale, self.output_scale)
-
-
-def _check_link(link: "Link") -> None:
-    if not math.isfinite(link.lipschitz) or not math.isfinite(link.curvature):
-        raise SettingsError(
-            f"objective perturbation does not support the link {link.name}: the slope of its loss "
-            "is not bounded over all coefficients, so no tilt hides one person; use logit"
-        )

@@ -54,22 +54,22 @@ class Guess:
         return math.sqrt(float(np.mean(self.information * square)))
 
 
-def public_guess(constants: Facts, survival: float) -> Guess:
+def public_guess(facts: Facts, survival: float) -> Guess:
     """The guess for a cohort of which the share `survival` reaches the horizon.
 
     Centre: constant hazard h with (1 - h)^q = survival, no covariate effect, rounded to 2^-10 so
     that it lies on every release grid. Information: n sum_s S_{s-1} i(eta) z_s z_s' with
     E x x' = I / (3 p), the covariance of uniform covariates in the unit ball's box.
     """
-    basis = Basis(constants.design.basis, constants.covariates > 0)
+    basis = Basis(facts.design.basis, facts.covariates > 0)
     hazard = -math.expm1(math.log(survival) / basis.intervals)
-    level = constants.link.predictor(hazard)
-    centre = np.zeros(constants.dimension)
+    level = facts.link.predictor(hazard)
+    centre = np.zeros(facts.dimension)
     centre[: basis.dimension] = _rounded(level * basis.constant)
     predictor = basis.rows @ centre[: basis.dimension]
     reached = survival ** (np.arange(basis.intervals) / basis.intervals)
-    weights = constants.persons * reached * constants.link.information(predictor)
-    covariates = constants.covariates
+    weights = facts.persons * reached * facts.link.information(predictor)
+    covariates = facts.covariates
     information = np.concatenate(
         [
             np.linalg.eigvalsh((basis.rows * weights[:, None]).T @ basis.rows),

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.errors import SettingsError
 from discreet.mechanisms.bounds import (
     MARGIN,
     Basis,
@@ -24,7 +23,15 @@ from discreet.mechanisms.bounds import (
     gradient_bound,
     gradient_sensitivity,
 )
-from discreet.mechanisms.contract import Draw, Facts, Loss, Plan, register, settings_of
+from discreet.mechanisms.contract import (
+    Draw,
+    Facts,
+    Loss,
+    Plan,
+    register,
+    require_proof,
+    settings_of,
+)
 from discreet.mechanisms.outlook import Guess, public_guess
 from discreet.mechanisms.perturbation import (
     SHIFTS,
@@ -48,6 +55,7 @@ from discreet.privacy.scales import exact
 
 if TYPE_CHECKING:
     from discreet.design.link import Link
+    from discreet.likelihood.problem import Problem
     from discreet.privacy.noise import NoiseSource
 
 GRID_BITS = 34
@@ -63,12 +71,25 @@ class OutputPerturbation(PerturbationSettings):
     proof: ClassVar[str] = "output-perturbation"
     needs_memory: ClassVar[bool] = False
 
-    def plan(self, constants: Facts) -> Plan:
-        """Choose ridge and baseline scale by the public rule, then calibrate the noise."""
-        _check_link(constants.link)
-        return _search(self, constants)
+    def refusal(self, facts: Facts) -> str:
+        """The curvature of the loss must be bounded on a ball: `docs/proofs`, section 5."""
+        if math.isfinite(facts.link.curvature):
+            return ""
+        return (
+            f"output perturbation does not support the link {facts.link.name}: its score grows "
+            "exponentially with the linear predictor, and so would the noise; use logit or probit"
+        )
 
-    def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+    def plan(self, facts: Facts) -> Plan:
+        """Choose ridge and baseline scale by the public rule, then calibrate the noise."""
+        require_proof(self, facts)
+        return _search(self, facts)
+
+    def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
+        """One draw for the people of the problem."""
+        return self.perturb(plan, problem, noise)
+
+    def perturb(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
         """The certified minimiser plus lattice noise."""
         tolerance = tolerance_from(plan)
         tilt = np.zeros(plan.dimension)
@@ -78,40 +99,36 @@ class OutputPerturbation(PerturbationSettings):
 
 
 @lru_cache(maxsize=64)
-def _search(settings: OutputPerturbation, constants: Facts) -> Plan:
+def _search(settings: OutputPerturbation, facts: Facts) -> Plan:
     """The plan with the smallest predicted error: a function of public facts, so kept."""
-    guess = public_guess(constants, settings.survival)
-    candidates = chain.from_iterable(
-        _candidates(settings, constants, guess, shift) for shift in SHIFTS
-    )
-    return _plan(settings, constants, guess, min(candidates, key=lambda item: item.error))
+    guess = public_guess(facts, settings.survival)
+    candidates = chain.from_iterable(_candidates(settings, facts, guess, shift) for shift in SHIFTS)
+    return _plan(settings, facts, guess, min(candidates, key=lambda item: item.error))
 
 
 def _candidates(
-    settings: OutputPerturbation, constants: Facts, guess: Guess, shift: int
+    settings: OutputPerturbation, facts: Facts, guess: Guess, shift: int
 ) -> Iterator["Calibration"]:
-    basis, scaled = basis_of(constants, shift), guess.scaled(math.ldexp(1.0, shift))
-    for ridge in settings.ridges(constants.persons):
-        yield Calibration.make(constants, scaled, basis, (shift, ridge, settings.epsilon))
+    basis, scaled = basis_of(facts, shift), guess.scaled(math.ldexp(1.0, shift))
+    for ridge in settings.ridges(facts.persons):
+        yield Calibration.make(facts, scaled, basis, (shift, ridge, settings.epsilon))
 
 
-def _plan(
-    settings: OutputPerturbation, constants: Facts, guess: Guess, chosen: "Calibration"
-) -> Plan:
+def _plan(settings: OutputPerturbation, facts: Facts, guess: Guess, chosen: "Calibration") -> Plan:
     chosen.tolerance.require_precision()
     coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shift)
     step = grid_exponent(math.ldexp(chosen.movement / settings.epsilon, -GRID_BITS))
-    sensitivity = chosen.movement + grid_slack(constants.dimension, step)
+    sensitivity = chosen.movement + grid_slack(facts.dimension, step)
     return Plan(
         mechanism=settings.name,
         settings=settings_of(settings),
-        guarantee=settings.promise(constants.persons),
-        persons=constants.persons,
-        dimension=constants.dimension,
+        guarantee=settings.promise(facts.persons),
+        persons=facts.persons,
+        dimension=facts.dimension,
         noise_scale=scale_above(sensitivity * MARGIN, exact(settings.epsilon)),
         grid_exponent=coordinates.grid_exponent(step),
         details={
-            "ridge": chosen.tolerance.ridge / constants.persons,
+            "ridge": chosen.tolerance.ridge / facts.persons,
             "gradient_sensitivity": chosen.gradient_sensitivity,
             "confinement": chosen.confinement,
             "sensitivity": sensitivity,
@@ -140,18 +157,18 @@ class Calibration:
 
     @classmethod
     def make(
-        cls, constants: Facts, guess: Guess, basis: Basis, choice: tuple[int, float, float]
+        cls, facts: Facts, guess: Guess, basis: Basis, choice: tuple[int, float, float]
     ) -> "Calibration":
         """Confine the minimiser, bound the slopes there, and predict the error.
 
         `choice` is (shift, total ridge, epsilon); the guess and the basis are scaled already.
         """
         shift, ridge, epsilon = choice
-        confinement = confinement_radius(constants, guess, basis, ridge)
-        slopes = slopes_within(constants.link, guess, basis, confinement)
-        wider = slopes_within(constants.link, guess, basis, 2.0 * confinement)
+        confinement = confinement_radius(facts, guess, basis, ridge)
+        slopes = slopes_within(facts.link, guess, basis, confinement)
+        wider = slopes_within(facts.link, guess, basis, 2.0 * confinement)
         tolerance = Tolerance(
-            gradient=constants.persons * gradient_bound(basis, wider),
+            gradient=facts.persons * gradient_bound(basis, wider),
             norm=float(basis.record_norms.max()),
             ridge=ridge,
             reach=2.0 * confinement,
@@ -161,16 +178,16 @@ class Calibration:
         return cls(shift, confinement, sensitivity, tolerance, error)
 
 
-def confinement_radius(constants: Facts, guess: Guess, basis: Basis, ridge: float) -> float:
+def confinement_radius(facts: Facts, guess: Guess, basis: Basis, ridge: float) -> float:
     """rho with |w*| <= rho for every data set: min { sqrt(n l_0 / k), n g_0 / k }.
 
     l_0 and g_0 bound a person's loss and gradient at the public centre:
     k |w*|^2 <= loss(f_0) - loss(f*) and k |w*| <= |grad loss(f_0)|, by strong convexity.
     """
-    link, eta = constants.link, guess.predictor
+    link, eta = facts.link, guess.predictor
     loss = float(link.survival_loss(eta).sum() + link.event_loss(eta).max())
     at_centre = Slopes(link.survival_loss_derivative(eta), -link.event_loss_derivative(eta))
-    share = constants.persons / ridge
+    share = facts.persons / ridge
     by_loss = math.sqrt(share * loss)
     by_gradient = share * gradient_bound(basis, at_centre)
     return min(by_loss, by_gradient) * MARGIN
@@ -182,11 +199,3 @@ def slopes_within(link: "Link", guess: Guess, basis: Basis, radius: float) -> Sl
     survival = link.survival_loss_derivative(guess.predictor + reach)
     event = -link.event_loss_derivative(guess.predictor - reach)
     return Slopes(survival * MARGIN, event * MARGIN)
-
-
-def _check_link(link: "Link") -> None:
-    if not math.isfinite(link.curvature):
-        raise SettingsError(
-            f"output perturbation does not support the link {link.name}: its score grows "
-            "exponentially with the linear predictor, and so would the noise; use logit or probit"
-        )

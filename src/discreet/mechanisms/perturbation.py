@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from discreet.mechanisms.contract import (
     Draw,
     Facts,
     Json,
+    Loss,
+    Mechanism,
     Plan,
     is_number,
     require_positive,
@@ -76,10 +78,19 @@ class PerturbationSettings:
         return [persons * ridge for ridge in ([self.ridge] if self.ridge else RIDGES)]
 
 
-def basis_of(constants: Facts, shift: int = 0) -> Basis:
+@runtime_checkable
+class Perturbation(Mechanism, Protocol):
+    """Output or objective perturbation: `perturb` is what a draw does below the problem."""
+
+    def perturb(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+        """One draw for a loss that may be plugged in."""
+        ...
+
+
+def basis_of(facts: Facts, shift: int = 0) -> Basis:
     """The basis of the coordinates w: omega B_s."""
-    rows = constants.design.basis * math.ldexp(1.0, shift)
-    return Basis(rows, constants.covariates > 0)
+    rows = facts.design.basis * math.ldexp(1.0, shift)
+    return Basis(rows, facts.covariates > 0)
 
 
 def grid_exponent(step: float) -> int:

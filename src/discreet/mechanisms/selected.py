@@ -20,7 +20,6 @@ from discreet.mechanisms.contract import (
     Draw,
     Facts,
     Json,
-    Loss,
     Plan,
     register,
     require_choice,
@@ -101,22 +100,22 @@ class SelectedRidge:
         """Pure epsilon-DP of the whole selection."""
         return Guarantee(epsilon=float(self.epsilon), status="conditional")
 
-    def plan(self, constants: Facts) -> SelectedPlan:
+    def plan(self, facts: Facts) -> SelectedPlan:
         """The plans of all candidates, and the noise of the score."""
-        plans = tuple(candidate.plan(constants) for candidate in self._candidates)
+        plans = tuple(candidate.plan(facts) for candidate in self._candidates)
         return SelectedPlan(
             mechanism=self.name,
             settings=settings_of(self),
-            guarantee=self.promise(constants.persons),
-            persons=constants.persons,
-            dimension=constants.dimension,
+            guarantee=self.promise(facts.persons),
+            persons=facts.persons,
+            dimension=facts.dimension,
             noise_scale=max(plan.noise_scale for plan in plans),
             grid_exponent=min(plan.grid_exponent for plan in plans),
-            details=self._details(constants, plans),
+            details=self._details(facts, plans),
             candidates=plans,
         )
 
-    def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+    def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
         """The model with the best noisy score."""
         if not isinstance(plan, SelectedPlan):
             raise SettingsError("this plan was made by another mechanism")
@@ -124,19 +123,19 @@ class SelectedRidge:
         bound = plan.number("score_bound")
         chosen: Draw = self._stopping.select(
             pairs,
-            lambda pair: pair[0].draw(pair[1], loss, noise),
-            lambda draw: clipped_score(loss, draw.point, bound),
+            lambda pair: pair[0].draw(pair[1], problem, noise),
+            lambda draw: clipped_score(problem, draw.point, bound),
             int(Grid(SCORE_EXPONENT).to_integers(bound)),
             noise,
         )
         return replace(chosen, grid_exponent=plan.grid_exponent)
 
-    def _details(self, constants: Facts, plans: tuple[Plan, ...]) -> dict[str, Json]:
+    def _details(self, facts: Facts, plans: tuple[Plan, ...]) -> dict[str, Json]:
         stopping = self._stopping
         return {
             "trial_epsilon": stopping.trial_epsilon,
             "score_epsilon": stopping.score_epsilon,
-            "score_bound": score_bound(constants, self.survival),
+            "score_bound": score_bound(facts, self.survival),
             "candidates": [
                 {"ridge": plan.number("ridge"), "noise_scale": plan.noise_scale} for plan in plans
             ],
@@ -151,18 +150,18 @@ def _require_ridges(ridges: object) -> None:
         require_positive("every one of ridges", ridge)
 
 
-def score_bound(constants: Facts, survival: float) -> float:
+def score_bound(facts: Facts, survival: float) -> float:
     """The largest loss of a person at the public centre, a typical size of what is at stake."""
-    eta = public_guess(constants, survival).predictor
-    link = constants.link
+    eta = public_guess(facts, survival).predictor
+    link = facts.link
     bound = float(link.survival_loss(eta).sum() + link.event_loss(eta).max())
     return float(Grid(SCORE_EXPONENT).to_floats(Grid(SCORE_EXPONENT).to_integers(bound)))
 
 
-def clipped_score(loss: Loss, point: Array, bound: float) -> int:
+def clipped_score(problem: "Problem", point: Array, bound: float) -> int:
     """-sum_i min(loss_i, bound), in units of 2^-10; integers, so the order of people is nothing."""
-    total: Problem = loss  # type: ignore[assignment]  # a score needs persons, not a plug-in
-    (score,) = total.engine.reduce(block_score, total.design, total.link, point, bound)
+    public = (problem.design, problem.link, point, bound)
+    (score,) = problem.engine.reduce(block_score, *public)
     return int(score)
 
 

@@ -10,13 +10,14 @@ from discreet.audit import neighbours, witness
 from discreet.audit.cases import corner_people, hostile_points, loss_of, make_constants
 from discreet.audit.findings import Finding, at_most, equal_to
 from discreet.audit.subject import Effort, Subject
-from discreet.paper.exponential import sanitized_records
+from discreet.paper.exponential import SanitizedExponential, sanitized_records
 
 
-def check_witness(subject: Subject) -> list[Finding]:
+@witness.witness.register(SanitizedExponential)
+def check_witness(mechanism: SanitizedExponential, subject: Subject) -> list[Finding]:
     """2 a (max C_v - min C_v): the energies of two persons on opposite sets of points."""
     facts = make_constants(persons=50)
-    plan = subject.mechanism().plan(facts)
+    plan = mechanism.plan(facts)
     energies = []
     for point in hostile_points(np.random.default_rng(1), facts, 6):
         for person in corner_people(facts)[:8]:
@@ -27,11 +28,14 @@ def check_witness(subject: Subject) -> list[Finding]:
     return [equal_to(witness.FAMILY, "tight witness", subject.epsilon, spent, note)]
 
 
-def check_neighbours(subject: Subject, effort: Effort) -> list[Finding]:
+@neighbours.search.register(SanitizedExponential)
+def check_neighbours(
+    mechanism: SanitizedExponential, subject: Subject, effort: Effort
+) -> list[Finding]:
     """2 a C_v of every person at every point."""
     random = np.random.default_rng(2)
     facts = make_constants(persons=2, intervals=9, time_varying=True)
-    plan = subject.mechanism().plan(facts)
+    plan = mechanism.plan(facts)
     bound, scale = plan.number("bound"), plan.number("energy_scale")
     highest, lowest = 0.0, 0.0
     for point in hostile_points(random, facts, min(effort.pairs, 100)):
@@ -41,7 +45,3 @@ def check_neighbours(subject: Subject, effort: Effort) -> list[Finding]:
     spent = 2.0 * scale * (highest - lowest)
     note = "twice the energy that a person can have; rounding 1e-12"
     return [at_most(neighbours.FAMILY, "log density", subject.epsilon * (1 + 1e-12), spent, note)]
-
-
-witness.WITNESSES["sampler"] = check_witness
-neighbours.SEARCHES["sampler"] = check_neighbours

@@ -37,6 +37,7 @@ from discreet.watch import watcher
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates
     from discreet.forecast import Outlook
+    from discreet.likelihood.problem import Problem
     from discreet.privacy.noise import NoiseSource
 
 Prior = Literal["normal", "uniform"]
@@ -94,19 +95,19 @@ class SanitizedExponential:
         charged = self.epsilon * (2.0 if self.sampler.variant == "printed" else 1.0)
         return Guarantee(charged, relation=self.relation, status="ideal-draw-only")
 
-    def plan(self, constants: Facts) -> Plan:
+    def plan(self, facts: Facts) -> Plan:
         """The bound, the scale of the energy and what is charged: public facts only."""
-        bound = 2.0 * math.log(max(constants.persons, 2)) if self.v is None else float(self.v)
+        bound = 2.0 * math.log(max(facts.persons, 2)) if self.v is None else float(self.v)
         scale = self.epsilon / (2.0 * bound if self.relation == "replace-one" else bound)
         precision = 1e-2 if self.sigma is None else scale * self.sigma
-        promise = self.promise(constants.persons)
-        _ = constants.design.covariates  # a schema without bounds is refused here
+        promise = self.promise(facts.persons)
+        _ = facts.design.covariates  # a schema without bounds is refused here
         return Plan(
             mechanism=self.name,
             settings=settings_of(self),
             guarantee=promise,
-            persons=constants.persons,
-            dimension=constants.dimension,
+            persons=facts.persons,
+            dimension=facts.dimension,
             noise_scale=1.0 / math.sqrt(scale),
             grid_exponent=GRID_EXPONENT,
             details={
@@ -117,9 +118,9 @@ class SanitizedExponential:
             },
         )
 
-    def draw(self, plan: Plan, loss: Any, noise: "NoiseSource") -> Draw:
+    def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
         """The last state of the first chain, on the grid; other chains are only looked at."""
-        records = sanitized_records(loss, plan.number("bound"))
+        records = sanitized_records(problem, plan.number("bound"))
         count = self.sampler.chains
         densities = [self.density(plan, records) for _ in range(count)]
         keys = [fresh_key(noise) for _ in range(count)]
@@ -149,12 +150,12 @@ class SanitizedExponential:
         )
 
 
-def sanitized_records(loss: Any, bound: float) -> SanitizedRecords:
+def sanitized_records(problem: "Problem", bound: float) -> SanitizedRecords:
     """The persons behind the total loss that fits use."""
-    engine = getattr(loss, "engine", None)
+    engine = problem.engine
     if not isinstance(engine, LocalEngine):
         raise SettingsError("the sampler needs all persons in the memory of one process")
-    return SanitizedRecords(engine.episodes, loss.design, loss.link, bound)
+    return SanitizedRecords(engine.episodes, problem.design, problem.link, bound)
 
 
 def fresh_key(noise: "NoiseSource") -> int:

@@ -364,12 +364,12 @@ def _levels(shares: Array, latent: Array) -> Integers:
     """
     first = -latent.sum(axis=1, keepdims=True) / math.sqrt(latent.shape[1])
     utility = np.hstack([first, latent])
-    constants = np.log(np.maximum(shares, 1e-12)) / 2.0
+    facts = np.log(np.maximum(shares, 1e-12)) / 2.0
     for _ in range(UTILITY_ROUNDS):
-        place = np.argmax(utility + constants, axis=1)
+        place = np.argmax(utility + facts, axis=1)
         found = np.bincount(place, minlength=len(shares)) / len(place)
-        constants += 0.3 * np.log((shares + 1e-3) / (found + 1e-3))
-    return np.asarray(np.argmax(utility + constants, axis=1), dtype=np.int64)
+        facts += 0.3 * np.log((shares + 1e-3) / (found + 1e-3))
+    return np.asarray(np.argmax(utility + facts, axis=1), dtype=np.int64)
 
 
 def _flattened(item: Shares, own: Array, size: int) -> Array:

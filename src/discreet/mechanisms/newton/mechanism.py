@@ -117,13 +117,13 @@ class PrivateNewton:
         rho = None if delta == 0 else rho_for(self.epsilon, delta)
         return Guarantee(self.epsilon, delta, rho)
 
-    def plan(self, constants: Facts) -> Plan:
+    def plan(self, facts: Facts) -> Plan:
         """Shares, sensitivities, noise scales and bins, from public facts alone."""
-        promise = self.promise(constants.persons)
-        constants.sites.require_delta(promise.delta)
+        promise = self.promise(facts.persons)
+        facts.sites.require_delta(promise.delta)
         total = self.epsilon if promise.rho is None else promise.rho
-        spendable = constants.sites.spendable(exact(total))
-        layout = Layout.make(constants, spendable, pure=promise.rho is None)
+        spendable = facts.sites.spendable(exact(total))
+        layout = Layout.make(facts, spendable, pure=promise.rho is None)
         budget = layout.budget
         scale = float(budget.scale(budget.steps[-1], (2 * LARGEST) ** 2))
         final = scale * budget.sites.excess / LARGEST
@@ -131,17 +131,17 @@ class PrivateNewton:
             mechanism=self.name,
             settings=settings_of(self),
             guarantee=promise,
-            persons=constants.persons,
-            dimension=constants.dimension,
+            persons=facts.persons,
+            dimension=facts.dimension,
             noise_scale=final,
             grid_exponent=GRID_EXPONENT,
             details=layout.details(),
         )
 
-    def draw(self, plan: Plan, loss: Any, noise: "NoiseSource") -> Draw:
-        """The first releases, then the steps; `loss` has an engine, a design and a link."""
+    def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
+        """The first releases, then the steps."""
         layout = Layout.read(plan)
-        run = _Run(loss, layout, noise, clipped=self.score == "clip")
+        run = _Run(problem, layout, noise, clipped=self.score == "clip")
         return run.draw()
 
     def _delta(self, persons: int) -> float:
@@ -162,22 +162,22 @@ class Layout:
     changing: bool
 
     @classmethod
-    def make(cls, constants: Facts, total: Number, *, pure: bool) -> "Layout":
+    def make(cls, facts: Facts, total: Number, *, pure: bool) -> "Layout":
         """Finer bins and more steps the less the noise is, relative to n."""
-        p, persons, changing = constants.covariates, constants.persons, constants.time_varying
-        sites, size = constants.sites, float(total)
+        p, persons, changing = facts.covariates, facts.persons, facts.time_varying
+        sites, size = facts.sites, float(total)
         trial = split(total, 3, pure=pure, without=() if p else (RANGES, MARGINALS), sites=sites)
-        covariates = constants.design.schema.covariates
+        covariates = facts.design.schema.covariates
         numbers = sum(isinstance(item, Numeric) for item in covariates)
         without = [] if numbers else [RANGES]
         without += [] if p else [MARGINALS]
         if p < 2 or not _moments_fit(trial, persons, p, changing=changing):
             without.append(MOMENTS)
-        signal = persons * (size / constants.dimension if pure else math.sqrt(2 * size))
+        signal = persons * (size / facts.dimension if pure else math.sqrt(2 * size))
         steps = _number_of_steps(signal / sites.excess)
         budget = split(total, steps, pure=pure, without=without, sites=sites)
-        made = cls(budget, 1, 4, 4, constants.late_entry, changing)
-        intervals = constants.intervals
+        made = cls(budget, 1, 4, 4, facts.late_entry, changing)
+        intervals = facts.intervals
         return replace(
             made,
             time_bins=made._time_bins(persons, intervals),
