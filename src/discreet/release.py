@@ -128,6 +128,9 @@ class AbstractOrder(ABC, Generic[Document]):
     def compose(self, plan: Plan, draw: Draw, head: str) -> Document:
         """The document: what was drawn, and public facts."""
 
+    def require_supported(self) -> None:
+        """`SettingsError` for what the order cannot serve; nothing, unless a kind of order says."""
+
     @property
     @abstractmethod
     def facts(self) -> str:
@@ -154,6 +157,7 @@ class AbstractOrder(ABC, Generic[Document]):
     def require_publishable(self) -> None:
         """Every error that settings alone can cause; a simulation may draw what is not published."""
         self.schema.require_bounds()
+        self.require_supported()
         promise = self.promise
         if promise.relation != "replace-one":
             raise SettingsError(
@@ -211,6 +215,14 @@ class Order(AbstractOrder[Release]):
     description: str = ""
     accept_approximate: bool = False
     sites: NoiseShares = ALONE
+
+    def require_supported(self) -> None:
+        """Competing risks have no proof yet as a private model."""
+        if self.schema.time.causes is not None:
+            raise SettingsError(
+                "competing risks are not released as a private model yet; 'discreet curves' "
+                "publishes the incidence of each cause by group, privately."
+            )
 
     @cached_property
     def design(self) -> Design:

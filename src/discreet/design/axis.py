@@ -16,10 +16,18 @@ from pydantic import (
     model_validator,
 )
 
-from discreet.design.declared import SMALLEST_RANGE, Name, Number, Public, level_texts
+from discreet.design.declared import (
+    SMALLEST_RANGE,
+    Name,
+    Number,
+    Public,
+    level_key,
+    level_texts,
+)
 
 MAX_INTERVALS = 1_000_000
 MAX_EVENT_VALUES = 100
+MAX_CAUSES = 20
 DAYS = {"days": 1.0, "weeks": 7.0, "months": 30.4375, "years": 365.25}
 """Units of time; months and years are those of the Julian calendar on average."""
 
@@ -42,6 +50,13 @@ def _check_format(date_format: str) -> str:
     return date_format
 
 
+def _check_cause(name: str) -> str:
+    """These are keys of the model file beside the causes."""
+    if name in {"baseline", "covariates"}:
+        raise ValueError("must not be called baseline or covariates")
+    return name
+
+
 class TimeAxis(Public):
     """The time columns and the public grid zero = a_0 < a_1 < ... < a_q = horizon.
 
@@ -55,6 +70,8 @@ class TimeAxis(Public):
 
     Instead of a ``duration`` there may be two dates, ``start`` and ``end``; ``entry`` is a date
     then too, and a time is the number of days since ``start`` over those of a ``unit``.
+
+    ``causes`` are competing risks: each has the values of the event column that mean it.
     """
 
     duration: Name | None = None
@@ -70,6 +87,20 @@ class TimeAxis(Public):
         ]
         | None
     ) = None
+    causes: (
+        Annotated[
+            dict[
+                Annotated[Name, AfterValidator(_check_cause)],
+                Annotated[
+                    tuple[Name, ...],
+                    BeforeValidator(level_texts),
+                    Field(min_length=1, max_length=MAX_EVENT_VALUES),
+                ],
+            ],
+            Field(max_length=MAX_CAUSES),
+        ]
+        | None
+    ) = None
     entry: Name | None = None
     unit: Annotated[Name, AfterValidator(_check_unit)] | None = None
     origin: Number | None = None
@@ -79,6 +110,10 @@ class TimeAxis(Public):
     ) = None
     horizon: Number
     intervals: Annotated[int, Strict(), Field(ge=1, le=MAX_INTERVALS)]
+
+    def __hash__(self) -> int:
+        """Of the facts that tell most axes apart: a mapping of causes has no hash of its own."""
+        return hash((self.columns, self.horizon, self.intervals, self.first, self.edges))
 
     @model_validator(mode="before")
     @classmethod
@@ -111,6 +146,21 @@ class TimeAxis(Public):
         if self.start is None or self.end is None:
             lacking = "start" if self.start is None else "end"
             raise ValueError(f"key '{lacking}' in [time] is missing; dates need start and end")
+        return self
+
+    @model_validator(mode="after")
+    def _check_causes(self) -> Self:
+        if self.causes is None:
+            return self
+        if self.event_values is not None:
+            raise ValueError(
+                "key 'causes' in [time] does not go with event_values; remove one or the other"
+            )
+        if len(self.causes) < 2:
+            raise ValueError("key 'causes' in [time] needs two causes; use event_values for one")
+        keys = [level_key(value) for values in self.causes.values() for value in values]
+        if len(set(keys)) < len(keys):
+            raise ValueError("key 'causes' in [time] has a value twice; causes must not overlap")
         return self
 
     @model_validator(mode="after")

@@ -90,8 +90,7 @@ class Groups:
 
 def outcomes_of(schema: Schema) -> int:
     """How many kinds of events the schema knows."""
-    causes = getattr(schema.time, "causes", None)
-    return len(causes) if causes else 1
+    return 1 if schema.time.causes is None else len(schema.time.causes)
 
 
 def stretch_edges(intervals: int, stretches: int) -> Integers:

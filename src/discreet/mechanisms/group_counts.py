@@ -143,7 +143,8 @@ def block_group_exits(
     size, groups = len(edges) - 1, math.prod(levels)
     first, last = block.ends
     group = _groups(block.covariates[first], levels)
-    kind = block.event[last].astype(np.int64)
+    ended = block.event if block.cause is None else block.cause
+    kind = ended[last].astype(np.int64)
     place = np.searchsorted(edges, block.exit[last], side="left") - 1
     cell = (kind * groups + group) * size + place
     counts = np.bincount(cell, minlength=(outcomes + 1) * groups * size)

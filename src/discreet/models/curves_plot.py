@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from discreet.models.group_curves import GroupCurve
+from discreet.models.group_curves import Band
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,14 +21,26 @@ COUNTS_SHOWN = 6
 INK = "#333333"
 
 
-def group_figure(release: "CurvesRelease", *, simultaneous: bool = False) -> Figure:
+def group_figure(
+    release: "CurvesRelease", *, cause: str | None = None, simultaneous: bool = False
+) -> Figure:
     """All groups in one panel, a table of numbers at risk below it."""
     number = release.groups.number
     figure = Figure(figsize=(8.0, 4.4 + 0.24 * number), layout="constrained")
     axes, counts = figure.subplots(2, 1, sharex=True, height_ratios=[4.4, 0.5 + 0.24 * number])
     for index, (name, curve) in enumerate(zip(release.names, release.estimates, strict=True)):
-        _draw_curve(axes, release.times, curve, name, index, simultaneous=simultaneous)
-    _finish(axes, release, simultaneous=simultaneous)
+        label = f"{name} (may be empty)" if curve.may_be_empty else name
+        band = curve.survival if cause is None else curve.incidence[release.causes.index(cause)]
+        low, high = _limits(band, simultaneous=simultaneous)
+        start = [1.0 if cause is None else 0.0]
+        colour, stroke = _style(index)
+        axes.plot(
+            release.times, [*start, *band.estimate], color=colour, ls=stroke, lw=1.9, label=label
+        )
+        axes.fill_between(
+            release.times, [*start, *low], [*start, *high], color=colour, alpha=0.16, lw=0
+        )
+    _finish(axes, release, cause, simultaneous=simultaneous)
     _write_counts(counts, release)
     return figure
 
@@ -37,32 +49,25 @@ def _style(index: int) -> tuple[str, str]:
     return COLOURS[index % len(COLOURS)], STROKES[index // len(COLOURS) % len(STROKES)]
 
 
-def _draw_curve(
-    axes: "Axes", times: "Array", curve: GroupCurve, name: str, index: int, *, simultaneous: bool
+def _limits(band: Band, *, simultaneous: bool) -> "tuple[Array, Array]":
+    """Of each point, or of the whole curve."""
+    if simultaneous:
+        return band.lower_simultaneous, band.upper_simultaneous
+    return band.lower, band.upper
+
+
+def _finish(
+    axes: "Axes", release: "CurvesRelease", cause: str | None, *, simultaneous: bool
 ) -> None:
-    """A line through the ends of the stretches, where the curve is known, and its band."""
-    colour, stroke = _style(index)
-    band = curve.survival
-    low, high = (
-        (band.lower_simultaneous, band.upper_simultaneous)
-        if simultaneous
-        else (band.lower, band.upper)
-    )
-    label = f"{name} (may be empty)" if curve.may_be_empty else name
-    start = [1.0]
-    axes.plot(times, [*start, *band.estimate], color=colour, ls=stroke, lw=1.9, label=label)
-    axes.fill_between(times, [*start, *low], [*start, *high], color=colour, alpha=0.16, lw=0)
-
-
-def _finish(axes: "Axes", release: "CurvesRelease", *, simultaneous: bool) -> None:
     kind = "simultaneous" if simultaneous else "pointwise"
     guarantee = release.guarantee
     promise = f"ε = {guarantee.epsilon:g}" + (
         f", δ = {guarantee.delta:g}" if guarantee.delta else ""
     )
-    title = f"Survival by {' and '.join(release.groups.by)}, {promise}"
+    what = "Survival" if cause is None else f"Cumulative incidence of {cause}"
+    title = f"{what} by {' and '.join(release.groups.by)}, {promise}"
     axes.set_title(title, loc="left", fontsize="medium", fontweight="bold", color=INK)
-    axes.set_ylabel("without an event so far")
+    axes.set_ylabel("without an event so far" if cause is None else f"{cause} so far")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_xlim(float(release.times[0]), float(release.times[-1]))
     axes.set_ylim(0.0, 1.02)

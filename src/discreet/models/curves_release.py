@@ -10,7 +10,7 @@ from pydantic import ValidationError, model_validator
 
 from discreet.design.grid import TimeGrid
 from discreet.design.groups import Groups, strategy, stretch_edges
-from discreet.errors import ArtefactError
+from discreet.errors import ArtefactError, SettingsError
 from discreet.models.caution import Caution
 from discreet.models.group_curves import (
     Band,
@@ -51,6 +51,8 @@ class CurvesRelease(Promised):
             raise ValueError("the released sums are not a list of numbers")
         late = bool(self.details.get("late_entry"))
         rows = self.outcomes + (2 if late else 1)
+        if self.outcomes != len(self.causes):
+            raise ValueError("the number of outcomes is not that of the schema's causes")
         if len(sums) != self.groups.number * rows * self.stretches:
             raise ValueError("there is not one released sum for each group, outcome and time")
         return self
@@ -71,6 +73,12 @@ class CurvesRelease(Promised):
     def outcomes(self) -> int:
         """How many kinds of events there are."""
         return _whole(self.details.get("outcomes"))
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """Names of the kinds of events: the schema's causes, or one event."""
+        declared = self.public_schema.time.causes
+        return ("event",) if declared is None else tuple(declared)
 
     @property
     def stretches(self) -> int:
@@ -135,7 +143,7 @@ class CurvesRelease(Promised):
         """The file with everything that follows from the released numbers printed in it."""
         test = None if self.log_rank is None else vars(self.log_rank)
         curves = tuple(
-            _printed(levels, curve, self.times)
+            _printed(levels, curve, self.times, self.causes)
             for levels, curve in zip(self.groups.names, self.estimates, strict=True)
         )
         found = {
@@ -156,11 +164,14 @@ class CurvesRelease(Promised):
             for name in self.possibly_empty
         )
 
-    def plot(self, *, simultaneous: bool = False) -> "Figure":
+    def plot(self, *, cause: str | None = None, simultaneous: bool = False) -> "Figure":
         """Every group's curve with its band, and the numbers at risk.
 
         Parameters
         ----------
+        cause
+            With competing risks: the cause whose cumulative incidence is drawn instead of
+            survival without any event.
         simultaneous
             Whether bands hold the whole curve at once, not each point.
 
@@ -171,7 +182,11 @@ class CurvesRelease(Promised):
         """
         from discreet.models.curves_plot import group_figure  # noqa: PLC0415 - matplotlib
 
-        return group_figure(self, simultaneous=simultaneous)
+        if cause is not None and cause not in self.causes:
+            raise SettingsError(
+                f"there is no cause '{cause}'; causes are {', '.join(self.causes)}."
+            )
+        return group_figure(self, cause=cause, simultaneous=simultaneous)
 
     def table(self) -> list[list[str]]:
         """A heading and one row per group: size, median, restricted mean, survival at the end."""
@@ -234,7 +249,9 @@ def _whole(value: object) -> int:
     return value
 
 
-def _printed(levels: tuple[str, ...], curve: GroupCurve, times: Array) -> dict[str, Any]:
+def _printed(
+    levels: tuple[str, ...], curve: GroupCurve, times: Array, causes: tuple[str, ...]
+) -> dict[str, Any]:
     return {
         "group": list(levels),
         "size": curve.size,
@@ -243,7 +260,9 @@ def _printed(levels: tuple[str, ...], curve: GroupCurve, times: Array) -> dict[s
         "time": times[1:].tolist(),
         "at_risk": curve.at_risk.tolist(),
         "survival": _band(curve.survival),
-        "incidence": [_band(band) for band in curve.incidence],
+        "incidence": {
+            name: _band(band) for name, band in zip(causes, curve.incidence, strict=True)
+        },
         "median": _number(curve.median),
         "restricted_mean": _number(curve.restricted_mean),
     }

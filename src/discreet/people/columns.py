@@ -111,7 +111,10 @@ EVENTS = {"1.0": 1, "0.0": 0}
 
 
 def event_lookup(time: TimeAxis) -> dict[str, int]:
-    """From the key of a value to 1 for an event, 0 for none."""
+    """From the key of a value to 1 for an event, 0 for none; to the number of its cause."""
+    if time.causes is not None:
+        causes = enumerate(time.causes.values(), start=1)
+        return {level_key(value): number for number, values in causes for value in values}
     if time.event_values is None:
         return EVENTS
     return {level_key(value): 1 for value in time.event_values}

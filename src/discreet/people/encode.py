@@ -6,7 +6,8 @@ numeric     missing or unreadable: the declared fill, else the midpoint; infinit
 category    missing or unknown: the reference level
 stratum     missing or unknown: the first
 indicator   where the schema asks for one: 1 if missing, unreadable or unknown
-event       1, 1.0, "1", true, or the declared values: event; everything else, missing included: censored
+event       1, 1.0, "1", true, or the declared values: event; the values of a cause: that
+            cause; everything else, missing included: censored
 duration    missing: the row is never at risk; negative: 0; beyond the horizon: censored there; with
             an origin, before it: never at risk, and so are later rows where it ends with an event
 entry       missing or before time zero: time zero; after the duration: the duration
@@ -30,7 +31,7 @@ from discreet.people.columns import event_lookup, level_lookup, read_event, read
 from discreet.people.episodes import Episodes
 from discreet.people.spans import Spans, Spells, grouped_spans, single_spans
 from discreet.people.tables import Table, read_covariates, read_stratum, read_table
-from discreet.types import Array, Flags
+from discreet.types import Array
 
 Rows = NDArray[np.int64]
 
@@ -47,11 +48,12 @@ def repair_spells(table: Table, schema: Schema) -> Spells:
     timed = ~np.isnan(duration)
     earliest = 0.0 if time.zero == 0.0 else -np.inf
     stop = np.where(duration > earliest, duration, time.zero)  # NaN fails the comparison
-    event = read_events(table, schema) & (stop <= time.horizon)
+    codes = read_events(table, schema)
+    event = (codes >= 1) & (stop <= time.horizon)
     start = None
     if entry is not None:
         start = np.minimum(np.where(entry > time.zero, entry, time.zero), stop)
-    return Spells(start, stop, event, timed)
+    return Spells(start, stop, event, timed, None if time.causes is None else codes)
 
 
 def _timed(table: Table, time: TimeAxis) -> tuple[Array, Array | None]:
@@ -78,11 +80,11 @@ def read_days(table: Table, time: TimeAxis) -> dict[str, Array]:
     return {name: table.column(name).days(time.date_format) for name in time.date_columns}
 
 
-def read_events(table: Table, schema: Schema) -> Flags:
-    """Whether the row ends with an event."""
+def read_events(table: Table, schema: Schema) -> NDArray[np.int8]:
+    """Whether the row ends with an event: 1, or the number of its cause; below 1 if not."""
     column, lookup = table.column(schema.time.event), event_lookup(schema.time)
     rule = partial(read_event, lookup=lookup)
-    return np.equal(column.apply(rule, missing=-2, dtype=np.int8), 1)
+    return np.asarray(column.apply(rule, missing=-2, dtype=np.int8), dtype=np.int8)
 
 
 def encode(table: Table, schema: Schema, rows: Rows | None) -> Array:
@@ -190,6 +192,7 @@ def to_episodes(data: Any, schema: Schema, outcome: Any = None) -> Episodes:
         offsets=spans.offsets,
         persons=spans.persons,
         stratum=_strata_of_people(table, schema, spans),
+        cause=spans.cause,
     )
 
 

@@ -20,6 +20,7 @@ class Episodes:
     interval and has at most one event.  Without ``offsets`` every row is a person of its own and
     the rows are sorted by exit.  ``persons`` counts also those who are never at risk.
     ``stratum`` is the number of each row's stratum, the same for all rows of a person.
+    ``cause`` is the number of each event's cause, from 1, and 0 where a row ends without one.
     """
 
     covariates: NDArray[np.float64]
@@ -29,6 +30,7 @@ class Episodes:
     offsets: NDArray[np.int64] | None
     persons: int
     stratum: NDArray[np.int16] | None = None
+    cause: NDArray[np.int8] | None = None
 
     @property
     def rows(self) -> int:
@@ -66,6 +68,35 @@ class Episodes:
             event=self.event[rows],
             offsets=offsets,
             persons=int(np.count_nonzero(rows)) if offsets is None else len(offsets) - 1,
+            cause=None if self.cause is None else self.cause[rows],
+        )
+
+    def of_cause(self, number: int) -> "Episodes":
+        """The table in which only this cause is an event, and other causes' intervals do not count.
+
+        An interval that ends in another cause is taken away (Begg and Gray 1984), so that the
+        binary model on what is left is the cause's conditional likelihood.
+        """
+        if self.cause is None:
+            return self
+        other = self.event & (self.cause != number)
+        exits = self.exit - other.astype(self.exit.dtype)
+        kept = exits > self.entry
+        if self.offsets is None:  # rows without offsets are sorted by exit
+            rows = np.flatnonzero(kept)
+            rows = rows[np.argsort(exits[rows], kind="stable")]
+            offsets = None
+        else:
+            rows = np.flatnonzero(kept)
+            offsets = np.concatenate([[0], np.cumsum(kept)])[self.offsets]
+        return Episodes(
+            covariates=self.covariates[rows],
+            entry=self.entry[rows],
+            exit=exits[rows],
+            event=(self.event & ~other)[rows],
+            offsets=offsets,
+            persons=self.persons,
+            stratum=None if self.stratum is None else self.stratum[rows],
         )
 
     def slice(self, start: int, stop: int) -> "Episodes":
@@ -89,6 +120,7 @@ class Episodes:
             offsets=None,
             persons=len(self.exit[::step]),
             stratum=None if self.stratum is None else self.stratum[::step],
+            cause=None if self.cause is None else self.cause[::step],
         )
 
     def _rows(
@@ -102,4 +134,5 @@ class Episodes:
             offsets=offsets,
             persons=persons,
             stratum=None if self.stratum is None else self.stratum[start:stop],
+            cause=None if self.cause is None else self.cause[start:stop],
         )

@@ -211,9 +211,9 @@ def _events(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     rule = partial(read_event, lookup=event_lookup(schema.time))
     event = table.column(name).apply(rule, missing=-2, dtype=np.int8)
     yield _repair(name, "missing", "censored", event == -2)
-    if schema.time.event_values is None:
+    if schema.time.event_values is None and schema.time.causes is None:
         yield _repair(name, "neither 0 nor 1", "censored", event == -1)
-    late = (event == 1) & (spells.stop > schema.time.horizon)
+    late = (event >= 1) & (spells.stop > schema.time.horizon)
     yield _repair(name, "event after the horizon", "censored at the horizon", late)
 
 

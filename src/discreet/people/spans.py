@@ -37,6 +37,7 @@ class Spells:
     stop: Array
     event: Flags
     timed: Flags
+    cause: NDArray[np.int8] | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Spans:
     event: Flags
     offsets: Rows | None
     persons: int
+    cause: NDArray[np.int8] | None = None
 
 
 def single_spans(spells: Spells, grid: TimeGrid) -> Spans:
@@ -60,7 +62,9 @@ def single_spans(spells: Spells, grid: TimeGrid) -> Spans:
     key = last[kept].astype(np.uint16 if grid.intervals < 1 << 16 else np.int32)
     row = kept[np.argsort(key, kind="stable")]
     entry = np.zeros(len(row), dtype=np.int32) if first is None else first[row]
-    return Spans(row, entry, last[row], spells.event[row], None, len(last))
+    event = spells.event[row]
+    cause = None if spells.cause is None else np.where(event, spells.cause[row], 0).astype(np.int8)
+    return Spans(row, entry, last[row], event, None, len(last), cause)
 
 
 def grouped_spans(person: Counts, persons: int, spells: Spells, grid: TimeGrid) -> Spans:
@@ -68,6 +72,7 @@ def grouped_spans(person: Counts, persons: int, spells: Spells, grid: TimeGrid) 
     start = np.full_like(spells.stop, grid.zero) if spells.start is None else spells.start
     row = time_order(person, start, spells.stop, np.flatnonzero(spells.timed))
     first_event = first_events(person[row], spells.stop[row], spells.event[row], persons)
+    first_cause = _first_causes(person, row, spells, first_event)
     row = row[
         until_event(person[row], start[row], spells.stop[row], spells.event[row], first_event)
     ]
@@ -78,7 +83,8 @@ def grouped_spans(person: Counts, persons: int, spells: Spells, grid: TimeGrid) 
     final = np.append(who[1:] != who[:-1], True)[: len(who)]
     event = final & (last == limit[who]) & np.isfinite(first_event[who])
     offsets = np.concatenate([[0], np.cumsum(np.bincount(who, minlength=persons))])
-    return Spans(row, first, last, event, offsets, persons)
+    cause = None if first_cause is None else np.where(event, first_cause[who], 0).astype(np.int8)
+    return Spans(row, first, last, event, offsets, persons, cause)
 
 
 def time_order(person: Counts, start: Array, stop: Array, rows: Rows) -> Rows:
@@ -103,6 +109,18 @@ def first_events(who: Counts, stop: Array, event: Flags, persons: int) -> Array:
         heads = np.flatnonzero(np.append(True, who[1:] != who[:-1]))
         first[who[heads]] = np.minimum.reduceat(stop, heads)
     return first
+
+
+def _first_causes(
+    person: Counts, row: Rows, spells: Spells, first_event: Array
+) -> NDArray[np.int8] | None:
+    """The cause of each person's first event; of several at one time the first in the schema."""
+    if spells.cause is None:
+        return None
+    ends = row[spells.event[row] & (spells.stop[row] == first_event[person[row]])]
+    found = np.full(len(first_event), np.iinfo(np.int8).max, dtype=np.int8)
+    np.minimum.at(found, person[ends], spells.cause[ends])
+    return found
 
 
 def until_event(who: Counts, start: Array, stop: Array, event: Flags, first_event: Array) -> Flags:

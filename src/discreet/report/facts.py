@@ -10,7 +10,7 @@ from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric, PageWords, Schema
 from discreet.models.caution import Caution
 from discreet.models.curves_release import BANDS, CurvesRelease
-from discreet.models.group_curves import GroupCurve
+from discreet.models.group_curves import Band, GroupCurve
 from discreet.models.model import Release
 from discreet.types import Array
 
@@ -106,20 +106,35 @@ def curves_facts(release: CurvesRelease) -> dict[str, Any]:
         "rows": [
             row
             for name, curve in zip(release.names, release.estimates, strict=True)
-            for row in _curve_rows(name, curve, release.times)
+            for row in _curve_rows(name, curve, release)
         ],
+        "causes": list(release.causes) if len(release.causes) > 1 else [],
         "release_id": release.release_id,
     }
 
 
-def _curve_rows(name: str, curve: GroupCurve, times: Array) -> list[dict[str, Any]]:
-    band = curve.survival
-    start = {"group": name, "time": float(times[0]), "at_risk": float(curve.at_risk[0])}
-    rows = [{**start, **dict.fromkeys(BANDS, 1.0)}]
+def _curve_rows(name: str, curve: GroupCurve, release: CurvesRelease) -> list[dict[str, Any]]:
+    """Survival, and with competing risks every cause's incidence, by time."""
+    bands = {"": curve.survival}
+    if len(release.causes) > 1:
+        bands |= dict(zip(release.causes, curve.incidence, strict=True))
+    return [
+        row
+        for cause, band in bands.items()
+        for row in _band_rows(name, cause, band, curve, release.times)
+    ]
+
+
+def _band_rows(
+    name: str, cause: str, band: Band, curve: GroupCurve, times: Array
+) -> list[dict[str, Any]]:
+    head = {"group": name, "cause": cause}
+    start = {"time": float(times[0]), "at_risk": float(curve.at_risk[0])}
+    rows = [{**head, **start, **dict.fromkeys(BANDS, 0.0 if cause else 1.0)}]
     for index, time in enumerate(times[1:]):
         values = {key: float(getattr(band, key)[index]) for key in BANDS}
         present = float(curve.at_risk[min(index + 1, len(curve.at_risk) - 1)])
-        rows.append({"group": name, "time": float(time), "at_risk": present, **values})
+        rows.append({**head, "time": float(time), "at_risk": present, **values})
     return rows
 
 

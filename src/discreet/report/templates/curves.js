@@ -4,7 +4,7 @@
   const facts = read("facts");
   const element = (id) => document.getElementById(id);
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  const columns = ["group", "time", "at_risk", "estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous"];
+  const columns = [...(facts.causes.length ? ["cause"] : []), "group", "time", "at_risk", "estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous"];
 
   function theme() {
     const ink = colour("ink");
@@ -26,10 +26,11 @@
     const share = { type: "quantitative", scale: { domain: [0, 1] }, axis: { format: "%" } };
     const band = {
       mark: { type: "area", opacity: 0.17 },
-      encoding: { x, y: { field: `lower${ending}`, ...share, title: "without an event so far" }, y2: { field: `upper${ending}` }, color: shade },
+      encoding: { x, y: { field: `lower${ending}`, ...share, title: element("cause").selectedOptions[0].textContent }, y2: { field: `upper${ending}` }, color: shade },
     };
     const line = { mark: { type: "line", strokeWidth: 2.3 }, encoding: { x, y: { field: "estimate", ...share }, color: shade } };
-    return { width: "container", height: 380, data: { values: facts.rows }, layer: [band, line] };
+    const values = facts.rows.filter((row) => row.cause === element("cause").value);
+    return { width: "container", height: 380, data: { values }, layer: [band, line] };
   }
 
   async function draw() {
@@ -69,6 +70,9 @@
     return [columns.join(","), ...lines].join("\n") + "\n";
   }
 
+  facts.causes.forEach((name) => element("cause").append(Object.assign(document.createElement("option"), { value: name, textContent: name })));
+  element("cause-field").hidden = !facts.causes.length;
+  element("cause").addEventListener("change", draw);
   element("simultaneous").addEventListener("change", draw);
   element("save-csv").addEventListener("click", () => save(`${facts.release_id}.csv`, csv(), "text/csv"));
   element("save-json").addEventListener("click", () => save(`${facts.release_id}.json`, JSON.stringify(read("document"), null, 2), "application/json"));
