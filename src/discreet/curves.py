@@ -12,12 +12,14 @@ from discreet.mechanisms.contract import Draw, Plan
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.models.curves_release import CurvesRelease
 from discreet.people.source import People
+from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.regression import as_schema
 from discreet.release import AbstractOrder, Ledger, as_ledger, new_release_id, publish, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from discreet.joint import Federation
     from discreet.privacy.noise import NoiseSource
 
 
@@ -31,6 +33,7 @@ class CurvesOrder(AbstractOrder[CurvesRelease]):
     release_id: str = field(default_factory=new_release_id)
     description: str = ""
     accept_approximate: bool = False
+    sites: NoiseShares = ALONE
 
     @property
     def schema(self) -> Schema:  # type: ignore[override]  # a property where the parent has a field
@@ -49,7 +52,7 @@ class CurvesOrder(AbstractOrder[CurvesRelease]):
 
     def plan(self, persons: int) -> Plan:
         """The mechanism's plan for n persons."""
-        return self.mechanism.plan(persons, self.groups)
+        return self.mechanism.plan(persons, self.groups, self.sites)
 
     def draw(self, plan: Plan, engine: Engine, noise: "NoiseSource") -> Draw:
         """One draw of the mechanism."""
@@ -100,6 +103,7 @@ class Curves:
         persons: int | None = None,
         release_id: str | None = None,
         overwrite: bool = False,
+        federation: "Federation | None" = None,
     ) -> CurvesRelease:
         """Release the curves once, charged to a ledger; nothing is refunded.
 
@@ -119,6 +123,8 @@ class Curves:
             The name of the release in the ledger; made up if None.
         overwrite
             Whether an existing file is replaced.
+        federation
+            The sites that release the curves together; ``data`` are then this site's own people.
 
         Returns
         -------
@@ -135,8 +141,16 @@ class Curves:
             mechanism, self.groups, persons, release_id=release_id or new_release_id()
         )
         target = None if path is None else Path(path)
-        payer = as_ledger(ledger)
-        return publish(order, People(data, outcome), ledger=payer, path=target, overwrite=overwrite)
+        terms: dict[str, Any] = {
+            "ledger": as_ledger(ledger),
+            "path": target,
+            "overwrite": overwrite,
+        }
+        if federation is None:
+            return publish(order, People(data, outcome), **terms)
+        from discreet.joint import publish_jointly  # noqa: PLC0415 - an extra, and its network
+
+        return publish_jointly(order, People(data, outcome), federation, **terms)
 
     def simulate(
         self,

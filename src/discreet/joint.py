@@ -36,7 +36,7 @@ from discreet.federation.agreement import (
 )
 from discreet.federation.mesh import CONNECTING, Mesh
 from discreet.federation.sites import Sites
-from discreet.mechanisms.contract import Draw, Plan
+from discreet.mechanisms.contract import Plan
 from discreet.models.strict import require_free
 from discreet.points import JointPoint, reach
 from discreet.release import (
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 _INTEGERS_ONLY = (
     "across sites a fit is by private Newton: other mechanisms, and fits that are not private, need "
-    "sums that no noise protects."
+    "sums that no noise protects. Curves by group can be counted across sites too."
 )
 
 
@@ -157,9 +157,10 @@ def publish_jointly(
             reach(JointPoint.CHARGED)
             mesh.exchange(b"charged")
             people = _Part(source, own, plan.persons, mesh)
-            draw = _draw(order, plan, people, _system_noise(order, mesh))
+            noise = _system_noise(order, mesh)
+            release = _drawn(order, plan, people, noise, reservation.head)
             reach(JointPoint.DRAWN)
-            release = _same_everywhere(order.compose(plan, draw, reservation.head), mesh)
+            release = _same_everywhere(release, mesh)
             reach(JointPoint.COMPARED)
             if path is not None:
                 release.save(path, overwrite=overwrite)
@@ -180,8 +181,8 @@ def simulate_jointly(
     noise = make(mesh.add)
     if noise.private:
         raise SettingsError("a simulation takes a seeded source; a real release takes none.")
-    draw = _draw(order, plan, _Part(source, own, plan.persons, mesh), noise)
-    return _same_everywhere(order.compose(plan, draw, UNCHARGED), mesh)
+    people = _Part(source, own, plan.persons, mesh)
+    return _same_everywhere(_drawn(order, plan, people, noise, UNCHARGED), mesh)
 
 
 def _looked_at(
@@ -231,10 +232,12 @@ def _system_noise(order: AbstractOrder[Any], mesh: Mesh) -> "SharedNoise":
     return SharedNoise(order.sites, SystemNoise(), opened)
 
 
-def _draw(order: AbstractOrder[Any], plan: Plan, people: "_Part", noise: "SharedNoise") -> Draw:
+def _drawn(
+    order: AbstractOrder[Document], plan: Plan, people: "_Part", noise: "SharedNoise", head: str
+) -> Document:
     """With one thread for linear algebra: how it is shared out may change the last bits."""
     with one_blas_thread():
-        return draw_from(order, plan, people, noise)
+        return order.compose(plan, draw_from(order, plan, people, noise), head)
 
 
 def _same_everywhere(release: Document, mesh: Mesh) -> Document:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.fit import payer
+from discreet.cli.fit import joint_sites, payer
 from discreet.cli.output import progress, say, warnings_as_lines, wrapped
 from discreet.models.strict import require_free
 
@@ -35,6 +35,11 @@ def curves(  # noqa: PLR0913 - one parameter an option
         bool, typer.Option("--no-ledger", help="Publish without a budget: nothing adds it up.")
     ] = False,
     release_id: Annotated[str | None, typer.Option(help="Name of the release.")] = None,
+    federation: Annotated[
+        Path | None, typer.Option(help="The sites that count together, a sites.toml; see --party.")
+    ] = None,
+    party: Annotated[int | None, typer.Option(help="Which of the sites this is, from 0.")] = None,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the other sites.")] = 600.0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
     """Publish survival curves by group, with bands that include the privacy noise."""
@@ -53,6 +58,7 @@ def curves(  # noqa: PLR0913 - one parameter an option
             persons=persons,
             release_id=release_id,
             overwrite=overwrite,
+            federation=joint_sites(federation, party, wait, release_id),
         )
     say(wrapped(f"The curves {release.release_id} are in '{out}'."))
     say(wrapped(f"'discreet summary {out}' shows them, 'discreet page {out}' draws them."))

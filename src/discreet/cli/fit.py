@@ -121,7 +121,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
         _fit(regression, data, out, overwrite=overwrite)
         return
     pays = payer(ledger, no_ledger=no_ledger)
-    sites = _federation(federation, party, wait, release_id)
+    sites = joint_sites(federation, party, wait, release_id)
     source = People(data, None, regression.engine, scheduler)
     if ledger is not None and not yes and at_terminal():
         _ask(source, schema, f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'")
@@ -191,7 +191,7 @@ def payer(ledger: str | None, *, no_ledger: bool) -> "Ledger | str":
     return NO_LEDGER if ledger is None else ledger
 
 
-def _federation(
+def joint_sites(
     sites: Path | None, party: int | None, wait: float, release_id: str | None
 ) -> "Federation | None":
     """The sites of a joint fit; a fit at one place has none."""

@@ -29,6 +29,7 @@ from discreet.privacy.accountant import rho_for
 from discreet.privacy.guarantee import Guarantee, checked_delta
 from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.scales import exact, gaussian_scale, laplace_scale, upper_square_root
+from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class GroupCounts:
     name: ClassVar[str] = "curves"
     proof: ClassVar[str] = "group-curves"
     needs_memory: ClassVar[bool] = False
+    across_sites: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse settings that promise nothing."""
@@ -68,11 +70,12 @@ class GroupCounts:
         delta = self._delta(persons)
         return Guarantee(self.epsilon, delta, None if delta == 0 else rho_for(self.epsilon, delta))
 
-    def plan(self, persons: int, groups: Groups) -> Plan:
+    def plan(self, persons: int, groups: Groups, sites: NoiseShares = ALONE) -> Plan:
         """Stretches, matrix, scale of the noise: from public facts alone."""
         if not is_count(persons):
             raise SettingsError("the number of persons must be a positive integer")
         promise, time = self.promise(persons), groups.schema.time
+        sites.require_delta(promise.delta)
         pure, late = promise.delta == 0, time.entry is not None
         stretches = self._stretches(persons, groups, pure=pure, late=late)
         matrix = strategy(stretches, pure=pure)
@@ -81,14 +84,14 @@ class GroupCounts:
         if largest > LARGEST_VALUE:
             raise SettingsError("so many persons are beyond the integers that noise is added to.")
         sequences = groups.number * (outcomes_of(groups.schema) + tables)
-        scale = self._scale(promise, matrix, tables)
+        scale = self._scale(promise, matrix, tables, sites)
         return Plan(
             mechanism=self.name,
             settings={**settings_of(self), "by": list(groups.by)},  # type: ignore[arg-type]
             guarantee=promise,
             persons=persons,
             dimension=sequences * stretches,
-            noise_scale=float(scale),
+            noise_scale=float(scale) * sites.excess,
             grid_exponent=0,
             details={
                 "groups": groups.number,
@@ -96,6 +99,7 @@ class GroupCounts:
                 "stretches": stretches,
                 "late_entry": late,
                 "scale": str(scale),
+                **sites.details(),
             },
         )
 
@@ -128,12 +132,16 @@ class GroupCounts:
         wanted = int(persons / groups.number / (PEOPLE_PER_DEVIATION * deviation))
         return min(most, max(FEWEST_STRETCHES, wanted))
 
-    def _scale(self, promise: Guarantee, matrix: Integers, tables: int) -> Fraction:
+    def _scale(
+        self, promise: Guarantee, matrix: Integers, tables: int, sites: NoiseShares
+    ) -> Fraction:
         """The proof's sensitivity over the budget."""
         if promise.delta == 0:
             return laplace_scale(2 * tables, exact(self.epsilon))
         squared = 2 * tables * int(np.sum(matrix[:, 0] ** 2))
-        return Fraction(gaussian_scale(upper_square_root(Fraction(squared)), promise.exact_rho))
+        rho = sites.spendable(promise.exact_rho)
+        scale = gaussian_scale(upper_square_root(Fraction(squared)), rho)
+        return max(Fraction(scale), sites.least_scale)
 
 
 def block_group_exits(
