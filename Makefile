@@ -10,7 +10,7 @@ WORKERS ?= 2
 .PHONY: curves help test lint demo golden evidence bench scale real docs lock clean
 
 help:  ## list the commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
 
 # The environment, exactly as locked; made again when the lock or the metadata changes.
 $(READY): requirements.txt pyproject.toml
@@ -34,6 +34,9 @@ lint: $(READY)  ## ruff, mypy, import-linter
 
 demo: $(READY)  ## a private release from beginning to end: a registry, its budget, its page
 	$(BIN)/python examples/demo.py
+
+demo-federation: $(READY)  ## three hospitals, one private release, no pooled records
+	$(BIN)/python examples/demo_federation.py
 
 golden: $(READY)  ## BASE=commit: its numbers against this tree's, under the same seeded noise
 	@test -n "$(BASE)" || { echo "make golden: name the commit to compare with, BASE=commit" >&2; exit 1; }
@@ -78,5 +81,5 @@ lock:  ## pin every dependency again, with hashes (the one command that needs uv
 		--custom-compile-command "make lock" --quiet --upgrade --output-file requirements.txt
 
 clean:  ## remove what was built, keep the environment
-	rm -rf build dist demo site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf build dist demo demo-federation site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -52,6 +52,20 @@ def test_the_demo_shows_the_truth_beside_both_fits(demo):
         assert abs(math.log(float(private) / float(truth))) < 6 * error + 0.001  # real noise
 
 
+def test_three_hospitals_make_one_release(tmp_path):
+    folder = tmp_path / "joint"
+    command = [sys.executable, ROOT / "examples" / "demo_federation.py", "--out", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    releases = [json.loads((folder / f"release-{site}.json").read_text()) for site in range(3)]
+    assert len({release.pop("ledger") for release in releases}) == 3
+    assert releases[0] == releases[1] == releases[2]
+    assert releases[0]["persons"] == 20_000
+    assert "<!DOCTYPE html>" in (folder / "page.html").read_text()
+    shown = re.findall(r"^(age|sex\[M\]|stage\[I+\]) .*◆", done.stdout, re.MULTILINE)
+    assert shown == ["age", "sex[M]", "stage[II]", "stage[III]"]
+
+
 def test_the_guide_shows_a_schema_that_is_accepted():
     written = re.search(r"```toml\n(.*?)```", GUIDE, re.DOTALL)[1]
     assert Schema.from_mapping(tomllib.loads(written)).coefficient_names == ("age", "sex[M]")

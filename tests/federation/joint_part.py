@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 from discreet import points
+from discreet.curves import CurvesOrder
 from discreet.design.baseline import NaturalSpline
+from discreet.design.groups import Groups
 from discreet.design.link import Logit
 from discreet.design.schema import Schema
 from discreet.errors import DiscreetError
@@ -18,6 +20,7 @@ from discreet.federation import agreement
 from discreet.joint import Federation, publish_jointly, simulate_jointly
 from discreet.ledger import open_ledger
 from discreet.mechanisms import PrivateNewton
+from discreet.mechanisms.group_counts import GroupCounts
 from discreet.people.source import People
 from discreet.privacy.shared_noise import SimulatedShares
 from discreet.privacy.shares import NoiseShares
@@ -27,6 +30,8 @@ from discreet.release import Order
 
 def order_of(settings):
     schema = Schema.from_toml(Path(settings["schema"]))
+    if "by" in settings:
+        return CurvesOrder(GroupCounts(1.0, 1e-6), Groups(schema, (settings["by"],)))
     mechanism = PrivateNewton(
         epsilon=settings.get("epsilon", 1.0), delta=settings.get("delta", 1e-6)
     )

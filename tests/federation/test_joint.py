@@ -9,10 +9,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from discreet.audit.release import audit_release
 from discreet.errors import ArtefactError, SettingsError
 from discreet.joint import Federation, publish_jointly
 from discreet.ledger import open_ledger
 from discreet.mechanisms import OutputPerturbation, PrivateNewton
+from discreet.mechanisms.group_counts import GroupCounts
+from discreet.models.curves_release import read_curves
 from discreet.models.model import read_model
 from discreet.people.source import People
 from discreet.points import JointPoint
@@ -220,3 +223,16 @@ def test_what_cannot_be_shared_is_refused_before_connecting(scene, mechanism):
     federation = Federation.read(scene[0]["sites"], 0)
     with pytest.raises(SettingsError, match="across sites"):
         publish_jointly(order, People(scene[0]["data"]), federation, ledger=NO_LEDGER)
+
+
+def test_curves_by_group_are_counted_across_sites(scene, stage):
+    """The same seam: one opening, the same file everywhere, bands as wide as the true noise."""
+    found = play(stage, [{**part, "by": "arm"} for part in scene])
+    assert all("error" not in item for item in found), found
+    assert len({item["joint_digest"] for item in found}) == 1
+    curves = read_curves(scene[2]["out"])
+    assert curves.persons == sum(table.num_rows for table in TABLES)
+    alone = GroupCounts(1.0, 1e-6).plan(curves.persons, curves.groups)
+    assert curves.noise_scale == pytest.approx(alone.noise_scale * 1.5**0.5, rel=1e-9)
+    assert audit_release(scene[2]["out"]).sound
+    assert states(scene) == [["settled"]] * 3

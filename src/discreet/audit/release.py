@@ -66,7 +66,7 @@ def _audit_curves(path: str | Path) -> Audit:
         refused = _line("the file", "sound curves", "refused", sound=False, note=str(error))
         return Audit("curves that cannot be read", {}, (refused,))
     plan = GroupCounts(curves.guarantee.epsilon, curves.guarantee.delta).plan(
-        curves.persons, curves.groups
+        curves.persons, curves.groups, NoiseShares.read(curves.details)
     )
     again = curves.model_copy(update={"curves": (), "test": None, "warnings": ()}).with_results()
     whole = all(float(item).is_integer() for item in curves.released["sums"])
