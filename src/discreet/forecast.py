@@ -1,7 +1,7 @@
 """How large the error of a private fit will be, before any data is touched.
 
-From public facts alone: a synthetic cohort (numbers uniform on their ranges, levels equally likely),
-nobody censored before the horizon, the constant hazard h with n (1 - (1 - h)^q) = events, and the
+From public facts alone: a synthetic cohort (numbers uniform on their ranges, levels equally likely,
+unless means, standard deviations or shares are publicly known), nobody censored before the horizon, the constant hazard h with n (1 - (1 - h)^q) = events, and the
 expected information H there. Every mechanism's noise is then set against H:
 
     err = sqrt(E (f - f*)' H (f - f*) / d),   f* the maximum likelihood estimate,
@@ -11,7 +11,7 @@ so 1 is what sampling costs anyway. A prediction is a guess of accuracy; privacy
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,7 @@ from discreet.mechanisms.contract import (
     is_count,
     require_positive,
 )
+from discreet.mechanisms.known import Known, bin_shares, check_known
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import COHORT, Profile, draw_cohort, released_shares
 from discreet.mechanisms.newton.counts import marginals_of
@@ -66,6 +67,7 @@ class Outlook:
     link: Link
     baseline: Baseline
     sites: NoiseShares = ALONE
+    known: Known = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse numbers that no cohort has."""
@@ -102,8 +104,12 @@ class Outlook:
         marginals = marginals_of(self.design, VALUE_BINS)
         cohort, parts = np.zeros((1, 1, 0)), np.ones((1, 1))
         if marginals:
-            equal = [np.full(item.bins, self.persons / item.bins) for item in marginals]
-            noisy = np.concatenate(equal)
+            pairs = zip(self.schema.covariates, marginals, strict=True)
+            parts_of = [
+                self.persons * bin_shares(item, marginal.bins, self.known.get(item.name, {}))
+                for item, marginal in pairs
+            ]
+            noisy = np.concatenate(parts_of)
             shares = released_shares(self.design, marginals, noisy, self.persons, 0.0)
             cohort, parts = draw_cohort(shares, np.eye(len(self.design.covariates.names)), COHORT)
         edges = np.array([0, self.design.intervals], dtype=np.int64)
@@ -177,10 +183,13 @@ def outlook_for(
     link: str = "logit",
     baseline: str = "natural-spline:3",
     sites: NoiseShares = ALONE,
+    known: Known | None = None,
 ) -> Outlook:
-    """The outlook with names read; every error a user can mend comes from here."""
+    """The outlook with names read; every error that a user can fix comes from here."""
     schema.require_bounds()
-    return Outlook(schema, persons, events, get_link(link), parse_baseline(baseline), sites)
+    check_known(schema, known or {})
+    chosen = get_link(link), parse_baseline(baseline)
+    return Outlook(schema, persons, events, *chosen, sites, known or {})
 
 
 def forecasts(outlook: Outlook, epsilon: float, delta: float | None = None) -> list[Forecast]:
