@@ -14,6 +14,14 @@ Run = mechanism._Run
 
 MORE_BUGS = [
     Bug(
+        "what is not a number shortened to the smallest integer",
+        counts,
+        "_shortened",
+        "np.nan_to_num(values, posinf=0.0, neginf=0.0)",
+        "values",
+        newton_checks.check_moments_of_what_is_not_a_number,
+    ),
+    Bug(
         "scores of private Newton with the sensitivity of adding or removing a person",
         Run,
         "_release",

@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet.likelihood.score import LARGEST
 from discreet.mechanisms import PrivateNewton
+from discreet.mechanisms.newton import counts
 from discreet.mechanisms.newton.counts import (
     Stretches,
     block_marginals,
@@ -180,6 +181,14 @@ def check_sums_are_asked_with_released_numbers():
     names = [name for name, _, _ in asked[0]]
     assert "block_moments" in names
     assert names.count("block_marginals") == 2
+
+
+def check_moments_of_what_is_not_a_number():
+    """As an integer NaN is -2^63, whose square wraps around and passes a check in integers."""
+    values = np.array([[np.nan, 1.0], [3.0, np.inf], [-np.inf, np.nan], [5.0, -6.0]])
+    with np.errstate(all="ignore"):
+        found = counts._shortened(values, limit=100)
+    assert all(sum(int(part) ** 2 for part in vector) <= 100 for vector in found)
 
 
 def check_moments_stay_within_the_integers():

@@ -30,7 +30,6 @@ from discreet.people.columns import (
 )
 from discreet.people.identity import Ids
 
-READABLE = (".csv", ".parquet")
 LONGEST_HEADER = 1 << 20
 BLOCKS = (1 << 20, 1 << 25, 1 << 29, (1 << 31) - 1)
 """Sizes, in bytes, in which a CSV file is read; a record longer than the last is refused."""
@@ -39,7 +38,7 @@ BLOCKS = (1 << 20, 1 << 25, 1 << 29, (1 << 31) - 1)
 def read_file(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
     """The named columns of a file; a DataFormError says what is wrong with its form."""
     with _typed(path):
-        return (_read_csv if _is_csv(path) else _read_parquet)(path, columns, numeric)
+        return FORMATS[_ending(path)].read(path, columns, numeric)
 
 
 def check_file(path: Path, columns: Sequence[str]) -> Any:
@@ -48,30 +47,27 @@ def check_file(path: Path, columns: Sequence[str]) -> Any:
     Returns the columns without rows, in the types that the file declares.
     """
     with _typed(path):
-        if _is_csv(path):
-            check_columns(_csv_header(path), columns)
-            return pa.table({name: pa.array([], pa.string()) for name in columns})
-        return typed_columns(_parquet_schema(path), columns)
+        return typed_columns(FORMATS[_ending(path)].schema(path), columns)
 
 
 def column_names(path: Path) -> tuple[str, ...]:
     """The names of a file's columns, from its first line or footer; no record is looked at."""
     with _typed(path):
-        return tuple(_csv_header(path) if _is_csv(path) else _parquet_schema(path).names)
+        return tuple(FORMATS[_ending(path)].schema(path).names)
 
 
 def typed_columns(schema: pa.Schema, columns: Sequence[str]) -> Any:
-    """The named columns of a Parquet file, without rows."""
+    """The named columns of a file, without rows."""
     check_columns(schema.names, columns)
     return schema.empty_table().select(list(columns))
 
 
 @contextmanager
 def _typed(path: Path) -> Iterator[None]:
-    suffix = path.suffix.lower()
-    if suffix not in READABLE:
+    suffix = _ending(path)
+    if suffix not in FORMATS:
         name = path.name or path  # '.' has no name
-        raise DataFormError(f"'{name}' is neither .csv nor .parquet; convert the file.")
+        raise DataFormError(f"'{name}' is neither {' nor '.join(FORMATS)}; convert the file.")
     try:
         yield
     except OSError as error:
@@ -85,8 +81,8 @@ def _typed(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _is_csv(path: Path) -> bool:
-    return path.suffix.lower() == ".csv"
+def _ending(path: Path) -> str:
+    return path.suffix.lower()
 
 
 def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
@@ -222,6 +218,30 @@ def _parquet_schema(path: Path) -> Any:
     from pyarrow import parquet  # noqa: PLC0415 - only those who read Parquet wait for it
 
     return parquet.read_schema(path)
+
+
+def _csv_schema(path: Path) -> Any:
+    """Texts throughout: a CSV file declares no types."""
+    return pa.schema([(name, pa.string()) for name in _csv_header(path)])
+
+
+@dataclass(frozen=True)
+class Format:
+    """How files with one ending are read.
+
+    ``schema`` gives names and types, looking at no record; ``read`` gives the named columns, of which
+    the numeric ones may be numbers already.  Neither may let one record decide how another is read.
+    """
+
+    schema: Callable[[Path], Any]
+    read: Callable[[Path, Sequence[str], Collection[str]], Any]
+
+
+FORMATS = {
+    ".csv": Format(_csv_schema, _read_csv),
+    ".parquet": Format(_parquet_schema, _read_parquet),
+}
+"""What can be read, by ending."""
 
 
 Kept = TypeVar("Kept")
