@@ -14,7 +14,6 @@ from discreet.errors import SchemaError, SettingsError
 from discreet.forecast import forecasts, outlook_for
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import PrivateNewton, registered
-from discreet.mechanisms.known import bin_shares, parse_known
 from discreet.people.episodes import Episodes
 from discreet.privacy.testing import SeededNoise
 
@@ -172,53 +171,3 @@ def test_the_command_refuses_in_one_sentence(tmp_path):
     result = CliRunner().invoke(app, asked)
     assert isinstance(result.exception, SettingsError)
     assert "events" in str(result.exception)
-
-
-def test_a_known_spread_changes_the_standard_errors_as_it_must():
-    plain = outlook_for(SCHEMA, 20_000, 2000)
-    told = outlook_for(
-        SCHEMA, 20_000, 2000, known={"age": {"sd": 7.0}, "site": {"a": 0.9, "b": 0.05}}
-    )
-    even, known = plain.sampling_errors, told.sampling_errors
-    # age: uniform over 70 years has sd 20.2; the information of a number is events times variance
-    assert known[0] / even[0] == pytest.approx(20.2 / 7.0, rel=0.05)
-    # a level against the reference: variance 1 / (E p_level) + 1 / (E p_reference)
-    expected = math.sqrt((1 / 0.05 + 1 / 0.9) / (3 + 3))
-    assert known[1] / even[1] == pytest.approx(expected, rel=0.1)
-    assert known[2] / even[2] == pytest.approx(expected, rel=0.1)
-
-
-def test_facts_are_read_from_texts():
-    facts = ["age: mean 62, sd 11", "site: b 0.2"]
-    assert parse_known(SCHEMA, facts) == {"age": {"mean": 62.0, "sd": 11.0}, "site": {"b": 0.2}}
-    shares = bin_shares(SCHEMA.covariates[1], 3, {"b": 0.2})
-    assert shares == pytest.approx([0.4, 0.2, 0.4])
-    numbers = bin_shares(SCHEMA.covariates[0], 70, {"mean": 62.0, "sd": 11.0})
-    middles = np.arange(70) + 20.5
-    assert numbers @ middles == pytest.approx(62.0, abs=0.5)
-    assert math.sqrt(numbers @ (middles - numbers @ middles) ** 2) == pytest.approx(11.0, abs=0.7)
-
-
-@pytest.mark.parametrize(
-    ("fact", "words"),
-    [
-        ("age", "a covariate, a colon and pairs"),
-        ("age: sd", "a covariate, a colon and pairs"),
-        ("age: sd x", "needs numbers"),
-        ("weight: sd 3", "no covariate of the schema"),
-        ("age: mean 30", "takes sd"),
-        ("age: sd 0", "positive sd"),
-        ("age: sd nan", "positive sd"),
-        ("age: mean 10, sd 3", "between the schema's bounds"),
-        ("site: d 0.2", "a level that the schema does not have"),
-        ("site: a 0.8, b 0.8", "add up to 1 at most"),
-        ("site: a 0.2, b 0.2, c 0.2", "of all levels that add up to 1"),
-    ],
-)
-def test_a_fact_that_cannot_be_is_refused_in_a_sentence(fact, words, tmp_path):
-    with pytest.raises(SettingsError, match=words):
-        parse_known(SCHEMA, [fact])
-    (tmp_path / "schema.toml").write_text(TOML)
-    command = ["plan", "--schema", str(tmp_path / "schema.toml"), "--n", "1000", "--events", "100"]
-    found = CliRunner().invoke(app, [*command, "--epsilon", "1", "--fact", fact])
-    assert found.exit_code != 0

@@ -1,7 +1,7 @@
 """How large the error of a private fit will be, before any data is touched.
 
-From public facts alone: a synthetic cohort (numbers uniform on their ranges, levels equally likely,
-unless means, standard deviations or shares are publicly known), nobody censored before the horizon, the constant hazard h with n (1 - (1 - h)^q) = events, and the
+From public facts alone: a synthetic cohort (numbers uniform on their ranges, levels equally likely),
+nobody censored before the horizon, the constant hazard h with n (1 - (1 - h)^q) = events, and the
 expected information H there. Every mechanism's noise is then set against H:
 
     err = sqrt(E (f - f*)' H (f - f*) / d),   f* the maximum likelihood estimate,
@@ -11,7 +11,7 @@ so 1 is what sampling costs anyway. A prediction is a guess of accuracy; privacy
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,13 +30,13 @@ from discreet.mechanisms.contract import (
     is_count,
     require_positive,
 )
-from discreet.mechanisms.known import Known, bin_shares, check_known
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import COHORT, Profile, draw_cohort, released_shares
 from discreet.mechanisms.newton.counts import marginals_of
 from discreet.mechanisms.newton.equation import Setting, expected_information
 from discreet.mechanisms.newton.mechanism import Layout
 from discreet.mechanisms.newton.prediction import predicted_variance
+from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.outlook import BASELINE_VARIANCE, HALF_RANGE_VARIANCE
 from discreet.mechanisms.selected import SelectedPlan
 from discreet.privacy.guarantee import Guarantee
@@ -67,7 +67,6 @@ class Outlook:
     link: Link
     baseline: Baseline
     sites: NoiseShares = ALONE
-    known: Known = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse numbers that no cohort has."""
@@ -96,7 +95,11 @@ class Outlook:
         """Expected events and risk set by interval at a constant hazard."""
         intervals = self.design.intervals
         at_risk = self.persons * self.survival ** (np.arange(intervals) / intervals)
-        return Profile(at_risk * self._hazard, at_risk, np.ones(intervals), float(self.events))
+        events = at_risk * self._hazard
+        edges = np.array([0, intervals], dtype=np.int64)
+        table = np.array([[0.0], [events.sum()]])
+        made = Profile(events, at_risk, np.ones(intervals), float(self.events))
+        return replace(made, table=table, edges=edges)
 
     @cached_property
     def people(self) -> Cohort:
@@ -104,17 +107,18 @@ class Outlook:
         marginals = marginals_of(self.design, VALUE_BINS)
         cohort, parts = np.zeros((1, 1, 0)), np.ones((1, 1))
         if marginals:
-            pairs = zip(self.schema.covariates, marginals, strict=True)
-            parts_of = [
-                self.persons * bin_shares(item, marginal.bins, self.known.get(item.name, {}))
-                for item, marginal in pairs
-            ]
-            noisy = np.concatenate(parts_of)
+            equal = [np.full(item.bins, self.persons / item.bins) for item in marginals]
+            noisy = np.concatenate(equal)
             shares = released_shares(self.design, marginals, noisy, self.persons, 0.0)
             cohort, parts = draw_cohort(shares, np.eye(len(self.design.covariates.names)), COHORT)
         edges = np.array([0, self.design.intervals], dtype=np.int64)
         present, events = self.profile.present, float(self.events)
         return Cohort(cohort, self.persons * parts, edges, present, events)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """A life table that the model follows."""
+        return Shape(self.design, self.link, self.people, self.profile)
 
     @cached_property
     def point(self) -> Array:
@@ -183,13 +187,10 @@ def outlook_for(
     link: str = "logit",
     baseline: str = "natural-spline:3",
     sites: NoiseShares = ALONE,
-    known: Known | None = None,
 ) -> Outlook:
-    """The outlook with names read; every error that a user can fix comes from here."""
+    """The outlook with names read; every error a user can mend comes from here."""
     schema.require_bounds()
-    check_known(schema, known or {})
-    chosen = get_link(link), parse_baseline(baseline)
-    return Outlook(schema, persons, events, *chosen, sites, known or {})
+    return Outlook(schema, persons, events, get_link(link), parse_baseline(baseline), sites)
 
 
 def forecasts(outlook: Outlook, epsilon: float, delta: float | None = None) -> list[Forecast]:
@@ -225,7 +226,7 @@ def _newton(outlook: Outlook, plan: Plan) -> Array:
     setting = Setting(outlook.design, outlook.link, Layout.read(plan).budget)
     prior = setting.prior(outlook.profile)
     far = float(np.sum(np.diag(outlook.information) * outlook.effects))
-    return predicted_variance(setting, outlook.point, outlook.people, prior, far)
+    return predicted_variance(setting, outlook.point, outlook.shape, prior, far)
 
 
 def _perturbation(outlook: Outlook, plan: Plan, *, output: float, tilt: float) -> Array:

@@ -40,7 +40,7 @@ MORE_BUGS = [
     Bug(
         "late entries counted and not paid for",
         Run,
-        "_profile",
+        "_exits",
         "2 if late else 1",
         "1",
         newton_checks.check_late_entries_are_paid_for,
@@ -86,6 +86,22 @@ MORE_BUGS = [
         newton_checks.check_all_parts_are_paid_for,
     ),
     Bug(
+        "the information with the sensitivity of adding or removing a person",
+        Run,
+        "_information",
+        "self.budget.release(half * weights, share, INFORMATION_SQUARED, self.noise)",
+        "self.budget.release(half * weights, share, INFORMATION_SQUARED // 2, self.noise)",
+        newton_checks.check_information_is_paid_for,
+    ),
+    Bug(
+        "information whose sums can leave the integers",
+        mechanism,
+        "_information_fits",
+        "largest <= LARGEST_VALUE and ",
+        "",
+        newton_checks.check_information_stays_within_the_integers,
+    ),
+    Bug(
         "second moments centred at the people's own mean",
         Run,
         "_moments",
@@ -97,9 +113,9 @@ MORE_BUGS = [
     Bug(
         "life table released without its noise",
         Run,
-        "_profile",
-        "noisy.reshape(-1, len(edges) - 1)",
-        "counts.reshape(-1, len(edges) - 1)",
+        "_exits",
+        "return Noisy(noisy, self.budget",
+        "return Noisy(counts.astype(float), self.budget",
         newton_checks.check_nothing_but_noisy_sums_is_used,
     ),
     Bug(

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.likelihood.score import LARGEST
+from discreet.likelihood.score import LARGEST, Whitened
+from discreet.likelihood.score_information import Informations, block_information
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.newton import counts
 from discreet.mechanisms.newton.counts import (
@@ -22,6 +23,7 @@ from tests.mechanisms.cases import (
     FrozenNoise,
     corner_people,
     episodes_of,
+    hostile_points,
     loss_of,
     make_constants,
     random_person,
@@ -43,7 +45,10 @@ def page_sensitivities(layout, covariates):
         first[1:] = [(cells * 2**20, cells * 2**10), (cells * 4 * part**2, cells * 4 * part)]
     if shares["moments"]:
         first.append((2 * (128 * weight * (3 * covariates * 2**20 // 2)) ** 2, None))
-    return first + [(4 * LARGEST**2, None)] * len(layout.budget.steps)
+    steps = [(4 * LARGEST**2, None)] * len(layout.budget.steps)
+    if layout.informed is not None:
+        steps.insert(layout.informed + 1, (2 * (128 * 2**26) ** 2, None))
+    return first + steps
 
 
 def part_of(call, sensitivity):
@@ -54,9 +59,9 @@ def part_of(call, sensitivity):
     return Fraction(absolute if law == "l1" else math.isqrt(squared)) / Fraction(scale)
 
 
-def spent(constants, delta):
+def spent(constants, delta, epsilon=1.0):
     """Rho (epsilon when pure) of all noisy sums at the scales that a draw asked for, and allowed."""
-    mechanism = PrivateNewton(1.0, delta)
+    mechanism = PrivateNewton(epsilon, delta)
     plan, noise = mechanism.plan(constants), FrozenNoise()
     layout = Layout.read(plan)
     mechanism.draw(plan, loss_of(some_people(constants, 1), constants), noise)
@@ -70,6 +75,40 @@ def check_all_parts_are_paid_for(delta=1e-6, **facts):
     found, allowed = spent(make_constants(persons=40, **facts), delta)
     assert found <= allowed
     assert found > 0.999 * allowed
+
+
+def check_information_is_paid_for(delta=1e-6):
+    """With people enough for their information to be released."""
+    facts = make_constants(persons=20_000)
+    assert Layout.read(PrivateNewton(4.0, delta).plan(facts)).informed is not None
+    found, allowed = spent(facts, delta, 4.0)
+    assert 0.999 * allowed < found <= allowed
+
+
+def check_information_stays_within_the_integers():
+    """It is released only where no cohort's sums leave what noise can be added to."""
+    released = []
+    for persons in (10**7, 10**10):
+        plan = PrivateNewton(1.0, 1e-12).plan(make_constants(persons=persons))
+        released.append(Fraction(plan.details["shares"]["information"]) > 0)
+        assert persons * 181 * 2**26 <= LARGEST_VALUE or not released[-1]
+    assert released == [True, False]
+
+
+def check_informations_move_as_claimed():
+    """The information of any two persons, hostile points and frames included."""
+    constants = make_constants(intervals=10, time_varying=True)
+    random = np.random.default_rng(21)
+    people, largest = changing_people(constants, count=30), 0
+    for point in hostile_points(random, constants, 12):
+        frame = random.normal(size=(5, 5)) * 10.0 ** random.uniform(-3, 3)
+        scores = Whitened(constants.design, constants.link, point, frame, 1.0)
+        limit = 10.0 ** random.uniform(-6, 2)
+        moved, _ = movement(block_information, people, 2, scores, Informations(), limit)
+        largest = max(largest, moved)
+    # the half-vector is weighted by 128 and 181 before noise: below 128 times Frobenius
+    assert largest <= 2 * 2**52
+    assert largest > 0.5 * 2**52
 
 
 def check_pure_parts_are_paid_for():

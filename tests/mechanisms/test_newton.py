@@ -15,6 +15,7 @@ from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.likelihood.problem import Problem
 from discreet.likelihood.score import LARGEST, Levels, Whitened
+from discreet.likelihood.score_information import Informations, block_information
 from discreet.likelihood.score_walk import quantise
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.counts import (
@@ -162,6 +163,40 @@ def test_no_vector_is_too_long_for_the_integer_check(dimension):
     for factor in (1.0, 0.9, 1.0 / math.sqrt(dimension), math.nan):
         quantise(np.full(dimension, 3.0 * factor), 3.0, LARGEST, result)
         assert sum(int(value) ** 2 for value in result) <= LARGEST**2
+
+
+def test_information_moves_at_most_as_claimed():
+    newton_checks.check_informations_move_as_claimed()
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0])
+def test_the_information_is_paid_for(delta):
+    newton_checks.check_information_is_paid_for(delta)
+
+
+def test_information_that_could_leave_the_integers_is_not_released():
+    newton_checks.check_information_stays_within_the_integers()
+
+
+@pytest.mark.parametrize("link", sorted(LINKS))
+def test_the_information_is_that_of_the_people(link):
+    """Uncut, the integers add up to the expected information; tables and intervals agree."""
+    loss, truth = simulated(3000, 12, link)
+    exact = loss.information(truth)
+    frame = np.linalg.inv(np.linalg.cholesky(exact)).T
+    scores = Whitened(loss.design, loss.link, truth, frame, 1.0)
+    rows, columns = np.tril_indices(len(truth))
+    found = []
+    for tables in (Informations(), Informations.make(scores, 10**9)):
+        limit = 1.0
+        (half,) = loss.engine.reduce(block_information, scores, tables, limit)
+        matrix = np.zeros_like(exact)
+        matrix[rows, columns] = matrix[columns, rows] = half * (limit / 2**26)
+        found.append(matrix)
+        assert np.allclose(matrix, np.eye(len(truth)), atol=0.03)
+    assert np.allclose(*found, atol=2e-3)
+    (cut,) = loss.engine.reduce(block_information, scores, Informations(), 1e-4)
+    assert np.trace(found[0]) > np.sum(cut[rows == columns]) * (1e-4 / 2**26)
 
 
 def test_moments_that_could_leave_the_integers_are_not_released():

@@ -1,13 +1,16 @@
 """What private Newton makes of its releases: counts, the cohort, the steps fitted together."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from discreet.design.baseline import NaturalSpline
+from discreet.design.baseline import NaturalSpline, PiecewiseConstant
 from discreet.design.design import Design
 from discreet.design.link import Logit
+from discreet.design.schema import Schema
+from discreet.likelihood.score import Whitened
 from discreet.mechanisms.newton.cohort import (
     COHORT,
     Profile,
@@ -20,7 +23,23 @@ from discreet.mechanisms.newton.cohort import (
     released_shares,
 )
 from discreet.mechanisms.newton.combine import combine, lacking_curvature
-from discreet.mechanisms.newton.counts import Marginal, marginals_of, time_edges
+from discreet.mechanisms.newton.counts import (
+    Marginal,
+    Stretches,
+    exit_edges,
+    marginals_of,
+    time_edges,
+)
+from discreet.mechanisms.newton.picture import (
+    Information,
+    Noisy,
+    Picture,
+    Releases,
+    power,
+    spreads_of,
+)
+from discreet.mechanisms.newton.pin import Pinned
+from discreet.mechanisms.newton.spread import unreached, widened
 from discreet.mechanisms.newton.steps import Prior, Step
 from tests.mechanisms.cases import mixed_schema
 
@@ -208,3 +227,127 @@ def test_the_cohort_changes_as_the_people_do():
     assert np.allclose(found, [0.0, 0.2, 0.4, 0.6], atol=0.03)
     assert not np.any(treated[:, :-1] & ~treated[:, 1:])  # who is treated stays so
     assert np.allclose(weights.sum(axis=0), 1.0)
+
+
+def picture_of(truth, *, noise, edges, people=20_000, events=None):
+    """A life table of people with a constant covariate-free hazard by interval, and its picture."""
+    design = Design(plain_schema(), NaturalSpline(2))
+    survival = np.concatenate([[1.0], np.cumprod(1.0 - truth)])
+    died = people * survival[:-1] * truth
+    by_bin = np.add.reduceat(died, edges[:-1])
+    ends = np.zeros(len(by_bin))
+    ends[-1] = people * survival[-1]
+    counts = np.concatenate([ends, by_bin])
+    releases = Releases(people, edges, Noisy(counts, noise), Stretches((0, len(truth))))
+    return Picture.of(design, Logit(), releases, np.zeros(0))
+
+
+def plain_schema():
+    time = {"duration": "t", "event": "e", "horizon": 1.0, "intervals": 40}
+    return Schema.from_mapping({"time": time, "covariate": []})
+
+
+def test_the_life_table_shows_what_the_baseline_cannot_follow():
+    """A peak in the first interval: delta finds it, and the full score is zero at the maximum."""
+    edges = exit_edges(40, 10)
+    hazard = np.full(40, 0.02)
+    hazard[0] = 0.2
+    picture = picture_of(hazard, noise=1.0, edges=edges)
+    basis = picture.shape.design.basis
+    f = np.linalg.lstsq(basis, np.full(40, np.log(0.02 / 0.98)), rcond=None)[0]
+    shift = picture.shape.at(f).shift
+    assert shift[0] == pytest.approx(np.log(0.25 / 0.0204), abs=0.4)
+    assert np.abs(shift[8:]).max() < 0.2
+    # where the table is followed there is nothing to correct
+    smooth = picture_of(np.full(40, 0.02), noise=1.0, edges=edges)
+    assert np.abs(smooth.shape.at(f).shift).max() < 0.05
+    assert np.linalg.norm(smooth.shape.at(f).score) < 0.05 * np.linalg.norm(
+        picture.shape.at(f).score
+    )
+
+
+def test_the_life_table_pins_the_baseline_at_the_maximum_of_the_likelihood():
+    """The equations' root is the exact fit of the same table, wrong model or not."""
+    edges = exit_edges(40, 40)
+    hazard = np.linspace(0.05, 0.01, 40)
+    hazard[0] = 0.2
+    picture = picture_of(hazard, noise=0.1, edges=edges)
+    profile, basis = picture.releases.profile, picture.shape.design.basis
+    weak = Prior(np.array([-3.0, 0.0]), 1e-8 * np.eye(2))
+    f = weak.centre
+    for _ in range(30):
+        f = Pinned(weak, picture.shape).around(f).centre
+    expected = profile.at_risk / (1.0 + np.exp(-basis @ f))
+    died = profile.events
+    assert np.abs(basis.T @ (expected - died)).max() < 0.02 * died.sum()
+    assert np.ptp(basis @ f) > 0.5
+
+
+def test_pictures_differ_by_as_much_as_noise():
+    edges = exit_edges(40, 10)
+    exact = picture_of(np.full(40, 0.02), noise=1e-9, edges=edges)
+    noisy = picture_of(np.full(40, 0.02), noise=50.0, edges=edges)
+    random = np.random.default_rng(16)
+    quiet, loud = exact.again(random), noisy.again(random)
+    assert np.allclose(quiet.people.present, exact.people.present)
+    assert np.abs(loud.people.present - noisy.people.present).max() > 1e-3
+    values = np.array([noisy.again(random).releases.exits.values for _ in range(200)])
+    assert values.std(axis=0).mean() == pytest.approx(50.0, rel=0.1)
+
+
+def test_a_lens_gives_the_cohort_the_released_information():
+    """Uncorrelated in the counts, correlated in the people: the information shows it."""
+    design = Design(mixed_schema(), NaturalSpline(3))
+    marginals = marginals_of(design, 4)
+    even = np.concatenate([np.full(item.bins, 1000.0) for item in marginals])
+    exits = np.concatenate([np.full(5, 600.0), np.full(5, 200.0)])
+    releases = Releases(
+        4000, time_edges(20, 5), Noisy(exits, 1.0), Stretches((0, 20)), marginals, Noisy(even, 1.0)
+    )
+    spreads = spreads_of(releases.shares(design))
+    picture = Picture.of(design, Logit(), releases, spreads)
+    point = np.zeros(8)
+    point[0] = -3.0
+    own = picture.shape.at(point).information
+    frame = power(own, -0.5, 1e-9)
+    random = np.random.default_rng(17).normal(size=(8, 8)) / 8
+    wanted = np.eye(8) + random @ random.T * 3
+    scores = Whitened(design, Logit(), point, frame, 1.0)
+    seen = picture.informed(Information(scores, wanted, 1e-6))
+    plain = replace(scores, bound=np.inf)
+    found = seen.people.seen(plain).expected(seen.people)[2]
+    assert np.allclose(found, wanted, rtol=0.02, atol=0.02)
+    # drowned in noise it is not believed
+    drowned = picture.informed(Information(scores, wanted, 100.0))
+    assert np.allclose(drowned.people.lens, np.eye(8), atol=1e-6)
+
+
+def test_what_nobody_is_shown_to_reach_is_found():
+    """A level that nobody has, and a baseline after everybody has left."""
+    design = Design(mixed_schema(), PiecewiseConstant(5))
+    marginals = marginals_of(design, 4)
+    counts = [np.full(item.bins, 1000.0) for item in marginals]
+    counts[1][2] = 3.0
+    exits = np.concatenate([[3000.0, 0, 0, 0, 0], [1000.0, 0, 0, 0, 0]])
+    made = [
+        Releases(
+            4000,
+            time_edges(20, 5),
+            Noisy(table, 10.0),
+            Stretches((0, 20)),
+            marginals,
+            Noisy(np.concatenate(counts), 10.0),
+        )
+        for table in (exits, np.full(10, 400.0))
+    ]
+    found = []
+    for releases in made:
+        spreads = spreads_of(releases.shares(design))
+        found.append(unreached(Picture.of(design, Logit(), releases, spreads), 10))
+    column = marginals[1].columns[1]
+    assert found[1].shape == (10, 1)
+    assert np.flatnonzero(found[1][:, 0]).tolist() == [5 + column]
+    assert found[0].shape[1] == 5
+    assert np.abs(found[0][:5, 1:]).max() > 0.0
+    prior = Prior(np.zeros(10), 0.25 * np.eye(10))
+    assert np.diag(widened(found[1], prior))[5 + column] == pytest.approx(4.0)

@@ -19,7 +19,7 @@ from discreet.privacy.continuous import continuous_error
 from discreet.types import Array
 
 FAMILY = "constants"
-LARGEST_SCORE = 2**26
+LARGEST_SCORE, LARGEST_FACTOR = 2**26, 2**13
 MOMENT_UNIT, MOMENT_WEIGHT = 2**10, 128
 
 
@@ -51,13 +51,16 @@ def newton_squares(covariates: int, trace: Sequence[tuple[str, int, Fraction]]) 
     """Squared L2 sensitivities of private Newton's sums in their order (L1 of counts the same).
 
     For numbers that do not change, p of them: exits 2, ranges 2 p, marginals 2 p, second moments
-    2 (w R^2)^2 where they are released, scores (2 L)^2.
+    2 (w R^2)^2 where they are released, scores (2 L)^2, the information 2 (w Q^2)^2.
     """
     first = [2, 2 * covariates, 2 * covariates]
     limit = 3 * covariates * MOMENT_UNIT**2 // 2
     if len(trace) > 3 and trace[3][1] == covariates * (covariates + 1) // 2:
         first.append(2 * (MOMENT_WEIGHT * limit) ** 2)
-    return first + [(2 * LARGEST_SCORE) ** 2] * (len(trace) - len(first))
+    score, information = (2 * LARGEST_SCORE) ** 2, 2 * (MOMENT_WEIGHT * LARGEST_FACTOR**2) ** 2
+    size = trace[-1][1]
+    half = size * (size + 1) // 2
+    return first + [information if item[1] == half else score for item in trace[len(first) :]]
 
 
 def solver_tolerance(plan: Plan, tilt_scale: float) -> float:

@@ -25,12 +25,6 @@ def plan(  # noqa: PLR0913 - one parameter an option
     baseline: Annotated[
         str, typer.Option(help="natural-spline:KNOTS or piecewise-constant:PIECES.")
     ] = "natural-spline:3",
-    fact: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What is publicly known of a covariate: 'age: mean 62, sd 11', 'sex: F 0.55'."
-        ),
-    ] = None,
     sites: Annotated[
         int | None, typer.Option(help="Sites of a joint fit, if it is one: their noise adds up.")
     ] = None,
@@ -43,13 +37,10 @@ def plan(  # noqa: PLR0913 - one parameter an option
 
     from discreet.design.schema import Schema  # noqa: PLC0415 - pydantic
     from discreet.forecast import forecasts, outlook_for  # noqa: PLC0415 - loads the mechanisms
-    from discreet.mechanisms.known import parse_known  # noqa: PLC0415 - scipy
     from discreet.privacy.shares import ALONE, NoiseShares  # noqa: PLC0415 - numpy
 
     shares = ALONE if sites is None else NoiseShares.among(sites, colluding)
-    declared = Schema.from_toml(schema)
-    known = parse_known(declared, fact or ())
-    outlook = outlook_for(declared, n, events, link, baseline, shares, known)
+    outlook = outlook_for(Schema.from_toml(schema), n, events, link, baseline, shares)
     with progress("Planning"):
         found = forecasts(outlook, epsilon, delta)
     console = Console()
@@ -63,9 +54,8 @@ def plan(  # noqa: PLR0913 - one parameter an option
 
 EXPLANATION = (
     "err is the distance from the fit without privacy in its own standard errors: 1 is what "
-    "sampling costs anyway. Predicted for covariates spread evenly over the schema's ranges, "
-    "unless --fact says otherwise, and nobody lost before the horizon; where real data are less "
-    "even, standard errors are larger."
+    "sampling costs anyway. Predicted for covariates spread evenly over the schema's ranges and "
+    "nobody lost before the horizon; where real data are less even, standard errors are larger."
 )
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.likelihood.score_expected import Members, expected_sums
+from discreet.likelihood.score_expected import Members, Rates, expected_rates, expected_sums
 from discreet.likelihood.score_walk import LARGEST_PREDICTOR, Point, Records, Table, score_sums
 from discreet.people.episodes import Episodes
 from discreet.types import Array, Integers
@@ -85,7 +85,7 @@ class Whitened:
     def sums(self, block: Episodes, levels: "Levels") -> tuple[Integers]:
         """The block's sum of quantised bounded scores: each an integer vector of norm <= L."""
         table = Table(levels.origin, SPACING, levels.table, levels.steepest)
-        return (score_sums(_records(block), self.kernel_point, table, LARGEST),)
+        return (score_sums(records_of(block), self.kernel_point, table, LARGEST),)
 
     def expected(self, people: "Expected") -> tuple[Array, Array, Array]:
         """(J, Meat, full information) of the weighted scores, were these the people."""
@@ -106,13 +106,14 @@ class Whitened:
             beta=np.ascontiguousarray(truth[time:]),
             predictor=np.ascontiguousarray(predictor if shift is None else predictor + shift),
         )
-        members = Members(
-            np.ascontiguousarray(people.cohort, dtype=np.float64),
-            np.ascontiguousarray(people.counts, dtype=np.float64),
-            np.ascontiguousarray(people.edges, dtype=np.int64),
-            np.ascontiguousarray(people.present),
-        )
-        return expected_sums(members, self.kernel_point, there)
+        return expected_sums(members_of(people), self.kernel_point, there)
+
+    def rates(self, people: "Expected", shift: Array | None = None) -> Rates:
+        """The cohort's mean hazards at the point, `shift` added to the predictor."""
+        here = self.kernel_point
+        if shift is not None:
+            here = here._replace(predictor=here.predictor + shift)
+        return expected_rates(members_of(people), here)
 
 
 class Expected(Protocol):
@@ -137,6 +138,16 @@ class Expected(Protocol):
     @property
     def present(self) -> Array:
         """The chance of not being censored, and of having entered, by interval."""
+
+
+def members_of(people: Expected) -> Members:
+    """As compiled code takes them."""
+    return Members(
+        np.ascontiguousarray(people.cohort, dtype=np.float64),
+        np.ascontiguousarray(people.counts, dtype=np.float64),
+        np.ascontiguousarray(people.edges, dtype=np.int64),
+        np.ascontiguousarray(people.present),
+    )
 
 
 @dataclass(frozen=True)
@@ -181,7 +192,8 @@ def _prefixes(scores: Whitened, eta: Array) -> Array:
     return np.ascontiguousarray(np.concatenate([np.zeros_like(summed[:1]), summed]))
 
 
-def _records(block: Episodes) -> Records:
+def records_of(block: Episodes) -> Records:
+    """As compiled code takes them."""
     return Records(
         _starts(block),
         np.ascontiguousarray(block.covariates, dtype=np.float64),

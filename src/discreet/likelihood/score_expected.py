@@ -17,6 +17,7 @@ import numpy as np
 
 from discreet.likelihood.jit import compiled
 from discreet.likelihood.score_walk import (
+    SAFE_EXPONENT,
     Grid,
     Point,
     Scratch,
@@ -221,3 +222,50 @@ def add_person(person: Array, gathered: Gathered, score: Array, sums: Array) -> 
             pair = first * (first + 1) // 2 + second
             for kind in range(masses.shape[0]):
                 sums[kind, j, i] += masses[kind, pair] * one * other
+
+
+class Rates(NamedTuple):
+    """By interval, over those of a cohort without an event so far.
+
+    The mean hazard, its slope by the predictor, and by f = (alpha, beta), (q, e + p).
+    """
+
+    hazard: Array
+    steepness: Array
+    slope: Array
+
+
+@compiled
+def expected_rates(members: Members, point: Point) -> Rates:
+    """The cohort's mean hazards at the point."""
+    (intervals, parts), width = point.basis.shape, len(point.beta)
+    masses = np.zeros(intervals)
+    found = Rates(np.zeros(intervals), np.zeros(intervals), np.zeros((intervals, parts + width)))
+    odds = np.exp(np.minimum(np.maximum(point.predictor, -SAFE_EXPONENT), SAFE_EXPONENT))
+    for member in range(members.covariates.shape[0]):
+        alive = 1.0
+        for k in range(members.covariates.shape[1]):
+            person = members.covariates[member, k]
+            position = product(person, point.beta)
+            factor = math.exp(position)
+            for s in range(members.edges[k], members.edges[k + 1]):
+                rise, fall = interval_slopes(
+                    point.link, point.predictor[s], position, odds[s], factor
+                )
+                hazard, mass = rise / (rise + fall), members.counts[member, k] * alive
+                steep = mass * rise * (1.0 - hazard)
+                masses[s] += mass
+                found.hazard[s] += mass * hazard
+                found.steepness[s] += steep
+                for j in range(width):
+                    found.slope[s, parts + j] += steep * person[j]
+                alive *= 1.0 - hazard
+    for s in range(intervals):
+        share = 1.0 / max(masses[s], 1e-300)
+        for j in range(parts):
+            found.slope[s, j] = found.steepness[s] * point.basis[s, j]
+        found.hazard[s] *= share
+        found.steepness[s] *= share
+        for j in range(parts + width):
+            found.slope[s, j] *= share
+    return found

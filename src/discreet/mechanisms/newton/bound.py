@@ -9,17 +9,25 @@ LAMBDA = 0.15, TAIL = 0.05 has the smallest errors. TAIL stands for tails that c
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.likelihood.score import Whitened
 from discreet.types import Array, Integers
 
+if TYPE_CHECKING:
+    from discreet.mechanisms.newton.shape import Residual
+
 LAMBDA = 0.15
 TAIL = 0.05
 MULTIPLES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 16.0, 32.0, 64.0)
 NOTHING = 1e-4
 """A loss of information that is none."""
+DOUBTED = 0.5
+"""The part of the life table's correction that is taken to be possibly wrong."""
+RIDGE = 1e-3
+"""Added to an information in whitened coordinates before it is inverted."""
 FLOOR = 0.02
 """Added to the Jacobian: a direction that the bound takes away entirely still has a slope."""
 
@@ -46,7 +54,19 @@ class Cohort:
         return truth if self.lens is None else point + self.lens.T @ (truth - point)
 
 
-def choose_bound(scores: Whitened, people: Cohort, unit_noise: float) -> tuple[float, float]:
+def correction(score: Array, slope: Array, residual: Array, information: Array) -> Array:
+    """The bounded score expected at the maximum of the likelihood: S - J I^-1 u.
+
+    Where the model cannot follow the hazard, f + delta is the truth, and S the bounded score expected
+    under it; u is the full score at f. Errors of delta within the model's reach cancel.
+    """
+    size = len(score)
+    return np.asarray(score - slope @ np.linalg.solve(information + RIDGE * np.eye(size), residual))
+
+
+def choose_bound(
+    scores: Whitened, people: Cohort, unit_noise: float, residual: "Residual"
+) -> tuple[float, float]:
     """The B with the smallest predicted error, and its predicted bias squared.
 
     `unit_noise` is the noise of a sum over B; errors are in standard errors.
@@ -54,18 +74,21 @@ def choose_bound(scores: Whitened, people: Cohort, unit_noise: float) -> tuple[f
     size = len(scores.point)
     unit = np.sqrt(size / people.events)
     best, chosen, doubt = np.inf, MULTIPLES[0] * unit, 0.0
-    lost, spread = 1.0, 1.0
+    lost, spread, load = 1.0, 1.0, 0.0
+    wrong = scores.mapping.T @ residual.score
     for multiple in MULTIPLES:
         if (unit_noise * multiple * unit) ** 2 > 2.0 * best:
             break  # from here on the noise alone is worse
         if lost > NOTHING:  # a larger bound takes no more than nothing
-            candidate = replace(scores, bound=multiple * unit)
-            matrix, _, full = people.seen(candidate).expected(people)
+            candidate = people.seen(replace(scores, bound=multiple * unit))
+            score, matrix, _, full = candidate.foreseen(people, scores.point, residual.shift)
             lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
-            gain = np.linalg.eigvalsh(matrix + FLOOR * np.eye(size))
-            spread = float(np.mean(gain**-2.0))
+            slope = matrix + FLOOR * np.eye(size)
+            spread = float(np.mean(np.linalg.eigvalsh(slope) ** -2.0))
+            bent = np.linalg.solve(slope, correction(score, matrix, wrong, full))
+            load = DOUBTED**2 * float(bent @ bent) / size
         noise = (unit_noise * multiple * unit) ** 2 * spread
-        bias = LAMBDA**2 * people.events * (lost + TAIL / multiple) ** 2
+        bias = LAMBDA**2 * people.events * (lost + TAIL / multiple) ** 2 + load
         if noise + bias < best:
             best, chosen, doubt = noise + bias, multiple * unit, bias
     return float(chosen), float(doubt)

@@ -6,7 +6,7 @@ Jacobian of the bounded score, and the choice of the bound. Its random numbers a
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -57,6 +57,9 @@ class Profile:
     total_events: float
     certainty: float = 1.0
     persons: float = math.inf
+    table: Array = field(default_factory=lambda: np.zeros((2, 1)))
+    edges: Integers = field(default_factory=lambda: np.array([0, 1]))
+    deviation: float = 1.0
 
     @classmethod
     def make(cls, counts: Array, edges: Integers, persons: int, deviation: float) -> "Profile":
@@ -73,7 +76,8 @@ class Profile:
         stay = at_risk / observed / np.concatenate([[1.0], surviving[:-1]])
         events = max(float(exits[bins:].sum()), 4.0 * deviation, 1.0)
         certainty = events / (events + bins * deviation**2)
-        return cls(spread[1], at_risk, stay, events, certainty, observed)
+        table = counts[: 2 * bins].reshape(2, bins)
+        return cls(spread[1], at_risk, stay, events, certainty, observed, table, edges, deviation)
 
 
 def _observed(exits: Array, persons: int, deviation: float) -> float:
@@ -195,11 +199,12 @@ def _inside(marginal: Marginal, counts: Array, deviation: float) -> Flags:
     """The bins that are taken to hold anybody: not the wide ones that hold next to nobody.
 
     Few people far away matter more than many near the mean, so the wide bins are left out only
-    where together they hold fewer than FAR of all, their noise included.
+    where what they hold together may be noise, and is less than FAR of all, noise included.
     """
     widths = np.diff(marginal.edges)
     wide = widths > 1.5 * widths.min()
-    few = counts[wide].sum() + 2.0 * deviation * math.sqrt(wide.sum()) < FAR * counts.sum()
+    held, noise = counts[wide].sum(), 2.0 * deviation * math.sqrt(wide.sum())
+    few = held <= noise and held + noise < FAR * counts.sum()
     return ~wide if few else np.ones(len(counts), dtype=np.bool_)
 
 
@@ -294,14 +299,21 @@ def numeric_columns(design: Design) -> Flags:
     return np.array(flags, dtype=np.bool_)
 
 
-def correlation(noisy: Array, persons: int, deviation: float, size: int) -> Array:
-    """The standardised second moments, shrunk toward the identity as far as they are noise."""
+def released_moments(
+    noisy: Array, persons: int, deviation: float, size: int
+) -> tuple[Array, float]:
+    """The standardised second moments as released, and the noise of an entry on the diagonal."""
     rows, columns = np.tril_indices(size)
     unit = persons * UNIT**2
-    half = noisy / np.where(rows == columns, DIAGONAL, OFF_DIAGONAL) / unit
-    error = deviation / DIAGONAL / unit
     matrix = np.zeros((size, size))
+    half = noisy / np.where(rows == columns, DIAGONAL, OFF_DIAGONAL) / unit
     matrix[rows, columns] = matrix[columns, rows] = half
+    return matrix, deviation / DIAGONAL / unit
+
+
+def correlation(noisy: Array, persons: int, deviation: float, size: int) -> Array:
+    """The standardised second moments, shrunk toward the identity as far as they are noise."""
+    matrix, error = released_moments(noisy, persons, deviation, size)
     own = 1.0 / (1.0 + 4.0 * error**2)
     diagonal = own * np.clip(np.diag(matrix), 0.1, 4.0) + 1.0 - own
     keep = 1.0 / (1.0 + 2.0 * size * error**2)

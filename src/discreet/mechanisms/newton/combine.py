@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.mechanisms.newton.steps import Prior, Step, within_trust
+from discreet.mechanisms.newton.steps import Prior, Priors, Step, within_trust
 from discreet.types import Array
 
 ROUNDS = 5
@@ -35,11 +35,11 @@ MATERIAL = 0.25
 """A slope that is off by less, in parts of the expected one, is left alone: Newton converges."""
 
 
-def combine(released: list[Linear], start: Array, prior: Prior, events: float) -> Array:
+def combine(released: Sequence[Linear], start: Array, prior: Priors, events: float) -> Array:
     """The estimate from all steps so far, from `start` within the trust region of the last one."""
     estimate, steps = start, [linear(start) for linear in released]
     for _ in range(ROUNDS):
-        problem = Round.at(steps, estimate, prior)
+        problem = Round.at(steps, estimate, prior.around(estimate))
         aim = within_trust(problem.solved(steps, estimate), steps[-1], events)
         before, reached = estimate, _descend(released, problem, (estimate, steps), aim)
         if reached is None:
@@ -85,7 +85,7 @@ class Round:
 
 
 def _descend(
-    released: list[Linear], problem: Round, here: tuple[Array, list[Step]], aim: Array
+    released: Sequence[Linear], problem: Round, here: tuple[Array, list[Step]], aim: Array
 ) -> tuple[Array, list[Step]] | None:
     """The aim, or the farthest of a few halves of the way, with a smaller misfit; or nothing.
 

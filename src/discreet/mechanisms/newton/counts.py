@@ -95,13 +95,16 @@ def stretches_of(intervals: int, number: int, *, pure: bool) -> Stretches:
 
 
 def exit_edges(intervals: int, bins: int) -> Integers:
-    """Equal bins, the first of them halved down to one interval: hazards often begin with a peak."""
-    edges = time_edges(intervals, bins)
-    first, halves = int(edges[1]), []
+    """Equal bins, the first of them halved down to one interval, the last interval alone.
+
+    Hazards often begin with a peak, and whoever is censored at the horizon was at risk until then.
+    """
+    edges = time_edges(intervals, bins).tolist()
+    first, extra = int(edges[1]), [intervals - 1]
     while first > 1:
         first //= 2
-        halves.append(first)
-    return np.concatenate([edges[:1], np.array(halves[::-1], dtype=np.int64), edges[1:]])
+        extra.append(first)
+    return np.unique(np.array([*edges, *extra], dtype=np.int64))
 
 
 def marginals_of(design: Design, bins: int) -> tuple[Marginal, ...]:

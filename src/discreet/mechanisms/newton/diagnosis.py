@@ -72,11 +72,11 @@ class Ending:
     def cautions(self) -> tuple[Caution, ...]:
         """What a reader should not believe."""
         design, turn = self.design, self.design.to_user
-        names = (*design.baseline_names, *design.schema.coefficient_names)
+        names = tuple(f"baseline[{k + 1}]" for k in range(design.baseline.dimension))
         parts = (self.covariance, self.sampling, self.prior, self.missing)
         with np.errstate(all="ignore"):
             user = [turn @ part @ turn.T for part in parts]
-        estimate = Estimate(names, *user)
+        estimate = Estimate((*names, *design.schema.coefficient_names), *user)
         edges = TimeGrid.of(design.schema.time).edges
         return cautions(self.counts, estimate, self.expected, edges)
 

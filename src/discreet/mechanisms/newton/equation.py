@@ -6,13 +6,14 @@ Nothing here sees a record: the draw makes its steps from it, and the planner pr
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.likelihood.score import LARGEST, Whitened
-from discreet.mechanisms.newton.bound import FLOOR, Cohort, choose_bound
+from discreet.mechanisms.newton.bound import FLOOR, Cohort, choose_bound, correction
 from discreet.mechanisms.newton.cohort import (
     Profile,
     baseline_start,
@@ -20,6 +21,7 @@ from discreet.mechanisms.newton.cohort import (
     numeric_ranges,
 )
 from discreet.mechanisms.newton.combine import Linear
+from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.split import Split
 from discreet.mechanisms.newton.steps import Prior, Step, whitening
 from discreet.types import Array
@@ -50,19 +52,26 @@ class Equation:
     deviation: float
     doubt: float
 
-    def answered(self, released: Array, people: Cohort) -> Linear:
-        """The released score as a linear equation around any estimate."""
-        scores = self.scores
+    def around(self, released: Array, shape: Shape, estimate: Array) -> Step:
+        """The released score as a linear equation around an estimate, as a picture shows it."""
+        scores, people = self.scores, shape.people
         frame, size = scores.mapping, len(scores.point)
+        shift, wrong, information = shape.at(estimate)
+        truth = people.through(scores.point, estimate)
+        bent, slope, meat, _ = people.seen(scores).foreseen(people, truth, shift)
+        full = frame.T @ information @ frame
+        score = correction(bent, slope, frame.T @ wrong, full)
+        straight = people.seen(scores).foreseen(people, truth)[0]
+        jacobian = slope + FLOOR * np.eye(size)
+        target = estimate + frame @ np.linalg.solve(jacobian, released + score)
+        load = score - straight
+        return Step(
+            scores.point, frame, jacobian, meat, self.deviation, target, self.doubt, score, load
+        )
 
-        def linear(estimate: Array) -> Step:
-            truth = people.through(scores.point, estimate)
-            score, slope, meat, _ = people.seen(scores).foreseen(people, truth)
-            jacobian = slope + FLOOR * np.eye(size)
-            target = estimate + frame @ np.linalg.solve(jacobian, released + score)
-            return Step(scores.point, frame, jacobian, meat, self.deviation, target, self.doubt)
-
-        return linear
+    def answered(self, released: Array, shape: Shape) -> Linear:
+        """The same as a function of the estimate."""
+        return partial(self.around, released, shape)
 
 
 @dataclass(frozen=True)
@@ -95,12 +104,13 @@ class Setting:
         centre[:time] = baseline_start(self.design, self.link, profile, shape)
         return Prior(centre, precision)
 
-    def equation(self, point: Array, people: Cohort, prior: Prior, share: Fraction) -> Equation:
+    def equation(self, point: Array, shape: Shape, prior: Prior, share: Fraction) -> Equation:
         """Whiten at the point, choose the bound, expect the Jacobian."""
+        people, residual = shape.people, shape.at(point)
         information = expected_information(self.design, self.link, point, people)
         frame = whitening(information + prior.precision)
         scores = Whitened(self.design, self.link, point, frame, math.inf, self.clipped)
-        bound, doubt = choose_bound(scores, people, self._unit_noise(share))
+        bound, doubt = choose_bound(scores, people, self._unit_noise(share), residual)
         scores = Whitened(self.design, self.link, point, frame, bound, self.clipped)
         jacobian, meat, _ = people.seen(scores).expected(people)
         jacobian = jacobian + FLOOR * np.eye(len(point))

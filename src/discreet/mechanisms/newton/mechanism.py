@@ -13,6 +13,7 @@ Proof: docs/proofs/private-newton.md.
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,11 @@ import numpy as np
 from discreet.design.schema import Numeric
 from discreet.errors import SettingsError
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
+from discreet.likelihood.score_information import (
+    LARGEST_FACTOR,
+    Informations,
+    block_information,
+)
 from discreet.mechanisms.contract import (
     NOT_GIVEN,
     Draw,
@@ -30,17 +36,8 @@ from discreet.mechanisms.contract import (
     require_positive,
     settings_of,
 )
-from discreet.mechanisms.newton.bound import Cohort
-from discreet.mechanisms.newton.cohort import (
-    COHORT,
-    Profile,
-    Shares,
-    correlation,
-    draw_cohort,
-    narrowed,
-    released_shares,
-)
-from discreet.mechanisms.newton.combine import Linear, around, combine
+from discreet.mechanisms.newton.cohort import narrowed
+from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
     ENTRIES_TOO,
@@ -52,19 +49,38 @@ from discreet.mechanisms.newton.counts import (
     block_exits,
     block_marginals,
     block_moments,
+    exit_edges,
     marginals_of,
     stretches_of,
-    time_edges,
 )
+from discreet.mechanisms.newton.diagnosis import Ending
 from discreet.mechanisms.newton.equation import Setting
-from discreet.mechanisms.newton.split import EXITS, MARGINALS, MOMENTS, RANGES, Split, split
-from discreet.mechanisms.newton.steps import Prior, covariance
+from discreet.mechanisms.newton.picture import (
+    Information,
+    Noisy,
+    Picture,
+    Releases,
+    spreads_of,
+)
+from discreet.mechanisms.newton.pin import Pinned
+from discreet.mechanisms.newton.split import (
+    EXITS,
+    INFORMATION,
+    MARGINALS,
+    MOMENTS,
+    RANGES,
+    Split,
+    split,
+)
+from discreet.mechanisms.newton.spread import Answer, Spread, spread_of
+from discreet.mechanisms.newton.steps import Prior
+from discreet.mechanisms.newton.warnings import Counts
 from discreet.privacy.accountant import rho_for
 from discreet.privacy.guarantee import Guarantee, checked_delta
 from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.scales import Number, exact
 from discreet.privacy.shares import NoiseShares
-from discreet.types import Array
+from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates
@@ -80,7 +96,7 @@ STRETCHES = 4
 """Where covariates may change, they are counted in so many stretches of time."""
 MOMENT_WEIGHT = 64
 """The weight that a person with several rows spreads over the rows' second moments."""
-MOST_TIME_BINS = 50
+MOST_TIME_BINS = 12
 FARTHEST = 1e6
 """The released point is cut to this box: a public bound that no estimate reaches."""
 
@@ -171,6 +187,8 @@ class Layout:
         numbers = sum(isinstance(item, Numeric) for item in covariates)
         without = [] if numbers else [RANGES]
         without += [] if p else [MARGINALS]
+        if not _information_fits(trial, persons, facts.dimension):
+            without.append(INFORMATION)
         if p < 2 or not _moments_fit(trial, persons, p, changing=changing):
             without.append(MOMENTS)
         signal = persons * (size / facts.dimension if pure else math.sqrt(2 * size))
@@ -184,6 +202,11 @@ class Layout:
             range_bins=made._bins(RANGES, persons, numbers, made.whole(intervals)),
             value_bins=made._bins(MARGINALS, persons, len(covariates), made.stretches(intervals)),
         )
+
+    @property
+    def informed(self) -> int | None:
+        """The step with which the information is released: three before the end, not the first."""
+        return max(1, len(self.budget.steps) - 3) if self.budget.share(INFORMATION) else None
 
     def whole(self, intervals: int) -> Stretches:
         """All time as one stretch: a person's weight, by time, over the values held."""
@@ -275,6 +298,28 @@ def _moment_error(budget: Split, persons: int, covariates: int) -> float:
     return deviation / (DIAGONAL * UNIT**2 * persons) * math.sqrt(2.0 * covariates)
 
 
+INFORMATION_SQUARED = 2 * (DIAGONAL * LARGEST_FACTOR**2) ** 2
+"""|C C' - D D'|_F^2 <= 2 Q^4, times the integer weight."""
+LARGEST_INFORMATION_ERROR = 0.8
+"""The information is released where its noise, as a matrix norm, stays below this part of it."""
+GENEROUS = 6.0
+"""A person's information is cut to the trace of so many persons' average."""
+
+
+def information_limit(size: int, persons: int) -> float:
+    """R: in whitened coordinates the traces of all people add up to about d."""
+    return GENEROUS * size / persons
+
+
+def _information_fits(budget: Split, persons: int, size: int) -> bool:
+    """Whether the sums stay within the integers that noise is added to, and above their noise."""
+    half = size * (size + 1) // 2
+    deviation = budget.deviation(budget.share(INFORMATION), INFORMATION_SQUARED, half) / DIAGONAL
+    error = deviation / LARGEST_FACTOR**2 * information_limit(size, persons) * math.sqrt(2.0 * size)
+    largest = persons * OFF_DIAGONAL * LARGEST_FACTOR**2
+    return largest <= LARGEST_VALUE and error < LARGEST_INFORMATION_ERROR
+
+
 def _number_of_steps(signal: float) -> int:
     """Four, and one more or less for every factor of 3 in the signal; from 3 to 5.
 
@@ -306,48 +351,66 @@ class _Run:
         self.time = self.design.basis.shape[1]
 
     def draw(self) -> Draw:
-        """Exit counts, cohort, steps; what is published with the estimate."""
-        profile, life_table = self._profile()
-        people, spreads = self._people(profile)
-        prior = self.setting.prior(profile, spreads)
-        point, released = prior.centre, []
-        for share in self.budget.steps:
-            released.append(self._step(point, people, prior, share))
-            point = combine(released, point, prior, people.events)
-        steps = around(released, point)
-        spread = covariance(steps, point, prior)
+        """The first releases, the steps; what is published with the estimate."""
+        picture = self._picture()
+        prior = self.setting.prior(picture.releases.profile, picture.spreads)
+        point, answers = prior.centre, []
+        for number, share in enumerate(self.budget.steps):
+            equation = self.setting.equation(point, picture.shape, prior, share)
+            answers.append(Answer(equation, -self._release(equation.scores, share)))
+            if number == self.layout.informed:
+                picture = picture.informed(self._information(equation.scores))
+            released = [partial(one.around, picture) for one in answers]
+            point = combine(released, point, Pinned(prior, picture.shape), picture.people.events)
+        spread = spread_of(answers, picture, point, prior)
         grid = math.ldexp(1.0, GRID_EXPONENT)
         numbers = np.rint(np.clip(np.nan_to_num(point), -FARTHEST, FARTHEST) / grid) * grid
-        extras = {"covariance": spread, "life_table": life_table}
-        return Draw(numbers, GRID_EXPONENT, self.noise.private, extras)
+        ending = self._ending(picture, point, spread, prior)
+        extras = {
+            "covariance": spread.covariance,
+            "life_table": picture.releases.life_table,
+            "calibration": ending.calibration(),
+        }
+        return Draw(numbers, GRID_EXPONENT, self.noise.private, extras, ending.cautions())
 
-    def _profile(self) -> tuple[Profile, Array]:
-        """The released life table: rows (first interval, last, censored, events[, entered])."""
-        edges = time_edges(self.design.intervals, self.layout.time_bins)
+    def _ending(self, picture: Picture, point: Array, spread: Spread, prior: Prior) -> Ending:
+        """What the release says of itself."""
+        releases = picture.releases
+        return Ending(
+            self.design,
+            self.link,
+            point,
+            picture.people,
+            releases.profile.at_risk,
+            Counts(releases.life_table, releases.exits.deviation, self.persons),
+            spread.covariance,
+            spread.sampling,
+            np.asarray(np.linalg.inv(prior.precision)),
+            spread.missing,
+        )
+
+    def _picture(self) -> Picture:
+        """Exits, ranges, marginals and second moments."""
+        edges = exit_edges(self.design.intervals, self.layout.time_bins)
+        stretches = self.layout.stretches(self.design.intervals)
+        first = Releases(self.persons, edges, self._exits(edges), stretches)
+        if self.size == self.time:
+            return Picture.of(self.design, self.link, first, np.zeros(0))
+        marginals = self._ranges()
+        counted = replace(first, marginals=marginals, counts=self._marginals(marginals, stretches))
+        shares = counted.shares(self.design)
+        centre, spread = np.concatenate([item.mean for item in shares]), spreads_of(shares)
+        releases = replace(counted, moments=self._moments(centre, spread))
+        return Picture.of(self.design, self.link, releases, spread)
+
+    def _exits(self, edges: Integers) -> Noisy:
+        """Counts of exits by (censored, event), and of entries where they may be late."""
         late = self.layout.late_entry
         share, cells = self.budget.share(EXITS), 2 if late else 1
         kinds = ENTRIES_TOO if late else EXITS_ONLY
         (counts,) = self.engine.reduce(block_exits, edges, kinds)
         noisy = self.budget.release_counts(counts, share, cells, self.noise)
-        deviation = self.budget.count_deviation(share, cells)
-        table = np.vstack([edges[:-1] + 1.0, edges[1:], noisy.reshape(-1, len(edges) - 1)]).T
-        return Profile.make(noisy, edges, self.persons, deviation), table
-
-    def _people(self, profile: Profile) -> tuple[Cohort, Array]:
-        """A synthetic cohort from the released counts and moments; the covariates' spreads."""
-        intervals, events = self.design.intervals, profile.total_events
-        stretches = self.layout.stretches(intervals)
-        edges = np.array(stretches.edges, dtype=np.int64)
-        if self.size == self.time:
-            cohort, counts = np.zeros((1, stretches.number, 0)), np.ones((1, stretches.number))
-            people = Cohort(cohort, profile.persons * counts, edges, profile.present, events)
-            return people, np.zeros(0)
-        shares = self._marginals(self._ranges(), stretches, profile)
-        centre = np.concatenate([item.mean for item in shares])
-        spread = np.maximum(np.concatenate([item.spread for item in shares]), 1e-6)
-        cohort, counts = draw_cohort(shares, self._moments(centre, spread), COHORT)
-        people = Cohort(cohort, profile.persons * counts, edges, profile.present, events)
-        return people, spread
+        return Noisy(noisy, self.budget.count_deviation(share, cells))
 
     def _ranges(self) -> tuple[Marginal, ...]:
         """The covariates, numbers with bins where the people are: one coarse release."""
@@ -361,34 +424,39 @@ class _Run:
         deviation = self.budget.count_deviation(share, len(numbers), whole)
         return narrowed(marginals, noisy, deviation, self.layout.value_bins)
 
-    def _marginals(
-        self, marginals: tuple[Marginal, ...], stretches: Stretches, profile: Profile
-    ) -> list[Shares]:
-        """Released shares of every covariate's bins, by stretch of time."""
+    def _marginals(self, marginals: tuple[Marginal, ...], stretches: Stretches) -> Noisy:
+        """Counts of every covariate's bins, by stretch of time."""
         share, cells = self.budget.share(MARGINALS), len(marginals)
         (counts,) = self.engine.reduce(block_marginals, marginals, stretches)
         noisy = self.budget.release_counts(counts, share, cells, self.noise, stretches)
-        deviation = self.budget.count_deviation(share, cells, stretches)
-        number = stretches.number
-        return released_shares(self.design, marginals, noisy, profile.persons, deviation, number)
+        return Noisy(noisy, self.budget.count_deviation(share, cells, stretches))
 
-    def _moments(self, centre: Array, spread: Array) -> Array:
-        """Released second moments of the standardised covariates, or the identity."""
+    def _moments(self, centre: Array, spread: Array) -> Noisy | None:
+        """Second moments of the standardised covariates."""
         width, share = len(centre), self.budget.share(MOMENTS)
         if share == 0:
-            return np.eye(width)
+            return None
         limit = _moment_limit(width)
         squared = _moment_sensitivity(width, changing=self.layout.changing)
         weight = self.layout.moment_weight(self.design.intervals)
         (half,) = self.engine.reduce(block_moments, centre, spread, limit, weight)
         noisy = self.budget.release(half, share, squared, self.noise) / weight.weight
-        deviation = self.budget.deviation(share, squared, len(half)) / weight.weight
-        return correlation(noisy, self.persons, deviation, width)
+        return Noisy(noisy, self.budget.deviation(share, squared, len(half)) / weight.weight)
 
-    def _step(self, point: Array, people: Cohort, prior: Prior, share: Fraction) -> Linear:
-        """Whiten at the point, choose the bound, release the sum of bounded scores."""
-        equation = self.setting.equation(point, people, prior, share)
-        return equation.answered(-self._release(equation.scores, share), people)
+    def _information(self, scores: Whitened) -> Information:
+        """The sum of the people's information, each of trace at most R, in whitened units."""
+        share, size = self.budget.share(INFORMATION), self.size
+        limit = information_limit(size, self.persons)
+        tables = Informations.make(scores, self.persons)
+        (half,) = self.engine.reduce(block_information, scores, tables, limit)
+        rows, columns = np.tril_indices(size)
+        weights = np.where(rows == columns, DIAGONAL, OFF_DIAGONAL)
+        noisy = self.budget.release(half * weights, share, INFORMATION_SQUARED, self.noise)
+        unit = limit / LARGEST_FACTOR**2
+        matrix = np.zeros((size, size))
+        matrix[rows, columns] = matrix[columns, rows] = noisy / weights * unit
+        deviation = self.budget.deviation(share, INFORMATION_SQUARED, len(half))
+        return Information(scores, matrix, deviation / DIAGONAL * unit)
 
     def _release(self, scores: Whitened, share: Fraction) -> Array:
         """The noisy sum of bounded scores in whitened units."""

@@ -10,18 +10,20 @@ import numpy as np
 
 from discreet.mechanisms.newton.bound import FLOOR, Cohort
 from discreet.mechanisms.newton.equation import Equation, Setting
+from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.steps import Prior, Step, variances
 from discreet.types import Array
 
 
 def predicted_variance(
-    setting: Setting, point: Array, people: Cohort, prior: Prior, far: float
+    setting: Setting, point: Array, shape: Shape, prior: Prior, far: float
 ) -> Array:
     """E (f - f*)(f - f*)', where the start is sqrt(`far`) standard errors from the end."""
+    people = shape.people
     steps: list[Step] = []
     squared, noise = far, np.zeros((len(point), len(point)))
     for share in setting.budget.steps:
-        equation = setting.equation(point, people, prior, share)
+        equation = setting.equation(point, shape, prior, share)
         steps.append(_displaced(equation, min(squared, people.events)))
         noise = variances(steps, point, prior)[1]
         unwhitening = steps[-1].unwhitening

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EXITS, RANGES, MARGINALS, MOMENTS = "exits", "ranges", "marginals", "moments"
+INFORMATION = "information"
 FIRST_SHARES = {
-    EXITS: Fraction(4, 100),
+    EXITS: Fraction(6, 100),
     RANGES: Fraction(15, 1000),
     MARGINALS: Fraction(4, 100),
-    MOMENTS: Fraction(45, 1000),
+    MOMENTS: Fraction(4, 100),
+    INFORMATION: Fraction(5, 100),
 }
 GROWTH = Fraction(2)
 """Every step has twice the budget of the one before: late steps are the accurate ones."""

@@ -7,7 +7,9 @@ y_t - S_t(f) = J_t g + noise_t. So curvature between a step's point and the end 
 feared; what is left, the cohort not being the people, discounts a step from far away.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -24,7 +26,8 @@ MISFIT = 0.2
 class Step:
     """One released score around an estimate f: target = f + W J^-1 (y - S(f)), with its precision.
 
-    `doubt` is the squared bias that the bound is expected to have.
+    `doubt` is the squared bias that the bound is expected to have, `score` is S(f), and `load` what
+    the life table's correction adds to it.
     """
 
     point: Array
@@ -34,6 +37,8 @@ class Step:
     deviation: float
     target: Array
     doubt: float = 0.0
+    score: Array | None = None
+    load: Array | None = None
 
     @property
     def unwhitening(self) -> Array:
@@ -54,11 +59,34 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Pin:
+    """Equations for the baseline: their slope by f (e, d) and the precision of their noise."""
+
+    slope: Array
+    precision: Array
+
+
+@dataclass(frozen=True)
 class Prior:
-    """A weak normal prior from public facts, centred at the life table's baseline."""
+    """A weak normal prior from public facts, centred at the life table's baseline.
+
+    With a `pin` it is the product of that and of the life table's equations.
+    """
 
     centre: Array
     precision: Array
+    pin: Pin | None = None
+
+    def around(self, _: Array) -> "Prior":
+        """Itself: it is the same around every estimate."""
+        return self
+
+
+class Priors(Protocol):
+    """A prior, or one that depends on the estimate around which it is asked for."""
+
+    def around(self, estimate: Array) -> Prior:
+        """The normal density around the estimate."""
 
 
 def within_trust(estimate: Array, last: Step, events: float) -> Array:
@@ -68,13 +96,7 @@ def within_trust(estimate: Array, last: Step, events: float) -> Array:
     return np.asarray(last.point + move * min(1.0, TRUST / max(length, 1e-300)))
 
 
-def covariance(steps: list[Step], estimate: Array, prior: Prior) -> Array:
-    """Sampling and privacy noise, misfit, doubt and prior included, of the combined estimate."""
-    sampling, noise = variances(steps, estimate, prior)
-    return sampling + noise
-
-
-def variances(steps: list[Step], estimate: Array, prior: Prior) -> tuple[Array, Array]:
+def variances(steps: Sequence[Step], estimate: Array, prior: Prior) -> tuple[Array, Array]:
     """(sampling, privacy noise with misfit, doubt and prior): their sum is the covariance.
 
     The estimate is sum_t G_t target_t + K^-1 P f_0, G_t = K^-1 c_t P_t, K the total precision.
@@ -84,14 +106,36 @@ def variances(steps: list[Step], estimate: Array, prior: Prior) -> tuple[Array, 
     K^-1 P K^-1: what the prior's pull is expected to be, squared.
     """
     weights = [step.weight(estimate) for step in steps]
-    parts = [weight * step.precision for weight, step in zip(weights, steps, strict=True)]
-    total = np.linalg.inv(prior.precision + sum(parts))
+    total, lifts = lifted(steps, estimate, prior)
     sampling, noise = np.zeros_like(total), total @ prior.precision @ total
-    for step, part, weight in zip(steps, parts, weights, strict=True):
-        lift = total @ part @ step.whitening @ np.linalg.inv(step.jacobian)
+    for step, lift, weight in zip(steps, lifts, weights, strict=True):
         sampling = sampling + lift @ _root(step.meat)
         noise = noise + step.deviation**2 / weight * lift @ lift.T
+    if prior.pin is not None:  # the same people: the baseline's part of the full score
+        rows = len(prior.pin.precision)
+        full = steps[-1].unwhitening.T[:rows]
+        sampling = sampling + total @ prior.pin.slope.T @ prior.pin.precision @ full
     return sampling @ sampling.T, noise
+
+
+def lifted(steps: Sequence[Step], estimate: Array, prior: Prior) -> tuple[Array, list[Array]]:
+    """K^-1, and of every step G_t W J^-1: how its released score moves the estimate."""
+    parts = [step.weight(estimate) * step.precision for step in steps]
+    total: Array = np.asarray(np.linalg.inv(prior.precision + sum(parts)), dtype=np.float64)
+    lifts = [
+        total @ part @ step.whitening @ np.linalg.inv(step.jacobian)
+        for step, part in zip(steps, parts, strict=True)
+    ]
+    return total, lifts
+
+
+def surplus(steps: Sequence[Step], estimate: Array) -> float:
+    """The weighted residual sum of squares over its degrees of freedom, at least 1."""
+    total = 0.0
+    for step in steps:
+        left = step.jacobian @ (step.unwhitening @ (step.target - estimate))
+        total += step.weight(estimate) * float(left @ left) / step.deviation**2
+    return max(1.0, total / max(len(estimate) * (len(steps) - 1), 1))
 
 
 def _root(matrix: Array) -> Array:

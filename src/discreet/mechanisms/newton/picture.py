@@ -1,0 +1,190 @@
+"""What the first releases say of the people, and how far that is noise: post-processing alone.
+
+A picture is a synthetic cohort, the released life table and, where it was released, the people's
+information. `Releases.again` adds noise of the same size once more: the spread of pictures made
+from such numbers is what the noise of the first releases does to everything that is made from them.
+Its random numbers are public.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from discreet.design.design import Design
+from discreet.design.link import Link
+from discreet.likelihood.score import Whitened
+from discreet.mechanisms.newton.bound import Cohort
+from discreet.mechanisms.newton.cohort import (
+    COHORT,
+    Profile,
+    Shares,
+    correlation,
+    draw_cohort,
+    released_shares,
+)
+from discreet.mechanisms.newton.counts import Marginal, Stretches
+from discreet.mechanisms.newton.shape import Shape
+from discreet.types import Array, Integers
+
+SMALLEST_SPREAD = 1e-6
+LEAST = 0.05
+"""Eigenvalues of a released information, in parts of the cohort's, are at least this."""
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Released numbers and the standard deviation of their noise."""
+
+    values: Array
+    deviation: float
+
+    def again(self, random: np.random.Generator) -> "Noisy":
+        """The same with as much noise once more."""
+        noise = random.normal(0.0, self.deviation, self.values.shape)
+        return replace(self, values=self.values + noise)
+
+
+@dataclass(frozen=True)
+class Information:
+    """The people's information at a step, in its whitened coordinates."""
+
+    scores: Whitened
+    matrix: Array
+    deviation: float
+
+    def again(self, random: np.random.Generator) -> "Information":
+        """The same with as much noise once more; off the diagonal it is smaller by sqrt(2)."""
+        noise = random.normal(0.0, self.deviation / 2.0, self.matrix.shape)
+        return replace(self, matrix=self.matrix + noise + noise.T)
+
+
+@dataclass(frozen=True)
+class Releases:
+    """All that was released before the steps, and the information."""
+
+    persons: int
+    edges: Integers
+    exits: Noisy
+    stretches: Stretches
+    marginals: tuple[Marginal, ...] = ()
+    counts: Noisy | None = None
+    moments: Noisy | None = None
+    information: Information | None = None
+
+    def again(self, random: np.random.Generator) -> "Releases":
+        """Everything with as much noise once more."""
+        return replace(
+            self,
+            exits=self.exits.again(random),
+            counts=self.counts and self.counts.again(random),
+            moments=self.moments and self.moments.again(random),
+            information=self.information and self.information.again(random),
+        )
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The life table made consistent."""
+        return Profile.make(self.exits.values, self.edges, self.persons, self.exits.deviation)
+
+    @property
+    def life_table(self) -> Array:
+        """Rows (first interval, last, censored, events[, entered])."""
+        columns = self.exits.values.reshape(-1, len(self.edges) - 1)
+        return np.vstack([self.edges[:-1] + 1.0, self.edges[1:], columns]).T
+
+    def shares(self, design: Design) -> list[Shares]:
+        """The covariates' shares made consistent."""
+        if self.counts is None:
+            return []
+        return released_shares(
+            design,
+            self.marginals,
+            self.counts.values,
+            self.profile.persons,
+            self.counts.deviation,
+            self.stretches.number,
+        )
+
+
+def spreads_of(shares: list[Shares]) -> Array:
+    """Standard deviations of the internal columns."""
+    found = [item.spread for item in shares]
+    return np.asarray(np.maximum(np.concatenate([*found, np.zeros(0)]), SMALLEST_SPREAD))
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """The people as far as they were released."""
+
+    releases: Releases
+    people: Cohort
+    spreads: Array
+    shape: Shape
+
+    @classmethod
+    def of(cls, design: Design, link: Link, releases: Releases, spreads: Array) -> "Picture":
+        """`spreads` are those by which second moments were standardised."""
+        profile = releases.profile
+        cohort, parts = _cohort(design, releases, spreads)
+        people = Cohort(
+            cohort,
+            profile.persons * parts,
+            np.array(releases.stretches.edges, dtype=np.int64),
+            profile.present,
+            profile.total_events,
+        )
+        if releases.information is not None:
+            people = tilted(people, releases.information)
+        shape = Shape(design, link, people, profile)
+        return cls(releases, people, spreads, shape)
+
+    def again(self, random: np.random.Generator) -> "Picture":
+        """Another picture that the same people might have given."""
+        shape = self.shape
+        return Picture.of(shape.design, shape.link, self.releases.again(random), self.spreads)
+
+    def informed(self, information: Information) -> "Picture":
+        """The same with the people's information."""
+        releases = replace(self.releases, information=information)
+        return Picture.of(self.shape.design, self.shape.link, releases, self.spreads)
+
+
+def _cohort(design: Design, releases: Releases, spreads: Array) -> tuple[Array, Array]:
+    """Members by stretch of time and their shares."""
+    shares = releases.shares(design)
+    if not shares:
+        number = releases.stretches.number
+        return np.zeros((1, number, 0)), np.ones((1, number))
+    moments, width = np.eye(len(spreads)), len(spreads)
+    if releases.moments is not None:
+        found = releases.moments
+        moments = correlation(found.values, releases.persons, found.deviation, width)
+        # second moments say how wide the columns are: the same, however wide the counts look
+        ratio = np.clip(spreads / spreads_of(shares), 0.25, 4.0)
+        moments = moments * np.outer(ratio, ratio)
+    return draw_cohort(shares, moments, COHORT)
+
+
+def tilted(people: Cohort, information: Information) -> Cohort:
+    """The cohort seen through a lens A, A I A' = the released information, as far as it is not noise.
+
+    In whitened coordinates the cohort's information is M_c. The released M is drawn toward it by
+    positive-part James-Stein; A = W^-T M^(1/2) M_c^(-1/2) W'.
+    """
+    scores = information.scores
+    expected = replace(scores, bound=math.inf).expected(people)[2]
+    gap, size = information.matrix - expected, len(expected)
+    noise = information.deviation**2 * size * (size + 1) / 2.0
+    keep = max(0.0, 1.0 - noise / max(float(np.sum(gap**2)), 1e-300))
+    mixed = expected + keep * gap
+    turn = power(mixed, 0.5, LEAST) @ power(expected, -0.5, 1e-3)
+    frame = scores.mapping
+    return replace(people, lens=np.linalg.inv(frame).T @ turn @ frame.T)
+
+
+def power(matrix: Array, exponent: float, least: float) -> Array:
+    """A power of a symmetric matrix whose eigenvalues are raised to `least` first."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, least) ** exponent) @ vectors.T)

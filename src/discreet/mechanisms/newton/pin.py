@@ -1,0 +1,79 @@
+"""The released life table as equations for the baseline.
+
+At the maximum of the likelihood the baseline's part of the score is zero: sum_s B_s (E_s(f) - D_s) = 0,
+E_s the expected events among the people at risk and D_s the events. The release has D by bin and the
+people at risk up to noise, and the cohort gives the mean hazard at any f, so
+
+    u(f) = sum_k b_k (1 - D_k / E_k(f)),   b_k = sum of B_s E_s over the intervals of bin k,
+
+is zero up to noise of known size: the exits' own, what it does to the numbers at risk, and a small
+part of the level for a cohort that is not the people. Unlike the steps it has no bound and no bias.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.mechanisms.newton.shape import Shape
+from discreet.mechanisms.newton.steps import Pin, Prior
+from discreet.types import Array
+
+LEVEL = 0.015
+"""The cohort's mean hazard may be off by this part, at all times alike."""
+SHAPE = 0.03
+"""The same, in each bin for itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pinned:
+    """A prior to which the life table's equations are added around any estimate."""
+
+    prior: Prior
+    shape: Shape
+
+    def around(self, estimate: Array) -> Prior:
+        """The prior times the normal density that the equations are around the estimate."""
+        score, slope, noise = self._equations(estimate)
+        precision = np.asarray(np.linalg.inv(noise), dtype=np.float64)
+        pull = slope.T @ precision
+        total = self.prior.precision + pull @ slope
+        load = self.prior.precision @ self.prior.centre + pull @ (slope @ estimate - score)
+        centre = np.asarray(np.linalg.solve(total, load), dtype=np.float64)
+        return Prior(centre, total, Pin(slope, precision))
+
+    def _equations(self, f: Array) -> tuple[Array, Array, Array]:
+        """u, its derivative by f, and the covariance of its noise."""
+        shape, profile = self.shape, self.shape.profile
+        places, bins, basis = shape.places, shape.bins, shape.design.basis
+        rates, _, steep = shape.rates(f)
+        if shape.people.lens is not None:
+            steep = steep @ shape.people.lens.T
+        sums = np.zeros((bins, basis.shape[1]))
+        np.add.at(sums, places, basis * (profile.at_risk * rates)[:, None])
+        expected = np.maximum(np.bincount(places, profile.at_risk * rates, bins), 1e-9)
+        slopes = np.zeros((bins, len(f)))
+        np.add.at(slopes, places, steep * profile.at_risk[:, None])
+        loads = sums / expected[:, None]
+        events = np.bincount(places, profile.events, bins)
+        score = sums.sum(axis=0) - events @ loads
+        noise = self._noise(loads, expected)
+        return score, loads.T @ slopes, noise
+
+    def _noise(self, loads: Array, expected: Array) -> Array:
+        """Of events, of the numbers at risk (all exits before, half of those in the bin), of the cohort.
+
+        Exits add up to the people at risk at the start, so their noise is centred: late in time the
+        numbers at risk are known from the exits that follow.
+        """
+        profile, bins = self.shape.profile, self.shape.bins
+        width = np.diff(profile.edges)
+        at_risk = np.maximum(np.bincount(self.shape.places, profile.at_risk, bins) / width, 0.5)
+        rates = loads * np.minimum(expected / at_risk, width)[:, None]
+        before = np.tril(np.ones((bins, bins)), -1) + 0.5 * np.eye(bins)
+        lost = before.T @ rates
+        moved = np.vstack([lost, loads + lost])
+        moved = moved - moved.mean(axis=0)
+        level = LEVEL * (loads * expected[:, None]).sum(axis=0)
+        own = SHAPE * loads * expected[:, None]
+        total = (profile.deviation**2 + 0.25) * moved.T @ moved + np.outer(level, level)
+        return np.asarray(total + own.T @ own + 1e-9 * np.eye(len(level)))

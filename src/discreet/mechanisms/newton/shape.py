@@ -1,0 +1,90 @@
+"""What the released life table shows of the hazard that the baseline cannot follow.
+
+delta(t), constant in each bin of the table, is added to the predictor so that the events expected of
+the released numbers at risk, at the cohort's mean hazard, match the released ones, as far as these
+are not noise: a ridge and a random walk hold it back. Under f + delta the full score at f is u(f), zero where f is the maximum of the likelihood.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.design.design import Design
+from discreet.design.link import Link
+from discreet.likelihood.score import Whitened
+from discreet.likelihood.score_expected import Rates
+from discreet.mechanisms.newton.bound import Cohort
+from discreet.mechanisms.newton.cohort import Profile
+from discreet.types import Array, Integers
+
+RIDGE, WALK = 1.5, 0.4
+"""Prior standard deviations of delta and of its change from bin to bin."""
+ROUNDS = 8
+SETTLED = 1e-3
+
+
+class Residual(NamedTuple):
+    """delta by interval, the full score at f under f + delta, and the information at f."""
+
+    shift: Array
+    score: Array
+    information: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """The life table against the model, at any f."""
+
+    design: Design
+    link: Link
+    people: Cohort
+    profile: Profile
+    known: dict[bytes, Residual] = field(default_factory=dict)
+
+    def at(self, f: Array) -> Residual:
+        """The residual at f, kept: several steps ask for the same."""
+        key = f.tobytes()
+        if key not in self.known:
+            self.known[key] = self._residual(f)
+        return self.known[key]
+
+    def rates(self, f: Array, shift: Array | None = None) -> Rates:
+        """The cohort's mean hazards under f + shift."""
+        return self._plain(f).rates(self.people, shift)
+
+    def _plain(self, f: Array) -> Whitened:
+        return Whitened(self.design, self.link, f, np.eye(len(f)), np.inf)
+
+    @property
+    def bins(self) -> int:
+        """Number of bins of the life table."""
+        return len(self.profile.edges) - 1
+
+    @property
+    def places(self) -> Integers:
+        """The bin of every interval."""
+        return np.repeat(np.arange(self.bins), np.diff(self.profile.edges))
+
+    def _residual(self, f: Array) -> Residual:
+        shift = self._shift(f)[self.places]
+        plain = self.people.seen(self._plain(f))
+        score, _, _, information = plain.foreseen(self.people, f, shift)
+        return Residual(shift, score, information)
+
+    def _shift(self, f: Array) -> Array:
+        """Newton's method for delta, steps of at most 1."""
+        step = np.diff(np.eye(self.bins), axis=0)
+        precision = np.eye(self.bins) / RIDGE**2 + step.T @ step / WALK**2
+        variance = self.profile.deviation**2 + 1.0
+        delta = np.zeros(self.bins)
+        for _ in range(ROUNDS):
+            rates = self.rates(f, delta[self.places])
+            events = np.bincount(self.places, self.profile.at_risk * rates.hazard, self.bins)
+            slope = np.bincount(self.places, self.profile.at_risk * rates.steepness, self.bins)
+            gradient = slope * (self.profile.table[1] - events) / variance - precision @ delta
+            move = np.linalg.solve(np.diag(slope**2 / variance) + precision, gradient)
+            delta = delta + move / max(1.0, float(np.abs(move).max()))
+            if np.abs(move).max() < SETTLED:
+                break
+        return np.asarray(delta)

@@ -1,0 +1,177 @@
+"""The covariance of a run's estimate: sampling, noise, what the picture may get wrong, and the prior.
+
+    1. the steps' own sampling and noise, averaged over pictures that the same people might have
+       given (the noise of the first releases, once more), noise times max(1, RSS/df);
+    2. what those pictures would have changed: all steps move together;
+    3. a part of the life table's correction, fully correlated as well;
+    4. the prior's variance along directions that the data do not reach.
+
+Post-processing of released numbers; the random numbers are public.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.mechanisms.newton.bound import DOUBTED
+from discreet.mechanisms.newton.cohort import released_moments
+from discreet.mechanisms.newton.combine import corrected
+from discreet.mechanisms.newton.equation import Equation
+from discreet.mechanisms.newton.picture import Noisy, Picture
+from discreet.mechanisms.newton.pin import Pinned
+from discreet.mechanisms.newton.steps import Prior, Step, lifted, surplus, variances
+from discreet.types import Array
+
+PICTURES = 12
+PUBLIC_SEED = 20_261
+CLEAR = 2.0
+"""Standard deviations of noise that the count of a level must exceed to be taken for one."""
+LIKENESS = 1.15
+"""The cohort's sampling variance times this: it is like the people, not the people."""
+UNINFORMED = 1.3
+"""The covariance times this where the people's own information was not released."""
+REACHED = 0.05
+"""A direction is not reached where the people seen for certain have less of its information."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A step's equation with its released score."""
+
+    equation: Equation
+    released: Array
+
+    def around(self, picture: Picture, estimate: Array) -> Step:
+        """The linear equation around an estimate, as a picture shows it."""
+        return self.equation.around(self.released, picture.shape, estimate)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Covariance of the estimate, its part that is sampling, and that of unreached directions."""
+
+    covariance: Array
+    sampling: Array
+    missing: Array
+
+
+def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prior: Prior) -> Spread:
+    """All parts together."""
+    steps = corrected([one.around(picture, estimate) for one in answers], estimate)
+    pinned = Pinned(prior, picture.shape).around(estimate)
+    _, lifts = lifted(steps, estimate, pinned)
+    random = np.random.default_rng(PUBLIC_SEED)
+    sampling, noise, moved = np.zeros_like(prior.precision), np.zeros_like(prior.precision), []
+    for _ in range(PICTURES):
+        other = picture.again(random)
+        seen = [one.around(other, estimate) for one in answers]
+        parts = variances(seen, estimate, Pinned(prior, other.shape).around(estimate))
+        sampling, noise = sampling + parts[0] / PICTURES, noise + parts[1] / PICTURES
+        moved.append(_moved(lifts, steps, seen))
+    load = DOUBTED * sum(
+        lift @ step.load for lift, step in zip(lifts, steps, strict=True) if step.load is not None
+    )
+    pictures = np.array(moved).T @ np.array(moved) / PICTURES
+    missing = widened(unreached(picture, len(estimate)), prior)
+    total = LIKENESS * sampling + surplus(steps, estimate) * noise + pictures
+    if picture.releases.information is None:
+        total *= UNINFORMED
+    total = total + np.outer(load, load)
+    return Spread(total + missing, sampling, missing)
+
+
+def _moved(lifts: Sequence[Array], steps: Sequence[Step], seen: Sequence[Step]) -> Array:
+    """How another picture would have moved the estimate."""
+    pairs = zip(lifts, steps, seen, strict=True)
+    return np.asarray(
+        sum(
+            lift @ (other.score - one.score)
+            for lift, one, other in pairs
+            if one.score is not None and other.score is not None
+        )
+    )
+
+
+def widened(directions: Array, prior: Prior) -> Array:
+    """The prior's variance along each direction, the columns of `directions`."""
+    scale = np.einsum("ij,ik,kj->j", directions, prior.precision, directions)
+    return np.asarray((directions / np.maximum(scale, 1e-300)) @ directions.T)
+
+
+def unreached(picture: Picture, size: int) -> Array:
+    """Directions of f, as columns, that the released numbers do not show to be reached.
+
+    Levels whose count may be noise, columns that repeat each other, and the baseline's directions
+    that only those at risk after the last count that stands out would show.
+    """
+    time = picture.shape.design.basis.shape[1]
+    found = [_along(size, time, vector) for vector in _columns(picture)]
+    found += [np.concatenate([vector, np.zeros(size - time)]) for vector in _times(picture)]
+    return np.array(found).T if found else np.zeros((size, 0))
+
+
+def _along(size: int, time: int, effects: Array) -> Array:
+    direction = np.zeros(size)
+    direction[time:] = effects
+    return direction
+
+
+def _columns(picture: Picture) -> list[Array]:
+    """Effects of columns that nobody, or nobody apart from the others, is shown to have."""
+    releases, width = picture.releases, len(picture.spreads)
+    found, start = [], 0
+    for marginal in releases.marginals:
+        cells = releases.stretches.number * marginal.bins
+        if not marginal.numeric and releases.counts is not None:
+            counts = releases.counts.values[start : start + cells].reshape(-1, marginal.bins).sum(0)
+            noise = CLEAR * releases.counts.deviation * math.sqrt(releases.stretches.number)
+            empty = [place for place in range(1, marginal.bins) if counts[place] < noise]
+            found += [np.eye(width)[marginal.columns[place - 1]] for place in empty]
+            if counts[0] < noise:
+                found.append(np.eye(width)[list(marginal.columns)].sum(axis=0))
+        start += cells
+    return found + _repeated(picture)
+
+
+def _repeated(picture: Picture) -> list[Array]:
+    """Combinations of columns whose variance is not told from none."""
+    moments = picture.releases.moments
+    if moments is None:
+        return []
+    correlation, error = moment_matrix(picture, moments)
+    values, vectors = np.linalg.eigh(correlation)
+    least = max(0.03, error * math.sqrt(len(correlation)))
+    if error > 0.1:
+        return []
+    flat = vectors[:, values < least].T
+    return [vector / picture.spreads for vector in flat]
+
+
+def moment_matrix(picture: Picture, moments: Noisy) -> tuple[Array, float]:
+    """The released second moments with unit diagonal, and the noise of an entry."""
+    size, persons = len(picture.spreads), picture.releases.persons
+    matrix, error = released_moments(moments.values, persons, moments.deviation, size)
+    scale = np.sqrt(np.maximum(np.diag(matrix), 0.05))
+    return matrix / np.outer(scale, scale), error
+
+
+def _times(picture: Picture) -> list[Array]:
+    """Directions of the baseline whose information comes from times that nobody may have reached."""
+    profile, basis = picture.releases.profile, picture.shape.design.basis
+    places = picture.shape.places
+    noise = profile.deviation * np.sqrt(2.0 * (places + 1.0))
+    certain = profile.at_risk > noise
+    hazard = np.clip(profile.events / profile.at_risk, 1e-6, 1.0)
+    weight = profile.at_risk * hazard
+    full = (basis.T * weight) @ basis
+    seen = (basis.T * (weight * certain)) @ basis
+    values, vectors = np.linalg.eigh(full)
+    root = (vectors / np.sqrt(np.maximum(values, values[-1] * 1e-9))) @ vectors.T
+    shares, directions = np.linalg.eigh(root @ seen @ root)
+    return [
+        root @ direction
+        for share, direction in zip(shares, directions.T, strict=True)
+        if share < REACHED
+    ]
