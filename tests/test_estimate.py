@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.design.link import get_link
+from discreet.design.link import LINKS, get_link
 from discreet.estimate import RESCUE_RIDGE, starting_point
 from tests.support import make_design
 
@@ -46,7 +46,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("link", ["logit", "cloglog", "probit"])
+@pytest.mark.parametrize("link", sorted(LINKS))
 @pytest.mark.parametrize("name", CASES)
 def test_no_maximum(name, link):
     data, settings, words = CASES[name]
@@ -114,7 +114,7 @@ def test_solvers_agree():
     assert unfinished == any("stopped" in note for note in bfgs.model_.fit.notes)
 
 
-@pytest.mark.parametrize("link", ["logit", "cloglog", "probit"])
+@pytest.mark.parametrize("link", sorted(LINKS))
 @pytest.mark.parametrize("baseline", [ds.NaturalSpline(4), ds.PiecewiseConstant(3)])
 def test_the_start_is_the_pooled_hazard(link, baseline):
     design = make_design(12, 2, baseline)

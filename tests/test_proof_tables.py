@@ -72,6 +72,14 @@ def test_what_the_table_names_exists(page):
             assert name in names_in(path), f"{place}: {name}"
 
 
+def test_what_the_architecture_names_exists():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    found = cited(text)
+    assert len(found) >= 6
+    for place, name in found:
+        assert name in names_in(ROOT / "src" / "discreet" / place), f"{place}: {name}"
+
+
 def test_a_name_that_is_gone_is_noticed():
     path = ROOT / "src" / "discreet" / "mechanisms" / "solve.py"
     assert {"ROUNDING", "Tolerance.total", "certified_minimiser"} <= names_in(path)

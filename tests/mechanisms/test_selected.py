@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from discreet.design.link import LINKS
 from discreet.errors import SettingsError
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, SelectedRidge
 from discreet.mechanisms.selected import SCORE_EXPONENT, clipped_score, score_bound
@@ -89,7 +90,7 @@ def test_rows_without_a_person_column_are_scored_alike():
     assert clipped_score(ungrouped, point, 3.0) == clipped_score(loss, point, 3.0)
 
 
-@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+@pytest.mark.parametrize("link", sorted(LINKS))
 def test_nobodys_loss_is_rounded_by_the_company(link):
     checks.check_scores_do_not_depend_on_the_company(link)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.design.link import get_link
+from discreet.design.link import LINKS, get_link
 from discreet.errors import ArtefactError
 from discreet.models.bands import survival_band
 from discreet.models.life_table import LifeTable
@@ -56,7 +56,7 @@ def test_the_picture_shows_the_curve_and_who_is_at_risk():
     assert table.plot(axes) is axes
 
 
-@pytest.mark.parametrize("link", ["logit", "cloglog", "probit"])
+@pytest.mark.parametrize("link", sorted(LINKS))
 def test_bands_hold_what_the_delta_method_promises(link):
     covariance = 0.02 * make_covariance(7)
     release = make_release(link, "natural-spline:4", covariance)

@@ -7,7 +7,7 @@ import pytest
 
 import discreet as ds
 from discreet.design.design import Design
-from discreet.design.link import get_link
+from discreet.design.link import LINKS, get_link
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.curves import Curves
 from discreet.models.model import PlainModel, model_from_mapping, read_model
@@ -98,7 +98,7 @@ def curves(link="logit", intervals=6):
     return Curves.of(design, get_link(link), point)
 
 
-@pytest.mark.parametrize("link", ["logit", "cloglog", "probit"])
+@pytest.mark.parametrize("link", sorted(LINKS))
 def test_survival_multiplies_the_intervals_that_have_ended(link):
     model = curves(link)
     encoded = np.random.default_rng(4).uniform(-0.5, 0.5, (5, 3))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.design.link import LINKS
 from tests.cohorts import schema
 
 FOLDER = Path(__file__).parent
@@ -23,7 +24,7 @@ def fit(link, baseline, intervals=12):
 
 
 @pytest.mark.parametrize("baseline", ["natural-spline:3", "piecewise-constant:4"])
-@pytest.mark.parametrize("link", ["logit", "cloglog", "probit"])
+@pytest.mark.parametrize("link", sorted(LINKS))
 def test_glm(link, baseline):
     ours, name = fit(link, baseline), f"{link} {baseline}"
     np.testing.assert_allclose(ours.coefficients_.vector, FROZEN[name, "coefficient"], rtol=1e-7)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from discreet.design.link import LINKS
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.forecast import outlook_for
@@ -52,7 +53,7 @@ def density_on(weights, mu):
     return weights[0] / (mu * weights[0] + (1 - mu) * weights[1])
 
 
-@pytest.mark.parametrize("link", ["logit", "cloglog", "probit"])
+@pytest.mark.parametrize("link", sorted(LINKS))
 def test_a_persons_sanitized_loss_lies_between_zero_and_v(link):
     random = np.random.default_rng(2)
     constants = make_constants(persons=2, intervals=9, link=link, time_varying=True)

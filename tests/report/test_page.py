@@ -7,6 +7,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from discreet.design.baseline import BASELINES
+from discreet.design.link import LINKS
 from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
 from discreet.errors import ArtefactError, SettingsError
@@ -63,10 +65,8 @@ def _raw(profile):
 @pytest.mark.parametrize(
     ("link", "baseline"),
     [
-        ("logit", "natural-spline:4"),
-        ("cloglog", "natural-spline:1"),
-        ("probit", "piecewise-constant:7"),
-        ("probit", "natural-spline:4"),
+        *((link, "natural-spline:4") for link in sorted(LINKS)),
+        *(("logit", f"{kind}:{count}") for kind in sorted(BASELINES) for count in (1, 7)),
     ],
 )
 def test_predictions_and_bands_equal_the_library(visit, link, baseline):

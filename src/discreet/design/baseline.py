@@ -7,6 +7,7 @@ where it breaks, so that sums over time need a few nodes instead of every interv
 References: Nguyen and Hui, section 3.2; Hastie, Tibshirani and Friedman (2009), section 5.2.1.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -158,15 +159,20 @@ class PiecewiseConstant:
         return np.eye(self.pieces)[(self.pieces * steps + intervals - 1) // intervals - 1]
 
 
+BASELINES: dict[str, Callable[[int], Baseline]] = {
+    NaturalSpline.kind: NaturalSpline,
+    PiecewiseConstant.kind: PiecewiseConstant,
+}
+"""By the first word of their spelling, from the number after it; tests go over them."""
+
+
 def parse_baseline(spelling: str | Baseline) -> Baseline:
     """``natural-spline:3`` or ``piecewise-constant:12``; a baseline object passes through."""
     if not isinstance(spelling, str):
         return spelling
     kind, _, count = spelling.partition(":")
-    if kind == NaturalSpline.kind and count.isdecimal():
-        return NaturalSpline(int(count))
-    if kind == PiecewiseConstant.kind and count.isdecimal():
-        return PiecewiseConstant(int(count))
+    if kind in BASELINES and count.isdecimal():
+        return BASELINES[kind](int(count))
     raise SettingsError(
         f"unknown baseline {spelling!r}: write natural-spline:KNOTS or piecewise-constant:PIECES"
     )

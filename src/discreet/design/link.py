@@ -8,8 +8,11 @@ curvature (inf where unbounded); ``linear_event``: psi - phi is linear in eta, s
 need sufficient statistics only; ``reach``: how far eta may leave the real line before the losses
 and the information cease to be smooth, which decides how few nodes a sum over time needs (logit is
 singular at distance pi, cloglog's information at pi/2; probit falls like exp(-eta^2/2), so
-relative accuracy at eta = -9 allows only 1/2); and ``effect``: what a coefficient is. Every method
-of eta is vectorised.
+relative accuracy at eta = -9 allows only 1/2); ``cells``: (half-width, terms) of expansions in
+beta'x that are as exact as doubles (`likelihood.expansion`); ``exponential``: phi = e^eta, whose
+expansion has one term; and ``effect``: what a coefficient is. Every method of eta is vectorised.
+Compiled code has the slopes once more (`likelihood.score_walk`), the published page hazard, loss
+and slope (`report/templates/survival.js`); tests compare all three.
 
 Logit and probit are symmetric, ``h(-eta) = 1 - h(eta)``: an event is a survival seen in the
 mirror, psi(eta) = phi(-eta).
@@ -19,13 +22,64 @@ References: Allison (1982), "Discrete-time methods for the analysis of event his
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from scipy import special
 
 from discreet.errors import SettingsError
 from discreet.types import Array
+
+Cells = tuple[tuple[float, int], ...]
+
+
+class Link(Protocol):
+    """A link and the losses it gives an interval; the module's text says what each is."""
+
+    name: ClassVar[str]
+    lipschitz: ClassVar[float]
+    curvature: ClassVar[float]
+    linear_event: ClassVar[bool]
+    reach: ClassVar[float]
+    cells: ClassVar[Cells]
+    exponential: ClassVar[bool]
+    effect: ClassVar[str]
+
+    def predictor(self, hazard: float) -> float:
+        """eta = g(h)."""
+        ...
+
+    def hazard(self, eta: Array) -> Array:
+        """h(eta)."""
+        ...
+
+    def survival_loss(self, eta: Array) -> Array:
+        """phi = -log(1 - h)."""
+        ...
+
+    def survival_loss_derivative(self, eta: Array) -> Array:
+        """phi'."""
+        ...
+
+    def survival_loss_curvature(self, eta: Array) -> Array:
+        """phi''."""
+        ...
+
+    def event_loss(self, eta: Array) -> Array:
+        """psi = -log h."""
+        ...
+
+    def event_loss_derivative(self, eta: Array) -> Array:
+        """psi'."""
+        ...
+
+    def event_loss_curvature(self, eta: Array) -> Array:
+        """psi''."""
+        ...
+
+    def information(self, eta: Array) -> Array:
+        """(dh/deta)^2 / (h (1 - h))."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -37,6 +91,8 @@ class Logit:
     curvature: ClassVar[float] = 0.25
     linear_event: ClassVar[bool] = True
     reach: ClassVar[float] = 2.7
+    cells: ClassVar[Cells] = ((0.125, 8), (0.25, 10), (0.5, 13), (1.0, 18))
+    exponential: ClassVar[bool] = False
     effect: ClassVar[str] = "log odds ratio"
 
     def predictor(self, hazard: float) -> float:
@@ -89,6 +145,8 @@ class Probit:
     curvature: ClassVar[float] = 1.0
     linear_event: ClassVar[bool] = False
     reach: ClassVar[float] = 0.5
+    cells: ClassVar[Cells] = ((0.125, 14), (0.25, 18), (0.5, 23))
+    exponential: ClassVar[bool] = False
     effect: ClassVar[str] = "shift on the normal scale"
 
     def predictor(self, hazard: float) -> float:
@@ -146,6 +204,8 @@ class CLogLog:
     curvature: ClassVar[float] = math.inf
     linear_event: ClassVar[bool] = False
     reach: ClassVar[float] = 1.4
+    cells: ClassVar[Cells] = ((0.125, 14), (0.25, 18), (0.5, 23))
+    exponential: ClassVar[bool] = True
     effect: ClassVar[str] = "log hazard ratio"
 
     def predictor(self, hazard: float) -> float:
@@ -224,7 +284,6 @@ def _second_moment(rate: Array) -> Array:
     return np.where(rate < 1.0, series, (1.0 + (far - 1.0) * np.exp(far)) / far**2)
 
 
-Link = Logit | CLogLog | Probit
 LINKS: dict[str, Link] = {"logit": Logit(), "cloglog": CLogLog(), "probit": Probit()}
 
 

@@ -8,6 +8,7 @@ in its block.
 Number of terms: logit's losses are analytic for |Im c| < pi, the Bernstein ellipse has
 rho = pi/w + sqrt((pi/w)^2 + 1) and the error falls as rho^-J (Trefethen 2013, theorem 8.2). Probit
 decays like exp(-eta^2/2), so relative accuracy down to eta = -9 asks for 2 (9w/2)^J / J! < 1e-15.
+A link states the pairs (w, J) whose relative truncation is below 1e-14.
 
 An expansion has ``cells`` and ``terms``; it locates each c, says what amplitude a row carries, at
 which ``shifts`` of c the function is needed, and turns those values into coefficients.
@@ -22,9 +23,6 @@ from numpy.typing import NDArray
 from discreet.design.link import Link
 from discreet.types import Array
 
-# (half-width, terms): relative truncation below 1e-14 for each.
-_LOGIT = ((0.125, 8), (0.25, 10), (0.5, 13), (1.0, 18))
-_OTHER = ((0.125, 14), (0.25, 18), (0.5, 23))
 MOST_CELLS = 4096
 SMALL = 64
 ENTRY = 2
@@ -123,11 +121,9 @@ def choose_expansion(
     low, high = float(positions.min()), float(positions.max())
     if not np.isfinite(low + high):
         return None
-    if link.name == "cloglog" and exact:
+    if link.exponential and exact:
         return Exponential(0.5 * (low + high))
-    options = [
-        _cover(low, high, *option) for option in (_LOGIT if link.name == "logit" else _OTHER)
-    ]
+    options = [_cover(low, high, *option) for option in link.cells]
     # a few rows spread over many cells are summed directly: the tables would be larger
     most = min(MOST_CELLS, max(len(positions), SMALL))
     fitting = [option for option in options if option.cells <= most]

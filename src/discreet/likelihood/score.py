@@ -21,7 +21,14 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.likelihood.score_expected import Members, Rates, expected_rates, expected_sums
-from discreet.likelihood.score_walk import LARGEST_PREDICTOR, Point, Records, Table, score_sums
+from discreet.likelihood.score_walk import (
+    LARGEST_PREDICTOR,
+    Point,
+    Records,
+    Table,
+    link_number,
+    score_sums,
+)
 from discreet.people.episodes import Episodes
 from discreet.types import Array, Integers
 
@@ -32,7 +39,6 @@ SPACING = 2.0**-4
 """Distance of the lattice of levels; cubic interpolation errs by about 1e-8 of a slope."""
 
 LARGEST_TABLE = 1 << 24
-LINK_KINDS = {"logit": 0, "cloglog": 1, "probit": 2}
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Whitened:
     @property
     def kind(self) -> int:
         """The link's number in compiled code."""
-        return LINK_KINDS[self.link.name]
+        return link_number(self.link.name)
 
     @property
     def beta(self) -> Array:

@@ -11,10 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import SettingsError
 from discreet.likelihood.jit import compiled
 from discreet.types import Array, Flags, Integers
 
 LOGIT, CLOGLOG, PROBIT = 0, 1, 2
+NUMBERS = {"logit": LOGIT, "cloglog": CLOGLOG, "probit": PROBIT}
+"""Compiled code knows links by number; `slopes` has a branch for each."""
 LARGEST_PREDICTOR = 40.0
 """Predictors are cut to +-40: beyond, hazards differ from 0 and 1 by less than rounding."""
 
@@ -93,6 +96,13 @@ class Scratch(NamedTuple):
     total: Array
     tilt: Array
     walk: Array
+
+
+def link_number(name: str) -> int:
+    """The link's number in compiled code."""
+    if name not in NUMBERS:
+        raise SettingsError(f"compiled code does not have the slopes of the link {name}.")
+    return NUMBERS[name]
 
 
 @compiled

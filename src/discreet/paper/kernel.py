@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.likelihood.jit import compiled, reordered
-from discreet.likelihood.score import LINK_KINDS
-from discreet.likelihood.score_walk import CLOGLOG, LOGIT, mills_ratio
+from discreet.likelihood.score_walk import CLOGLOG, LOGIT, link_number, mills_ratio
 from discreet.paper.sampler import Setting, Span, State, begin_step, end_step
 from discreet.people.episodes import Episodes
 from discreet.types import Array
@@ -118,7 +117,7 @@ class SanitizedRecords:
         if offsets is None:  # a row each; people who were never at risk have none
             offsets = np.minimum(np.arange(episodes.persons + 1), episodes.rows)
         return People(
-            link=LINK_KINDS[self.link.name],
+            link=link_number(self.link.name),
             bound=float(self.bound),
             covariates=np.ascontiguousarray(episodes.covariates),
             entry=episodes.entry.astype(np.int64),

@@ -26,6 +26,7 @@ from discreet.likelihood.score_information import (
     Informations,
     block_information,
 )
+from discreet.likelihood.score_walk import link_number
 from discreet.mechanisms.contract import (
     NOT_GIVEN,
     Draw,
@@ -135,6 +136,7 @@ class PrivateNewton:
 
     def plan(self, facts: Facts) -> Plan:
         """Shares, sensitivities, noise scales and bins, from public facts alone."""
+        link_number(facts.link.name)  # one without compiled slopes is refused before a charge
         promise = self.promise(facts.persons)
         facts.sites.require_delta(promise.delta)
         total = self.epsilon if promise.rho is None else promise.rho
