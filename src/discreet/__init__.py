@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from discreet import metrics as metrics
     from discreet import plots as plots
     from discreet.checkup import check as check
+    from discreet.competing import CompetingRisks as CompetingRisks
     from discreet.curves import Curves as Curves
     from discreet.design.baseline import NaturalSpline as NaturalSpline
     from discreet.design.baseline import PiecewiseConstant as PiecewiseConstant
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 # A new name is one line here and one above for type checkers (tests/test_house.py compares them).
 _HOMES = {
     "Categorical": "design.schema",
+    "CompetingRisks": "competing",
     "Curves": "curves",
     "Federation": "joint",
     "FittedModel": "fitted",

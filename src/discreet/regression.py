@@ -136,6 +136,8 @@ class SurvivalRegression(Predictions):
         source = self._source(X, y)
         declared = self._declared_schema(X, y)
         schema, repairs = _prepared(source, declared)
+        if schema.time.causes is not None:
+            raise SettingsError("the schema has causes: fit them with ds.CompetingRisks.")
         engine = source.open(schema)
         if engine.persons == 0:
             raise DataFormError("the data have no rows; there is nobody to fit.")

@@ -13,6 +13,7 @@ from discreet.errors import SettingsError
 from discreet.models.strict import require_free
 
 if TYPE_CHECKING:
+    from discreet.competing import CompetingRisks
     from discreet.joint import Federation
     from discreet.mechanisms.contract import Mechanism
     from discreet.models.model import Release
@@ -98,8 +99,9 @@ def fit(  # noqa: PLR0913 - one parameter an option
     name = _mechanism_name(mechanism, epsilon)
     numbers = {"epsilon": epsilon, "delta": delta, "ridge": ridge}
     chosen = None if name == NONE else build_mechanism(name, numbers, setting or [])
+    from discreet.competing import CompetingRisks  # noqa: PLC0415 - scipy
     from discreet.people.source import People  # noqa: PLC0415 - loads pyarrow
-    from discreet.regression import SurvivalRegression  # noqa: PLC0415 - scipy
+    from discreet.regression import SurvivalRegression, as_schema  # noqa: PLC0415
 
     regression = SurvivalRegression(
         schema,
@@ -118,7 +120,12 @@ def fit(  # noqa: PLR0913 - one parameter an option
             raise SettingsError(
                 "a fit with --mechanism none takes no privacy settings; remove them."
             )
-        _fit(regression, data, out, overwrite=overwrite)
+        if as_schema(schema).time.causes is not None:
+            _fit(
+                CompetingRisks(schema, link=link, baseline=baseline), data, out, overwrite=overwrite
+            )
+        else:
+            _fit(regression, data, out, overwrite=overwrite)
         return
     pays = payer(ledger, no_ledger=no_ledger)
     sites = joint_sites(federation, party, wait, release_id)
@@ -140,7 +147,9 @@ def fit(  # noqa: PLR0913 - one parameter an option
     _conclude(regression.release_, out)
 
 
-def _fit(regression: "SurvivalRegression", data: Path, out: Path, *, overwrite: bool) -> None:
+def _fit(
+    regression: "SurvivalRegression | CompetingRisks", data: Path, out: Path, *, overwrite: bool
+) -> None:
     """A model that says that it is not private."""
     with warnings_as_lines(), progress("Fitting"):
         regression.fit(data)

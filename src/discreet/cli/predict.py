@@ -13,6 +13,7 @@ from discreet.models.strict import require_free, write_new
 
 if TYPE_CHECKING:
     from discreet.fitted import FittedModel
+    from discreet.models.causes import CausesModel
 
 
 class Quantity(StrEnum):
@@ -25,7 +26,7 @@ class Quantity(StrEnum):
     RISK = "risk"
 
 
-def predict(
+def predict(  # noqa: PLR0913 - one parameter an option
     model: Annotated[Path, typer.Argument(help="A model or release, as `fit` wrote it.")],
     data: Annotated[Path, typer.Argument(help="New people, a .csv or .parquet file.")],
     *,
@@ -34,13 +35,25 @@ def predict(
     quantity: Annotated[
         Quantity, typer.Option(help=", ".join(Quantity) + ".", metavar="NAME")
     ] = Quantity.SURVIVAL,
+    incidence: Annotated[
+        str, typer.Option(help="With competing risks: the cause whose incidence is predicted.")
+    ] = "",
     probabilities: Annotated[str, typer.Option(help="Of quantiles, such as 0.25,0.5.")] = "0.5",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
     """Predict for new people; one row a person, one column a time."""
     from discreet.fitted import load  # noqa: PLC0415 - numpy and scipy
+    from discreet.models.causes import has_causes, read_causes  # noqa: PLC0415
+    from discreet.models.strict import read_strict  # noqa: PLC0415
 
     require_free(out, overwrite=overwrite)
+    if has_causes(read_strict(model)):
+        _predict_causes(
+            read_causes(model), data, out, incidence, _numbers("times", times), overwrite=overwrite
+        )
+        return
+    if incidence:
+        raise SettingsError("--incidence needs a model of competing risks; this one has one event.")
     fitted = load(model)
     with progress("Predicting"):
         headings, values = _predictions(
@@ -52,6 +65,29 @@ def predict(
     made = "1 prediction is" if len(values) == 1 else f"{len(values):,} predictions are"
     say(f"{made} in '{out}'.")
     _tell_repairs(fitted, data)
+
+
+def _predict_causes(
+    model: "CausesModel", data: Path, out: Path, cause: str, times: list[float], *, overwrite: bool
+) -> None:
+    """Survival without any event, or the incidence of a cause with its interval."""
+    import numpy as np  # noqa: PLC0415 - help and errors come without it
+
+    from discreet.competing import incidence_interval, predict_survival  # noqa: PLC0415
+
+    if not times:
+        raise SettingsError("say at which times, such as --times 30,180,365.")
+    shown = [f"{time:.10g}" for time in times]
+    if cause:
+        found = incidence_interval(model, data, cause, times)
+        parts = {"": found.estimate, "_lower": found.lower, "_upper": found.upper}
+        head = [f"incidence_{cause}_{time}{end}" for time in shown for end in parts]
+        values = np.stack(list(parts.values()), axis=2).reshape(len(found.estimate), -1)
+    else:
+        head, values = [f"survival_{time}" for time in shown], predict_survival(model, data, times)
+    rows = [[number, *row] for number, row in enumerate(values.tolist(), start=1)]
+    write_new(out, csv_bytes([["row", *head], *rows]), overwrite=overwrite)
+    say(f"{len(rows):,} predictions are in '{out}'.")
 
 
 def _predictions(

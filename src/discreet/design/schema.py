@@ -169,6 +169,12 @@ class Schema(Public):
         except ValidationError as error:
             raise SchemaError(sentence(error, mapping, _KEYS)) from None
 
+    def of_cause(self, name: str) -> "Schema":
+        """The schema of one cause's binary model: its values are the event."""
+        values = (self.time.causes or {})[name]
+        time = self.time.model_copy(update={"causes": None, "event_values": values})
+        return self.model_copy(update={"time": time})
+
     def to_mapping(self) -> dict[str, Any]:
         """The nested dictionaries of the TOML file; ``from_mapping`` reads them back."""
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -11,6 +11,7 @@ from pydantic import ValidationError, model_validator
 from discreet.design.grid import TimeGrid
 from discreet.design.groups import Groups, strategy, stretch_edges
 from discreet.errors import ArtefactError, SettingsError
+from discreet.models.causes import CausesModel, has_causes, read_causes
 from discreet.models.caution import Caution
 from discreet.models.group_curves import (
     Band,
@@ -207,9 +208,12 @@ class CurvesRelease(Promised):
         return (*lines, *map(str, self.warnings))
 
 
-def read_file(path: str | Path) -> Model | CurvesRelease:
+def read_file(path: str | Path) -> Model | CurvesRelease | CausesModel:
     """The model, release or curves in a file; an `ArtefactError` says in a sentence what is wrong."""
-    is_curves = read_strict(path).get("format") == CurvesRelease.kind
+    mapping = read_strict(path)
+    if has_causes(mapping):
+        return read_causes(path)
+    is_curves = mapping.get("format") == CurvesRelease.kind
     return read_curves(path) if is_curves else read_model(path)
 
 

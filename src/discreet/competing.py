@@ -1,0 +1,304 @@
+"""Regression on competing risks: a fit per cause on its conditional likelihood, not private.
+
+The score of cause r in an interval that ends without an event is -a_r z, a_r = d/d eta of
+-log(1 - h_r); in one that ends in cause r it is the binary model's; in one that ends in another cause
+it is 0. So estimates of two causes are correlated only through intervals without an event,
+
+    Cov(f_r, f_k) = I_r^-1 M_rk I_k^-1,    M_rk = sum P(none) a_r a_k z z',
+
+and intervals of incidence use this joint covariance.
+
+Reference: Begg and Gray (1984), Biometrika 71, 11-18.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.design.baseline import Baseline, NaturalSpline, parse_baseline
+from discreet.design.design import Design
+from discreet.design.link import Link, get_link
+from discreet.design.schema import Schema
+from discreet.engine.engine import Arrays, BlockFunction, Engine
+from discreet.errors import SettingsError
+from discreet.estimate import Estimate, estimate
+from discreet.likelihood.problem import Problem
+from discreet.models.causes import CausesModel
+from discreet.models.model import PlainModel
+from discreet.people.episodes import Episodes
+from discreet.people.source import People
+from discreet.plain_model import plain_model
+from discreet.regression import as_schema
+from discreet.types import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+    from discreet.models.summary import CoefficientTable
+
+NORMAL_POINT = 1.959963984540054
+STEP = 1e-4
+"""Of numerical derivatives, in standard errors of each coefficient."""
+
+
+@dataclass(frozen=True, eq=False)
+class CauseEngine:
+    """The people as one cause sees them, wherever they are."""
+
+    engine: Engine
+    cause: int
+
+    @property
+    def persons(self) -> int:
+        """n."""
+        return self.engine.persons
+
+    def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
+        """The sum over blocks in which other causes' intervals do not count."""
+        return self.engine.reduce(partial(_of_cause, self.cause, function), *arguments)
+
+    def sample(self) -> "CauseEngine":
+        """An engine over a part of the people."""
+        part = self.engine.sample()
+        return self if part is self.engine else CauseEngine(part, self.cause)
+
+
+def _of_cause(cause: int, function: BlockFunction, block: Episodes, *arguments: Any) -> Arrays:
+    return function(block.of_cause(cause), *arguments)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Estimates with 95 % limits, one row per person, one column per time."""
+
+    estimate: Array
+    lower: Array
+    upper: Array
+
+
+class CompetingRisks:
+    """Discrete-time regression on competing risks, one set of effects per cause; not private.
+
+    Parameters
+    ----------
+    schema
+        The public schema with ``causes`` in ``[time]``.
+    link
+        logit (the multinomial logit), cloglog or probit.
+    baseline
+        Such as ``"natural-spline:3"``, the same kind for every cause.
+
+    Examples
+    --------
+    >>> model = ds.CompetingRisks("schema.toml").fit("registry.csv")
+    >>> model.predict_incidence("patients.csv", "cancer", [365, 1826])
+    """
+
+    def __init__(
+        self,
+        schema: "Schema | str | PathLike[str] | Mapping[str, Any]",
+        *,
+        link: str | Link = "logit",
+        baseline: str | Baseline | None = None,
+    ) -> None:
+        self.schema = as_schema(schema)
+        self.link = get_link(link)
+        self.baseline = NaturalSpline(3) if baseline is None else parse_baseline(baseline)
+        if self.schema.time.causes is None:
+            raise SettingsError("key 'causes' in [time] is missing; a single risk needs none.")
+        if self.schema.strata is not None:
+            raise SettingsError("strata do not go with causes yet; remove [strata] or causes.")
+
+    def fit(self, data: Any) -> Self:
+        """Estimate every cause; not private, and never charged to a ledger."""
+        self.schema.require_bounds()
+        engine = People(data).open(self.schema)
+        causes = list(self.schema.time.causes or {})
+        problems = [self._problem(engine, place, name) for place, name in enumerate(causes, 1)]
+        found = [estimate(problem) for problem in problems]
+        models = [
+            plain_model(problem, item, "newton", "expected")
+            for problem, item in zip(problems, found, strict=True)
+        ]
+        joint = _joint_covariance(engine, problems, found)
+        self.model_ = _document(self.schema, causes, models, joint)
+        return self
+
+    def _problem(self, engine: Engine, place: int, name: str) -> Problem:
+        design = Design(self.schema.of_cause(name), self.baseline)
+        return Problem(CauseEngine(engine, place), design, self.link)
+
+    def predict_survival(self, data: Any, times: ArrayLike) -> Array:
+        """Probability of no event of any cause by each time."""
+        return predict_survival(self.model_, data, times)
+
+    def predict_incidence(
+        self, data: Any, cause: str, times: ArrayLike, *, interval: bool = False
+    ) -> "Array | Interval":
+        """Probability of an event of the cause by each time.
+
+        Parameters
+        ----------
+        data
+            New people, one row each.
+        cause
+            Its name in the schema.
+        times
+            Times on the schema's scale.
+        interval
+            Whether 95 % limits are given, from the joint covariance of all causes.
+        """
+        return predict_incidence(self.model_, data, cause, times, interval=interval)
+
+    def summary(self) -> str:
+        """A table per cause."""
+        return summarise_causes(self.model_)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model's file."""
+        self.model_.save(path, overwrite=overwrite)
+
+
+def _document(
+    schema: Schema, causes: list[str], models: list[PlainModel], joint: Array
+) -> CausesModel:
+    by_name = dict(zip(causes, models, strict=True))
+    rows = tuple(tuple(row[: k + 1].tolist()) for k, row in enumerate(joint))
+    return CausesModel.model_validate(
+        {
+            **CausesModel.heading(schema),
+            "private": False,
+            "link": models[0].link,
+            "baseline": models[0].baseline,
+            "coefficients": {name: model.coefficients for name, model in by_name.items()},
+            "internal": {name: model.internal for name, model in by_name.items()},
+            "fit": {name: model.fit for name, model in by_name.items()},
+            "uncertainty": {name: model.uncertainty for name, model in by_name.items()},
+            "joint_covariance": rows,
+        }
+    )
+
+
+def _joint_covariance(engine: Engine, problems: list[Problem], found: list[Estimate]) -> Array:
+    """In internal coordinates, one cause after the other; the middle from a sample of the people."""
+    points = [item.point for item in found]
+    inverses = [
+        np.linalg.pinv(problem.information(point))
+        for problem, point in zip(problems, points, strict=True)
+    ]
+    sample, design = engine.sample(), problems[0].design
+    (middle,) = sample.reduce(block_products, design.basis, points, problems[0].link)
+    scale = engine.persons / max(sample.persons, 1)
+    rows = [
+        [
+            inverses[r] if r == k else inverses[r] @ (scale * middle[r, k]) @ inverses[k]
+            for k in range(len(points))
+        ]
+        for r in range(len(points))
+    ]
+    return np.asarray(np.block(rows))
+
+
+def block_products(block: Episodes, basis: Array, points: list[Array], link: Link) -> tuple[Array]:
+    """M_rk = sum over people and intervals of P(none) a_r a_k z z', shape (R, R, d, d)."""
+    time, number = basis.shape[1], len(points)
+    size = time + block.dimension
+    middle = np.zeros((number, number, size, size))
+    positions = [block.covariates @ point[time:] for point in points]
+    for step, row in enumerate(basis, start=1):
+        here = np.flatnonzero((block.entry < step) & (step <= block.exit))
+        eta = [
+            place[here] + row @ point[:time] for place, point in zip(positions, points, strict=True)
+        ]
+        slopes = [link.survival_loss_derivative(value) for value in eta]
+        odds = [np.expm1(np.minimum(link.survival_loss(value), 700.0)) for value in eta]
+        staying = 1.0 / (1.0 + np.add.reduce(odds))
+        vectors = np.hstack([np.tile(row, (len(here), 1)), block.covariates[here]])
+        for r in range(number):
+            for k in range(r):
+                product = (vectors * (staying * slopes[r] * slopes[k])[:, None]).T @ vectors
+                middle[r, k] += product
+                middle[k, r] += product
+    return (middle,)
+
+
+def _encoded(model: CausesModel, data: Any) -> Array:
+    from discreet.people import encode_covariates  # noqa: PLC0415 - loads pyarrow
+
+    first = next(iter(model.models.values()))
+    return encode_covariates(data, first.public_schema)
+
+
+def predict_survival(model: CausesModel, data: Any, times: ArrayLike) -> Array:
+    """Probability of no event of any cause by each time, one row per person."""
+    return model.curves.survival(_encoded(model, data), times)
+
+
+def predict_incidence(
+    model: CausesModel, data: Any, cause: str, times: ArrayLike, *, interval: bool = False
+) -> "Array | Interval":
+    """Probability of an event of the cause by each time, with 95 % limits if asked for."""
+    if interval:
+        return incidence_interval(model, data, cause, times)
+    return model.curves.incidence(_encoded(model, data), model.number_of(cause), times)
+
+
+def incidence_interval(model: CausesModel, data: Any, cause: str, times: ArrayLike) -> Interval:
+    """Incidence with 95 % limits from the joint covariance of all causes."""
+    place, encoded = model.number_of(cause), _encoded(model, data)
+    found = model.curves.incidence(encoded, place, times)
+    return _limits(model, encoded, place, times, found)
+
+
+def _limits(
+    model: CausesModel, encoded: Array, place: int, times: ArrayLike, found: Array
+) -> Interval:
+    """By the delta method on log(-log(1 - F)), derivatives by central differences."""
+    covariance = model.covariance
+    if covariance is None:
+        raise SettingsError("this model has no covariance, so there are no intervals.")
+    point = np.concatenate([item.internal.vector for item in model.models.values()])
+    errors = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    slopes = np.empty((len(point), *found.shape))
+    for index, error in enumerate(errors):
+        step = np.zeros_like(point)
+        step[index] = STEP * error
+        ends = [
+            _moved(model, point + sign * step).incidence(encoded, place, times) for sign in (1, -1)
+        ]
+        slopes[index] = (ends[0] - ends[1]) / (2.0 * STEP * error)
+    deviation = np.sqrt(np.maximum(np.einsum("irt,ij,jrt->rt", slopes, covariance, slopes), 0.0))
+    inner = np.clip(found, 1e-12, 1.0 - 1e-12)
+    centre = -np.log1p(-inner)
+    width = NORMAL_POINT * deviation / ((1.0 - inner) * centre)
+    lower, upper = (-np.expm1(-centre * np.exp(sign * width)) for sign in (-1.0, 1.0))
+    nothing = found <= 0.0
+    return Interval(found, np.where(nothing, 0.0, lower), np.where(nothing, 0.0, upper))
+
+
+def _moved(model: CausesModel, point: Array) -> Any:
+    """The curves of other internal coefficients."""
+    from discreet.models.causes import CausesCurves  # noqa: PLC0415 - beside its use
+    from discreet.models.curves import Curves  # noqa: PLC0415
+
+    parts, start = [], 0
+    for item in model.models.values():
+        size = item.design.dimension
+        parts.append(Curves.of(item.design, get_link(item.link), point[start : start + size]))
+        start += size
+    return CausesCurves(tuple(parts))
+
+
+def summarise_causes(model: CausesModel) -> str:
+    """A table of coefficients per cause, as text."""
+    from discreet.fitted import summarise  # noqa: PLC0415 - the same layer
+
+    tables: dict[str, CoefficientTable] = {
+        name: summarise(part) for name, part in model.models.items()
+    }
+    return "\n\n".join(f"Cause: {name}\n{table}" for name, table in tables.items())
