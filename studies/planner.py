@@ -19,9 +19,10 @@ from simulated import Cohort
 from discreet.design.baseline import NaturalSpline
 from discreet.design.schema import Schema
 from discreet.engine.engine import Engine
-from discreet.forecast import Outlook, forecasts
+from discreet.forecast import forecasts
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import Mechanism, ObjectivePerturbation, OutputPerturbation, PrivateNewton
+from discreet.mechanisms.outlook import Outlook
 from discreet.paper.results import Results
 from discreet.privacy.testing import SeededNoise
 from discreet.release import Order, simulate

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from rich.box import Box
     from rich.table import Table
 
-    from discreet.forecast import Forecast, Outlook
+    from discreet.forecast import Forecast
+    from discreet.mechanisms.outlook import Outlook
 
 
 def plan(  # noqa: PLR0913 - one parameter an option

@@ -23,11 +23,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import SettingsError
 from discreet.privacy.shares import ALONE, NoiseShares
+from discreet.types import Array
 
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates, Design
     from discreet.design.link import Link
     from discreet.likelihood.problem import Problem
+    from discreet.mechanisms.outlook import Outlook
     from discreet.models.caution import Caution
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.noise import NoiseSource
@@ -246,6 +248,15 @@ class Refuses(Protocol):
 
     def refusal(self, facts: Facts) -> str:
         """Why there is no proof for these facts, as a sentence; empty where there is one."""
+        ...
+
+
+@runtime_checkable
+class Predicts(Protocol):
+    """A mechanism that can say beforehand how large its error will be."""
+
+    def variance(self, plan: Plan, outlook: "Outlook") -> Array:
+        """E (f - f*)(f - f*)' around the maximum likelihood estimate f*, from public facts."""
         ...
 
 

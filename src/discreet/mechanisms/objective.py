@@ -35,7 +35,7 @@ from discreet.mechanisms.contract import (
     require_proof,
     settings_of,
 )
-from discreet.mechanisms.outlook import Guess, public_guess
+from discreet.mechanisms.outlook import Guess, Outlook, public_guess
 from discreet.mechanisms.perturbation import (
     RIDGES,
     SHIFTS,
@@ -44,6 +44,7 @@ from discreet.mechanisms.perturbation import (
     coordinates_from,
     grid_exponent,
     grid_slack,
+    perturbed_variance,
     release,
     scale_above,
     solver_details,
@@ -57,6 +58,7 @@ from discreet.mechanisms.solve import (
 )
 from discreet.privacy.continuous import continuous_error
 from discreet.privacy.scales import exact
+from discreet.types import Array
 
 if TYPE_CHECKING:
     from discreet.likelihood.problem import Problem
@@ -106,6 +108,12 @@ class ObjectivePerturbation(PerturbationSettings):
         objective = CentredObjective(loss, coordinates, tolerance.ridge, tilt.vector)
         point = certified_minimiser(objective, tolerance, tilt.error)
         return release(plan, point, plan.number("output_scale"), noise)
+
+    def variance(self, plan: Plan, outlook: Outlook) -> Array:
+        """The ridge's pull and the noise, at the outlook's information."""
+        return perturbed_variance(
+            plan, outlook, output=plan.number("output_scale"), tilt=plan.noise_scale
+        )
 
 
 @lru_cache(maxsize=64)

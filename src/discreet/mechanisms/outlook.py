@@ -5,20 +5,39 @@ minimises the error predicted for a guessed cohort: a share `survival` reaches t
 constant hazard, covariates spread uniformly over their ranges, the baseline departs from the
 constant by about one unit of the link's scale and half a range of a covariate moves it by half a
 unit. A wrong guess costs accuracy, never privacy. See `docs/proofs/output-perturbation.md`.
+
+`Outlook` is the same for the user who plans: the cohort that the schema, n and the number of events
+suggest, against which every mechanism predicts its own error (`forecast`).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from discreet.design.baseline import Baseline
+from discreet.design.design import Design
+from discreet.design.link import Link
+from discreet.design.schema import Schema
+from discreet.errors import SettingsError
 from discreet.mechanisms.bounds import Basis
-from discreet.mechanisms.contract import Facts
+from discreet.mechanisms.contract import MOST_PERSONS, Facts, is_count
+from discreet.mechanisms.newton.bound import Cohort
+from discreet.mechanisms.newton.cohort import COHORT, Profile, draw_cohort, released_shares
+from discreet.mechanisms.newton.counts import marginals_of
+from discreet.mechanisms.newton.equation import expected_information
+from discreet.mechanisms.newton.shape import Shape
+from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.types import Array
 
 BASELINE_VARIANCE = 1.0
 HALF_RANGE_VARIANCE = 0.25
 CENTRE_BITS = 10
+VALUE_BINS = 64
+EFFECT_SHARE = 0.25
+"""Effects are taken to be half as large as the cautious guess by which the perturbation mechanisms
+choose their ridge: what the designs of studies/results/planner.csv come to."""
 
 
 @dataclass(frozen=True)
@@ -87,3 +106,112 @@ def public_guess(facts: Facts, survival: float) -> Guess:
 
 def _rounded(values: Array) -> Array:
     return np.ldexp(np.rint(np.ldexp(values, CENTRE_BITS)), -CENTRE_BITS)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The public facts of a fit that is being planned, and the cohort guessed from them."""
+
+    schema: Schema
+    persons: int
+    events: int
+    link: Link
+    baseline: Baseline
+    sites: NoiseShares = ALONE
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no cohort has."""
+        if not is_count(self.persons) or self.persons > MOST_PERSONS:
+            raise SettingsError(f"n must be a whole number of persons from 1 to {MOST_PERSONS:,}.")
+        if not is_count(self.events) or self.events > self.persons:
+            raise SettingsError("events must be a whole number from 1 to n")
+
+    @cached_property
+    def design(self) -> Design:
+        """In the coordinates that the corrected mechanisms use."""
+        return Design(self.schema, self.baseline)
+
+    @property
+    def facts(self) -> Facts:
+        """What plans are made from."""
+        return Facts.of(self.persons, self.design, self.link, self.sites)
+
+    @property
+    def survival(self) -> float:
+        """The share that reaches the horizon; half a person where everybody has an event."""
+        return max(self.persons - self.events, 0.5) / self.persons
+
+    @cached_property
+    def profile(self) -> Profile:
+        """Expected events and risk set by interval at a constant hazard."""
+        intervals = self.design.intervals
+        at_risk = self.persons * self.survival ** (np.arange(intervals) / intervals)
+        events = at_risk * self._hazard
+        edges = np.array([0, intervals], dtype=np.int64)
+        table = np.array([[0.0], [events.sum()]])
+        made = Profile(events, at_risk, np.ones(intervals), float(self.events))
+        return replace(made, table=table, edges=edges)
+
+    @cached_property
+    def people(self) -> Cohort:
+        """The synthetic cohort."""
+        marginals = marginals_of(self.design, VALUE_BINS)
+        cohort, parts = np.zeros((1, 1, 0)), np.ones((1, 1))
+        if marginals:
+            equal = [np.full(item.bins, self.persons / item.bins) for item in marginals]
+            noisy = np.concatenate(equal)
+            shares = released_shares(self.design, marginals, noisy, self.persons, 0.0)
+            cohort, parts = draw_cohort(shares, np.eye(len(self.design.covariates.names)), COHORT)
+        edges = np.array([0, self.design.intervals], dtype=np.int64)
+        present, events = self.profile.present, float(self.events)
+        return Cohort(cohort, self.persons * parts, edges, present, events)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """A life table that the model follows."""
+        return Shape(self.design, self.link, self.people, self.profile)
+
+    @cached_property
+    def point(self) -> Array:
+        """The constant hazard, no covariate effect."""
+        level = self.link.predictor(self._hazard)
+        constant = np.linalg.lstsq(self.design.basis, np.ones(self.design.intervals), rcond=None)[0]
+        point = np.zeros(self.design.dimension)
+        point[: len(constant)] = level * constant
+        return point
+
+    @cached_property
+    def information(self) -> Array:
+        """H: expected information of all persons at the point, in internal coordinates."""
+        return expected_information(self.design, self.link, self.point, self.people)
+
+    @property
+    def effects(self) -> Array:
+        """Guessed variances of the baseline's departures and of the covariates' effects."""
+        size = self.design.basis.shape[1]
+        width = self.design.dimension - size
+        guessed = [np.full(size, BASELINE_VARIANCE), np.full(width, HALF_RANGE_VARIANCE * width)]
+        return EFFECT_SHARE * np.concatenate(guessed)
+
+    @property
+    def sampling_errors(self) -> tuple[float, ...]:
+        """Standard errors of the maximum likelihood estimate, one per coefficient of a covariate."""
+        return self.deviations(self.sampling_variance)
+
+    @cached_property
+    def sampling_variance(self) -> Array:
+        """H^-1."""
+        return np.asarray(np.linalg.inv(self.information), dtype=np.float64)
+
+    def deviations(self, variance: Array) -> tuple[float, ...]:
+        """Standard deviations of the covariates' coefficients on the user's scale."""
+        user = self.design.to_user @ variance @ self.design.to_user.T
+        return tuple(np.sqrt(np.diag(user)[self.design.basis.shape[1] :]).tolist())
+
+    def error(self, variance: Array) -> float:
+        """sqrt(tr(H V) / d)."""
+        return math.sqrt(float(np.trace(self.information @ variance)) / len(variance))
+
+    @property
+    def _hazard(self) -> float:
+        return -math.expm1(math.log(self.survival) / self.design.intervals)

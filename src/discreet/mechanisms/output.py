@@ -32,7 +32,7 @@ from discreet.mechanisms.contract import (
     require_proof,
     settings_of,
 )
-from discreet.mechanisms.outlook import Guess, public_guess
+from discreet.mechanisms.outlook import Guess, Outlook, public_guess
 from discreet.mechanisms.perturbation import (
     SHIFTS,
     PerturbationSettings,
@@ -40,6 +40,7 @@ from discreet.mechanisms.perturbation import (
     coordinates_from,
     grid_exponent,
     grid_slack,
+    perturbed_variance,
     release,
     scale_above,
     solver_details,
@@ -52,6 +53,7 @@ from discreet.mechanisms.solve import (
     certified_minimiser,
 )
 from discreet.privacy.scales import exact
+from discreet.types import Array
 
 if TYPE_CHECKING:
     from discreet.design.link import Link
@@ -96,6 +98,10 @@ class OutputPerturbation(PerturbationSettings):
         objective = CentredObjective(loss, coordinates_from(plan.details), tolerance.ridge, tilt)
         point = certified_minimiser(objective, tolerance)
         return release(plan, point, plan.noise_scale, noise)
+
+    def variance(self, plan: Plan, outlook: Outlook) -> Array:
+        """The ridge's pull and the noise, at the outlook's information."""
+        return perturbed_variance(plan, outlook, output=plan.noise_scale, tilt=0.0)
 
 
 @lru_cache(maxsize=64)

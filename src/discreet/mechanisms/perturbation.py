@@ -29,6 +29,7 @@ from discreet.types import Array
 
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates
+    from discreet.mechanisms.outlook import Outlook
     from discreet.privacy.noise import NoiseSource
 
 
@@ -148,6 +149,17 @@ def tolerance_from(plan: Plan) -> Tolerance:
         plan.number("tilt_error"),
         reach,
     )
+
+
+def perturbed_variance(plan: Plan, outlook: "Outlook", *, output: float, tilt: float) -> Array:
+    """(H + k)^-1 (k^2 T + (d + 1) tilt^2) (H + k)^-1 + (d + 1) output^2 in w, f = f_0 + S w."""
+    size, baseline = plan.dimension, int(plan.number("baseline"))
+    scale = np.where(np.arange(size) < baseline, 2.0 ** plan.number("baseline_shift"), 1.0)
+    ridge = plan.number("total_ridge")
+    inverse = np.linalg.inv(outlook.information * np.outer(scale, scale) + ridge * np.eye(size))
+    pull = ridge**2 * outlook.effects / scale**2 + (size + 1) * tilt**2
+    spread = (inverse * pull) @ inverse + (size + 1) * output**2 * np.eye(size)
+    return np.asarray(spread * np.outer(scale, scale))
 
 
 def release(plan: Plan, point: Array, scale: float, noise: "NoiseSource") -> Draw:

@@ -27,7 +27,7 @@ from discreet.mechanisms.contract import (
     settings_of,
 )
 from discreet.mechanisms.objective import ObjectivePerturbation
-from discreet.mechanisms.outlook import public_guess
+from discreet.mechanisms.outlook import Outlook, public_guess
 from discreet.mechanisms.output import OutputPerturbation
 from discreet.privacy.grid import Grid
 from discreet.privacy.guarantee import Guarantee
@@ -129,6 +129,11 @@ class SelectedRidge:
             noise,
         )
         return replace(chosen, grid_exponent=plan.grid_exponent)
+
+    def variance(self, plan: SelectedPlan, outlook: Outlook) -> Array:
+        """The best candidate's: what a selection without mistakes would publish."""
+        pairs = zip(self._candidates, plan.candidates, strict=True)
+        return min((one.variance(item, outlook) for one, item in pairs), key=outlook.error)
 
     def _details(self, facts: Facts, plans: tuple[Plan, ...]) -> dict[str, Json]:
         stopping = self._stopping

@@ -36,8 +36,8 @@ from discreet.watch import watcher
 
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates
-    from discreet.forecast import Outlook
     from discreet.likelihood.problem import Problem
+    from discreet.mechanisms.outlook import Outlook
     from discreet.privacy.noise import NoiseSource
 
 Prior = Literal["normal", "uniform"]

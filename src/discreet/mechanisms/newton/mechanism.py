@@ -64,6 +64,7 @@ from discreet.mechanisms.newton.picture import (
     spreads_of,
 )
 from discreet.mechanisms.newton.pin import Pinned
+from discreet.mechanisms.newton.prediction import predicted_variance
 from discreet.mechanisms.newton.split import (
     EXITS,
     INFORMATION,
@@ -86,6 +87,7 @@ from discreet.types import Array, Integers
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates
     from discreet.likelihood.problem import Problem
+    from discreet.mechanisms.outlook import Outlook
     from discreet.privacy.noise import NoiseSource
 
 
@@ -161,6 +163,13 @@ class PrivateNewton:
         layout = Layout.read(plan)
         run = _Run(problem, layout, noise, clipped=self.score == "clip")
         return run.draw()
+
+    def variance(self, plan: Plan, outlook: "Outlook") -> Array:
+        """The steps without the data, from a start as far away as effects are guessed to be."""
+        setting = Setting(outlook.design, outlook.link, Layout.read(plan).budget)
+        prior = setting.prior(outlook.profile)
+        far = float(np.sum(np.diag(outlook.information) * outlook.effects))
+        return predicted_variance(setting, outlook.point, outlook.shape, prior, far)
 
     def _delta(self, persons: int) -> float:
         if self.delta is not None:
