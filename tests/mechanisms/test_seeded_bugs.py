@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from discreet.mechanisms import objective, output
+from tests.federation import joint_checks
+from tests.federation.joint_bugs import JOINT_BUGS
 from tests.mechanisms import checks, newton_checks, release_checks, user_path
 from tests.mechanisms.bugs import BUGS
 from tests.mechanisms.identity_bugs import IDENTITY_BUGS
@@ -19,10 +21,17 @@ from tests.mechanisms.more_bugs import MORE_BUGS
 from tests.people import identity_checks
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "seeded-bugs.md"
-ALL_BUGS = [*BUGS, *MORE_BUGS, *IDENTITY_BUGS]
+ALL_BUGS = [*BUGS, *MORE_BUGS, *IDENTITY_BUGS, *JOINT_BUGS]
 CHECKS = {
     name: check
-    for module in (checks, identity_checks, newton_checks, release_checks, user_path)
+    for module in (
+        checks,
+        identity_checks,
+        joint_checks,
+        newton_checks,
+        release_checks,
+        user_path,
+    )
     for name, check in vars(module).items()
     if name.startswith("check_")
 }

@@ -13,6 +13,7 @@ import importlib
 import logging
 import os
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,7 +74,9 @@ def _nobody_looks() -> Iterator[None]:
     handlers, level = list(root.handlers), root.level
     sys.argv, os.environ["READTHEDOCS"] = arguments[:1], "True"
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # it asks numpy for old names
+            yield
     finally:
         sys.argv, root.handlers = arguments, handlers
         root.setLevel(level)

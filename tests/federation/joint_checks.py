@@ -1,0 +1,139 @@
+"""Checks of joint releases in one process: what planted bugs must not pass."""
+
+import tempfile
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from discreet import joint
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.link import Logit
+from discreet.engine.federation import FederatedEngine
+from discreet.federation.certificates import write_sites
+from discreet.federation.mesh import Mesh
+from discreet.federation.sites import Sites
+from discreet.mechanisms.contract import Facts
+from discreet.mechanisms.newton.mechanism import Layout, PrivateNewton
+from discreet.people.source import People
+from discreet.privacy.noise import SystemNoise
+from discreet.privacy.shared_noise import SharedNoise
+from discreet.privacy.shares import NoiseShares
+from discreet.release import Order
+from tests.cohorts import cohort, schema
+from tests.releases import Recorder
+
+SHARES = NoiseShares.among(3)
+MECHANISM = PrivateNewton(epsilon=1.0, delta=1e-6)
+
+
+def check_honest_noise_has_the_scale_of_the_plan():
+    sigma = Fraction(321, 2)
+    assert SHARES.honest * SHARES.share(sigma) ** 2 >= sigma**2
+
+
+def check_only_noisy_sums_are_opened():
+    opened = []
+
+    def opening(values):
+        opened.extend(values)
+        return values
+
+    sums = list(range(10**6, 10**6 + 200))
+    SharedNoise(SHARES, SystemNoise(), opening).discrete_gaussian(sums, Fraction(10**4))
+    away = np.array(opened, dtype=float) - np.array(sums, dtype=float)
+    assert np.count_nonzero(away) > 190
+    assert np.std(away) > 5000
+
+
+def check_deviations_count_the_noise_of_all_sites():
+    plan = MECHANISM.plan(Facts.of(5000, Design(schema(), NaturalSpline(3)), Logit(), SHARES))
+    budget = Layout.read(plan).budget
+    share, square = budget.steps[-1], (2 * 2**26) ** 2
+    drawn = 3 * SHARES.share(budget.scale(share, square)) ** 2
+    assert budget.deviation(share, square, 5) ** 2 >= 0.999 * drawn
+
+
+def check_the_law_of_the_sum_is_paid_for():
+    plan = MECHANISM.plan(Facts.of(5000, Design(schema(), NaturalSpline(3)), Logit(), SHARES))
+    budget = Layout.read(plan).budget
+    assert budget.total * budget.spent < plan.guarantee.exact_rho
+
+
+def check_questions_are_compared_bit_by_bit():
+    asked = []
+
+    class Nobody:
+        def reduce(self, *_):
+            return (np.array([1]),)
+
+    engine = FederatedEngine(Nobody(), 10, asked.append)
+    for point in (np.ones(3), np.nextafter(np.ones(3), 2)):
+        engine.reduce(len, point)
+    assert len(set(asked)) == 2
+
+
+def check_only_listed_sites_are_admitted_and_once():
+    with tempfile.TemporaryDirectory() as folder:
+        listed = Path(folder) / "sites"
+        write_sites(listed, ["127.0.0.1:9000", "127.0.0.1:9001", "127.0.0.1:9002"])
+        mesh = Mesh(Sites.read(listed / "sites.toml"), 2)
+    mesh._loop.close()
+    caller = mesh.sites.sites[0].der
+    assert not mesh.admit(Caller(), b"another certificate")
+    assert mesh.admit(Caller(), caller)
+    assert not mesh.admit(Caller(), caller)
+    assert not mesh.admit(Caller(called=True, party=0), mesh.sites.sites[1].der)
+
+
+def check_everybody_is_charged_before_a_sum_leaves():
+    trace = []
+    order = Order(MECHANISM, schema(), Logit(), NaturalSpline(3))
+    joint.publish_jointly(order, People(cohort(people=120)), Echo(trace), ledger=Recorder(trace))
+    steps = [step[0] for step in trace]
+    assert "charged" in steps
+    assert steps.index("reserve") < steps.index("charged") < steps.index("add")
+    assert steps.count("reserve") == 1
+    assert steps.index("settle") > len(steps) - 1 - steps[::-1].index("add")
+
+
+@dataclass
+class Caller:
+    called: bool = False
+    party: int | None = None
+
+
+@dataclass
+class EchoSites:
+    shares: NoiseShares = SHARES
+    digest: str = "the same"
+
+
+@dataclass
+class Echo:
+    """Two further sites that have the same people and say what this one says."""
+
+    trace: list
+    sites: object = field(default_factory=EchoSites)
+
+    def connect(self):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    release_id = None
+
+    def exchange(self, payload):
+        if payload in {b"ready", b"charged"}:
+            self.trace.append((payload.decode(),))
+        return [payload] * 3
+
+    def add(self, values):
+        self.trace.append(("add",))
+        return [3 * value for value in values]
