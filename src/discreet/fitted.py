@@ -1,20 +1,35 @@
 """Predictions and summaries of a fitted model, from a fit or from a file."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.design.link import get_link
+from discreet.design.schema import Schema
+from discreet.errors import DataFormError, SettingsError
 from discreet.models.life_table import LifeTable
 from discreet.models.model import Coefficients, Model, PlainModel, Release, read_model
+from discreet.models.prediction import (
+    Estimate,
+    Person,
+    difference_interval,
+    mean_difference_interval,
+    mean_interval,
+    median_interval,
+    survival_interval,
+)
 from discreet.models.summary import CoefficientTable
 from discreet.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from discreet.audit import Audit
 
 
 class Predictions(ABC):
@@ -30,12 +45,212 @@ class Predictions(ABC):
     def _model(self) -> Model:
         """The fitted model; an error if there is none yet."""
 
-    def predict_survival(self, data: Any, times: ArrayLike | None = None) -> Array:
-        """S(u), one row a person, one column a time; without times at the grid points.
+    @property
+    def coef_(self) -> Array:
+        """The covariates' coefficients on the user's own scale, as one array."""
+        return np.array(list(self._model.coefficients.covariates.values()), dtype=np.float64)
+
+    def page(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the page of a release: one self-contained HTML file.
+
+        Parameters
+        ----------
+        path
+            The file to write, such as ``page.html``.
+        overwrite
+            Whether an existing file is replaced.
+
+        Raises
+        ------
+        ArtefactError
+            The model is not a private release.
+        """
+        from discreet.report import write_page  # noqa: PLC0415 - a large library
+
+        write_page(self._model, path, overwrite=overwrite)
+
+    def audit(self) -> "Audit":
+        """Check that a release is what it claims to be, as `discreet audit` does.
+
+        Returns
+        -------
+        Audit
+            Its ``sound`` says whether every check passed, ``findings`` lists them.
+
+        Raises
+        ------
+        ArtefactError
+            The model is not a private release.
+        """
+        from discreet.audit import audit_model  # noqa: PLC0415 - scipy, mechanisms
+
+        return audit_model(self._model)
+
+    def predict_survival(
+        self,
+        data: Any,
+        times: ArrayLike | None = None,
+        *,
+        interval: bool = False,
+        confidence: float = 0.95,
+        frame: bool = False,
+    ) -> Any:
+        """S(u), the probability of no event up to each time.
 
         Right-continuous: S(u) multiplies 1 - h over the intervals that have ended by u.
+
+        Parameters
+        ----------
+        data
+            New people: a table or file with the covariates' columns.
+        times
+            One column per time; the grid points if None.
+        interval
+            Whether limits are wanted too; in a release they include the privacy noise.
+        confidence
+            Level of the interval.
+        frame
+            Whether a pandas frame is wanted, with the columns that are no covariates kept.
+
+        Returns
+        -------
+        ndarray, Estimate or DataFrame
+            One row per person; with ``interval`` an `Estimate` of three such arrays, or further
+            columns of the frame.
         """
-        return self._model.curves.survival(*self._read(data, times))
+        points = np.atleast_1d(np.asarray(self._times(times), dtype=np.float64))
+        found: Any
+        if interval:
+            found = self._estimates(data, survival_interval, points, confidence)
+        else:
+            found = self._model.curves.survival(*self._read(data, points))
+        return self._framed(data, "survival", points, found) if frame else found
+
+    def predict_median(
+        self, data: Any, *, interval: bool = False, confidence: float = 0.95, frame: bool = False
+    ) -> Any:
+        """The median time to the event: the first grid point at which survival is at most 1/2.
+
+        Parameters
+        ----------
+        data, interval, confidence, frame
+            As in `predict_survival`.
+
+        Returns
+        -------
+        ndarray, Estimate or DataFrame
+            One value per person, infinite where the horizon comes first.
+        """
+        found: Any = (
+            self._estimates(data, median_interval, confidence)
+            if interval
+            else self.predict_quantile(data)[:, None]
+        )
+        return self._framed(data, "median", None, found) if frame else _flat(found)
+
+    def predict_rmst(
+        self,
+        data: Any,
+        until: float | None = None,
+        *,
+        interval: bool = False,
+        confidence: float = 0.95,
+        frame: bool = False,
+    ) -> Any:
+        """The restricted mean survival time: the mean of the time to the event or `until`.
+
+        Parameters
+        ----------
+        data, interval, confidence, frame
+            As in `predict_survival`.
+        until
+            The horizon if None.
+
+        Returns
+        -------
+        ndarray, Estimate or DataFrame
+            One value per person.
+        """
+        end = self._model.public_schema.time.horizon if until is None else float(until)
+        found = self._estimates(data, mean_interval, end, confidence)
+        chosen: Any = found if interval else found.estimate
+        return self._framed(data, "rmst", None, chosen) if frame else _flat(chosen)
+
+    def predict_difference(
+        self,
+        one: Any,
+        other: Any,
+        times: ArrayLike | None = None,
+        *,
+        of: Literal["survival", "rmst"] = "survival",
+        confidence: float = 0.95,
+    ) -> Estimate:
+        """How much better the one is off than the other, with an interval.
+
+        Parameters
+        ----------
+        one, other
+            Two profiles: tables or files with one row each.
+        times
+            At which survival is compared; of ``rmst`` until when (one time, or the horizon).
+        of
+            "survival" or "rmst".
+        confidence
+            Level of the interval.
+
+        Returns
+        -------
+        Estimate
+            S or restricted mean of the one minus that of the other, and its limits.  They are
+            narrower than those of two separate predictions would suggest: errors of the baseline
+            cancel.
+        """
+        first, second = self._profile(one), self._profile(other)
+        if of == "rmst":
+            horizon = self._model.public_schema.time.horizon
+            until = horizon if times is None else float(np.ravel(np.asarray(times))[0])
+            return mean_difference_interval(first, second, until, confidence)
+        return difference_interval(first, second, self._times(times), confidence)
+
+    def _profile(self, data: Any) -> Person:
+        people = self._people(data)
+        if len(people) != 1:
+            raise SettingsError("a difference is between two profiles; give one row for each.")
+        return people[0]
+
+    def _people(self, data: Any) -> list[Person]:
+        encoded, stratum = self._encoded(data), self._stratum(data)
+        numbers = np.zeros(len(encoded), int) if stratum is None else np.asarray(stratum)
+        return [
+            Person.of(self._model, row, int(number))
+            for row, number in zip(encoded, numbers, strict=True)
+        ]
+
+    def _estimates(self, data: Any, rule: Callable[..., Estimate], *arguments: Any) -> Estimate:
+        """A prediction for every row, stacked."""
+        rows = [rule(person, *arguments) for person in self._people(data)]
+        if not rows:
+            raise DataFormError("the data have no rows; there is nobody to predict for.")
+        parts = zip(*rows, strict=True)
+        stacked = (None if part[0] is None else np.stack(part) for part in parts)
+        return Estimate(*stacked)  # type: ignore[arg-type]  # the estimate itself is never None
+
+    def _framed(self, data: Any, name: str, times: Array | None, found: Any) -> Any:
+        """A pandas frame: what the data hold beside the covariates, then the prediction."""
+        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - the user's, not ours
+
+        from discreet.people.tables import other_columns  # noqa: PLC0415 - loads pyarrow
+
+        kept = other_columns(data, self._model.public_schema)
+        parts = found if isinstance(found, Estimate) else (found, None, None)
+        for ending, values in zip(("", "_lower", "_upper"), parts, strict=True):
+            if values is None:
+                continue
+            table = np.asarray(values).reshape(len(values), -1)
+            headings = [name] if times is None else [f"{name}_{time:.10g}" for time in times]
+            for heading, column in zip(headings, table.T, strict=True):
+                kept[heading + ending] = column.tolist()
+        return pd.DataFrame(kept)
 
     def predict_hazard(self, data: Any, times: ArrayLike | None = None) -> Array:
         """The probability of the event in the interval of each time, given survival before it."""
@@ -138,6 +353,26 @@ class FittedModel(Predictions):
         return self.model.coefficients
 
     @property
+    def coefficients_(self) -> Coefficients:
+        """Coefficients on the user's own scale, under the name that a fit gives them."""
+        return self.model.coefficients
+
+    @cached_property
+    def standard_errors_(self) -> Coefficients | None:
+        """Standard errors on the user's own scale, privacy noise included; None if unknown."""
+        return standard_errors(self.model)
+
+    @property
+    def model_(self) -> Model:
+        """The model as data, under the name that a fit gives it."""
+        return self.model
+
+    @property
+    def schema_(self) -> Schema:
+        """The public schema."""
+        return self.model.public_schema
+
+    @property
     def private(self) -> bool:
         """Whether the numbers are protected by differential privacy."""
         return self.model.private
@@ -154,6 +389,9 @@ class FittedModel(Predictions):
     def __repr__(self) -> str:
         return str(self.summary())
 
+    def _repr_html_(self) -> str:
+        return self.summary().to_html()
+
     @property
     def _model(self) -> Model:
         return self.model
@@ -164,53 +402,81 @@ def load(path: str | Path) -> FittedModel:
     return FittedModel(read_model(path))
 
 
+def standard_errors(model: Model) -> Coefficients | None:
+    """Standard errors on the user's own scale, where the model has them."""
+    if isinstance(model, PlainModel):
+        return model.uncertainty.standard_errors
+    if model.covariance is None:
+        return None
+    errors = np.sqrt(np.maximum(np.diag(model.covariance), 0.0))
+    return Coefficients.of(errors, model.design)
+
+
+def _flat(found: Any) -> Any:
+    """One value per person instead of one column."""
+    if isinstance(found, Estimate):
+        return Estimate(*(None if part is None else part[:, 0] for part in found))  # type: ignore[arg-type]
+    return found[:, 0]
+
+
 def summarise(model: Model, confidence: float = 0.95) -> CoefficientTable:
     """The coefficient table of a model."""
-    errors = None
-    if isinstance(model, PlainModel):
-        errors = model.uncertainty.standard_errors.vector
-    elif model.covariance is not None:
-        errors = np.sqrt(np.maximum(np.diag(model.covariance), 0.0))
-    names = (*model.design.baseline_names, *model.coefficients.covariates)
-    vector = model.coefficients.vector
-    return CoefficientTable(names, vector, errors, confidence, _heading(model))
-
-
-def _heading(model: Model) -> tuple[str, ...]:
-    """What the numbers are, in a few lines."""
-    time = model.public_schema.time
-    first = (
-        f"Discrete-time survival regression: {model.link} link, {model.baseline} baseline, "
-        f"{time.words}."
+    known = standard_errors(model)
+    errors = None if known is None else known.vector
+    baseline = model.design.baseline_names
+    effect = get_link(model.link).effect
+    heading, footer = _words(model)
+    return CoefficientTable(
+        names=(*baseline, *model.coefficients.covariates),
+        coefficients=model.coefficients.vector,
+        standard_errors=errors,
+        confidence=confidence,
+        heading=heading,
+        footer=footer,
+        ratio=effect.removeprefix("log ") if effect.startswith("log ") else "",
+        baseline=len(baseline),
+        labels=(*baseline, *model.public_schema.coefficient_titles),
     )
+
+
+def _words(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the numbers are, in at most four lines, and what must be said of them below."""
+    time = model.public_schema.time
+    first = f"Survival regression, {model.link} link, {model.baseline} baseline, {time.words}."
     if isinstance(model, PlainModel):
-        return first, *_plain_heading(model)
+        return (first, *_plain_lines(model)), tuple(f"Note: {note}" for note in model.fit.notes)
     if isinstance(model, Release):
-        return first, *_release_heading(model)
-    return (first,)
+        return (first, _release_line(model), *_told(model)), _release_footer(model)
+    return (first,), ()
 
 
-def _plain_heading(model: PlainModel) -> tuple[str, ...]:
+def _plain_lines(model: PlainModel) -> tuple[str, str]:
     fit = model.fit
     counts = (
-        f"{fit.persons:,} persons, {fit.events:,} events, {fit.intervals_at_risk:,} intervals at "
-        f"risk; log-likelihood {fit.log_likelihood:,.2f}."
+        f"{fit.persons:,} persons, {fit.events:,} events; log-likelihood {fit.log_likelihood:,.2f}."
     )
-    return (
-        counts,
-        "Not private: do not publish without checking who could recognise whom.",
-        *(f"Note: {note}" for note in fit.notes),
-    )
+    return counts, "Not private: do not publish without checking who could recognise whom."
 
 
-def _release_heading(model: Release) -> tuple[str, ...]:
+def _release_line(model: Release) -> str:
     guarantee = model.guarantee
-    name = model.mechanism.get("name", "")
     kind = "Private release" if model.private else "Simulated release, not private,"
     numbers = f"epsilon = {guarantee.epsilon:g}, delta = {guarantee.delta:g}"
-    first = (
-        f"{kind} {model.release_id} (mechanism: {name}): {numbers}, "
-        f"{guarantee.relation}, unit: {guarantee.unit}, {guarantee.status}; "
-        f"{model.persons:,} persons; ledger: {model.ledger}."
-    )
-    return first, model.promise, *(f"Warning: {caution}" for caution in model.warnings)
+    name = model.mechanism.get("name", "")
+    return f"{kind} ({name}): {numbers}, {guarantee.status}; {model.persons:,} persons."
+
+
+def _told(model: Release) -> Iterator[str]:
+    count = len(model.warnings)
+    if count:
+        yield (
+            "Read the warning below the table."
+            if count == 1
+            else f"Read the {count} warnings below the table."
+        )
+
+
+def _release_footer(model: Release) -> tuple[str, ...]:
+    warnings = (f"Warning: {caution}" for caution in model.warnings)
+    where = f"Release {model.release_id}; {model.guarantee.relation}, per {model.guarantee.unit}; ledger: {model.ledger}."
+    return (*warnings, model.promise, where)

@@ -16,7 +16,7 @@ from discreet.design.link import Link, get_link
 from discreet.design.schema import Schema
 from discreet.errors import DataFormError, SettingsError, warn
 from discreet.estimate import estimate
-from discreet.fitted import FittedModel, Predictions
+from discreet.fitted import FittedModel, Predictions, standard_errors
 from discreet.likelihood.problem import Problem
 from discreet.models.model import Model, Release
 from discreet.people.source import EngineName, People
@@ -78,7 +78,11 @@ class SurvivalRegression(Predictions):
         On the user's own scale.
     schema_
         The schema, with the bounds that the fit used.
-    standard_errors_, repairs_
+    standard_errors_
+        On the user's own scale; after `publish` with the privacy noise, where it is known.
+    coef_
+        The covariates' coefficients as one array.
+    repairs_
         After `fit`.
     release_
         After `publish`.
@@ -229,6 +233,9 @@ class SurvivalRegression(Predictions):
         )
         self._adopt(release, order.schema)
         self.release_: Release = release
+        known = standard_errors(release)
+        if known is not None:
+            self.standard_errors_ = known
         return self
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -256,6 +263,10 @@ class SurvivalRegression(Predictions):
             if getattr(self, name) is not parameter.default
         )
         return f"{type(self).__name__}({', '.join(given)})"
+
+    def _repr_html_(self) -> str | None:
+        """The summary in a notebook, once there is one."""
+        return self.summary().to_html() if hasattr(self, "model_") else None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -1,7 +1,7 @@
 """An audit anyone can run: measurements of the running code, and checks of release files."""
 
 from discreet.audit.findings import Finding
-from discreet.audit.release import audit_release
+from discreet.audit.release import audit_model, audit_release
 from discreet.audit.run import FAMILIES, Audit, audit_mechanism
 from discreet.audit.subject import Effort, Subject
 
@@ -12,5 +12,6 @@ __all__ = [
     "Finding",
     "Subject",
     "audit_mechanism",
+    "audit_model",
     "audit_release",
 ]

@@ -18,7 +18,7 @@ from discreet.ledger.interface import UNCHARGED
 from discreet.mechanisms import Plan, mechanism_from_settings
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.models.curves_release import CurvesRelease, read_curves
-from discreet.models.model import AGREEMENT, Promised, Release, model_from_mapping
+from discreet.models.model import AGREEMENT, Model, Promised, Release, model_from_mapping
 from discreet.models.strict import read_strict
 from discreet.privacy.shares import NoiseShares
 from discreet.release import Order, weak_promises
@@ -41,6 +41,13 @@ def audit_release(path: str | Path) -> Audit:
         refused = _line("the file", "a sound release", "refused", sound=False, note=str(error))
         return Audit("a release that cannot be read", {}, (refused,))
     return _audit(cast("Release", release))
+
+
+def audit_model(model: Model) -> Audit:
+    """Every check of a release in memory; another model is an `ArtefactError`."""
+    if not isinstance(model, Release):
+        raise ArtefactError("only a release can be audited; this model is not private.")
+    return _audit(model)
 
 
 def _audit(release: Release) -> Audit:

@@ -1,20 +1,37 @@
 """`discreet summary`: the coefficient table of a model or release."""
 
+import json
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.output import say, wrapped
+from discreet.cli.output import csv_bytes, say, wrapped
 from discreet.text import aligned
 
 if TYPE_CHECKING:
     from discreet.models.curves_release import CurvesRelease
+    from discreet.models.summary import CoefficientTable
+
+
+class Format(StrEnum):
+    """How the table is written."""
+
+    TEXT = "text"
+    CSV = "csv"
+    JSON = "json"
+    LATEX = "latex"
+    HTML = "html"
 
 
 def summary(
     model: Annotated[Path, typer.Argument(help="A model or release, as `fit` wrote it.")],
+    *,
     confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    form: Annotated[
+        Format, typer.Option("--format", help=", ".join(Format) + ".", metavar="NAME")
+    ] = Format.TEXT,
 ) -> None:
     """Show the coefficients, on the data's own scale, and what is promised about them."""
     from discreet.competing import summarise_causes  # noqa: PLC0415
@@ -30,9 +47,31 @@ def summary(
         say(summarise_causes(found))
         return
     table = FittedModel(found).summary(confidence)
+    if form is Format.TEXT:
+        _show(table)
+    else:
+        say(_written(table, form))
+
+
+def _show(table: "CoefficientTable") -> None:
     for line in table.heading:
         say(wrapped(line))
     say("\n" + aligned(table.rows()))
+    for line in table.footer:
+        say("\n" + wrapped(line))
+
+
+def _written(table: "CoefficientTable", form: Format) -> str:
+    """The table alone, with every number in full where a program reads it."""
+    if form is Format.LATEX:
+        return table.to_latex()
+    if form is Format.HTML:
+        return table.to_html()
+    records = table.records()
+    if form is Format.JSON:
+        return json.dumps(records, indent=2)
+    cells = [["" if value is None else value for value in record.values()] for record in records]
+    return csv_bytes([list(records[0]), *cells]).decode().rstrip("\n")
 
 
 def _show_curves(curves: "CurvesRelease") -> None:

@@ -35,13 +35,21 @@ def user_covariance(information: Array, design: Design) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class CoefficientTable:
-    """One row a coefficient; without standard errors (a release) only the coefficients."""
+    """One row per coefficient; without standard errors (some releases) only the coefficients.
+
+    ``ratio`` is what exp(coefficient) is called, "" where it means nothing; the first ``baseline``
+    coefficients have none.  ``labels`` are the names for people.
+    """
 
     names: tuple[str, ...]
     coefficients: Array
     standard_errors: Array | None = None
     confidence: float = 0.95
     heading: tuple[str, ...] = field(default=(), repr=False)
+    footer: tuple[str, ...] = field(default=(), repr=False)
+    ratio: str = ""
+    baseline: int = 0
+    labels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -71,16 +79,98 @@ class CoefficientTable:
     def columns(self) -> dict[str, Array]:
         """Numbers by heading: those that are known."""
         if self.standard_errors is None:
-            return {"coefficient": self.coefficients}
+            return {"coefficient": self.coefficients, **self._ratios()}
         values = (self.coefficients, self._errors, self.z, self.p, self.lower, self.upper)
-        return dict(zip(HEADINGS, values, strict=True))
+        return {**dict(zip(HEADINGS, values, strict=True)), **self._ratios()}
+
+    def _ratios(self) -> dict[str, Array]:
+        """exp(coefficient) with its interval; not a number for the baseline."""
+        if not self.ratio:
+            return {}
+        values = {self.ratio: self.coefficients}
+        if self.standard_errors is not None:
+            values |= {f"{self.ratio} lower": self.lower, f"{self.ratio} upper": self.upper}
+        return {name: self._exponential(column) for name, column in values.items()}
+
+    def _exponential(self, values: Array) -> Array:
+        with np.errstate(over="ignore"):
+            found = np.exp(values)
+        found[: self.baseline] = np.nan
+        return np.asarray(found)
 
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """Cells as text, the heading first."""
+        """Cells as text, the heading first: what fits on 80 columns of a terminal."""
         columns = self.columns()
-        yield ("", *columns)
-        for index, name in enumerate(self.names):
-            yield (name, *(_cell(key, column[index]) for key, column in columns.items()))
+        shown = [name for name in ("coefficient", "standard error", "p") if name in columns]
+        if self.ratio:
+            interval = (f"{self.ratio} lower", f"{self.ratio} upper")
+        else:
+            interval = ("lower", "upper")
+        known = self.standard_errors is not None
+        ends = [f"{100 * self.confidence:g}% interval"] if known else []
+        ratio = [self.ratio] if self.ratio else []
+        headings = [name.replace("standard", "std.") for name in shown]
+        yield ("", *headings, *ratio, *ends)
+        for index, name in enumerate(self.labels or self.names):
+            cells = [_cell(key, columns[key][index]) for key in (*shown, *ratio)]
+            if known:
+                low, high = (_cell("", columns[key][index]) for key in interval)
+                cells.append(f"{low} to {high}" if low and high else "")
+            yield (name, *cells)
+
+    def records(self) -> list[dict[str, float | str | None]]:
+        """One mapping per coefficient, with every number in full; None where there is none."""
+        columns = self.columns()
+        return [
+            {
+                "name": name,
+                "label": (self.labels or self.names)[index],
+                **{
+                    key: float(column[index]) if np.isfinite(column[index]) else None
+                    for key, column in columns.items()
+                },
+            }
+            for index, name in enumerate(self.names)
+        ]
+
+    def to_html(self) -> str:
+        """The table as HTML; every text is escaped."""
+        from html import escape  # noqa: PLC0415 - only notebooks and pages
+
+        head, *body = ([escape(cell) for cell in row] for row in self.rows())
+        headings = "".join(f'<th style="text-align:right">{cell}</th>' for cell in head)
+        lines = "".join(
+            f'<tr><th style="text-align:left">{row[0]}</th>'
+            + "".join(f'<td style="text-align:right">{cell}</td>' for cell in row[1:])
+            + "</tr>"
+            for row in body
+        )
+        above, below = (
+            "".join(f"<p>{escape(text)}</p>" for text in part)
+            for part in (self.heading, self.footer)
+        )
+        return (
+            f"{above}<table><thead><tr>{headings}</tr></thead><tbody>{lines}</tbody></table>{below}"
+        )
+
+    _repr_html_ = to_html
+
+    def to_latex(self) -> str:
+        """The table as a LaTeX tabular with rules of the package booktabs."""
+        head, *body = ([_latex(cell) for cell in row] for row in self.rows())
+        lines = [" & ".join(row) + r" \\" for row in (head, *body)]
+        columns = "l" + "r" * (len(head) - 1)
+        return "\n".join(
+            [
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                lines[0],
+                r"\midrule",
+                *lines[1:],
+                r"\bottomrule",
+                r"\end{tabular}",
+            ]
+        )
 
     def to_pandas(self) -> object:
         """A pandas DataFrame indexed by coefficient."""
@@ -89,8 +179,11 @@ class CoefficientTable:
         return pd.DataFrame(self.columns(), index=list(self.names))
 
     def __str__(self) -> str:
-        heading = (filled(line, WIDTH) for line in self.heading)
-        return "\n".join([*heading, "", aligned(self.rows())]).lstrip()
+        above, below = (
+            [filled(line, WIDTH) for line in part] for part in (self.heading, self.footer)
+        )
+        footer = ["", *below] if below else []
+        return "\n".join([*above, "", aligned(self.rows()), *footer]).lstrip()
 
     __repr__ = __str__
 
@@ -106,7 +199,19 @@ class CoefficientTable:
             return np.asarray(special.ndtri(0.5 + self.confidence / 2) * self._errors)
 
 
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$",
+}  # fmt: skip
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
 def _cell(heading: str, value: float) -> str:
+    if np.isnan(value):
+        return ""
     if heading == "p":
         return "<0.0001" if value < 1e-4 else f"{value:.4f}"
     if heading == "z":

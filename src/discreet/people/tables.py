@@ -352,6 +352,23 @@ def read_stratum(data: Any, schema: Schema) -> Table:
     return _read(data, name, schema)
 
 
+def other_columns(data: Any, schema: Schema) -> dict[str, list[object]]:
+    """What the data hold beside covariates, event and times, value by value: names, ids, notes."""
+    known = {item.name for item in schema.covariates} | set(schema.columns) - {schema.person}
+    if isinstance(data, str | Path):
+        names = [name for name in column_names(Path(data)) if name not in known]
+        data = read_file(Path(data), names, ()) if names else None
+    if data is None or isinstance(data, np.ndarray):
+        return {}
+    table = open_table(data)
+    return {name: _values(table.column(name)) for name in table.names if name not in known}
+
+
+def _values(column: Column) -> list[object]:
+    codes, values = column.coded()
+    return [None if code < 0 else values[code] for code in codes.tolist()]
+
+
 def split_outcome(outcome: Any) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Event and time from scikit-survival's structured array."""
     event, time = outcome_fields(outcome)

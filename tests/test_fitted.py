@@ -1,0 +1,209 @@
+"""What a fitted model offers, whether it is private or not, from a fit or from a file."""
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as ds
+from discreet.errors import ArtefactError, SettingsError
+from discreet.models.bands import survival_band
+from tests.cohorts import HORIZON, cohort, schema
+
+TABLE = cohort(people=300)
+NEW = TABLE.slice(0, 3).select(["age", "arm"]).to_pandas().assign(name=["x", "y", "z"])
+PLAIN = ds.SurvivalRegression(schema(), link="cloglog").fit(TABLE)
+
+
+@pytest.fixture(scope="module")
+def private(tmp_path_factory):
+    path = tmp_path_factory.mktemp("private") / "release.json"
+    model = ds.SurvivalRegression(schema(), link="cloglog")
+    model.publish(TABLE, mechanism=ds.PrivateNewton(epsilon=4), ledger=ds.NO_LEDGER, path=path)
+    return model, ds.load(path)
+
+
+def test_private_models_have_what_plain_ones_have(private):
+    names = (
+        "coef_",
+        "coefficients_",
+        "standard_errors_",
+        "schema_",
+        "model_",
+        "summary",
+        "predict_rmst",
+    )
+    for model in (PLAIN, *private):
+        for name in names:
+            assert getattr(model, name) is not None, name
+        covariates = model.standard_errors_.covariates
+        assert list(covariates) == list(model.coefficients_.covariates)
+        assert model.coef_.shape == (len(covariates),)
+        assert model.coef_.tolist() == list(model.coefficients_.covariates.values())
+        frame = model.summary().to_pandas()
+        assert list(frame.index[-3:]) == list(covariates)[-3:]
+        assert "<table>" in model._repr_html_()
+    model, loaded = private
+    assert loaded.coef_.tolist() == model.coef_.tolist()
+    assert loaded.standard_errors_ == model.standard_errors_
+
+
+def test_without_a_covariance_there_are_no_standard_errors():
+    model = ds.SurvivalRegression(schema())
+    model.publish(TABLE, mechanism=ds.OutputPerturbation(epsilon=1), ledger=ds.NO_LEDGER)
+    assert not hasattr(model, "standard_errors_")
+    assert ds.FittedModel(model.release_).standard_errors_ is None
+    found = model.predict_survival(NEW, [6.0], interval=True)
+    assert (found.lower, found.upper) == (None, None)
+
+
+@pytest.mark.parametrize(("link", "word"), [("cloglog", "hazard ratio"), ("logit", "odds ratio")])
+def test_ratios_stand_beside_the_coefficients(link, word):
+    table = ds.SurvivalRegression(schema(), link=link).fit(TABLE).summary()
+    columns = table.columns()
+    assert np.allclose(columns[word][3:], np.exp(columns["coefficient"][3:]))
+    assert np.allclose(columns[f"{word} lower"][3:], np.exp(columns["lower"][3:]))
+    assert np.all(np.isnan(columns[word][:3]))
+    text = str(table)
+    assert word in text
+    assert "95% interval" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_probit_has_no_ratio():
+    table = ds.SurvivalRegression(schema(), link="probit").fit(TABLE).summary()
+    assert "ratio" not in str(table)
+    assert set(table.columns()) == {"coefficient", "standard error", "z", "p", "lower", "upper"}
+
+
+def test_a_heading_has_at_most_four_lines_and_the_promise_stands_below(private):
+    for model in (PLAIN, *private):
+        above, _, below = str(model.summary()).partition("coefficient")
+        assert len(above.strip().splitlines()) <= 4
+    assert private[1].model.promise in " ".join(below.split())
+
+
+def test_labels_and_units_name_the_rows():
+    mapping = schema().to_mapping()
+    mapping["covariate"][0] |= {"label": "Age at entry", "unit": "years"}
+    table = ds.SurvivalRegression(mapping).fit(TABLE).summary()
+    assert "Age at entry" in str(table)
+    assert "age" in table.names
+
+
+def test_other_formats(private, tmp_path, capsys, monkeypatch):
+    from discreet.cli import main  # noqa: PLC0415
+
+    private[1].model.save(tmp_path / "r.json")
+
+    def written(form):
+        arguments = ["discreet", "summary", str(tmp_path / "r.json"), "--format", form]
+        monkeypatch.setattr("sys.argv", arguments)
+        with pytest.raises(SystemExit):
+            main()
+        return capsys.readouterr().out
+
+    rows = list(csv.DictReader(written("csv").splitlines()))
+    records = json.loads(written("json"))
+    assert [row["name"] for row in rows] == [record["name"] for record in records]
+    assert records[0]["hazard ratio"] is None
+    age = next(record for record in records if record["name"] == "age")
+    assert age["hazard ratio"] == pytest.approx(np.exp(age["coefficient"]))
+    assert written("latex").startswith(r"\\begin{tabular}{lrrrrr}".replace("\\\\", "\\"))
+    assert "<td" in written("html")
+
+
+# --- predictions
+
+
+def test_intervals_of_survival_are_the_bands(private):
+    for model in (PLAIN, private[0]):
+        found = model.predict_survival(NEW, interval=True)
+        assert np.allclose(found.estimate, model.predict_survival(NEW))
+        design = model.model_.design
+        for row, encoded in enumerate(model._encoded(NEW)):
+            raw = design.covariates.raw(encoded[None, :])[0]
+            band = survival_band(model.model_, raw)
+            assert np.allclose(found.lower[row], band.lower, atol=1e-9)
+            assert np.allclose(found.upper[row], band.upper, atol=1e-9)
+
+
+def test_frames_keep_what_identifies_people(tmp_path):
+    NEW.to_csv(tmp_path / "new.csv", index=False)
+    for data in (NEW, tmp_path / "new.csv"):
+        frame = PLAIN.predict_survival(data, [6, 12], interval=True, frame=True)
+        assert frame["name"].tolist() == ["x", "y", "z"]
+        assert list(frame) == [
+            "name", "survival_6", "survival_12", "survival_6_lower", "survival_12_lower",
+            "survival_6_upper", "survival_12_upper",
+        ]  # fmt: skip
+        assert (frame["survival_12_lower"] <= frame["survival_12"]).all()
+        assert list(PLAIN.predict_rmst(data, 12, frame=True)) == ["name", "rmst"]
+        assert list(PLAIN.predict_median(data, frame=True)) == ["name", "median"]
+
+
+def test_the_restricted_mean_is_the_area_under_the_curve():
+    for until in (HORIZON, 7.3):
+        edges = PLAIN.model_.curves.grid.edges
+        fine = np.linspace(0, until, 200_001)[:-1]
+        expected = PLAIN.predict_survival(NEW, fine).mean(axis=1) * until
+        assert np.allclose(PLAIN.predict_rmst(NEW, until), expected, rtol=1e-4)
+    assert len(edges) > 2
+
+
+def test_delta_method_by_simulation():
+    """Draw coefficients from the stated normal law and look at what is predicted."""
+    random = np.random.default_rng(3)
+    model = PLAIN.model_
+    points = random.multivariate_normal(model.coefficients.vector, model.covariance, 4000)
+    internal = np.linalg.solve(model.design.to_user, points.T).T
+    one, other = PLAIN._encoded(NEW.iloc[:1])[0], PLAIN._encoded(NEW.iloc[1:2])[0]
+    size = model.design.baseline.dimension
+    edges = model.curves.grid.edges
+
+    def mean(point, encoded):
+        eta = model.design.basis @ point[:size] + encoded @ point[size:]
+        survival = np.exp(-np.concatenate([[0], np.cumsum(np.exp(eta))]))
+        return survival, survival[:-1] @ np.diff(edges)
+
+    draws = [(mean(point, one), mean(point, other)) for point in internal]
+    found = PLAIN.predict_rmst(NEW.iloc[:1], interval=True)
+    spread = np.std([first[1] for first, _ in draws])
+    assert found.upper[0] - found.estimate[0] == pytest.approx(1.96 * spread, rel=0.1)
+    for of, pick in {"rmst": lambda pair: pair[1], "survival": lambda pair: pair[0][-1]}.items():
+        gap = PLAIN.predict_difference(NEW.iloc[:1], NEW.iloc[1:2], [HORIZON], of=of)
+        spread = np.std([pick(first) - pick(second) for first, second in draws])
+        assert gap.upper[0] - gap.estimate[0] == pytest.approx(1.96 * spread, rel=0.1)
+
+
+def test_a_person_does_not_differ_from_itself():
+    found = PLAIN.predict_difference(NEW.iloc[:1], NEW.iloc[:1], [6.0, 12.0])
+    assert np.allclose(found, 0.0)
+    with pytest.raises(SettingsError, match="one row for each"):
+        PLAIN.predict_difference(NEW, NEW.iloc[:1])
+
+
+def test_the_median_and_its_limits_are_grid_points():
+    found = PLAIN.predict_median(NEW, interval=True)
+    assert np.array_equal(found.estimate, PLAIN.predict_median(NEW))
+    assert np.array_equal(found.estimate, PLAIN.predict_quantile(NEW))
+    assert np.all(found.lower <= found.estimate)
+    assert np.all(found.estimate <= found.upper)
+
+
+def test_a_release_makes_its_page_and_its_audit(private, tmp_path):
+    for model in private:
+        assert model.audit().sound
+        model.page(tmp_path / "page.html", overwrite=True)
+        assert "<!DOCTYPE html>" in (tmp_path / "page.html").read_text()
+    with pytest.raises(ArtefactError):
+        PLAIN.page(tmp_path / "other.html")
+    with pytest.raises(ArtefactError, match="not private"):
+        PLAIN.audit()
+
+
+def test_predictions_of_nobody_are_an_error():
+    with pytest.raises(ValueError, match="no rows"):
+        PLAIN.predict_rmst(pd.DataFrame({"age": [], "arm": []}))
