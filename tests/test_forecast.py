@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import discreet as ds
 from discreet.cli.app import app
 from discreet.design.baseline import NaturalSpline
 from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.errors import SchemaError, SettingsError
-from discreet.forecast import forecasts, outlook_for
+from discreet.forecast import forecasts, needed_epsilon, outlook_for
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import PrivateNewton, registered
 from discreet.people.episodes import Episodes
@@ -171,3 +172,66 @@ def test_the_command_refuses_in_one_sentence(tmp_path):
     result = CliRunner().invoke(app, asked)
     assert isinstance(result.exception, SettingsError)
     assert "events" in str(result.exception)
+
+
+# --- several epsilons, targets, words
+
+
+def compared(**settings):
+    return ds.plan(small_schema(), 20_000, 2_000, **settings)
+
+
+def small_schema():
+    return {
+        "time": {"duration": "t", "event": "e", "horizon": 10.0, "intervals": 20},
+        "covariate": [
+            {"name": "age", "low": 20, "high": 90},
+            {"name": "arm", "levels": ["a", "b", "c"]},
+        ],
+    }
+
+
+def test_several_epsilons_are_one_table():
+    found = compared(epsilon=(0.5, 1, 4))
+    frame = found.to_pandas()
+    assert list(frame) == ["not private", "epsilon 0.5", "epsilon 1", "epsilon 4"]
+    assert list(frame.index) == ["age", "arm[b]", "arm[c]"]
+    assert (np.diff(frame.to_numpy()[:, 1:], axis=1) < 0).all()
+    assert (frame["epsilon 4"] > frame["not private"]).all()
+    assert found.widening(0.5) > found.widening(4) >= 1
+    assert "times as wide as without privacy" in str(found)
+    assert len(found.plot().axes[0].lines) == 4
+
+
+def test_the_needed_epsilon_is_enough_and_hardly_more():
+    outlook = compared(epsilon=1).outlook
+    margin = 1.96 * compared(epsilon=1).best(1.0).standard_errors[1]
+    assert needed_epsilon(outlook, "arm[b]", margin) == pytest.approx(1.0, rel=0.05)
+    assert needed_epsilon(outlook, "arm", margin) >= needed_epsilon(outlook, "arm[b]", margin)
+    assert needed_epsilon(outlook, "arm", 1e-9) is None
+    with pytest.raises(SettingsError, match="no coefficient 'sex'"):
+        needed_epsilon(outlook, "sex", 0.1)
+
+
+def test_the_recommendation_names_what_is_dear():
+    assert "dear" in compared(epsilon=0.001).recommendation()
+    assert "dear" not in compared(epsilon=4.0).recommendation()
+
+
+def test_the_command_answers_targets_and_draws(tmp_path, monkeypatch, capsys):
+    from discreet.cli import main  # noqa: PLC0415
+
+    (tmp_path / "schema.toml").write_text(
+        '[time]\nduration = "t"\nevent = "e"\nhorizon = 10\nintervals = 20\n'
+        '[[covariate]]\nname = "age"\nlow = 20\nhigh = 90\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    command = "plan --schema schema.toml --persons 20000 --events 2000 --epsilon 0.5,1,2"
+    arguments = [*command.split(), "--target", "age: 0.01", "--picture", "plan.png"]
+    monkeypatch.setattr("sys.argv", ["discreet", *arguments])
+    with pytest.raises(SystemExit):
+        main()
+    words = " ".join(capsys.readouterr().out.split())
+    assert "age known to +- 0.01 (95 %) needs epsilon" in words
+    assert "times as wide" in words
+    assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")

@@ -272,7 +272,8 @@ def test_summary_shows_and_exports():
     assert "Not private" in text
     assert "arm[c]" in text
     frame = table.to_pandas()
-    assert list(frame.columns) == ["coefficient", "standard error", "z", "p", "lower", "upper"]
+    assert list(frame)[:6] == ["coefficient", "standard error", "z", "p", "lower", "upper"]
+    assert list(frame)[6:] == ["odds ratio", "odds ratio lower", "odds ratio upper"]
     assert np.all(frame["upper"] - frame["lower"] < np.ptp(FITTED.summary(0.99).columns()["upper"]))
     with pytest.raises(SettingsError, match="confidence"):
         FITTED.summary(confidence=1.0)

@@ -85,7 +85,7 @@ def test_a_release_is_a_model(tmp_path):
     assert loaded.predict_survival(TABLE, [3.0, 12.0]).shape == (120, 2)
     text = str(loaded.summary())
     assert "epsilon = 1" in text
-    assert "standard error" not in text
+    assert "std. error" not in text
     assert loaded.model.promise in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
     assert loaded.plot() is not None
@@ -101,7 +101,7 @@ def test_a_released_covariance_gives_standard_errors(tmp_path):
     model.save(tmp_path / "release.json")
     table = ds.load(tmp_path / "release.json").summary()
     np.testing.assert_allclose(table.standard_errors, expected)
-    assert "standard error" in str(table)
+    assert "std. error" in str(table)
 
 
 MUTATIONS = {

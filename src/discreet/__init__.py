@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from discreet.estimate import SeparationWarning as SeparationWarning
     from discreet.fitted import FittedModel as FittedModel
     from discreet.fitted import load as load
+    from discreet.forecast import plan as plan
     from discreet.joint import Federation as Federation
     from discreet.likelihood.sums import use_kernel as use_kernel
     from discreet.mechanisms import ObjectivePerturbation as ObjectivePerturbation
@@ -60,6 +61,7 @@ _HOMES = {
     "check": "checkup",
     "load": "fitted",
     "metrics": "metrics",
+    "plan": "forecast",
     "plots": "plots",
     "simulate": "regression",
     "use_kernel": "likelihood.sums",

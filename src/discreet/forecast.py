@@ -10,9 +10,13 @@ so 1 is what sampling costs anyway. A prediction is a guess of accuracy; privacy
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from html import escape
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from discreet.design.baseline import parse_baseline
 from discreet.design.link import get_link
@@ -23,6 +27,11 @@ from discreet.mechanisms.contract import Plan, Predicts, require_positive
 from discreet.mechanisms.outlook import Outlook
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares
+from discreet.regression import as_schema
+from discreet.text import aligned
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PROOFS = {
     "proved": "proved",
@@ -31,6 +40,9 @@ PROOFS = {
     "unproved": "without a proof",
 }
 NOT_ACROSS_SITES = "not offered across sites"
+BEARABLE = 1.5
+"""Intervals so many times as wide as without privacy are still worth publishing."""
+DEFAULT = "newton"
 NO_PREDICTION = "no prediction for this mechanism"
 
 
@@ -74,6 +86,154 @@ def forecasts(outlook: Outlook, epsilon: float, delta: float | None = None) -> l
     given = {"epsilon": epsilon, "delta": delta, "survival": outlook.survival}
     found = [_forecast(outlook, name, kind, given) for name, kind in registered().items()]
     return sorted(found, key=lambda item: math.inf if item.error is None else item.error)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What every mechanism would give at each of several epsilons, the most accurate first."""
+
+    outlook: Outlook
+    found: Mapping[float, list[Forecast]]
+
+    def best(self, epsilon: float) -> Forecast:
+        """The most accurate mechanism whose promise is proved."""
+        able = (item for item in self.found[epsilon] if item.error is not None)
+        proved = [item for item in able if item.guarantee and item.guarantee.status == "proved"]
+        if not proved:
+            raise SettingsError("no mechanism can be used with these settings.")
+        return proved[0]
+
+    def widening(self, epsilon: float) -> float:
+        """How many times wider intervals are than without privacy, the median over coefficients."""
+        best = self.best(epsilon)
+        if not best.standard_errors:  # nothing but a baseline
+            return math.hypot(1.0, best.error or 0.0)
+        ours = np.array(best.standard_errors)
+        return float(np.median(ours / np.array(self.outlook.sampling_errors)))
+
+    def columns(self) -> dict[str, tuple[float, ...]]:
+        """Predicted standard errors, without privacy and at each epsilon."""
+        private = {f"epsilon {e:g}": self.best(e).standard_errors for e in self.found}
+        return {"not private": self.outlook.sampling_errors, **private}
+
+    def recommendation(self) -> str:
+        """What to do, in words."""
+        widths = {epsilon: self.widening(epsilon) for epsilon in sorted(self.found)}
+        cheap = [epsilon for epsilon, width in widths.items() if width <= BEARABLE]
+        chosen = cheap[0] if cheap else max(widths)
+        best = self.best(chosen)
+        how = f"about {widths[chosen]:.2g} times as wide as without privacy"
+        said = f"At epsilon {chosen:g} intervals are {how} ({best.mechanism})."
+        if best.mechanism != DEFAULT:
+            said += f" Use --mechanism {best.mechanism}: it is more accurate here than {DEFAULT}."
+        if not cheap:
+            said += (
+                " That is dear: take a larger epsilon, more people, fewer coefficients or a "
+                "coarser baseline."
+            )
+        return said
+
+    def to_pandas(self) -> object:
+        """Predicted standard errors as a pandas DataFrame indexed by coefficient."""
+        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - the user's, not ours
+
+        return pd.DataFrame(self.columns(), index=list(self.outlook.schema.coefficient_names))
+
+    def plot(self) -> "Figure":
+        """Standard errors against epsilon, one line per coefficient, as a matplotlib figure."""
+        from discreet.plots import errors_by_epsilon  # noqa: PLC0415 - matplotlib is slow to load
+
+        epsilons = sorted(self.found)
+        table = np.array([self.best(epsilon).standard_errors for epsilon in epsilons])
+        ratios = table / np.array(self.outlook.sampling_errors)
+        return errors_by_epsilon(epsilons, ratios, self.outlook.schema.coefficient_names)
+
+    def __str__(self) -> str:
+        columns = self.columns()
+        rows = zip(self.outlook.schema.coefficient_names, *columns.values(), strict=True)
+        cells = [(name, *(f"{value:.3g}" for value in values)) for name, *values in rows]
+        return f"{aligned([('', *columns), *cells])}\n{self.recommendation()}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def compare(outlook: Outlook, epsilons: Sequence[float], delta: float | None = None) -> Comparison:
+    """Every mechanism at every epsilon."""
+    if not epsilons:
+        raise SettingsError("give at least one epsilon")
+    return Comparison(outlook, {float(e): forecasts(outlook, e, delta) for e in epsilons})
+
+
+def needed_epsilon(
+    outlook: Outlook, coefficient: str, margin: float, delta: float | None = None
+) -> float | None:
+    """The smallest epsilon of private Newton whose 95 % interval is coefficient +- margin at most.
+
+    `coefficient` is one, or a covariate, of which then the least certain counts.  None where even
+    epsilon 1,000 is not enough.
+    """
+    require_positive("the target", margin)
+    names = outlook.schema.coefficient_names
+    places = [k for k, name in enumerate(names) if coefficient in {name, name.partition("[")[0]}]
+    if not places:
+        raise SettingsError(
+            f"there is no coefficient '{coefficient}'; there are {', '.join(names)}."
+        )
+    quantile = 1.959964
+
+    def wide(epsilon: float) -> bool:
+        given = {"epsilon": epsilon, "delta": delta, "survival": outlook.survival}
+        errors = _forecast(outlook, DEFAULT, registered()[DEFAULT], given).standard_errors
+        return not errors or quantile * max(errors[place] for place in places) > margin
+
+    low, high = math.log(1e-3), math.log(1e3)
+    if wide(math.exp(high)):
+        return None
+    while high - low > 0.02:
+        middle = (low + high) / 2
+        low, high = (middle, high) if wide(math.exp(middle)) else (low, middle)
+    return math.exp(high)
+
+
+def plan(
+    schema: Schema | str | PathLike[str] | Mapping[str, Any],
+    persons: int,
+    events: int,
+    epsilon: float | Sequence[float] = (0.5, 1.0, 2.0, 4.0),
+    *,
+    delta: float | None = None,
+    link: str = "logit",
+    baseline: str = "natural-spline:3",
+) -> Comparison:
+    """Predict the accuracy of a release from public facts alone; no data is read.
+
+    Parameters
+    ----------
+    schema
+        A Schema, the path of its TOML file, or its mapping.
+    persons, events
+        The number of people, and about how many of them have the event.
+    epsilon
+        One epsilon or several.
+    delta
+        As in the mechanism; None for its default.
+    link, baseline
+        As in `SurvivalRegression`.
+
+    Returns
+    -------
+    Comparison
+        Prints as a table with a recommendation; ``to_pandas()`` and ``plot()`` give the rest.
+
+    Examples
+    --------
+    >>> ds.plan("schema.toml", persons=20_000, events=2_000)  # doctest: +SKIP
+    """
+    epsilons = [float(value) for value in np.atleast_1d(np.asarray(epsilon, dtype=np.float64))]
+    return compare(outlook_for(as_schema(schema), persons, events, link, baseline), epsilons, delta)
 
 
 def _forecast(

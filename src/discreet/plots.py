@@ -300,3 +300,19 @@ def _caption(axes: "Axes", text: str) -> None:
 def _plain(text: str) -> str:
     """No part of a name is a formula to matplotlib."""
     return text.replace("$", r"\$")
+
+
+def errors_by_epsilon(epsilons: Sequence[float], ratios: Array, names: Sequence[str]) -> Figure:
+    """Standard errors over those without privacy, against epsilon; one line per coefficient."""
+    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for column, name in zip(ratios.T, names, strict=True):
+        axes.plot(epsilons, column, marker="o", label=name)
+    axes.axhline(1.0, linewidth=1, linestyle="--", color="gray")
+    axes.set_xscale("log")
+    axes.set_xticks(list(epsilons), [f"{value:g}" for value in epsilons])
+    axes.minorticks_off()
+    axes.set_xlabel("epsilon")
+    axes.set_ylabel("standard error / that without privacy")
+    axes.legend(frameon=False, fontsize=8)
+    return figure

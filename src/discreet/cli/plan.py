@@ -6,26 +6,38 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.output import progress, say, wrapped
+from discreet.errors import SettingsError
+from discreet.models.strict import require_free, write_new
 
 if TYPE_CHECKING:
     from rich.box import Box
     from rich.table import Table
 
-    from discreet.forecast import Forecast
+    from discreet.forecast import Comparison, Forecast
     from discreet.mechanisms.outlook import Outlook
 
 
 def plan(  # noqa: PLR0913 - one parameter an option
     *,
     schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
-    n: Annotated[int, typer.Option("--n", help="Number of persons.")],
+    n: Annotated[int, typer.Option("--persons", "--n", help="Number of persons.")],
     events: Annotated[int, typer.Option(help="About how many of them have the event.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy: the smaller, the stronger.")],
+    epsilon: Annotated[
+        str, typer.Option(help="Privacy: the smaller, the stronger. Several: 0.5,1,2,4.")
+    ] = "1",
     delta: Annotated[float | None, typer.Option(help="As in fit; 0 for none.")] = None,
     link: Annotated[str, typer.Option(help="logit, cloglog or probit.")] = "logit",
     baseline: Annotated[
         str, typer.Option(help="natural-spline:KNOTS or piecewise-constant:PIECES.")
     ] = "natural-spline:3",
+    target: Annotated[
+        list[str] | None,
+        typer.Option(help="A coefficient and its 95 % interval's half width: 'sex: 0.1'."),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="A PNG or SVG of standard errors against epsilon.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the picture.")] = False,
     sites: Annotated[
         int | None, typer.Option(help="Sites of a joint fit, if it is one: their noise adds up.")
     ] = None,
@@ -33,24 +45,96 @@ def plan(  # noqa: PLR0913 - one parameter an option
         int | None, typer.Option(help="How many of the sites may collude, as in sites.toml.")
     ] = None,
 ) -> None:
-    """Predict the error of every mechanism from public facts: no data is read."""
+    """Predict the error of every mechanism from public facts: no data is read.
+
+    Several epsilons make one table; --target asks for the smallest epsilon that is enough.
+    """
     from rich.console import Console  # noqa: PLC0415 - loads with the command
 
     from discreet.design.schema import Schema  # noqa: PLC0415 - pydantic
-    from discreet.forecast import forecasts, outlook_for  # noqa: PLC0415 - loads the mechanisms
+    from discreet.forecast import compare, outlook_for  # noqa: PLC0415 - loads the mechanisms
     from discreet.privacy.shares import ALONE, NoiseShares  # noqa: PLC0415 - numpy
 
     shares = ALONE if sites is None else NoiseShares.among(sites, colluding)
     outlook = outlook_for(Schema.from_toml(schema), n, events, link, baseline, shares)
+    if picture is not None:
+        require_free(picture, overwrite=overwrite)
+    epsilons = _epsilons(epsilon)
     with progress("Planning"):
-        found = forecasts(outlook, epsilon, delta)
+        comparison = compare(outlook, epsilons, delta)
     console = Console()
-    console.print(_errors(found))
-    console.print(_coefficients(outlook, found))
-    for item in found:
-        if item.note:
-            say(wrapped(f"{item.mechanism}: {item.note}"))
+    if len(epsilons) == 1:
+        (found,) = comparison.found.values()
+        console.print(_errors(found))
+        console.print(_coefficients(outlook, found))
+        for item in found:
+            if item.note:
+                say(wrapped(f"{item.mechanism}: {item.note}"))
+    else:
+        console.print(_by_epsilon(comparison))
+    say(wrapped(comparison.recommendation()))
+    for text in target or ():
+        say(wrapped(_answer(outlook, text, delta)))
     say(wrapped(EXPLANATION))
+    if picture is not None:
+        _draw(comparison, picture, overwrite=overwrite)
+
+
+def _epsilons(text: str) -> list[float]:
+    try:
+        found = [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        found = []
+    if not found:
+        raise SettingsError("--epsilon takes a number, or several with commas between them.")
+    return found
+
+
+def _answer(outlook: "Outlook", text: str, delta: float | None) -> str:
+    """The smallest epsilon at which a coefficient is known as narrowly as is wished."""
+    from discreet.forecast import needed_epsilon  # noqa: PLC0415 - loads the mechanisms
+
+    name, _, width = text.replace("=", ":").rpartition(":")
+    try:
+        margin = float(width)
+    except ValueError:
+        raise SettingsError("--target takes a name and a width, such as 'sex: 0.1'.") from None
+    wanted = f"{name.strip()} known to +- {margin:g} (95 %)"
+    with progress("Planning"):
+        needed = needed_epsilon(outlook, name.strip(), margin, delta)
+    if needed is None:
+        return f"{wanted}: no epsilon is enough, because {outlook.persons:,} persons are too few."
+    return f"{wanted} needs epsilon {needed:.2g}."
+
+
+def _draw(comparison: "Comparison", path: Path, *, overwrite: bool) -> None:
+    import io  # noqa: PLC0415 - with the picture
+
+    content = io.BytesIO()
+    comparison.plot().savefig(content, format=path.suffix.lstrip(".") or "png", dpi=150)
+    write_new(path, content.getvalue(), overwrite=overwrite)
+    say(f"The picture is in '{path}'.")
+
+
+def _by_epsilon(comparison: "Comparison") -> "Table":
+    """Predicted standard errors, one column per epsilon, by the best proved mechanism."""
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    title = "Predicted standard errors, sampling included"
+    table = Table(title=title, title_justify="left", box=_box(), padding=(0, 1, 0, 0))
+    table.add_column("coefficient", overflow="fold")
+    columns = comparison.columns()
+    for heading in columns:
+        table.add_column(heading, justify="right")
+    names = comparison.outlook.schema.coefficient_names
+    for name, *values in zip(names, *columns.values(), strict=True):
+        table.add_row(escape(name), *(f"{value:.3g}" for value in values))
+    chosen = (comparison.best(epsilon) for epsilon in comparison.found)
+    table.add_row("[dim]mechanism[/dim]", "", *(item.mechanism for item in chosen))
+    widths = (f"{comparison.widening(epsilon):.2f}" for epsilon in comparison.found)
+    table.add_row("[dim]times as wide[/dim]", "1", *widths)
+    return table
 
 
 EXPLANATION = (
