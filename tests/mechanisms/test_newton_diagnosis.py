@@ -1,5 +1,6 @@
 """The model against the life table: expected events follow the cohort as it thins out."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -72,6 +73,24 @@ def test_a_run_whose_model_follows_the_life_table_has_nothing_to_say(design):
     found = ending(design, 1.0)
     assert found.cautions() == ()
     assert found.calibration()[:, 2] == pytest.approx(found.calibration()[:, 3])
+
+
+def test_numbers_that_are_none_stop_no_release(design):
+    whole = ending(design, 1.0)
+    odd = np.full(4, np.nan)
+    for broken in (
+        dataclasses.replace(whole, point=odd),
+        dataclasses.replace(whole, point=np.array([np.inf, -np.inf, 0.0, 1e300])),
+        dataclasses.replace(whole, covariance=np.full((4, 4), np.nan)),
+        dataclasses.replace(whole, covariance=np.full((4, 4), np.inf), sampling=np.zeros((4, 4))),
+        dataclasses.replace(whole, counts=Counts(-whole.counts.rows * [[-1, -1, 1, 1]], 0.0, 1)),
+    ):
+        assert np.all(np.isfinite(broken.calibration()))
+        assert all(caution.message.isprintable() for caution in broken.cautions())
+    assert "unreached" in [
+        item.code
+        for item in dataclasses.replace(whole, covariance=np.full((4, 4), np.nan)).cautions()
+    ]
 
 
 def test_a_run_whose_model_leaves_the_life_table_says_when(design):

@@ -58,10 +58,15 @@ class Ending:
     missing: Array
 
     @property
+    @np.errstate(all="ignore")
     def expected(self) -> Array:
-        """The model's events in each stretch of the life table."""
-        hazard = mean_hazard(self.design, self.link, self.point, self.people)
-        return expected_events(hazard, self.at_risk, self.counts.rows)
+        """The model's events in each stretch of the life table: numbers, whatever came before.
+
+        The budget is spent by now: nothing here may stop a release.
+        """
+        point = np.nan_to_num(self.point, posinf=0.0, neginf=0.0)
+        hazard = mean_hazard(self.design, self.link, point, self.people)
+        return np.nan_to_num(expected_events(hazard, self.at_risk, self.counts.rows))
 
     def calibration(self) -> Array:
         """Rows (first interval, last interval, released events, expected events, noise)."""
@@ -69,13 +74,13 @@ class Ending:
         noise = np.full(len(rows), self.counts.deviation)
         return np.column_stack([rows[:, :2], rows[:, 3], self.expected, noise])
 
+    @np.errstate(all="ignore")
     def cautions(self) -> tuple[Caution, ...]:
         """What a reader should not believe."""
         design, turn = self.design, self.design.to_user
         names = tuple(f"baseline[{k + 1}]" for k in range(design.baseline.dimension))
         parts = (self.covariance, self.sampling, self.prior, self.missing)
-        with np.errstate(all="ignore"):
-            user = [turn @ part @ turn.T for part in parts]
+        user = [turn @ part @ turn.T for part in parts]
         estimate = Estimate((*names, *design.schema.coefficient_names), *user)
         edges = TimeGrid.of(design.schema.time).edges
         return cautions(self.counts, estimate, self.expected, edges)
