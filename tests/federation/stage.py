@@ -10,7 +10,7 @@ from pathlib import Path
 from discreet.federation.certificates import make_pair, write_sites
 
 PART = Path(__file__).with_name("part.py")
-LONGEST = 120
+LONGEST = 280
 
 
 def free_ports(number):

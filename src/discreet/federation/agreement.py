@@ -9,6 +9,7 @@ have to arrive at the same one, bit for bit; so is the rounding of the machine's
 
 import hashlib
 import json
+import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from discreet.models.strict import parse_strict
 from discreet.version import __version__
 
 _PACKAGES = ("numpy", "scipy", "numba", "opendp", "mpyc")
+_ELEMENTARY = (math.exp, math.expm1, math.erfc, math.tanh, lambda x: math.log1p(x * x))
 NOTHING_CHARGED = "Nothing was charged."
 
 
@@ -109,7 +111,8 @@ def digest(value: Any) -> str:
 def arithmetic() -> str:
     """SHA-256 of what linear algebra and elementary functions give here on fixed numbers.
 
-    Machines whose processors have other instructions may round other last bits.
+    Machines whose processors have other instructions, or whose system has another library of
+    elementary functions (which compiled code calls), may round other last bits.
     """
     size = 24
     grid = np.arange(1.0, 256 * size + 1).reshape(256, size)
@@ -127,6 +130,7 @@ def arithmetic() -> str:
             np.exp(table),
             np.log1p(table * table),
             np.sum(table, axis=1),
+            [[function(x) for x in table[1].tolist()] for function in _ELEMENTARY],
         ]
     hashed = hashlib.sha256()
     for part in parts:
