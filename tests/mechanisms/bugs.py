@@ -316,6 +316,22 @@ BUGS = [
         user_path.check_every_record_lies_in_the_ball,
     ),
     Bug(
+        "number of blocks counted twice in an interaction",
+        discreet.design.terms.Product,
+        "fill",
+        "* self.root",
+        "* self.root**3",
+        user_path.check_terms_lie_in_the_ball,
+    ),
+    Bug(
+        "a spline scaled as if it were one number",
+        discreet.design.terms._Builder,
+        "_spline",
+        "matrix * (self.reduction / self.root)",
+        "matrix * (self.reduction * self.root)",
+        user_path.check_terms_lie_in_the_ball,
+    ),
+    Bug(
         "selection charged as one trial",
         selected.SelectedRidge,
         "_candidates",

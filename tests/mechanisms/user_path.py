@@ -96,6 +96,20 @@ def check_every_record_lies_in_the_ball():
         assert np.all(norms <= 1.0)
 
 
+def check_terms_lie_in_the_ball():
+    """The same with a spline, a column for missing values and an interaction."""
+    mapping = make_schema().to_mapping()
+    mapping["covariate"][0] |= {"scale": "spline:4", "missing": "indicator"}
+    mapping["covariate"][1] |= {"missing": "indicator"}
+    mapping["interaction"] = [{"of": ["age", "arm"]}]
+    schema = Schema.from_mapping(mapping)
+    ends = [("end", 0.0, 6.0, 1, age, arm) for age in (10.0, 30.0) for arm in "abcd"]
+    rows = [*tables.HOSTILE, *(row[-len(tables.NAMES) :] for row in ends)]
+    for row in rows:
+        norms = np.linalg.norm(to_episodes(with_first(row), schema).covariates, axis=1)
+        assert np.all(norms <= 1.0)
+
+
 def check_one_person_counts_once():
     """Overlapping rows and repeated events of one person: at risk once an interval, one event."""
     rows = [(1, 0.0, 6.0, 1, 10.0, "b"), (1, 0.0, 6.0, 1, 30.0, "c"), (1, 2.0, 5.0, 1, 30.0, "d")]

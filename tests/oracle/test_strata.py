@@ -141,7 +141,7 @@ def test_what_is_refused():
     more = schema | {"strata": {"name": "hospital", "levels": [*LEVELS, "D"]}}
     with pytest.raises(DataFormError, match="nobody at risk is in stratum 'D' of 'hospital'"):
         SurvivalRegression(more).fit(table)
-    with pytest.raises(SettingsError, match="interactions or strata yet"):
+    with pytest.raises(SettingsError, match="cannot have strata yet"):
         simulate(SurvivalRegression(schema), table, mechanism=PrivateNewton(epsilon=1.0), seed=1)
 
 

@@ -10,9 +10,6 @@ import pytest
 import statsmodels.api as sm
 
 from discreet import NaturalSpline, SurvivalRegression, load
-from discreet.errors import SettingsError
-from discreet.mechanisms.newton.mechanism import PrivateNewton
-from discreet.regression import simulate
 from tests.cohorts import HORIZON, at_risk, cohort, episodic
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not fit the schema.*:UserWarning")
@@ -180,9 +177,3 @@ def test_streams_and_files_give_the_same_model(name, tmp_path):
         - again.model.design.covariates.offset @ again.model.curves.slopes,
     )  # fmt: skip
     assert len(ours.plot().axes) == 3
-
-
-def test_a_private_fit_refuses_terms_before_any_charge():
-    table, schema = people("one row a person", "log")
-    with pytest.raises(SettingsError, match="scale, missing = 'indicator', interactions"):
-        simulate(SurvivalRegression(schema), table, mechanism=PrivateNewton(epsilon=1.0), seed=1)

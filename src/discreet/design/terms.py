@@ -29,16 +29,17 @@ computed is at most 1 without looking at it.  The same numbers map coefficients 
 lost.  Proof: docs/proofs/box-to-ball.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 
 from discreet.design.baseline import NaturalSpline
 from discreet.design.covariates import Categorical, Numeric
 from discreet.design.schema import Schema
-from discreet.types import Array, Integers
+from discreet.types import Array, Flags, Integers
 
 EPSILON = float(np.finfo(np.float64).eps)
 STEPS_A_GAP = 512
@@ -91,20 +92,30 @@ class Product:
     other: slice
     root: float
 
+    @property
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """The two factors of each column, the first block's outside."""
+        return product(
+            range(self.one.start, self.one.stop), range(self.other.start, self.other.stop)
+        )
+
+    def with_factor(self, column: int) -> list[int]:
+        """The columns of which a column is a factor."""
+        return [self.columns.start + k for k, pair in enumerate(self.pairs) if column in pair]
+
     def fill(self, internal: Array) -> None:
-        """Every pair of columns, the first block's outside."""
-        place = self.columns.start
-        for left in range(self.one.start, self.one.stop):
-            for right in range(self.other.start, self.other.stop):
-                internal[:, place] = internal[:, left] * internal[:, right] * self.root
-                place += 1
+        """Every pair of columns."""
+        for place, (left, right) in enumerate(self.pairs, start=self.columns.start):
+            internal[:, place] = internal[:, left] * internal[:, right] * self.root
 
 
 @dataclass(frozen=True, eq=False)
 class CovariateMap:
     """internal = (value - centre) * scale for lead columns, public functions of them for others.
 
-    ``matrix`` and ``offset`` are the same map for whole rows of the user's columns.
+    ``matrix`` and ``offset`` are the same map for whole rows of the user's columns. ``ranges`` are
+    the largest sizes of the internal columns (1 / sqrt(blocks), the lead of a spline less), and
+    ``numbers`` says which of them depend on a number.
     """
 
     names: tuple[str, ...]
@@ -114,6 +125,8 @@ class CovariateMap:
     blocks: int
     matrix: Array
     offset: Array
+    ranges: Array
+    numbers: Flags
     derived: tuple[Filled | Spline | Product, ...] = field(default=(), repr=False)
 
     @classmethod
@@ -140,6 +153,14 @@ class CovariateMap:
         """Derived columns in place, where the leads are already there."""
         for part in self.derived:
             part.fill(internal)
+
+    def made_of(self, column: int) -> Integers:
+        """The columns that are 0 or constant where nobody has a lead's level: itself, products."""
+        found = [column]
+        for part in self.derived:
+            if isinstance(part, Product):
+                found += part.with_factor(column)
+        return np.array(found, dtype=np.int64)
 
     def raw(self, internal: Array) -> Array:
         """The user's columns of internal ones."""
@@ -186,6 +207,7 @@ class _Builder:
         self.reduction = 1.0 - margin * EPSILON
         self.centre, self.scale = np.zeros(size), np.ones(size)
         self.matrix, self.offset = np.zeros((size, size)), np.zeros(size)
+        self.ranges, self.numbers = np.full(size, 1.0 / self.root), np.zeros(size, dtype=np.bool_)
         self.leads: list[int] = []
         self.derived: list[Filled | Spline | Product] = []
         self.values: dict[str, slice] = {}
@@ -210,6 +232,8 @@ class _Builder:
             self.blocks,
             self.matrix,
             self.offset,
+            self.ranges,
+            self.numbers,
             tuple(order),
         )
 
@@ -228,6 +252,7 @@ class _Builder:
         else:
             columns = self._leads(*_numeric_block(low, high))
         self.values[item.name] = columns
+        self.numbers[columns] = True
         if item.indicated:
             number, fill = columns.start, transform(item, np.array([item.fill]))[0]
             value = float((fill - self.centre[number]) * self.scale[number])
@@ -255,6 +280,7 @@ class _Builder:
         self.scale[columns.start] = matrix[0, 0] / length
         self.matrix[columns, columns] = matrix
         self.offset[columns] = -(mean @ matrix)
+        self.ranges[columns.start] = matrix[0, 0] / 2.0
         self.leads.append(columns.start)
         self.derived.append(Spline(columns, knots, mean, matrix))
         return columns
@@ -268,6 +294,7 @@ class _Builder:
         self.matrix[one, columns] = np.kron(left, there[None, :]) * self.root
         self.matrix[other, columns] = np.kron(here[None, :], right) * self.root
         self.offset[columns] = np.kron(here, there) * self.root
+        self.numbers[columns] = self.numbers[one].any() or self.numbers[other].any()
         self.derived.append(Product(columns, one, other, self.root))
 
 

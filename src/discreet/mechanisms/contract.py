@@ -73,10 +73,10 @@ class Facts:
     def of(cls, persons: int, design: "Design", link: "Link", sites: NoiseShares = ALONE) -> Self:
         """The facts of a fit; what may happen over time stands in the design's schema."""
         schema = design.schema
-        if schema.has_terms or schema.strata is not None:
+        if schema.strata is not None:
             raise SettingsError(
-                "a private fit cannot have scale, missing = 'indicator', interactions or strata "
-                "yet: leave them out of the schema, or fit without privacy."
+                "a private fit cannot have strata yet: leave [strata] out of the schema (a "
+                "covariate with the same levels has shared baselines), or fit without privacy."
             )
         return cls(
             persons,
@@ -96,6 +96,11 @@ class Facts:
     def intervals(self) -> int:
         """Number of time intervals q."""
         return int(self.design.intervals)
+
+    @property
+    def leads(self) -> int:
+        """Number of lead columns, of which all other columns of covariates are public functions."""
+        return len(self.design.covariates.leads)
 
     @property
     def covariates(self) -> int:

@@ -24,7 +24,13 @@ from discreet.errors import SettingsError
 from discreet.mechanisms.bounds import Basis
 from discreet.mechanisms.contract import MOST_PERSONS, Facts, is_count
 from discreet.mechanisms.newton.bound import Cohort
-from discreet.mechanisms.newton.cohort import COHORT, Profile, draw_cohort, released_shares
+from discreet.mechanisms.newton.cohort import (
+    COHORT,
+    Profile,
+    completed,
+    draw_cohort,
+    released_shares,
+)
 from discreet.mechanisms.newton.counts import marginals_of
 from discreet.mechanisms.newton.equation import expected_information
 from discreet.mechanisms.newton.shape import Shape
@@ -161,7 +167,8 @@ class Outlook:
             equal = [np.full(item.bins, self.persons / item.bins) for item in marginals]
             noisy = np.concatenate(equal)
             shares = released_shares(self.design, marginals, noisy, self.persons, 0.0)
-            cohort, parts = draw_cohort(shares, np.eye(len(self.design.covariates.names)), COHORT)
+            leads, parts = draw_cohort(shares, np.eye(len(self.design.covariates.leads)), COHORT)
+            cohort = completed(self.design, leads)
         edges = np.array([0, self.design.intervals], dtype=np.int64)
         present, events = self.profile.present, float(self.events)
         return Cohort(cohort, self.persons * parts, edges, present, events)

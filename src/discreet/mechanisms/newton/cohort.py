@@ -14,7 +14,7 @@ from scipy.stats import qmc
 
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.design.schema import Numeric
+from discreet.design.terms import Filled
 from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marginal
 from discreet.types import Array, Flags, Integers
 
@@ -280,23 +280,59 @@ def _bin_centres(design: Design, marginal: Marginal) -> tuple[Array, Array]:
     if marginal.numeric:
         edges = np.array(marginal.edges)
         return (edges[1:, None] + edges[:-1, None]) / 2.0, np.diff(edges) / 2.0
-    scale, centre = design.covariates.scale[columns], design.covariates.centre[columns]
+    places = design.covariates.leads[columns]
+    scale, centre = design.covariates.scale[places], design.covariates.centre[places]
     indicators = np.vstack([np.zeros(len(columns)), np.eye(len(columns))])
     return (indicators - centre) * scale, np.zeros(marginal.bins)
 
 
 def numeric_ranges(design: Design) -> Array:
-    """Half the public range of every internal column: 1 / sqrt(number of covariates)."""
-    count = max(len(design.schema.covariates), 1)
-    return np.full(len(design.covariates.names), 1.0 / np.sqrt(count))
+    """Half the public range of every internal column: 1 / sqrt(number of blocks), or less."""
+    return design.covariates.ranges
 
 
 def numeric_columns(design: Design) -> Flags:
-    """Which internal columns are numbers."""
-    flags: list[bool] = []
-    for item in design.schema.covariates:
-        flags += [True] if isinstance(item, Numeric) else [False] * (len(item.levels) - 1)
-    return np.array(flags, dtype=np.bool_)
+    """Which internal columns depend on a number."""
+    return design.covariates.numbers
+
+
+def completed(design: Design, leads: Array) -> Array:
+    """All columns of a cohort (size, K, leads): what a spline or product is follows from the leads."""
+    size, stretches, width = leads.shape
+    whole = design.complete(leads.reshape(-1, width))
+    return np.ascontiguousarray(whole).reshape(size, stretches, -1)
+
+
+def completed_spreads(design: Design, spreads: Array) -> Array:
+    """The leads' released spreads; of other columns none is known."""
+    found = np.full(design.covariates.dimension, np.inf)
+    found[design.covariates.leads] = spreads
+    return found
+
+
+def without_fills(design: Design, shares: list["Shares"]) -> list["Shares"]:
+    """Numbers without those who are missing: they are counted in the bin of the fill as well.
+
+    A member that is drawn as missing gets the fill anyway, so the others are drawn from the rest.
+    """
+    place = {item.marginal.columns[0]: number for number, item in enumerate(shares)}
+    leads = {int(column): number for number, column in enumerate(design.covariates.leads)}
+    result = list(shares)
+    for part in design.covariates.derived:
+        if isinstance(part, Filled):
+            number, gap = place[leads[part.number]], place[leads[part.indicator]]
+            result[number] = _less(shares[number], part.value, shares[gap].shares[:, 1])
+    return result
+
+
+def _less(item: "Shares", fill: float, missing: Array) -> "Shares":
+    """The shares of those who are not missing."""
+    edges = np.array(item.marginal.edges)
+    bin_of_fill = int(np.clip(np.searchsorted(edges, fill, side="right") - 1, 0, len(edges) - 2))
+    rest = item.shares.copy()
+    rest[:, bin_of_fill] = np.maximum(rest[:, bin_of_fill] - missing, 0.0)
+    total = rest.sum(axis=1, keepdims=True)
+    return replace(item, shares=np.where(total > 1e-9, rest / np.maximum(total, 1e-9), item.shares))
 
 
 def released_moments(

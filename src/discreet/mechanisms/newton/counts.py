@@ -108,19 +108,24 @@ def exit_edges(intervals: int, bins: int) -> Integers:
 
 
 def marginals_of(design: Design, bins: int) -> tuple[Marginal, ...]:
-    """The covariates of the schema in the order of their internal columns."""
-    result, column = [], 0
-    radius = 1.0 / math.sqrt(max(len(design.schema.covariates), 1))
+    """The covariates of the schema in the order of their lead columns.
+
+    Columns are counted among the leads alone; where a missing number has a column of its own, that
+    is a category of two levels.
+    """
+    result: list[Marginal] = []
+    column, ranges = 0, design.covariates.ranges[design.covariates.leads]
     for covariate in design.schema.covariates:
         if isinstance(covariate, Categorical):
-            levels = len(covariate.levels)
-            columns = tuple(range(column, column + levels - 1))
-            result.append(Marginal(columns, levels))
-        else:
-            columns = (column,)
-            edges = np.linspace(-radius, radius, bins + 1).tolist()
-            result.append(Marginal(columns, bins, tuple(edges)))
-        column += len(columns)
+            levels = len(covariate.coefficient_names) + 1
+            result.append(Marginal(tuple(range(column, column + levels - 1)), levels))
+            column += levels - 1
+            continue
+        edges = np.linspace(-ranges[column], ranges[column], bins + 1).tolist()
+        result.append(Marginal((column,), bins, tuple(edges)))
+        if covariate.indicated:
+            result.append(Marginal((column + 1,), 2))
+        column += 2 if covariate.indicated else 1
     return tuple(result)
 
 
@@ -138,14 +143,20 @@ def block_exits(block: Episodes, edges: Integers, kinds: int) -> tuple[Integers]
 
 
 def block_marginals(
-    block: Episodes, marginals: tuple[Marginal, ...], stretches: Stretches
+    block: Episodes,
+    marginals: tuple[Marginal, ...],
+    stretches: Stretches,
+    leads: Integers | None = None,
 ) -> tuple[Integers]:
-    """Weights in every covariate's bins, stretch after stretch: in each at most `weight` a person."""
+    """Weights in every covariate's bins, stretch after stretch: in each at most `weight` a person.
+
+    `leads` are the lead columns, None where all are.
+    """
     shape = [(stretches.number, item.bins) for item in marginals]
     counts = [np.zeros(size, dtype=np.int64) for size in shape]
     weights = row_weights(block, stretches)
     for part in _parts(block.rows):
-        values = _finite(block, part)
+        values = _finite(block, part, leads)
         for found, item in zip(counts, marginals, strict=True):
             cells = _cells(values, item)
             for stretch, weight in enumerate(weights[:, part]):
@@ -155,16 +166,21 @@ def block_marginals(
 
 
 def block_moments(
-    block: Episodes, centre: Array, spread: Array, limit: int, stretches: Stretches
+    block: Episodes,
+    centre: Array,
+    spread: Array,
+    limit: int,
+    stretches: Stretches,
+    leads: Integers | None = None,
 ) -> tuple[Integers]:
-    """The half-vector of sum w v v', v the standardised covariates, |v|^2 <= `limit` in integers.
+    """The half-vector of sum w v v', v the standardised leads, |v|^2 <= `limit` in integers.
 
     w is a person's weight of the row in the one stretch.
     """
     square = np.zeros((len(centre), len(centre)), dtype=np.int64)
     (weights,) = row_weights(block, stretches)
     for part in _parts(block.rows):
-        standard = (_finite(block, part) - centre) * (UNIT / spread)
+        standard = (_finite(block, part, leads) - centre) * (UNIT / spread)
         whole = _shortened(np.trunc(np.clip(standard, -(2.0**30), 2.0**30)), limit)
         square += _gram(whole, weights[part], limit * stretches.weight)
     rows, columns = np.tril_indices(len(centre))
@@ -228,9 +244,10 @@ def _parts(rows: int) -> Iterator[slice]:
         yield slice(start, start + CHUNK)
 
 
-def _finite(block: Episodes, part: slice) -> Array:
-    """Covariates as numbers of size at most 1, whatever was there."""
-    return np.clip(np.nan_to_num(block.covariates[part]), -1.0, 1.0)
+def _finite(block: Episodes, part: slice, leads: Integers | None) -> Array:
+    """Leads as numbers of size at most 1, whatever was there."""
+    values = block.covariates[part] if leads is None else block.covariates[part][:, leads]
+    return np.clip(np.nan_to_num(values), -1.0, 1.0)
 
 
 def _ends(block: Episodes) -> tuple[Integers, Integers]:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from discreet.design.schema import Numeric
 from discreet.errors import SettingsError
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.likelihood.score_information import (
@@ -37,7 +36,7 @@ from discreet.mechanisms.contract import (
     require_positive,
     settings_of,
 )
-from discreet.mechanisms.newton.cohort import narrowed
+from discreet.mechanisms.newton.cohort import completed_spreads, narrowed
 from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
@@ -191,11 +190,11 @@ class Layout:
     @classmethod
     def make(cls, facts: Facts, total: Number, *, pure: bool) -> "Layout":
         """Finer bins and more steps the less the noise is, relative to n."""
-        p, persons, changing = facts.covariates, facts.persons, facts.time_varying
+        p, persons, changing = facts.leads, facts.persons, facts.time_varying
         sites, size = facts.sites, float(total)
         trial = split(total, 3, pure=pure, without=() if p else (RANGES, MARGINALS), sites=sites)
-        covariates = facts.design.schema.covariates
-        numbers = sum(isinstance(item, Numeric) for item in covariates)
+        covariates = marginals_of(facts.design, 4)
+        numbers = sum(item.numeric for item in covariates)
         without = [] if numbers else [RANGES]
         without += [] if p else [MARGINALS]
         if not _information_fits(trial, persons, facts.dimension):
@@ -360,11 +359,15 @@ class _Run:
         self.setting = Setting(self.design, self.link, self.budget, clipped)
         self.size = self.design.dimension
         self.time = self.design.basis.shape[1]
+        terms = bool(self.design.covariates.derived)
+        self.leads = self.design.covariates.leads if terms else None
 
     def draw(self) -> Draw:
         """The first releases, the steps; what is published with the estimate."""
         picture = self._picture()
-        prior = self.setting.prior(picture.releases.profile, picture.spreads)
+        prior = self.setting.prior(
+            picture.releases.profile, completed_spreads(self.design, picture.spreads)
+        )
         point, answers = prior.centre, []
         for number, share in enumerate(self.budget.steps):
             equation = self.setting.equation(point, picture.shape, prior, share)
@@ -430,7 +433,7 @@ class _Run:
         if not numbers:
             return marginals
         share, whole = self.budget.share(RANGES), self.layout.whole(self.design.intervals)
-        (counts,) = self.engine.reduce(block_marginals, numbers, whole)
+        (counts,) = self.engine.reduce(block_marginals, numbers, whole, self.leads)
         noisy = self.budget.release_counts(counts, share, len(numbers), self.noise, whole)
         deviation = self.budget.count_deviation(share, len(numbers), whole)
         return narrowed(marginals, noisy, deviation, self.layout.value_bins)
@@ -438,7 +441,7 @@ class _Run:
     def _marginals(self, marginals: tuple[Marginal, ...], stretches: Stretches) -> Noisy:
         """Counts of every covariate's bins, by stretch of time."""
         share, cells = self.budget.share(MARGINALS), len(marginals)
-        (counts,) = self.engine.reduce(block_marginals, marginals, stretches)
+        (counts,) = self.engine.reduce(block_marginals, marginals, stretches, self.leads)
         noisy = self.budget.release_counts(counts, share, cells, self.noise, stretches)
         return Noisy(noisy, self.budget.count_deviation(share, cells, stretches))
 
@@ -450,7 +453,7 @@ class _Run:
         limit = _moment_limit(width)
         squared = _moment_sensitivity(width, changing=self.layout.changing)
         weight = self.layout.moment_weight(self.design.intervals)
-        (half,) = self.engine.reduce(block_moments, centre, spread, limit, weight)
+        (half,) = self.engine.reduce(block_moments, centre, spread, limit, weight, self.leads)
         noisy = self.budget.release(half, share, squared, self.noise) / weight.weight
         return Noisy(noisy, self.budget.deviation(share, squared, len(half)) / weight.weight)
 

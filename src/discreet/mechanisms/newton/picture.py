@@ -20,9 +20,11 @@ from discreet.mechanisms.newton.cohort import (
     COHORT,
     Profile,
     Shares,
+    completed,
     correlation,
     draw_cohort,
     released_shares,
+    without_fills,
 )
 from discreet.mechanisms.newton.counts import Marginal, Stretches
 from discreet.mechanisms.newton.shape import Shape
@@ -164,7 +166,8 @@ def _cohort(design: Design, releases: Releases, spreads: Array) -> tuple[Array, 
         # second moments say how wide the columns are: the same, however wide the counts look
         ratio = np.clip(spreads / spreads_of(shares), 0.25, 4.0)
         moments = moments * np.outer(ratio, ratio)
-    return draw_cohort(shares, moments, COHORT)
+    leads, parts = draw_cohort(without_fills(design, shares), moments, COHORT)
+    return completed(design, leads), parts
 
 
 def tilted(people: Cohort, information: Information) -> Cohort:

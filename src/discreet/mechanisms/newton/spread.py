@@ -22,7 +22,7 @@ from discreet.mechanisms.newton.equation import Equation
 from discreet.mechanisms.newton.picture import Noisy, Picture
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.steps import Prior, Step, lifted, surplus, variances
-from discreet.types import Array
+from discreet.types import Array, Integers
 
 PICTURES = 12
 PUBLIC_SEED = 20_261
@@ -106,20 +106,35 @@ def unreached(picture: Picture, size: int) -> Array:
     Levels whose count may be noise, columns that repeat each other, and the baseline's directions
     that only those at risk after the last count that stands out would show.
     """
-    time = picture.shape.design.basis.shape[1]
-    found = [_along(size, time, vector) for vector in _columns(picture)]
+    design = picture.shape.design
+    time, leads = design.basis.shape[1], design.covariates.leads
+    found = [_along(size, time + leads, vector) for vector in _columns(picture)]
+    found += [_along(size, time + column, 1.0) for column in _products(picture)]
     found += [np.concatenate([vector, np.zeros(size - time)]) for vector in _times(picture)]
     return np.array(found).T if found else np.zeros((size, 0))
 
 
-def _along(size: int, time: int, effects: Array) -> Array:
+def _along(size: int, places: Integers | int, effects: Array | float) -> Array:
     direction = np.zeros(size)
-    direction[time:] = effects
+    direction[places] = effects
     return direction
 
 
+def _products(picture: Picture) -> list[int]:
+    """The interactions' columns with a level that nobody is shown to have."""
+    covariates = picture.shape.design.covariates
+    single = [vector for vector in _empty(picture) if np.count_nonzero(vector) == 1]
+    columns = [int(covariates.leads[np.flatnonzero(vector)[0]]) for vector in single]
+    return [int(place) for column in columns for place in covariates.made_of(column)[1:]]
+
+
 def _columns(picture: Picture) -> list[Array]:
-    """Effects of columns that nobody, or nobody apart from the others, is shown to have."""
+    """Effects of leads that nobody, or nobody apart from the others, is shown to have."""
+    return _empty(picture) + _repeated(picture)
+
+
+def _empty(picture: Picture) -> list[Array]:
+    """Effects of levels that nobody is shown to have; all of them where that is the reference."""
     releases, width = picture.releases, len(picture.spreads)
     found, start = [], 0
     for marginal in releases.marginals:
@@ -132,7 +147,7 @@ def _columns(picture: Picture) -> list[Array]:
             if counts[0] < noise:
                 found.append(np.eye(width)[list(marginal.columns)].sum(axis=0))
         start += cells
-    return found + _repeated(picture)
+    return found
 
 
 def _repeated(picture: Picture) -> list[Array]:
