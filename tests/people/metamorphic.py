@@ -135,6 +135,9 @@ def replacements(name: Any, other: Any) -> Iterator[Person]:
     yield ((name, nan, nan, None, nan, None),)
     yield ((name, -inf, inf, 1, 1e308, "?"), (name, 2.0, 1.0, 0, -inf, ""))
     yield tuple((other, float(k), k + 2.5, 1, 50.0 + k, "F") for k in range(8))
+    # other types in every other column: the whole column may then have another type
+    yield ((name, "0", "7.5", "true", "old", "M"),)
+    yield ((other, True, 5, 1.0, "1e3", "F"), (other, None, "", "no", 30, "X"))
 
 
 @dataclass(frozen=True)
