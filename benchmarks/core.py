@@ -34,6 +34,7 @@ from table import page
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "core.csv"
 SAMPLER = RESULTS.with_name("sampler.csv")
+FILES = RESULTS.with_name("files.csv")
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 ROUNDS = 5
 SLOW_ROUNDS = 3  # statsmodels and scikit-survival take half a minute a fit
@@ -51,7 +52,7 @@ def main() -> None:
     results = Results(RESULTS, fresh=arguments.fresh)
     if not arguments.table:
         measure(results)
-    PAGE.write_text(page(results, Results(SAMPLER)))
+    PAGE.write_text(page(results, Results(SAMPLER), Results(FILES)))
     print(f"wrote {PAGE.relative_to(HERE.parent)}")
 
 

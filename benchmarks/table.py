@@ -57,8 +57,14 @@ STEPS: dict[str, int | None] = {
 }
 
 
-def page(results: Results, sampler: Results) -> str:
-    """The whole page; the sampler has a results file of its own."""
+FROM_FILES = (
+    ("fit(csv)", "fit(table)", 2.5),
+    ("counting repairs", "reading alone", 1.0),
+)
+
+
+def page(results: Results, sampler: Results, files: Results) -> str:
+    """The whole page; the sampler and the files have results files of their own."""
     parts = [
         HEAD,
         _environment(results),
@@ -68,6 +74,8 @@ def page(results: Results, sampler: Results) -> str:
         "## n = 1,000,000, p = 8, q = 200\n",
         _race(results, "large", LARGE),
         _whole_over_alone(results),
+        "## From a CSV file, n = 1,000,000, p = 5\n",
+        _files(files),
         "## Cost against the number of intervals\n",
         _flatness(results),
         "## Cold start, imports, memory\n",
@@ -132,6 +140,22 @@ def _probes(results: Results) -> str:
         for name, (limit, unit) in LIMITS.items()
     ]
     return _table(head, rows)
+
+
+def _files(results: Results) -> str:
+    """End to end from a file, over the same from a table; counting over reading."""
+    rows = []
+    for over, under, goal in FROM_FILES:
+        if results.numbers("files", over):
+            times = [median(results.numbers("files", who)) for who in (over, under)]
+            shown = " and ".join(f"{value:.2f} s" for value in times)
+            ratio = _ratio(results, "files", over, under)
+            rows.append(f"| {over} over {under} | {shown} | {ratio:.2f} | {_limit(goal)} |")
+    head = "| a person column, plain fits | median processor times | ratio | at most |"
+    return (
+        "The file is read once, and who is who is decided once (`python benchmarks/files.py`,"
+        " `benchmarks/results/files.csv`).\n\n" + _table(head, rows)
+    )
 
 
 def _sampler(results: Results) -> str:
