@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FILE = Path(__file__).parent / "results" / "federation.csv"
-PEOPLE, COVARIATES, INTERVALS, ROUNDS = 30_000, 8, 200, 5
+PAGE = Path(__file__).parents[1] / "docs" / "federation.md"
+BEGIN, END = "<!-- measured: benchmarks/federation.py -->", "<!-- end -->"
+PEOPLE, COVARIATES, INTERVALS, ROUNDS = 30_000, 8, 200, 3
 SITES = (3, 5)
 MEASURES = {"seconds": "s", "processor seconds": "s", "bytes": "bytes", "messages": "messages"}
 
@@ -48,27 +50,23 @@ def main() -> None:
                     continue
                 take: Callable[[], object] = lambda run=run, measure=measure: run()[measure]  # noqa: E731
                 results.measure(Key(measure, contender, number), unit, take)
-    for line in summary(results):
-        print(line)
+    content = PAGE.read_text()
+    before, after = content.split(BEGIN)[0], content.split(END)[1]
+    PAGE.write_text(f"{before}{BEGIN}\n{table(results)}\n{END}{after}")
 
 
-def summary(results: Results) -> list[str]:
-    """Medians, and what is more than the pooled fit."""
-    middle = {
-        (measure, contender): statistics.median(results.numbers(measure, contender))
-        for measure in ("seconds", "processor seconds")
-        for contender in ("pooled", *(f"{sites} sites" for sites in SITES))
-    }
-    lines = [f"pooled: {middle['seconds', 'pooled']:.2f} s"]
-    for sites in SITES:
-        who = f"{sites} sites"
-        more = middle["seconds", who] - middle["seconds", "pooled"]
-        sent = statistics.median(results.numbers("bytes", who))
-        lines.append(
-            f"{who}: {middle['seconds', who]:.2f} s, {more:+.2f} s beside the pooled fit; "
-            f"processor {middle['processor seconds', who]:.2f} s a site, {sent:,.0f} bytes sent a site"
-        )
-    return lines
+def table(results: Results) -> str:
+    """The rows of the page: medians over the rounds."""
+    lines = [
+        "| | seconds, the slowest site | processor seconds per site | bytes sent per site | messages |",
+        "|---|---|---|---|---|",
+    ]
+    for who in ("pooled", *(f"{sites} sites" for sites in SITES)):
+        found = [results.numbers(measure, who) for measure in MEASURES]
+        middle = [statistics.median(item) if item else None for item in found]
+        shown = ["-" if item is None else f"{item:,.0f}" for item in middle[2:]]
+        lines.append(f"| {who} | {middle[0]:.1f} | {middle[1]:.1f} | {' | '.join(shown)} |")
+    return "\n".join(lines)
 
 
 def measured(contender: str) -> dict[str, float]:

@@ -212,7 +212,7 @@ def _agreed(
         persons=found.total,
         release_id=found.release_id,
         sites=federation.sites.shares,
-        description=order.description or f"joint release of {len(found.persons)} sites",
+        description=order.description or f"{order.facts}; {len(found.persons)} sites together",
     )
     plan = joint.plan(found.total)
     compare(mesh, "the plan", digest([plan.public(), plan.guarantee.to_mapping()]).encode())

@@ -80,7 +80,6 @@ def check_only_listed_sites_are_admitted_and_once():
         listed = Path(folder) / "sites"
         write_sites(listed, ["127.0.0.1:9000", "127.0.0.1:9001", "127.0.0.1:9002"])
         mesh = Mesh(Sites.read(listed / "sites.toml"), 2)
-    mesh._loop.close()
     caller = mesh.sites.sites[0].der
     assert not mesh.admit(Caller(), b"another certificate")
     assert mesh.admit(Caller(), caller)

@@ -91,3 +91,11 @@ def test_an_existing_folder_is_not_written_to(folder):
         write_sites(folder, ADDRESSES)
     with pytest.raises(SettingsError, match="days"):
         write_sites(folder / "other", ADDRESSES, days=0)
+
+
+def test_a_key_that_others_can_read_is_refused(tmp_path):
+    write_sites(tmp_path / "new", ADDRESSES)
+    sites = Sites.read(tmp_path / "new" / "sites.toml")
+    sites.key(1).chmod(0o640)
+    with pytest.raises(SettingsError, match="chmod 600"):
+        sites.require_party(1)

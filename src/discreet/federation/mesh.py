@@ -74,9 +74,6 @@ class Mesh:
         self._strangers = 0
         self._complete = False
         self._labels = FIRST_LABEL
-        self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="discreet-mesh", daemon=True)
-        self._stopped: asyncio.Future[str] = self._loop.create_future()
         self._changed = asyncio.Event()
         self._sum: SecureSum | None = None
 
@@ -91,6 +88,9 @@ class Mesh:
         """
         if not _one_at_a_time.acquire(blocking=False):
             raise FederationError("another joint fit is under way in this process.")
+        self._loop = asyncio.new_event_loop()
+        self._stopped: asyncio.Future[str] = self._loop.create_future()
+        self._thread = Thread(target=self._loop.run_forever, name="discreet-mesh", daemon=True)
         self._thread.start()
         try:
             self._call(self._connect())
@@ -309,15 +309,16 @@ class Mesh:
 
     def _close(self, *, gracefully: bool) -> None:
         if self._thread.is_alive() and self._loop.is_running():
-            asyncio.run_coroutine_threadsafe(self._leave(gracefully), self._loop).result(10)
+            with suppress(NotYet):
+                leaving = self._leave(gracefully=gracefully)
+                asyncio.run_coroutine_threadsafe(leaving, self._loop).result(2 * _LEAVING)
             self._loop.call_soon_threadsafe(self._loop.stop)
-        if self._thread.ident is not None:
-            self._thread.join(10)
+        self._thread.join(2 * _LEAVING)
         if not self._loop.is_running():
             self._loop.close()
         _one_at_a_time.release()
 
-    async def _leave(self, gracefully: bool) -> None:  # noqa: FBT001 - private
+    async def _leave(self, *, gracefully: bool) -> None:
         for connection in self._connections.values():
             if gracefully:
                 connection.leave()

@@ -12,6 +12,7 @@ The file is public and may be the same at every site.  Beside it lies one folder
 """
 
 import hashlib
+import os
 import ssl
 import tomllib
 from dataclasses import dataclass
@@ -130,6 +131,8 @@ class Sites:
         for path in (self.key(party), self.certificate(party)):
             if not path.is_file():
                 raise SettingsError(f"'{path}' does not exist; it belongs beside sites.toml.")
+        if os.name == "posix" and self.key(party).stat().st_mode & 0o077:
+            raise SettingsError(f"others can read '{self.key(party)}': chmod 600 it.")
 
 
 def _site(number: int, table: object) -> Site:
