@@ -1,5 +1,9 @@
 """Four ways in which one person's row decided who other people are; none of them is left."""
 
+import uuid
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,7 +14,7 @@ from pyarrow import parquet
 from discreet.design.schema import Schema
 from discreet.engine.stream import StreamEngine
 from discreet.people import to_episodes
-from discreet.people.columns import ObjectColumn
+from discreet.people.columns import NumberColumn, ObjectColumn
 from discreet.people.identity import Ids
 from discreet.people.source import People
 from discreet.people.tables import open_table
@@ -97,3 +101,43 @@ def test_a_long_field_is_read_like_any_other(tmp_path, size):
     path.write_bytes(b"\n".join(lines) + b"\n")
     found = to_episodes(path, SCHEMA)
     assert (found.persons, found.exit.tolist()) == (3, [2, 3, 4])
+
+
+SHAPES = {
+    "categories of integers": (pd.Series(pd.Categorical([LARGE, LARGE + 1, None, LARGE])), 3),
+    "categories of padded texts": (pd.Series(pd.Categorical(["a", " a", "b", "NA"])), 3),
+    "nullable doubles": (pd.Series([0.0, -0.0, None, 0.5], dtype="Float64"), 3),
+    "nullable truth values": (pd.Series([True, False, None, True], dtype="boolean"), 3),
+    "unsigned integers": (pl.Series([2**63, 2**63 + 1, None, 2**63], dtype=pl.UInt64), 3),
+    "integers of 128 bits": (pl.Series([2**70, 2**70 + 1, None, 2**70], dtype=pl.Int128), 3),
+    "half precision": (pa.array(np.array([1.5, 1.5, 2.0, 3.0], np.float16)), 3),
+    "single precision": (pa.array([0.1, 0.1, None, 0.2], pa.float32()), 3),
+    "large decimals": (pa.array([2**70, 2**70 + 1, None, 2**70], pa.decimal128(38)), 3),
+    "small decimals": (pa.array([7, 8, None, 7], pa.decimal128(9)), 3),
+    "bytes": (pa.array([b"a\xff", b"a\xff ", b"", b"a"]), 3),
+    "fixed bytes": (pa.array([b"ab", b"ab", None, b"cd"], pa.binary(2)), 3),
+    "text views": (pa.array(["a", " a", None, "b"]).cast(pa.string_view()), 3),
+    "nothing at all": (pa.nulls(4), 4),
+    "objects of any kind": (
+        pd.Series([uuid.UUID(int=1), uuid.UUID(int=1), pd.NaT, (1, 2)], dtype=object),
+        3,
+    ),
+    "numbers of any kind": (
+        pd.Series([Fraction(1, 2), Decimal("0.50"), np.float32(0.5), np.int8(3)], dtype=object),
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_people_are_counted_in_every_shape_of_a_column(shape):
+    values, persons = SHAPES[shape]
+    library = {pd.Series: pd.DataFrame, pl.Series: pl.DataFrame}.get(type(values), pa.table)
+    codes, found = open_table(library({"id": values})).ids("id").codes()
+    assert found == persons == len(set(codes.tolist()))
+
+
+def test_long_doubles_are_compared_exactly():
+    one = np.longdouble(1)
+    values = np.array([one, one + np.finfo(np.longdouble).eps, one, np.nan], dtype=np.longdouble)
+    assert Ids.of(NumberColumn(values)).codes()[1] == 3
