@@ -1,0 +1,50 @@
+"""Bugs planted in counts by group."""
+
+from discreet.design import groups
+from discreet.mechanisms import group_counts
+from discreet.mechanisms.group_counts import GroupCounts
+from tests.mechanisms import curves_checks
+from tests.mechanisms.bugs import Bug
+
+CURVES_BUGS = [
+    Bug(
+        "noise for adding or removing a person where one is replaced, in curves",
+        GroupCounts,
+        "_scale",
+        "squared = 2 * tables",
+        "squared = tables",
+        curves_checks.check_neighbours_stay_within_the_noise,
+    ),
+    Bug(
+        "entries of curves not paid for",
+        GroupCounts,
+        "plan",
+        "tables = EXITS_AND_ENTRIES if late else EXITS",
+        "tables = EXITS",
+        curves_checks.check_neighbours_stay_within_the_noise,
+    ),
+    Bug(
+        "the matrix of curves weighs later than its first column says",
+        groups,
+        "strategy",
+        "np.take(weights, np.maximum(rows - columns, 0))",
+        "np.take(weights, np.maximum(rows - columns, 0)) * (1 + columns)",
+        curves_checks.check_late_exits_move_no_further,
+    ),
+    Bug(
+        "every row of a person counted as an exit of a curve",
+        group_counts,
+        "block_group_exits",
+        "first, last = block.ends",
+        "first = last = np.arange(block.rows)",
+        curves_checks.check_a_person_of_several_rows_counts_once,
+    ),
+    Bug(
+        "curves released without their noise",
+        GroupCounts,
+        "draw",
+        "noise.discrete_gaussian(sums, scale)",
+        "sums",
+        curves_checks.check_noise_is_added_once_to_every_sum,
+    ),
+]
