@@ -66,6 +66,7 @@ from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.prediction import predicted_variance
 from discreet.mechanisms.newton.split import (
     EXITS,
+    FIRST_SHARES,
     INFORMATION,
     MARGINALS,
     MOMENTS,
@@ -202,7 +203,7 @@ class Layout:
         if p < 2 or not _moments_fit(trial, persons, p, changing=changing):
             without.append(MOMENTS)
         signal = persons * (size / facts.dimension if pure else math.sqrt(2 * size))
-        steps = _number_of_steps(signal / sites.excess)
+        steps = _number_of_steps(signal / sites.excess, signal / persons)
         budget = split(total, steps, pure=pure, without=without, sites=sites)
         made = cls(budget, 1, 4, 4, facts.late_entry, changing)
         intervals = facts.intervals
@@ -312,31 +313,42 @@ INFORMATION_SQUARED = 2 * (DIAGONAL * LARGEST_FACTOR**2) ** 2
 """|C C' - D D'|_F^2 <= 2 Q^4, times the integer weight."""
 LARGEST_INFORMATION_ERROR = 0.8
 """The information is released where its noise, as a matrix norm, stays below this part of it."""
-GENEROUS = 6.0
-"""A person's information is cut to the trace of so many persons' average."""
+GENEROUS, MOST_GENEROUS = 6.0, 600.0
+"""A person's information is cut to the trace of so many persons' average: more where noise allows."""
+SMALL_INFORMATION_ERROR = 0.1
 
 
-def information_limit(size: int, persons: int) -> float:
+def information_limit(budget: Split, size: int, persons: int) -> float:
     """R: in whitened coordinates the traces of all people add up to about d."""
-    return GENEROUS * size / persons
+    unit = _information_error(budget, size, size / persons)
+    allowed = SMALL_INFORMATION_ERROR / max(unit, 1e-300)
+    return min(max(GENEROUS, allowed), MOST_GENEROUS) * size / persons
+
+
+def _information_error(budget: Split, size: int, limit: float) -> float:
+    """The noise of the released information as a matrix norm, in parts of the information."""
+    half = size * (size + 1) // 2
+    share = FIRST_SHARES[INFORMATION]
+    deviation = budget.deviation(share, INFORMATION_SQUARED, half) / DIAGONAL
+    return deviation / LARGEST_FACTOR**2 * limit * math.sqrt(2.0 * size)
 
 
 def _information_fits(budget: Split, persons: int, size: int) -> bool:
     """Whether the sums stay within the integers that noise is added to, and above their noise."""
-    half = size * (size + 1) // 2
-    deviation = budget.deviation(budget.share(INFORMATION), INFORMATION_SQUARED, half) / DIAGONAL
-    error = deviation / LARGEST_FACTOR**2 * information_limit(size, persons) * math.sqrt(2.0 * size)
+    error = _information_error(budget, size, information_limit(budget, size, persons))
     largest = persons * OFF_DIAGONAL * LARGEST_FACTOR**2
     return largest <= LARGEST_VALUE and error < LARGEST_INFORMATION_ERROR
 
 
-def _number_of_steps(signal: float) -> int:
+def _number_of_steps(signal: float, each: float) -> int:
     """Four, and one more or less for every factor of 3 in the signal; from 3 to 5.
 
-    Every step is a pass over the people, and five reach the noise from any start.
+    Every step is a pass over the people, and five reach the noise from any start, unless there is
+    next to no noise: `each`, the signal of one person, adds a step for every doubling beyond 3.
     """
     factors = math.floor(math.log(max(signal, 1.0) / FOUR_STEPS) / math.log(3.0))
-    return int(min(5, max(3, 4 + factors)))
+    extra = math.floor(math.log2(max(each / 3.0, 1.0)))
+    return int(min(5, max(3, 4 + factors)) + min(4, extra))
 
 
 def _power_of_two(value: float, low: int, high: int) -> int:
@@ -460,7 +472,7 @@ class _Run:
     def _information(self, scores: Whitened) -> Information:
         """The sum of the people's information, each of trace at most R, in whitened units."""
         share, size = self.budget.share(INFORMATION), self.size
-        limit = information_limit(size, self.persons)
+        limit = information_limit(self.budget, size, self.persons)
         tables = Informations.make(scores, self.persons)
         (half,) = self.engine.reduce(block_information, scores, tables, limit)
         rows, columns = np.tril_indices(size)

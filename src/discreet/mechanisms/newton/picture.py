@@ -31,8 +31,13 @@ from discreet.mechanisms.newton.shape import Shape
 from discreet.types import Array, Integers
 
 SMALLEST_SPREAD = 1e-6
-LEAST = 0.05
+NARROWEST, WIDEST = 0.5, 2.0
+"""Second moments may make a column of the cohort so much narrower or wider than the counts."""
+LEAST = 0.03
 """Eigenvalues of a released information, in parts of the cohort's, are at least this."""
+NOTHING = 1e-3
+BELIEVED = 1.25
+"""Nor are they believed below so much of what noise alone would make of them."""
 
 
 @dataclass(frozen=True)
@@ -163,11 +168,25 @@ def _cohort(design: Design, releases: Releases, spreads: Array) -> tuple[Array, 
     if releases.moments is not None:
         found = releases.moments
         moments = correlation(found.values, releases.persons, found.deviation, width)
-        # second moments say how wide the columns are: the same, however wide the counts look
-        ratio = np.clip(spreads / spreads_of(shares), 0.25, 4.0)
+        # second moments say how wide the columns are, however wide the counts look
+        expected = np.concatenate([_shortened_square(item, spreads) for item in shares])
+        ratio = 1.0 / np.sqrt(np.maximum(expected, 1e-3))
+        wide = np.sqrt(np.diag(moments)) * ratio
+        ratio = ratio * np.clip(wide, NARROWEST, WIDEST) / wide
         moments = moments * np.outer(ratio, ratio)
     leads, parts = draw_cohort(without_fills(design, shares), moments, COHORT)
     return completed(design, leads), parts
+
+
+def _shortened_square(item: Shares, spreads: Array) -> Array:
+    """What the counts expect the released second moment of each column to be.
+
+    Standardised vectors are shortened to |v|^2 <= 1.5 p, so a column's squares end there: a long
+    tail has less of a second moment than of a variance.
+    """
+    columns, limit = list(item.marginal.columns), 1.5 * len(spreads)
+    gaps = (item.centres - item.mean) ** 2 + item.half_width[:, None] ** 2 / 3.0
+    return np.asarray(item.overall @ np.minimum(gaps / spreads[columns] ** 2, limit))
 
 
 def tilted(people: Cohort, information: Information) -> Cohort:
@@ -182,7 +201,10 @@ def tilted(people: Cohort, information: Information) -> Cohort:
     noise = information.deviation**2 * size * (size + 1) / 2.0
     keep = max(0.0, 1.0 - noise / max(float(np.sum(gap**2)), 1e-300))
     mixed = expected + keep * gap
-    turn = power(mixed, 0.5, LEAST) @ power(expected, -0.5, 1e-3)
+    least = max(LEAST, min(BELIEVED * information.deviation * math.sqrt(size), 0.5))
+    root, inverse = power(expected, 0.5, NOTHING), power(expected, -0.5, NOTHING)
+    parts = power(inverse @ mixed @ inverse, 1.0, least)
+    turn = power(root @ parts @ root, 0.5, NOTHING**2) @ inverse
     frame = scores.mapping
     return replace(people, lens=np.linalg.inv(frame).T @ turn @ frame.T)
 

@@ -18,10 +18,9 @@ from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.steps import Pin, Prior
 from discreet.types import Array
 
-LEVEL = 0.015
-"""The cohort's mean hazard may be off by this part, at all times alike."""
-SHAPE = 0.03
-"""The same, in each bin for itself."""
+LEVEL, TREND, SHAPE = 0.05, 0.2, 0.1
+"""The cohort's mean hazard may be off by these parts: at all times alike, from the start to the end
+(whoever leaves early may be different), and in each bin for itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,10 @@ class Pinned:
         lost = before.T @ rates
         moved = np.vstack([lost, loads + lost])
         moved = moved - moved.mean(axis=0)
-        level = LEVEL * (loads * expected[:, None]).sum(axis=0)
-        own = SHAPE * loads * expected[:, None]
-        total = (profile.deviation**2 + 0.25) * moved.T @ moved + np.outer(level, level)
-        return np.asarray(total + own.T @ own + 1e-9 * np.eye(len(level)))
+        whole = loads * expected[:, None]
+        place = (profile.edges[1:] + profile.edges[:-1]) / (2.0 * profile.edges[-1])
+        level, trend = LEVEL * whole.sum(axis=0), TREND * place @ whole
+        own = SHAPE * whole
+        total = (profile.deviation**2 + 0.25) * moved.T @ moved + own.T @ own
+        total = total + np.outer(level, level) + np.outer(trend, trend)
+        return np.asarray(total + 1e-9 * np.eye(len(level)))
