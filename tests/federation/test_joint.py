@@ -186,10 +186,8 @@ def test_a_site_that_dies_stops_everybody_and_charges_stay(scene, stage, point):
 
 
 @pytest.mark.parametrize(("changes", "named"), [
-    ({"epsilon": 1.5}, "the setting epsilon (site 2)"),
     ({"version": "0.0.1"}, "discreet (site 2 has 0.0.1, this one"),
     ({"schema": ("high = 90", "high = 91")}, "the schema's covariate 'age' (site 2)"),
-    ({"schema": ("intervals = 12", "intervals = 24")}, "the schema's time (site 2)"),
 ])  # fmt: skip
 def test_a_difference_stops_everybody_before_a_charge(scene, stage, tmp_path, changes, named):
     if "schema" in changes:
