@@ -256,7 +256,7 @@ WRONG = {
     "a baseline": (f"{FIT} --baseline spline", "unknown baseline"),
     "a missing file": (FIT.replace("people.csv", "nobody.csv"), "nobody.csv"),
     "a missing schema": (FIT.replace("schema.toml", "none.toml"), "none.toml"),
-    "a format": (FIT.replace("people.csv", "schema.toml"), "neither .csv nor .parquet"),
+    "a format": (FIT.replace("people.csv", "schema.toml"), "none of .csv, "),
     "a folder that is not there": (FIT.replace("model.json", "no/model.json"), "'no'"),
     "times": ("predict model.json new.csv --out o.csv --times 1,x", "takes numbers"),
     "no times": ("predict model.json new.csv --out o.csv", "--times 30,180,365"),
@@ -350,7 +350,7 @@ FORMS = {
     "no file": ("people.csv", None, "'people.csv' cannot be read"),
     "no column": ("people.csv", "time,status,age\n1,1,50\n", "no column 'arm'"),
     "a folder without files": ("parts/*.parquet", None, "no file matches"),
-    "an unknown kind": ("people.xls", "time", "neither .csv nor .parquet"),
+    "an unknown kind": ("people.xls", "time", "none of .csv, "),
     "not Parquet": ("people.parquet", "time", "cannot be read"),
 }
 

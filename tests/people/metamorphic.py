@@ -8,6 +8,7 @@ A new container is one entry in `CONTAINERS`, a new engine one in `ENGINES`.
 """
 
 import csv
+import gzip
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,7 +21,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from pyarrow import parquet
+from pyarrow import feather, parquet
 
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
@@ -224,6 +225,86 @@ def csv_file(people: Sequence[Person], folder: Path) -> Held:
     return Held(folder / "people.csv", [str(row[0]) for row in rows])
 
 
+def tsv_file(people: Sequence[Person], folder: Path) -> Held:
+    held = csv_file(people, folder)
+    with held.data.open(newline="") as file:
+        rows = list(csv.reader(file))
+    with (folder / "people.tsv").open("w", newline="") as file:
+        csv.writer(file, delimiter="\t").writerows(rows)
+    return Held(folder / "people.tsv", held.ids)
+
+
+def packed_csv_file(people: Sequence[Person], folder: Path) -> Held:
+    held = csv_file(people, folder)
+    (folder / "people.csv.gz").write_bytes(gzip.compress(held.data.read_bytes()))
+    return Held(folder / "people.csv.gz", held.ids)
+
+
+def feather_file(people: Sequence[Person], folder: Path) -> Held:
+    held = arrow(people, folder)
+    feather.write_feather(held.data, str(folder / "people.feather"))
+    return Held(folder / "people.feather", held.ids)
+
+
+def workbook_file(people: Sequence[Person], folder: Path) -> Held:
+    """A workbook holds doubles and texts; what else would be another id there."""
+    import openpyxl  # noqa: PLC0415 - an extra
+
+    rows = [[_workbook_cell(value) for value in row] for person in people for row in person]
+    book = openpyxl.Workbook()
+    for row in (list(COLUMNS), *rows):
+        book.active.append(row)
+    book.save(folder / "people.xlsx")
+    return Held(folder / "people.xlsx", [row[0] for row in rows])
+
+
+def _workbook_cell(value: Any) -> Any:
+    if isinstance(value, str):
+        if not value.isprintable() or value.startswith("="):
+            raise NotHeld
+        return value or None
+    if value is None:
+        return None
+    number = float(value)
+    if not np.isfinite(number):
+        return None
+    if Fraction(value) != Fraction(repr(number)) or abs(number) > 2**53:
+        raise NotHeld
+    return number
+
+
+def stata_file(people: Sequence[Person], folder: Path) -> Held:
+    return _statistical(people, folder / "people.dta", "write_dta")
+
+
+def spss_file(people: Sequence[Person], folder: Path) -> Held:
+    return _statistical(people, folder / "people.sav", "write_sav")
+
+
+def _statistical(people: Sequence[Person], path: Path, writer: str) -> Held:
+    """Doubles or texts, as each column is declared."""
+    import pyreadstat  # noqa: PLC0415 - an extra
+
+    frame = pd.DataFrame({name: _declared(v) for name, v in _columns(people).items()})
+    getattr(pyreadstat, writer)(frame, str(path))
+    return Held(path, frame["id"].tolist())
+
+
+def _declared(values: list[Any]) -> list[Any]:
+    """The values of one column, all texts or all doubles; `NotHeld` where they are neither."""
+    known = [value for value in values if value is not None and value == value]  # noqa: PLR0124
+    texts = [isinstance(value, str) for value in known]
+    if any(texts):
+        plain = all(texts) and all(v.isascii() and v.isprintable() and len(v) < 200 for v in known)
+        if not plain:
+            raise NotHeld
+        return [value if isinstance(value, str) else "" for value in values]
+    exact = (abs(v) <= 2**53 and Fraction(v) == Fraction(float(v)) for v in known)
+    if not all(exact):
+        raise NotHeld
+    return [np.nan if value is None else float(value) for value in values]
+
+
 def pandas_numpy(people: Sequence[Person], _folder: Path) -> Held:
     """As pandas makes it of lists: integers with a gap are doubles, which is where we begin."""
     frame = pd.DataFrame(_columns(people))
@@ -265,6 +346,7 @@ CONTAINERS: dict[str, Container] = {
     container.__name__: container
     for container in (
         *(arrow, arrow_chunks, arrow_dictionary, parquet_file, csv_file),
+        *(tsv_file, packed_csv_file, feather_file, workbook_file, stata_file, spss_file),
         *(pandas_numpy, pandas_object, pandas_nullable, pandas_arrow, polars, lazy_polars),
     )
 }

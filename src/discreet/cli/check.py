@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def check(
     data: Annotated[
         Path,
-        typer.Argument(help="A .csv or .parquet file, or a quoted pattern of Parquet files."),
+        typer.Argument(
+            help="A file (.csv, .xlsx, .parquet, .dta, ...), or a quoted pattern of Parquet files."
+        ),
     ],
     schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
 ) -> None:

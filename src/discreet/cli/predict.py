@@ -28,7 +28,9 @@ class Quantity(StrEnum):
 
 def predict(  # noqa: PLR0913 - one parameter an option
     model: Annotated[Path, typer.Argument(help="A model or release, as `fit` wrote it.")],
-    data: Annotated[Path, typer.Argument(help="New people, a .csv or .parquet file.")],
+    data: Annotated[
+        Path, typer.Argument(help="New people: a file (.csv, .xlsx, .parquet, .dta, ...).")
+    ],
     *,
     out: Annotated[Path, typer.Option(help="The CSV file to write.")],
     times: Annotated[str, typer.Option(help="Times, such as 30,180,365.")] = "",

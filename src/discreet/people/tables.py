@@ -4,7 +4,9 @@ Files are read without guessing a type from their values.
 """
 
 import csv
+import gzip
 import io
+import zlib
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 from discreet.design.schema import Numeric, Schema
 from discreet.errors import DataFormError
+from discreet.people import formats
 from discreet.people.columns import (
     MISSING_TEXTS,
     Column,
@@ -67,13 +70,13 @@ def _typed(path: Path) -> Iterator[None]:
     suffix = _ending(path)
     if suffix not in FORMATS:
         name = path.name or path  # '.' has no name
-        raise DataFormError(f"'{name}' is neither {' nor '.join(FORMATS)}; convert the file.")
+        raise DataFormError(f"'{name}' is none of {', '.join(FORMATS)}; convert the file.")
     try:
         yield
     except OSError as error:
         reason = error.strerror or "it is not a file of that format"
         raise DataFormError(f"'{path.name}' cannot be read: {reason}.") from None
-    except (pa.ArrowException, UnicodeError):
+    except (pa.ArrowException, UnicodeError, EOFError, zlib.error):
         # arrow's own text quotes the line it stumbled over; a column's name may not be UTF-8
         raise DataFormError(
             f"'{path.name}' cannot be read as {suffix[1:]}: it is damaged, or a line has another "
@@ -82,7 +85,13 @@ def _typed(path: Path) -> Iterator[None]:
 
 
 def _ending(path: Path) -> str:
-    return path.suffix.lower()
+    """The ending that says what a file is; one that is packed has two."""
+    last = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() + last if last == ".gz" else last
+
+
+def _delimiter(path: Path) -> str:
+    return "\t" if _ending(path).startswith(".tsv") else ","
 
 
 def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
@@ -159,11 +168,12 @@ def first_open_quote(path: Path) -> int:
 
 
 def _csv_header(path: Path) -> list[str]:
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    opened = gzip.open if _ending(path).endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
         beginning = file.read(LONGEST_HEADER)
     source = io.StringIO(beginning, newline="")
     try:
-        header = next(csv.reader(source), [])
+        header = next(csv.reader(source, delimiter=_delimiter(path)), [])
     except csv.Error:  # one name of more than 128 KiB
         source.seek(LONGEST_HEADER)
     if source.tell() >= LONGEST_HEADER:
@@ -184,7 +194,7 @@ def _parse_csv(path: Path, columns: Sequence[str], numeric: Collection[str], blo
     table = arrow_csv.read_csv(
         path,
         read_options=arrow_csv.ReadOptions(block_size=block),
-        parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+        parse_options=arrow_csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(
             include_columns=list(columns),
             column_types=types,
@@ -237,9 +247,44 @@ class Format:
     read: Callable[[Path, Sequence[str], Collection[str]], Any]
 
 
+def _feather_schema(path: Path) -> Any:
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
+        return file.schema
+
+
+def _read_feather(path: Path, columns: Sequence[str], _numeric: Collection[str]) -> Any:
+    names = _feather_schema(path).names
+    check_columns(names, columns)
+    with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as file:
+        return file.read_all().select(list(columns) or names[:1])
+
+
+def _cells(names: Callable[[Path], Sequence[str]], read: Callable[..., formats.Cells]) -> Format:
+    """A format of cells, which declares no types that would have to be looked at."""
+
+    def schema(path: Path) -> Any:
+        return pa.schema([(name, pa.string()) for name in names(path)])
+
+    def read_checked(path: Path, columns: Sequence[str], _numeric: Collection[str]) -> Any:
+        check_columns(names(path), columns)
+        return read(path, columns)
+
+    return Format(schema, read_checked)
+
+
+_CSV = Format(_csv_schema, _read_csv)
+_STATISTICAL = _cells(formats.statistical_names, formats.read_statistical)
 FORMATS = {
-    ".csv": Format(_csv_schema, _read_csv),
+    ".csv": _CSV,
+    ".csv.gz": _CSV,
+    ".tsv": _CSV,
+    ".tsv.gz": _CSV,
     ".parquet": Format(_parquet_schema, _read_parquet),
+    ".feather": Format(_feather_schema, _read_feather),
+    ".xlsx": _cells(formats.workbook_names, formats.read_workbook),
+    ".dta": _STATISTICAL,
+    ".sas7bdat": _STATISTICAL,
+    ".sav": _STATISTICAL,
 }
 """What can be read, by ending."""
 
@@ -399,6 +444,8 @@ def open_table(data: Any, columns: Sequence[str] | None = None) -> Table:
     """
     if isinstance(data, np.ndarray):
         return _open_array(data)
+    if isinstance(data, formats.Cells):
+        return Table(data.rows, tuple(data.columns), data.column)
     frame = _narwhals(data)
     names = tuple(frame.collect_schema().names())
     if columns is not None:
@@ -437,7 +484,7 @@ def _narwhals(data: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
     except TypeError:
         raise DataFormError(
             f"data of type {type(data).__name__} cannot be read; give a pandas, polars or pyarrow "
-            "table, or the path of a .csv or .parquet file."
+            "table, or the path of a file."
         ) from None
     return frame
 
