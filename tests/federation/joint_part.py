@@ -39,7 +39,7 @@ def order_of(settings):
 
 
 def publish(settings):
-    federation = Federation.read(settings["sites"], settings["party"], settings.get("waiting", 60))
+    federation = Federation.read(settings["sites"], settings["party"], settings.get("waiting", 200))
     path = Path(settings["out"])
     ledger = open_ledger(settings["ledger"])
     people = People(settings["data"])
@@ -49,7 +49,7 @@ def publish(settings):
 
 def simulate(settings):
     """With this site's seed; what was opened, and what was released of it."""
-    federation = Federation.read(settings["sites"], settings["party"], 60)
+    federation = Federation.read(settings["sites"], settings["party"], 200)
     opened = []
 
     def make(opening):

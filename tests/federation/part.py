@@ -88,12 +88,26 @@ def early(mesh):
 SCENES = {item.__name__: item for item in (add, record, die, garble, flood, early)}
 
 
+def mark_admitted(folder):
+    """Leave a file for every site that this one has let in."""
+    admit = Mesh.admit
+
+    def noted(mesh, connection, der):
+        found = admit(mesh, connection, der)
+        if found:
+            (folder / f"admitted-{connection.party}").touch()
+        return found
+
+    Mesh.admit = noted
+
+
 def main(folder, party, scene, waiting="20"):
     pickle.loads = no_pickle
+    mark_admitted(Path(folder))
     secure_sum.load_mpyc().pickle.loads = no_pickle
     try:
         sites = Sites.read(Path(folder) / "sites.toml")
-        with Mesh(sites, int(party), waiting=float(waiting), answering=20) as mesh:
+        with Mesh(sites, int(party), waiting=float(waiting), answering=100) as mesh:
             found = SCENES[scene](mesh)
     except DiscreetError as error:
         found = {"error": str(error), "kind": type(error).__name__}

@@ -57,10 +57,10 @@ class Stage:
         self.processes.append(process)
         return process
 
-    def part(self, folder, party, scene, waiting=20):
+    def part(self, folder, party, scene, waiting=100):
         return self.start(PART, folder / str(party), party, scene, waiting)
 
-    def play(self, folder, scene, number=3, waiting=20):
+    def play(self, folder, scene, number=3, waiting=100):
         """What every site printed."""
         started = [self.part(folder, party, scene, waiting) for party in range(number)]
         return [result(process) for process in started]

@@ -42,7 +42,7 @@ def test_what_is_no_share_stops_everybody(tmp_path, stage, scene):
 def test_another_certificate_is_refused(tmp_path, stage, liar):
     folder = make_sites(tmp_path)
     forge(folder, liar)
-    found = stage.play(folder, "add", waiting=4)
+    found = stage.play(folder, "add", waiting=10)
     assert all(item["kind"] == "FederationError" for item in found)
     said = " ".join(item["error"] for item in found)
     assert "certificate" in said
@@ -52,10 +52,10 @@ def test_another_certificate_is_refused(tmp_path, stage, liar):
 def test_a_site_that_connects_twice_is_refused(tmp_path, stage):
     """The second sees that it is one too many; the first goes on."""
     folder = make_sites(tmp_path)
-    first = stage.part(folder, 0, "add")
-    other = stage.part(folder, 1, "add")
-    time.sleep(4)
-    second = result(stage.part(folder, 0, "add", waiting=10))
+    first = stage.part(folder, 0, "add", waiting=100)
+    other = stage.part(folder, 1, "add", waiting=100)
+    wait_for(folder / "1" / "admitted-0")
+    second = result(stage.part(folder, 0, "add", waiting=60))
     last = stage.part(folder, 2, "add")
     assert "connected with this site already" in second["error"]
     assert all(result(item)["more"] == [3] * 7 for item in (first, other, last))
@@ -80,6 +80,14 @@ def test_strangers_are_ignored(tmp_path, stage):
         noisy.sendall(b"GET / HTTP/1.1\r\n\r\n" * 50)
         waiting.append(stage.part(folder, 0, "add"))
         assert all(result(item)["more"] == [3] * 7 for item in waiting)
+
+
+def wait_for(path):
+    for _ in range(1200):
+        if path.exists():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{path.name} did not come")
 
 
 def knock(port):
