@@ -55,7 +55,7 @@ def changed(release, tmp_path, change):
 
 def claim_less(mapping):
     mapping["guarantee"]["epsilon"] = 0.5
-    mapping["promise"] = Guarantee(epsilon=0.5).sentence()
+    mapping["promise"] = Guarantee.from_mapping(mapping["guarantee"]).sentence()
 
 
 CHANGES = {

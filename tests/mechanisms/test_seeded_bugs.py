@@ -15,14 +15,14 @@ from discreet.mechanisms import objective, output
 from tests.federation import joint_checks
 from tests.federation.joint_bugs import JOINT_BUGS
 from tests.mechanisms import checks, curves_checks, newton_checks, release_checks, user_path
-from tests.mechanisms.bugs import BUGS
+from tests.mechanisms.bugs import BUGS, TERM_BUGS
 from tests.mechanisms.curves_bugs import CURVES_BUGS
 from tests.mechanisms.identity_bugs import IDENTITY_BUGS
 from tests.mechanisms.more_bugs import MORE_BUGS
 from tests.people import identity_checks
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "seeded-bugs.md"
-ALL_BUGS = [*BUGS, *MORE_BUGS, *IDENTITY_BUGS, *JOINT_BUGS, *CURVES_BUGS]
+ALL_BUGS = [*BUGS, *TERM_BUGS, *MORE_BUGS, *IDENTITY_BUGS, *JOINT_BUGS, *CURVES_BUGS]
 CHECKS = {
     name: check
     for module in (

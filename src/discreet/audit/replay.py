@@ -41,7 +41,7 @@ from discreet.regression import simulate
 FAMILY = "replay"
 VALUES = ("coefficients", "internal", "release_id")
 SHIFT = 2**20
-NOISY = ("covariance", "life_table")
+NOISY = ("covariance", "life_table", "calibration")
 
 
 def check_replay(subject: Subject, _: Effort) -> list[Finding]:
@@ -89,9 +89,11 @@ def _trace(subject: Subject, people: pa.Table) -> tuple[Any, ...]:
 def _public(release: Release) -> dict[str, Any]:
     """The release without its numbers; of further noisy numbers the names and shapes.
 
-    Anything released besides those two is kept: it has had no noise, so it must not differ.
+    Anything released besides those is kept: it has had no noise, so it must not differ. Cautions
+    about the numbers are computed from released numbers; those about the promise must not differ.
     """
     mapping = {key: item for key, item in release.to_mapping().items() if key not in VALUES}
+    mapping["warnings"] = [str(item) for item in release.warnings if item.of_the_promise]
     mapping["released"] = {
         key: np.shape(item) if key in NOISY else item
         for key, item in release.to_mapping()["released"].items()
