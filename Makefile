@@ -53,6 +53,7 @@ evidence: $(READY)  ## the statistical evidence at full size, hours; it resumes,
 bench: $(READY)  ## the core against its peers, the sampler's speed; it resumes, FRESH=1 measures everything anew
 	$(BIN)/python benchmarks/sampler.py $(if $(FRESH),--fresh)
 	$(BIN)/python benchmarks/core.py $(if $(FRESH),--fresh)
+	$(BIN)/python benchmarks/grids.py
 
 scale: $(READY)  ## one fit in memory, streamed and on Dask; it resumes, FRESH=1 measures everything anew
 	$(BIN)/python benchmarks/scale.py $(if $(FRESH),--fresh)

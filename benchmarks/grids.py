@@ -1,0 +1,88 @@
+"""What unequal grids and strata cost: ratios of whole fits in one run.
+
+    python benchmarks/grids.py [--people 300000]
+
+Fits take turns, round by round, so that a busy machine disturbs all of them; the least time of
+each counts. Written to results/grids.csv; tests ask for the limits there.
+"""
+
+import argparse
+import csv
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import discreet as ds
+
+RESULTS = Path(__file__).parent / "results" / "grids.csv"
+ROUNDS = 5
+HORIZON = 1826.0
+CASES: dict[str, tuple[dict[str, Any], int]] = {
+    "equal, 200": ({"intervals": 200}, 1),
+    "equal, 2000": ({"intervals": 2_000}, 1),
+    "growing, 200": ({"intervals": 200, "first": 1.0}, 1),
+    "growing, 2000": ({"intervals": 2_000, "first": 0.1}, 1),
+    "5 strata, 200": ({"intervals": 200}, 5),
+}
+RATIOS = (
+    ("equal, 2000", "equal, 200", 1.4),
+    ("growing, 2000", "growing, 200", 1.4),
+    ("5 strata, 200", "equal, 200", 1.5),
+)
+
+
+def main() -> None:
+    """Measure all cases and write their ratios."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--people", type=int, default=300_000)
+    people = parser.parse_args().people
+    table = simulate(people)
+    seconds = dict.fromkeys(CASES, np.inf)
+    for _ in range(ROUNDS):
+        for name, (grid, strata) in CASES.items():
+            seconds[name] = min(seconds[name], fit_seconds(table, grid, strata))
+    with RESULTS.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["people", "case", "against", "seconds", "ratio", "limit"])
+        for case, other, limit in RATIOS:
+            ratio = seconds[case] / seconds[other]
+            row = [people, case, other, f"{seconds[case]:.3f}", f"{ratio:.2f}", limit]
+            writer.writerow(row)
+            print(*row)
+
+
+def simulate(people: int) -> pa.Table:
+    """Eight covariates, a falling hazard, five hospitals."""
+    random = np.random.default_rng(3)
+    covariates = random.uniform(-1.0, 1.0, (people, 8))
+    time_to = 1_500.0 * random.weibull(0.7, people) * np.exp(-0.3 * covariates.sum(axis=1))
+    columns = {f"x{k}": covariates[:, k] for k in range(8)}
+    hospital = pa.array(random.choice(list("ABCDE"), people))
+    return pa.table(
+        {
+            "t": np.minimum(time_to, HORIZON),
+            "e": time_to <= HORIZON,
+            "hospital": hospital,
+            **columns,
+        }
+    )
+
+
+def fit_seconds(table: pa.Table, grid: dict[str, Any], strata: int) -> float:
+    """One whole fit, from the table to the standard errors."""
+    schema: dict[str, Any] = {
+        "time": {"duration": "t", "event": "e", "horizon": HORIZON, **grid},
+        "covariate": [{"name": f"x{k}", "low": -1.0, "high": 1.0} for k in range(8)],
+    }
+    if strata > 1:
+        schema["strata"] = {"name": "hospital", "levels": list("ABCDE")}
+    start = time.perf_counter()
+    ds.SurvivalRegression(schema).fit(table)
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
