@@ -25,6 +25,8 @@ RAKING_ROUNDS = 5
 UTILITY_ROUNDS = 40
 FAR = 0.06
 """Bins far from most people are left out where they hold fewer than this share."""
+UNSEEN = 0.5
+"""People at risk are taken to be at least so many standard deviations of the noise of that number."""
 CLEAR = 3.5
 """A sum of counts stands out that exceeds so many standard deviations of its noise."""
 PUBLIC_SEED = 20_260
@@ -71,7 +73,10 @@ class Profile:
         spread = np.repeat(exits.reshape(2, bins) / width, width, axis=1)
         left = np.concatenate([[0.0], np.cumsum(spread.sum(axis=0))[:-1]])
         entered = _entered(counts[2 * bins :], edges, observed)
-        at_risk = np.maximum(entered - left, 0.5)
+        # late in time the people at risk are those who leave later, and known as well as they are
+        later = 2.0 * np.repeat(np.arange(bins, 0, -1), width)
+        least = np.maximum(UNSEEN * deviation * np.sqrt(later), 0.5)
+        at_risk = np.maximum(entered - left, np.minimum(least, observed))
         surviving = np.cumprod(1.0 - np.clip(spread[1] / at_risk, 0.0, 0.99))
         stay = at_risk / observed / np.concatenate([[1.0], surviving[:-1]])
         events = max(float(exits[bins:].sum()), 4.0 * deviation, 1.0)
