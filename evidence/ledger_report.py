@@ -69,8 +69,8 @@ LIMITS = """## What is not promised
   last rows on the server, rolls the budget back. Only a release made in between can tell:
   `discreet budget verify --release` with any of them finds it (rows "rolled back with its witness"
   and "removed entries" above). Keep releases, and verify with the newest.
-- SQLite needs a local file system: its locks and shared memory do not work on network drives. Use
-  PostgreSQL there.
+- SQLite needs a local file system: its locks and shared memory do not work on network drives. On Linux
+  a ledger there is refused (NFS, SMB, sshfs and the like); elsewhere nothing notices. Use PostgreSQL.
 - `fsync` is believed: a disk that lies about it may lose the last charge in a power cut. The witness
   then tells, if it survived.
 - A process that dies between reserve and settle leaves its charge spent. That is on purpose.

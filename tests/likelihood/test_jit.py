@@ -6,13 +6,22 @@ from discreet.likelihood import jit
 
 
 def test_an_edited_source_changes_the_folder(tmp_path, monkeypatch):
-    (tmp_path / "jit.py").write_text("pass\n")
-    (tmp_path / "compiled.py").write_text("x = 1\n")
-    monkeypatch.setattr(jit, "__file__", str(tmp_path / "jit.py"))
+    names = [
+        "likelihood/jit.py",
+        "likelihood/compiled.py",
+        *(f"paper/{name}" for name in jit.PAPER),
+    ]
+    sources = [tmp_path / name for name in names]
+    for source in sources:
+        source.parent.mkdir(exist_ok=True)
+        source.write_text("x = 1\n")
+    monkeypatch.setattr(jit, "__file__", str(sources[0]))
     before = jit._digest.__wrapped__()
     assert jit._digest.__wrapped__() == before
-    (tmp_path / "compiled.py").write_text("x = 2\n")
-    assert jit._digest.__wrapped__() != before
+    for source in sources[1:]:
+        source.write_text("x = 2\n")
+        assert jit._digest.__wrapped__() != before
+        source.write_text("x = 1\n")
 
 
 def test_other_packages_keep_their_cache_setting(monkeypatch, tmp_path):
