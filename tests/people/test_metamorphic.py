@@ -18,11 +18,11 @@ from tests.people import metamorphic as world
 def test_replacing_a_person_moves_nobody_else(engine, container, kind, tmp_path):
     *names, free = world.IDS[kind]
     people, make = world.make_people(names), world.ENGINES[engine][1][container]
-    for number, new in enumerate(world.replacements(names[2], free)):
-        try:
-            world.check_replacement(engine, make, people, new, tmp_path / str(number))
-        except world.NotHeld:
-            continue
+    others = list(world.replacements(names[2], free))
+    try:
+        world.check_replacements(engine, make, people, others, tmp_path)
+    except world.NotHeld:
+        pytest.skip("this container does not hold such ids")
 
 
 @pytest.mark.parametrize(("engine", "container"), world.CASES)
