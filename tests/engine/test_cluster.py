@@ -16,6 +16,7 @@ import discreet as ds  # noqa: E402
 from discreet.design.baseline import NaturalSpline  # noqa: E402
 from discreet.design.design import Design  # noqa: E402
 from discreet.design.link import get_link  # noqa: E402
+from discreet.design.schema import Schema  # noqa: E402
 from discreet.engine.cluster import ClusterEngine, connect, local_client  # noqa: E402
 from discreet.engine.local import LocalEngine  # noqa: E402
 from discreet.errors import DataFormError, SettingsError  # noqa: E402
@@ -55,6 +56,25 @@ def test_sums_equal_those_in_memory(client):
     ours, theirs = (Problem(engine, design, get_link("logit"))(f) for engine in (cluster, memory))
     np.testing.assert_allclose(ours.gradient, theirs.gradient, rtol=1e-11)
     assert cluster.sample().persons < cluster.persons
+
+
+def test_grids_terms_and_strata_are_the_same_on_workers(client):
+    frame, parts = _frame()
+    mapping = _schema(person=True).to_mapping()
+    time = mapping["time"]
+    time["first"] = 0.5 * time["horizon"] / time["intervals"]
+    numeric = next(item for item in mapping["covariate"] if "low" in item)
+    numeric |= {"scale": "spline:3", "missing": "indicator"}
+    levels = next(item for item in mapping["covariate"] if "levels" in item)
+    mapping["covariate"] = [item for item in mapping["covariate"] if item is not levels]
+    mapping["strata"] = {"name": levels["name"], "levels": levels["levels"]}
+    schema = Schema.from_mapping(mapping)
+    link, design = get_link("logit"), Design(schema, NaturalSpline(3))
+    point = np.linspace(-0.3, 0.2, design.dimension)
+    here = Problem(LocalEngine(to_episodes(frame, schema)), design, link)(point)
+    there = Problem(ClusterEngine.from_frame(parts, schema, client), design, link)(point)
+    assert there.value == pytest.approx(here.value, rel=1e-12)
+    np.testing.assert_allclose(there.hessian, here.hessian, rtol=1e-9, atol=1e-9)
 
 
 def test_a_person_in_two_partitions_is_an_error_of_form(client):
