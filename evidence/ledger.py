@@ -37,7 +37,7 @@ from discreet.ledger import (  # noqa: E402
     open_ledger,
     postgres,
 )
-from discreet.ledger.queue import Queue  # noqa: E402
+from discreet.ledger.sqlite import Queue  # noqa: E402
 from discreet.points import Point  # noqa: E402
 
 from evidence.ledger_report import COLUMNS, RESULTS, write_report  # noqa: E402  # isort: skip

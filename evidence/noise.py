@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import laws
+from discreet.audit import noise
 from discreet.paper.results import Results
 from discreet.privacy.noise import Grid, SystemNoise
 from discreet.privacy.scales import laplace_scale
@@ -79,10 +79,10 @@ def l1_laplace(source: SystemNoise, dimension: int, scale: Fraction, draws: int)
 
 
 RADIAL = {
-    "lattice radius": (lattice, laws.radius_p_value),
-    "continuous radius": (continuous, laws.radius_p_value),
-    "gaussian": (gaussian, laws.normal_p_value),
-    "l1 laplace": (l1_laplace, laws.l1_laplace_p_value),
+    "lattice radius": (lattice, noise.radius_p_value),
+    "continuous radius": (continuous, noise.radius_p_value),
+    "gaussian": (gaussian, noise.normal_p_value),
+    "l1 laplace": (l1_laplace, noise.l1_laplace_p_value),
 }
 DIRECTIONAL = {"lattice direction": lattice, "continuous direction": continuous}
 
@@ -128,7 +128,7 @@ def directional_checks(source: SystemNoise, dimension: int) -> Iterator[Check]:
 
 def directional(draw: Callable[[], Points]) -> float:
     """The p-value of fresh draws under uniform directions."""
-    return laws.direction_p_value(draw())
+    return noise.direction_p_value(draw())
 
 
 def small_checks(source: SystemNoise) -> Iterator[Check]:
@@ -141,7 +141,7 @@ def small_checks(source: SystemNoise) -> Iterator[Check]:
 
 def pointwise(draw: Callable[[], Points], scale: Fraction, reach: int) -> float:
     """The p-value of fresh draws under the lattice law at the right scale."""
-    return laws.lattice_p_value(draw(), scale, reach)
+    return noise.lattice_p_value(draw(), scale, reach)
 
 
 def off_grid(source: SystemNoise) -> float:

@@ -49,7 +49,6 @@ PROTECTED = {
         "discreet.regression",
         "discreet.audit.release",
         "discreet.cli.budget",
-        "discreet.cli.statement",
     },
 }
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.audit.findings import Effort, Subject
 from discreet.audit.run import run_family
-from discreet.audit.subject import Effort, Subject
 from discreet.design.baseline import BASELINES, NaturalSpline
 from discreet.design.link import LINKS, CLogLog, get_link
 from discreet.engine.engine import add

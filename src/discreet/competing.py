@@ -25,13 +25,12 @@ from discreet.design.link import Link, get_link
 from discreet.design.schema import Schema
 from discreet.engine.engine import Arrays, BlockFunction, Engine
 from discreet.errors import SettingsError
-from discreet.estimate import Estimate, estimate
+from discreet.estimate import Estimate, estimate, plain_model
 from discreet.likelihood.problem import Problem
 from discreet.models.causes import CausesModel
 from discreet.models.model import PlainModel
 from discreet.people.episodes import Episodes
 from discreet.people.source import People
-from discreet.plain_model import plain_model
 from discreet.regression import as_schema
 from discreet.types import Array
 

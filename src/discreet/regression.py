@@ -15,12 +15,11 @@ from discreet.design.design import Design
 from discreet.design.link import Link, get_link
 from discreet.design.schema import Schema
 from discreet.errors import DataFormError, SettingsError, warn
-from discreet.estimate import estimate
+from discreet.estimate import estimate, plain_model
 from discreet.fitted import FittedModel, Predictions, standard_errors
 from discreet.likelihood.problem import Problem
 from discreet.models.model import Model, Release
 from discreet.people.source import EngineName, People
-from discreet.plain_model import plain_model
 
 if TYPE_CHECKING:
     from discreet.joint import Federation

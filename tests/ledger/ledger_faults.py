@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.ledger import Head, ReleaseClaim, StoredLedger, open_ledger
-from discreet.ledger.witness import Witness
+from discreet.ledger.sqlite import Witness
 from tests.ledger.ledger_scenes import (
     FIRST,
     RECOVERS,

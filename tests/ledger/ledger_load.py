@@ -40,8 +40,7 @@ from discreet.ledger import (
     open_ledger,
     stored,
 )
-from discreet.ledger.book import Book
-from discreet.ledger.budget import Budget
+from discreet.ledger.book import Book, Budget
 from discreet.mechanisms.contract import Draw, Facts, Plan, settings_of
 from discreet.models.model import Release
 from discreet.people.source import People

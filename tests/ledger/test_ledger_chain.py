@@ -8,9 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import LedgerError
-from discreet.ledger.book import ADOPTED, INITIALISED, RESERVED, SETTLED, Book
-from discreet.ledger.budget import Budget
-from discreet.ledger.chain import Entry, Head, Row, canonical, digest_of, read_entry
+from discreet.ledger.book import (
+    ADOPTED,
+    INITIALISED,
+    RESERVED,
+    SETTLED,
+    Book,
+    Budget,
+    Entry,
+    Head,
+    Row,
+    canonical,
+    digest_of,
+    read_entry,
+)
 from discreet.privacy.guarantee import Guarantee
 
 LEDGER = "0123456789abcdef" * 2

@@ -9,8 +9,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from discreet.cli import main
-from discreet.cli.budget import budget_app
-from discreet.cli.statement import render
+from discreet.cli.budget import budget_app, render
 from discreet.errors import ArtefactError, LedgerError, SettingsError
 from discreet.ledger import ReleaseRequest, open_ledger
 from discreet.privacy.accountant import rho_for, zcdp_guarantee

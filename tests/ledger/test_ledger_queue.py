@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from discreet.ledger import ReleaseRequest, open_ledger
-from discreet.ledger.queue import Queue
+from discreet.ledger.sqlite import Queue
 from discreet.privacy.guarantee import Guarantee
 
 WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"

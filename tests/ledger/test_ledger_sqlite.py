@@ -8,8 +8,8 @@ import pytest
 from discreet.errors import LedgerError, SettingsError
 from discreet.ledger import Head, open_ledger, sqlite
 from discreet.ledger.interface import ReleaseRequest
-from discreet.ledger.verification import ReleaseClaim
-from discreet.ledger.witness import Witness
+from discreet.ledger.sqlite import Witness
+from discreet.ledger.stored import ReleaseClaim
 from discreet.privacy.guarantee import Guarantee
 from tests.ledger.ledger_faults import HARMLESS, STORIES, Scene
 from tests.ledger.ledger_scenes import FIRST, RECOVERS, attempt, check_story, request

@@ -20,9 +20,9 @@ from discreet.audit.cases import (
     make_constants,
 )
 from discreet.design.schema import Schema
-from discreet.privacy.continuous import ContinuousDraw
-from discreet.privacy.grid import integer_vector
+from discreet.privacy.exact import ContinuousDraw
 from discreet.privacy.noise import NoiseSource
+from discreet.privacy.scales import integer_vector
 
 __all__ = [
     "FrozenNoise",

@@ -20,7 +20,7 @@ from discreet.mechanisms.objective import Shape
 from discreet.mechanisms.outlook import public_guess
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
 from discreet.mechanisms.selected import clipped_score, score_bound
-from discreet.privacy.continuous import continuous_error
+from discreet.privacy.exact import continuous_error
 from tests.mechanisms.cases import (
     FrozenNoise,
     LinearLoss,

@@ -18,7 +18,7 @@ from discreet.mechanisms import OutputPerturbation
 from discreet.paper import SanitizedExponential
 from discreet.people import to_episodes
 from discreet.privacy import noise, selection
-from discreet.privacy.reals import rational
+from discreet.privacy.exact import rational
 from discreet.privacy.scales import exact
 from discreet.release import Order, publish
 from tests.mechanisms.user_path import BASE, make_schema

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from discreet.audit import tables
+from discreet.audit import cases
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -41,10 +41,10 @@ def make_schema(*, person=False):
 
 
 def make_frame(rows):
-    return pd.DataFrame(rows, columns=list(tables.NAMES))
+    return pd.DataFrame(rows, columns=list(cases.NAMES))
 
 
-BASE = make_frame(tables.BASE)
+BASE = make_frame(cases.BASE)
 
 
 def fit(frame, mechanism, noise, *, schema=None, **settings):
@@ -83,7 +83,7 @@ def check_neighbouring_tables_move_within_the_noise():
         points = [in_steps(fit(BASE, mechanism, noise))]
         claimed = float(lattice_scale(noise))
         points += [
-            in_steps(fit(with_first(row), mechanism, FrozenNoise())) for row in tables.HOSTILE
+            in_steps(fit(with_first(row), mechanism, FrozenNoise())) for row in cases.HOSTILE
         ]
         gaps = [np.linalg.norm(a - b) for a in points for b in points]
         assert max(gaps) <= claimed
@@ -91,7 +91,7 @@ def check_neighbouring_tables_move_within_the_noise():
 
 def check_every_record_lies_in_the_ball():
     """Whatever the table holds, internal covariates are finite and of norm at most one."""
-    for row in tables.HOSTILE:
+    for row in cases.HOSTILE:
         norms = np.linalg.norm(to_episodes(with_first(row), make_schema()).covariates, axis=1)
         assert np.all(norms <= 1.0)
 
@@ -104,7 +104,7 @@ def check_terms_lie_in_the_ball():
     mapping["interaction"] = [{"of": ["age", "arm"]}]
     schema = Schema.from_mapping(mapping)
     ends = [("end", 0.0, 6.0, 1, age, arm) for age in (10.0, 30.0) for arm in "abcd"]
-    rows = [*tables.HOSTILE, *(row[-len(tables.NAMES) :] for row in ends)]
+    rows = [*cases.HOSTILE, *(row[-len(cases.NAMES) :] for row in ends)]
     for row in rows:
         norms = np.linalg.norm(to_episodes(with_first(row), schema).covariates, axis=1)
         assert np.all(norms <= 1.0)
@@ -179,7 +179,7 @@ def check_replay():
     """Neighbours under frozen noise: same noise calls, same keys, nothing else in the file."""
     for mechanism in (OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)):
         traces = []
-        for frame in (BASE, with_first(tables.HOSTILE[0]), with_first(tables.HOSTILE[2])):
+        for frame in (BASE, with_first(cases.HOSTILE[0]), with_first(cases.HOSTILE[2])):
             noise = FrozenNoise()
             release = fit(frame, mechanism, noise)
             mapping = json.loads(release.model_dump_json())

@@ -154,7 +154,7 @@ def test_probabilities_outside_are_refused(probability):
 
 
 def test_many_coefficients_keep_their_standard_errors_only(monkeypatch):
-    monkeypatch.setattr("discreet.plain_model.MOST_COVARIANCE", 2)
+    monkeypatch.setattr("discreet.estimate.MOST_COVARIANCE", 2)
     model = ds.SurvivalRegression(schema()).fit(cohort()).model_
     assert isinstance(model, PlainModel)
     assert model.covariance is None

@@ -19,6 +19,7 @@ from discreet.errors import SettingsError
 from discreet.privacy import noise
 from discreet.privacy.accountant import (
     PRECISION,
+    PrivacyFilter,
     Totals,
     compose,
     conversion,
@@ -30,7 +31,6 @@ from discreet.privacy.accountant import (
     to_nano,
     zcdp_guarantee,
 )
-from discreet.privacy.filter import PrivacyFilter
 from discreet.privacy.guarantee import Guarantee
 
 EPSILONS = st.floats(1e-3, 50).map(lambda x: float(f"{x:.6g}"))

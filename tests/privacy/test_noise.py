@@ -11,7 +11,7 @@ from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.audit.laws import (
+from discreet.audit.noise import (
     direction_p_value,
     l1_laplace_p_value,
     lattice_p_value,
@@ -19,9 +19,9 @@ from discreet.audit.laws import (
     radius_p_value,
 )
 from discreet.errors import DataFormError, SettingsError
-from discreet.privacy import continuous, lattice
+from discreet.privacy import exact
+from discreet.privacy.exact import Enclosure, LazyUniform, RealLaplace
 from discreet.privacy.noise import Grid, SystemNoise
-from discreet.privacy.reals import Enclosure, LazyUniform, RealLaplace
 from discreet.privacy.scales import (
     laplace_scale,
     upper_square_root,
@@ -115,9 +115,9 @@ def test_a_proposal_is_accepted_with_the_probability_of_the_proof(point, radius)
     gap = math.hypot(*point) + math.sqrt(len(point)) / 2 - radius
     threshold = math.exp(-gap / 1.25)
     draw = Enclosure(arb(radius), [])
-    assert lattice._accept(point, draw, scale, arb(threshold * (1 - 1e-12)), 128) is True
-    assert lattice._accept(point, draw, scale, arb(threshold * (1 + 1e-12)), 128) is False
-    assert lattice._accept(point, draw, scale, arb(threshold, 1e-9), 128) is None
+    assert exact._accept(point, draw, scale, arb(threshold * (1 - 1e-12)), 128) is True
+    assert exact._accept(point, draw, scale, arb(threshold * (1 + 1e-12)), 128) is False
+    assert exact._accept(point, draw, scale, arb(threshold, 1e-9), 128) is None
 
 
 @pytest.mark.parametrize(("dimension", "scale", "reach"), SMALL_CASES)
@@ -128,7 +128,7 @@ def test_the_lattice_test_notices_a_wrong_scale(dimension, scale, reach, factor)
 
 
 def test_precision_decides_the_cost_never_the_law(monkeypatch):
-    monkeypatch.setattr(lattice, "first_precision", lambda _scale: 2)
+    monkeypatch.setattr(exact, "first_precision", lambda _scale: 2)
     rounds = []
     enclose = RealLaplace.enclose
     monkeypatch.setattr(
@@ -140,7 +140,7 @@ def test_precision_decides_the_cost_never_the_law(monkeypatch):
 
 
 def test_rounding_without_the_correction_is_noticed(monkeypatch):
-    monkeypatch.setattr(lattice, "_accept", lambda *_: True)
+    monkeypatch.setattr(exact, "_accept", lambda *_: True)
     draws = lattice_draws(SeededNoise(11), 1, Fraction(1, 2), SMALL_DRAWS)
     assert lattice_p_value(draws, Fraction(1, 2), 2) < FALSE_ALARM
 
@@ -188,7 +188,7 @@ def test_the_acceptance_is_high_in_every_dimension():
         proposals = []
         bits = source.uniform_bits
         for _ in range(200):
-            while lattice._propose(dimension, Fraction(2**10), bits) is None:
+            while exact._propose(dimension, Fraction(2**10), bits) is None:
                 proposals.append(dimension)
         assert len(proposals) < 10  # exp(-sqrt(66)/1024) is 0.992
 
@@ -203,25 +203,25 @@ def test_a_grid_coarser_than_the_noise_is_refused(source):
 def test_the_continuous_draw_lies_within_its_error_of_a_finer_replay(dimension):
     for seed in range(20):
         scale = Fraction(10**6 + seed, 7)
-        draw = continuous.sample_continuous_laplace(dimension, scale, seeded_bits(seed))
+        draw = exact.sample_continuous_laplace(dimension, scale, seeded_bits(seed))
         replay = RealLaplace(dimension, scale, seeded_bits(seed))
-        replay.enclose(continuous.PRECISION)
+        replay.enclose(exact.PRECISION)
         fine = replay.enclose(1024).vector  # the same leading bits, eight times as many
         with ctx.workprec(1024):
             squares = sum((ball - x) ** 2 for ball, x in zip(fine, draw.vector, strict=True))
             assert squares.sqrt() <= draw.error
             gap = float(squares.sqrt())
-        assert draw.error == continuous.continuous_error(scale)
+        assert draw.error == exact.continuous_error(scale)
         assert gap < draw.error / 16  # the public bound is not met by luck
 
 
 def test_the_certified_error_takes_over_where_the_public_bound_fails(monkeypatch):
-    monkeypatch.setattr(continuous, "RELATIVE_ERROR", Fraction(1, 2**60))
+    monkeypatch.setattr(exact, "RELATIVE_ERROR", Fraction(1, 2**60))
     scale = Fraction(3)
-    draw = continuous.sample_continuous_laplace(4, scale, seeded_bits(1))
+    draw = exact.sample_continuous_laplace(4, scale, seeded_bits(1))
     assert draw.error > float(scale) * 2.0**-60
     replay = RealLaplace(4, scale, seeded_bits(1))
-    replay.enclose(continuous.PRECISION)
+    replay.enclose(exact.PRECISION)
     with ctx.workprec(512):
         pairs = zip(replay.enclose(512).vector, draw.vector, strict=True)
         assert sum((ball - x) ** 2 for ball, x in pairs).sqrt() <= draw.error
@@ -256,7 +256,7 @@ def test_all_zero_bits_ask_for_more():
         calls.append(count)
         return 0 if len(calls) <= 3 else seeded_bits(len(calls))(count)
 
-    draw = continuous.sample_continuous_laplace(1, Fraction(1), bits)
+    draw = exact.sample_continuous_laplace(1, Fraction(1), bits)
     assert math.isfinite(draw.vector[0])
     assert len(calls) > 3
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import SettingsError
-from discreet.privacy.reals import rational
+from discreet.privacy.exact import rational
 from discreet.privacy.scales import (
     exact,
     float_above,

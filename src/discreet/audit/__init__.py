@@ -1,9 +1,8 @@
 """An audit anyone can run: measurements of the running code, and checks of release files."""
 
-from discreet.audit.findings import Finding
+from discreet.audit.findings import Effort, Finding, Subject
 from discreet.audit.release import audit_model, audit_release
 from discreet.audit.run import FAMILIES, Audit, audit_mechanism
-from discreet.audit.subject import Effort, Subject
 
 __all__ = [
     "FAMILIES",

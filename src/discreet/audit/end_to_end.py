@@ -12,10 +12,8 @@ import numpy as np
 import pyarrow as pa
 from scipy import stats
 
-from discreet.audit.cases import make_constants
-from discreet.audit.findings import FALSE_ALARM, Finding, judged, not_applicable
-from discreet.audit.subject import Effort, Subject
-from discreet.audit.tables import quiet
+from discreet.audit.cases import make_constants, quiet
+from discreet.audit.findings import FALSE_ALARM, Effort, Finding, Subject, judged, not_applicable
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.perturbation import PerturbationSettings
 from discreet.privacy.guarantee import Guarantee

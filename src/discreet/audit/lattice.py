@@ -15,8 +15,7 @@ from discreet.audit.cases import (
     make_constants,
 )
 from discreet.audit.end_to_end import shown
-from discreet.audit.findings import Finding, judged
-from discreet.audit.subject import Effort, Subject
+from discreet.audit.findings import Effort, Finding, Subject, judged
 from discreet.mechanisms import Draw, Facts, Mechanism, Plan
 from discreet.mechanisms.perturbation import Perturbation
 from discreet.privacy.noise import SystemNoise

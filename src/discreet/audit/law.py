@@ -11,17 +11,29 @@ from functools import singledispatch
 
 import numpy as np
 
-from discreet.audit.cases import LinearLoss, corner_people, loss_of, make_constants
-from discreet.audit.findings import FALSE_ALARM, Finding, judged, not_applicable
-from discreet.audit.laws import (
+from discreet.audit.cases import (
+    BASE,
+    LinearLoss,
+    corner_people,
+    loss_of,
+    make_constants,
+    quiet,
+    regression,
+    table,
+)
+from discreet.audit.findings import FALSE_ALARM, Effort, Finding, Subject, judged, not_applicable
+from discreet.audit.noise import (
+    CONTINUOUS,
+    GAUSSIAN,
+    L1,
+    LATTICE,
+    Call,
+    KnownNoise,
     direction_p_value,
     l1_laplace_p_value,
     normal_p_value,
     radius_p_value,
 )
-from discreet.audit.noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, Call, KnownNoise
-from discreet.audit.subject import Effort, Subject
-from discreet.audit.tables import BASE, quiet, regression, table
 from discreet.audit.witness import steps_of
 from discreet.mechanisms import Facts, Plan
 from discreet.mechanisms.output import OutputPerturbation

@@ -15,14 +15,16 @@ from discreet.audit.cases import (
     Person,
     corner_people,
     hostile_points,
+    known_release,
     loss_of,
     make_constants,
+    neighbours,
     random_person,
+    steps_in,
+    user_schema,
 )
-from discreet.audit.findings import Finding, at_most, not_applicable
+from discreet.audit.findings import Effort, Finding, Subject, at_most, not_applicable
 from discreet.audit.noise import LATTICE, ForcedNoise, KnownNoise, privacy_loss
-from discreet.audit.subject import Effort, Subject
-from discreet.audit.tables import known_release, neighbours, steps_in, user_schema
 from discreet.audit.witness import steps_of
 from discreet.mechanisms import Facts
 from discreet.mechanisms.newton.mechanism import PrivateNewton

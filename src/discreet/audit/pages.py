@@ -8,14 +8,13 @@ from functools import singledispatch
 import numpy as np
 
 from discreet.audit.cases import LinearLoss, make_constants
-from discreet.audit.findings import Finding, at_most, judged, not_applicable
+from discreet.audit.findings import Effort, Finding, Subject, at_most, judged, not_applicable
 from discreet.audit.noise import LATTICE, KnownNoise
-from discreet.audit.subject import Effort, Subject
 from discreet.mechanisms import Facts, Plan
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.output import OutputPerturbation
 from discreet.mechanisms.perturbation import Perturbation
-from discreet.privacy.continuous import continuous_error
+from discreet.privacy.exact import continuous_error
 from discreet.types import Array
 
 FAMILY = "constants"

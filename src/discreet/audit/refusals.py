@@ -5,9 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, singledispatch
 
-from discreet.audit.findings import Finding, judged
-from discreet.audit.subject import Effort, Subject
-from discreet.audit.tables import BASE, quiet, user_schema
+from discreet.audit.cases import BASE, quiet, user_schema
+from discreet.audit.findings import Effort, Finding, Subject, judged
 from discreet.errors import SchemaError, SettingsError
 from discreet.mechanisms import Mechanism, get_mechanism
 from discreet.mechanisms.objective import ObjectivePerturbation

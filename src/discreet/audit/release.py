@@ -13,7 +13,7 @@ from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.errors import ArtefactError, DiscreetError
-from discreet.ledger.chain import Head
+from discreet.ledger.book import Head
 from discreet.ledger.interface import UNCHARGED
 from discreet.mechanisms import Plan, mechanism_from_settings
 from discreet.mechanisms.group_counts import GroupCounts

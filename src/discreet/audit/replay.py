@@ -16,10 +16,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from discreet.audit.findings import Finding, judged
-from discreet.audit.noise import KnownNoise
-from discreet.audit.subject import Effort, Subject
-from discreet.audit.tables import (
+from discreet.audit.cases import (
     BASE,
     BASELINE_SIZE,
     known_release,
@@ -29,6 +26,8 @@ from discreet.audit.tables import (
     table,
     user_schema,
 )
+from discreet.audit.findings import Effort, Finding, Subject, judged
+from discreet.audit.noise import KnownNoise
 from discreet.design.link import get_link
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem

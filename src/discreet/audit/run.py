@@ -6,14 +6,13 @@ from types import MappingProxyType
 from typing import Any
 
 from discreet.audit.end_to_end import check_end_to_end
-from discreet.audit.findings import Finding, judged
+from discreet.audit.findings import Effort, Finding, Subject, judged
 from discreet.audit.lattice import check_lattice
 from discreet.audit.law import check_law
 from discreet.audit.neighbours import check_neighbours
 from discreet.audit.pages import check_constants
 from discreet.audit.refusals import check_refusals
 from discreet.audit.replay import check_replay
-from discreet.audit.subject import Effort, Subject
 from discreet.audit.witness import check_witness
 from discreet.version import __version__
 

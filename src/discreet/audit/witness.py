@@ -19,10 +19,17 @@ from discreet.audit.cases import (
     loss_of,
     make_constants,
 )
-from discreet.audit.findings import Finding, at_most, equal_to, judged, not_applicable
+from discreet.audit.findings import (
+    Effort,
+    Finding,
+    Subject,
+    at_most,
+    equal_to,
+    judged,
+    not_applicable,
+)
 from discreet.audit.noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, KnownNoise
 from discreet.audit.pages import newton_squares, solver_tolerance
-from discreet.audit.subject import Effort, Subject
 from discreet.mechanisms import Draw, Facts, Plan
 from discreet.mechanisms.newton.mechanism import Layout, PrivateNewton
 from discreet.mechanisms.objective import ObjectivePerturbation

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 
 from discreet.errors import SettingsError
-from discreet.ledger.chain import Head
+from discreet.ledger.book import Head, Line, Statement
 from discreet.ledger.interface import (
     NO_LEDGER,
     UNCHARGED,
@@ -23,10 +23,7 @@ from discreet.ledger.interface import (
     Reservation,
 )
 from discreet.ledger.location import PostgresLocation, is_postgres
-from discreet.ledger.statement import Line, Statement
-from discreet.ledger.store import Store
-from discreet.ledger.stored import StoredLedger
-from discreet.ledger.verification import ReleaseClaim, Verification
+from discreet.ledger.stored import ReleaseClaim, Store, StoredLedger, Verification
 
 __all__ = [
     "NO_LEDGER",

@@ -1,17 +1,283 @@
-"""What the entries add up to: the budget, every charge, and what may still be spent."""
+r"""What the entries add up to: the budget, every charge, and what may still be spent.
 
+The hash chain: every entry names the hash of the one before it.
+
+    hash(n) = SHA-256("discreet ledger entry 1\n" + canonical JSON of entry n)
+
+Entry n contains its sequence number, the ledger's random identifier and hash(n - 1); hash(0) is
+64 zeros.  So the head hash(n) commits to every entry up to n and to their order.  No clock enters:
+clocks can be set back.  A chain alone cannot show that its end was cut off, which is why every
+release prints the head of its reservation.
+
+A population's budget: whole numbers of small units, compared exactly.
+
+Epsilon is kept in billionths (1e-9) and delta in units of 1e-18, so that 0.1 and 1e-6 are exact and
+no sum of them drifts.  What a sequence of charges adds up to, and whether one more fits, is decided
+by `discreet.privacy.accountant`, whose proof allows each request to depend on all earlier releases.
+
+What a custodian is shown: the budget, what is left of it, and every release.
+"""
+
+import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any, Self
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, Literal, Self, get_args
 
-from discreet.errors import BudgetError, LedgerError
-from discreet.ledger.budget import Budget
-from discreet.ledger.chain import Entry, Head, Row, canonical, read_entry
+from discreet.errors import ArtefactError, BudgetError, LedgerError, SettingsError
 from discreet.ledger.interface import ReleaseRequest
-from discreet.privacy.accountant import Totals
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.accountant import PrivacyFilter, Totals
+from discreet.privacy.guarantee import Guarantee, Relation, Status, Unit
+from discreet.privacy.scales import exact
+
+FORMAT = 1
+"""Version of the entries and of the tables that hold them."""
+
+_DOMAIN = b"discreet ledger entry 1\n"
+_ZERO_HASH = "0" * 64
+_HEAD = re.compile(r"([0-9a-f]{32}):([1-9][0-9]{0,17}):([0-9a-f]{64})", re.ASCII)
+_LEDGER = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_MEMBERS = {"body", "kind", "ledger", "previous", "sequence"}
+
+
+@dataclass(frozen=True)
+class Head:
+    """An entry's place in its chain; printed in a release as `ledger:sequence:hash`."""
+
+    ledger: str
+    sequence: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.ledger}:{self.sequence}:{self.hash}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a printed head; anything else is a `LedgerError`."""
+        match = _HEAD.fullmatch(text)
+        if match is None:
+            raise LedgerError("a ledger head is written identifier:sequence:hash; this is none.")
+        return cls(match[1], int(match[2]), match[3])
+
+    @classmethod
+    def before_first(cls, ledger: str) -> Self:
+        """The head of a chain that has no entry yet."""
+        return cls(ledger, 0, _ZERO_HASH)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An entry as a backend stores it: nothing here is trusted before `read_entry`."""
+
+    sequence: int
+    content: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger: its kind, its public body and where it stands in the chain."""
+
+    kind: str
+    body: dict[str, Any]
+    previous: Head
+
+    @property
+    def sequence(self) -> int:
+        """One more than the entry before."""
+        return self.previous.sequence + 1
+
+    @cached_property
+    def content(self) -> str:
+        """The canonical text that is hashed and stored."""
+        members = {
+            "body": self.body,
+            "kind": self.kind,
+            "ledger": self.previous.ledger,
+            "previous": self.previous.hash,
+            "sequence": self.sequence,
+        }
+        return canonical(members)
+
+    @cached_property
+    def head(self) -> Head:
+        """The chain's head once this entry is its last."""
+        return Head(self.previous.ledger, self.sequence, digest_of(self.content))
+
+    @property
+    def row(self) -> Row:
+        """The entry as it is stored."""
+        return Row(self.sequence, self.content, self.head.hash)
+
+    @property
+    def release_id(self) -> str | None:
+        """The release the entry speaks of, for the backend's unique index."""
+        value = self.body.get("release_id")
+        return value if isinstance(value, str) else None
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of a value: keys sorted, no spaces, ASCII only, no NaN."""
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+
+
+def digest_of(content: str) -> str:
+    """The entry hash of a canonical text."""
+    return hashlib.sha256(_DOMAIN + content.encode("ascii")).hexdigest()
+
+
+def read_entry(row: Row, previous: Head | None) -> Entry:
+    """The stored entry, after its hash, its form and its link to `previous` were checked.
+
+    `previous` is None for the first entry, which names the ledger itself.
+    """
+    try:
+        content_hash = digest_of(row.content)
+        members = json.loads(row.content)
+        well_formed = set(members) == _MEMBERS and canonical(members) == row.content
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise _broken(row.sequence, "cannot be read") from None
+    if not well_formed or not isinstance(members["body"], dict):
+        raise _broken(row.sequence, "is not in the form this ledger writes")
+    if content_hash != row.hash:
+        raise _broken(row.sequence, "was changed after it was written (its hash differs)")
+    return _linked(row, members, previous)
+
+
+def _linked(row: Row, members: dict[str, Any], previous: Head | None) -> Entry:
+    before = previous or Head.before_first(str(members["ledger"]))
+    if not _LEDGER.fullmatch(before.ledger):  # it is printed, and a reader parses it strictly
+        raise _broken(row.sequence, "gives the ledger a name that no ledger has")
+    if members["sequence"] != before.sequence + 1 or row.sequence != before.sequence + 1:
+        raise _broken(before.sequence + 1, "is missing: the sequence has a gap there")
+    if (members["ledger"], members["previous"]) != (before.ledger, before.hash):
+        raise _broken(row.sequence, "does not follow the entry before it (broken chain)")
+    entry = Entry(str(members["kind"]), members["body"], before)
+    # checked above: no need to write and hash the entry again
+    vars(entry).update(content=row.content, head=Head(before.ledger, row.sequence, row.hash))
+    return entry
+
+
+def _broken(sequence: int, what: str) -> LedgerError:
+    return LedgerError(
+        f"ledger entry {sequence} {what}. Nothing may be spent from this ledger: "
+        "restore the newest undamaged copy and check it with `discreet budget verify`."
+    )
+
+
+NANO = 10**9
+ATTO = 10**18
+
+Amount = int | float | str | Decimal
+"""A number as it is written: 0.1 and "0.1" are one tenth."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be lost altogether, under one relation."""
+
+    epsilon_nano: int
+    delta_atto: int
+    relation: Relation = "replace-one"
+    unit: Unit = "person"
+
+    def __post_init__(self) -> None:
+        """Refuse what is no budget."""
+        if not _is_count(self.epsilon_nano) or self.epsilon_nano < 1:
+            raise SettingsError("a budget's epsilon must be a finite number greater than 0.")
+        if not _is_count(self.delta_atto) or not 0 <= self.delta_atto < ATTO:
+            raise SettingsError("a budget's delta must be at least 0 and less than 1.")
+        if exact(self.epsilon) * NANO != self.epsilon_nano or not self._delta_is_shown():
+            raise SettingsError("a budget's epsilon and delta have at most 15 significant digits.")
+        if self.relation not in get_args(Relation) or self.unit not in get_args(Unit):
+            raise SettingsError(
+                f"a budget counts {' or '.join(get_args(Relation))} guarantees per person."
+            )
+
+    @classmethod
+    def of(cls, epsilon: Amount, delta: Amount, relation: str, unit: str) -> Self:
+        """The budget as the custodian writes it."""
+        counts = _units("epsilon", epsilon, NANO), _units("delta", delta, ATTO)
+        return cls(*counts, relation, unit)  # type: ignore[arg-type]  # checked after construction
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
+        """The budget that `to_mapping` wrote."""
+        if set(mapping) != {item.name for item in fields(cls)}:
+            raise ArtefactError("a budget has exactly the keys that this version writes.")
+        return cls(**mapping)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The budget as a JSON object of whole numbers and words."""
+        return asdict(self)
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon as the decimal number it shows."""
+        return self.epsilon_nano / NANO
+
+    @property
+    def delta(self) -> float:
+        """Delta as the decimal number it shows."""
+        return self.delta_atto / ATTO
+
+    def _delta_is_shown(self) -> bool:
+        return exact(self.delta) * ATTO == self.delta_atto
+
+    @cached_property
+    def _filter(self) -> PrivacyFilter:
+        return PrivacyFilter(self.epsilon, self.delta, self.relation)
+
+    def admits(self, spent: Totals, request: Guarantee) -> bool:
+        """Whether the request fits on top of what is spent; exactly what is left fits."""
+        if (request.relation, request.unit) != (self.relation, self.unit):
+            raise SettingsError(
+                f"this ledger counts {self.relation} guarantees per {self.unit}; "
+                "a release under another relation cannot be charged to it."
+            )
+        return self._filter.admits(spent, request)
+
+    def covers(self, totals: Totals) -> bool:
+        """Whether everything charged is within the budget."""
+        return self._filter.covers(totals)
+
+    def left_pure(self, spent: Totals) -> float:
+        """The largest epsilon of one more release without delta."""
+        return self._filter.left(spent)
+
+    def left_zcdp(self, spent: Totals) -> float:
+        """The largest epsilon, at the budget's delta, of one more release with Gaussian noise."""
+        return self._filter.left(spent, self.delta) if self.delta_atto else 0.0
+
+    def more_like(self, spent: Totals, request: Guarantee) -> int:
+        """How many more releases like this one fit; 1,000 stands for that many or more."""
+        return self._filter.more_like(spent, request)
+
+    def spent_share(self, spent: Totals, request: Guarantee) -> float:
+        """The part of the budget that is used up, as seen by a further release like this one."""
+        return self._filter.spent_share(spent, request)
+
+
+def _units(name: str, amount: Amount, per_one: int) -> int:
+    try:
+        value = Fraction(Decimal(repr(amount) if isinstance(amount, float) else amount))
+    except (InvalidOperation, TypeError, ValueError, OverflowError):
+        raise SettingsError(f"a budget's {name} must be a finite number.") from None
+    units = value * per_one
+    if units.denominator != 1:
+        raise SettingsError(f"a budget's {name} must be a multiple of {1 / per_one:g}.")
+    return units.numerator
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
 
 INITIALISED = "initialised"
 RESERVED = "reserved"
@@ -148,3 +414,92 @@ def _strange(entry: Entry) -> LedgerError:
         f"ledger entry {entry.sequence} is well linked but makes no sense: the ledger was written "
         "by something else than this package. Restore the newest copy that verifies."
     )
+
+
+State = Literal["settled", "reserved, never settled"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One release; "reserved, never settled" is a charge whose process is running or died."""
+
+    sequence: int
+    request: ReleaseRequest
+    digest: str | None
+
+    @property
+    def state(self) -> State:
+        """Whether a published file is known."""
+        return "reserved, never settled" if self.digest is None else "settled"
+
+    @property
+    def status(self) -> Status:
+        """What is proved, from best to worst: see `discreet.privacy.guarantee.Status`."""
+        return self.request.guarantee.status
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The ledger at one head.
+
+    `left_pure` is the largest epsilon of a further release without delta, `left_zcdp` that of one
+    with Gaussian noise at the budget's delta (0 for a budget without delta).  `spent` is the part
+    that is used up, as seen by a further release like the last one, of which `more` still fit.
+    """
+
+    population: str
+    budget: Budget
+    left_pure: float
+    left_zcdp: float
+    lines: tuple[Line, ...]
+    head: Head
+    spent: float = 0.0
+    more: int | None = None
+
+    @property
+    def proved(self) -> tuple[Line, ...]:
+        """Releases whose guarantee is proved."""
+        return self._of("proved")
+
+    @property
+    def conditional(self) -> tuple[Line, ...]:
+        """Releases whose proof rests on an assumption that is tested and not proved."""
+        return self._of("conditional")
+
+    @property
+    def ideal_draw_only(self) -> tuple[Line, ...]:
+        """Releases charged as if their sampler were a perfect draw; shown apart."""
+        return self._of("ideal-draw-only")
+
+    @property
+    def unproved(self) -> tuple[Line, ...]:
+        """Releases by an algorithm without a valid proof; what they are charged means little."""
+        return self._of("unproved")
+
+    @property
+    def unsettled(self) -> tuple[Line, ...]:
+        """Charges without a known release."""
+        return tuple(line for line in self.lines if line.digest is None)
+
+    def _of(self, status: Status) -> tuple[Line, ...]:
+        return tuple(line for line in self.lines if line.status == status)
+
+
+def statement_of(book: Book) -> Statement:
+    """The statement of a ledger that was read to its end."""
+    last = next(reversed(book.charges.values()), None)
+    guarantee = None if last is None else last.request.guarantee
+    return Statement(
+        population=book.population,
+        budget=book.budget,
+        left_pure=book.budget.left_pure(book.totals),
+        left_zcdp=book.budget.left_zcdp(book.totals),
+        lines=tuple(_line(charge) for charge in book.charges.values()),
+        head=book.head,
+        spent=0.0 if guarantee is None else book.budget.spent_share(book.totals, guarantee),
+        more=None if guarantee is None else book.budget.more_like(book.totals, guarantee),
+    )
+
+
+def _line(charge: Charge) -> Line:
+    return Line(charge.head.sequence, charge.request, charge.digest)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString, cast
 
 from discreet.errors import LedgerError, SettingsError
-from discreet.ledger.chain import FORMAT, Entry, Head, Row, canonical
+from discreet.ledger.book import FORMAT, Entry, Head, Row, canonical
 from discreet.ledger.faults import postgres_faults
 from discreet.ledger.location import PostgresLocation
 

@@ -4,8 +4,31 @@ Write-ahead log with `synchronous=FULL`: a commit returns after the log is force
 take `BEGIN IMMEDIATE`, so between reading what is spent and appending there is no other writer;
 who is next is decided by `queue`.
 References: SQLite, "Write-Ahead Logging" and "How To Corrupt An SQLite Database File".
+
+Whose turn it is: the processes that wait to write to an SQLite ledger, in order of arrival.
+
+SQLite has no queue.  A process that finds the file locked tries again, and whoever happens to try
+first has the lock next, so that waiting times have a long tail however short the lock is held: among
+sixteen processes on an overloaded machine somebody waits for many times the average.
+
+So a writer first takes a place here: it locks one byte of the empty file `<ledger>-queue`, at the
+offset of its arrival on the machine's monotonic clock, and waits until no earlier byte is locked.
+The kernel gives back the bytes of a process that dies.  Nothing but fairness rests on this: SQLite's
+own lock admits one writer, whatever happens to the queue.
+
+The witness: a small file beside an SQLite ledger that remembers the last head it promised.
+
+SQLite cannot tell that its write-ahead log was deleted, torn or left behind by a copy: it opens
+the older state without a word, and what was charged since would be free again.  So `reserve` and
+`settle` return only after the head they committed is also in `<ledger>-head`, forced to disk.
+Every later use compares: a ledger that does not contain the witnessed head has lost entries.
+
+The file holds two slots in two disk blocks.  A new head overwrites the older slot, so a write that
+is torn by a crash leaves the newest completed promise readable.
 """
 
+import fcntl
+import hashlib
 import os
 import re
 import sqlite3
@@ -19,10 +42,164 @@ from pathlib import Path
 from urllib.parse import quote
 
 from discreet.errors import LedgerError, SettingsError
-from discreet.ledger.chain import FORMAT, Entry, Head, Row
+from discreet.ledger.book import FORMAT, Entry, Head, Row
 from discreet.ledger.faults import is_locked, typed_faults
-from discreet.ledger.queue import Queue
-from discreet.ledger.witness import Witness
+
+_TURN_PAUSE = 0.004
+_TAKEN = (BlockingIOError, PermissionError)  # POSIX allows either
+
+
+class Queue:
+    """The writers of the ledger file of the same name."""
+
+    def __init__(self, ledger: Path) -> None:
+        self.path = ledger.with_name(ledger.name + "-queue")
+        self._ledger = ledger
+
+    @contextmanager
+    def turn(self, deadline: float) -> Iterator[None]:
+        """Everybody who came earlier has had a turn; `BlockingIOError` if the deadline is first."""
+        descriptor = self._open()
+        try:
+            arrival = _take_place(descriptor)
+            while not _is_first(descriptor, arrival):
+                if time.monotonic() > deadline:
+                    raise BlockingIOError
+                time.sleep(_TURN_PAUSE)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            return os.open(self.path, flags)
+        except FileNotFoundError:
+            descriptor = os.open(self.path, flags | os.O_CREAT, 0o600)
+            # who may write to the ledger may wait for it
+            os.fchmod(descriptor, stat.S_IMODE(self._ledger.stat().st_mode))
+            return descriptor
+
+
+def _take_place(descriptor: int) -> int:
+    """Lock the byte of this moment; two processes in the same nanosecond try again."""
+    while True:
+        arrival = time.monotonic_ns()
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, arrival)
+        except _TAKEN:
+            continue
+        return arrival
+
+
+def _is_first(descriptor: int, arrival: int) -> bool:
+    """Whether nobody holds an earlier byte."""
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, arrival, 0)
+    except _TAKEN:
+        return False
+    return True
+
+
+_BLOCK = 4096
+_READ_PAUSE = 0.002
+
+
+class Witness:
+    """The heads promised by the ledger file of the same name."""
+
+    def __init__(self, ledger: Path, lock_timeout: float) -> None:
+        self.path = ledger.with_name(ledger.name + "-head")
+        self._lock_timeout = lock_timeout
+
+    def create(self, head: Head) -> None:
+        """Make the file exclusively (mode 0600, no link followed) with its first promise."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self.path, flags, 0o600)
+        try:
+            os.pwrite(descriptor, _slot(head), 0)
+            os.pwrite(descriptor, b"\n" * _BLOCK, _BLOCK)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def read(self) -> Head:
+        """The newest completed promise."""
+        with self._opened(os.O_RDONLY) as descriptor:
+            self._lock(descriptor, fcntl.LOCK_SH)
+            return self._newest(descriptor)[0]
+
+    def promise(self, head: Head) -> None:
+        """Remember `head` durably, unless a later head is remembered already.
+
+        A later head of the same chain commits to this one, so nothing is lost by keeping it.
+        """
+        with self._opened(os.O_RDWR) as descriptor:
+            self._lock(descriptor, fcntl.LOCK_EX)
+            newest, slot = self._newest(descriptor)
+            if newest.sequence < head.sequence:
+                os.pwrite(descriptor, _slot(head), (1 - slot) * _BLOCK)
+            os.fsync(descriptor)
+
+    def replace(self, head: Head) -> None:
+        """Start afresh at `head`, when a custodian adopts a copy; see `StoredLedger.adopt`."""
+        self.path.unlink(missing_ok=True)
+        self.create(head)
+
+    @contextmanager
+    def _opened(self, mode: int) -> Iterator[int]:
+        try:
+            descriptor = os.open(self.path, mode | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise LedgerError(
+                "the ledger's witness file (its name with -head) is missing, so nobody can tell "
+                "whether this is the newest copy. Put it back beside the ledger, or take the "
+                "ledger over with `discreet budget adopt` and its newest release."
+            ) from None
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _lock(self, descriptor: int, kind: int) -> None:
+        deadline = time.monotonic() + self._lock_timeout
+        while True:
+            try:
+                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_READ_PAUSE)
+            else:
+                return
+
+    def _newest(self, descriptor: int) -> tuple[Head, int]:
+        slots = [(_read_slot(os.pread(descriptor, _BLOCK, i * _BLOCK)), i) for i in (0, 1)]
+        complete = [(head, i) for head, i in slots if head is not None]
+        if not complete:
+            raise LedgerError(
+                "the ledger's witness file (its name with -head) is damaged, so nobody can tell "
+                "whether this is the newest copy. Restore it, or take the ledger over with "
+                "`discreet budget adopt` and its newest release."
+            )
+        return max(complete, key=lambda pair: pair[0].sequence)
+
+
+def _slot(head: Head) -> bytes:
+    text = str(head).encode("ascii")
+    return (text + b" " + _checksum(text) + b"\n").ljust(_BLOCK, b"\n")
+
+
+def _read_slot(block: bytes) -> Head | None:
+    text, _, rest = block.partition(b" ")
+    if not rest or rest.rstrip(b"\n") != _checksum(text):
+        return None
+    return Head.parse(text.decode("ascii"))
+
+
+def _checksum(text: bytes) -> bytes:
+    return hashlib.sha256(b"discreet witness 1\n" + text).hexdigest().encode("ascii")
+
 
 APPLICATION_ID = 0x44504C31
 """Marks the file as a ledger of this package ("DPL1"), in SQLite's header."""

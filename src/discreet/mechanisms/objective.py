@@ -56,7 +56,7 @@ from discreet.mechanisms.solve import (
     Tolerance,
     certified_minimiser,
 )
-from discreet.privacy.continuous import continuous_error
+from discreet.privacy.exact import continuous_error
 from discreet.privacy.scales import exact
 from discreet.types import Array
 

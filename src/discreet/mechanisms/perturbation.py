@@ -22,9 +22,8 @@ from discreet.mechanisms.contract import (
     require_positive,
 )
 from discreet.mechanisms.solve import CentredCoordinates, Tolerance
-from discreet.privacy.grid import Grid
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.scales import float_above
+from discreet.privacy.scales import Grid, float_above
 from discreet.types import Array
 
 if TYPE_CHECKING:

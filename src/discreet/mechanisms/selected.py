@@ -29,8 +29,8 @@ from discreet.mechanisms.contract import (
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.outlook import Outlook, public_guess
 from discreet.mechanisms.output import OutputPerturbation
-from discreet.privacy.grid import Grid
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.scales import Grid
 from discreet.privacy.selection import RandomStopping
 from discreet.types import Array
 

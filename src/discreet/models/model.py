@@ -33,8 +33,8 @@ from discreet.models.caution import Caution
 from discreet.models.curves import Curves
 from discreet.models.life_table import LifeTable
 from discreet.models.strict import read_strict, serialise, write_new
-from discreet.privacy.grid import LARGEST_EXPONENT
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.scales import LARGEST_EXPONENT
 from discreet.types import Array
 from discreet.version import __version__
 

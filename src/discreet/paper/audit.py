@@ -8,8 +8,7 @@ import numpy as np
 
 from discreet.audit import neighbours, witness
 from discreet.audit.cases import corner_people, hostile_points, loss_of, make_constants
-from discreet.audit.findings import Finding, at_most, equal_to
-from discreet.audit.subject import Effort, Subject
+from discreet.audit.findings import Effort, Finding, Subject, at_most, equal_to
 from discreet.paper.exponential import SanitizedExponential, sanitized_records
 
 

@@ -29,8 +29,8 @@ from discreet.mechanisms.contract import (
 from discreet.paper.diagnostics import diagnose
 from discreet.paper.kernel import SanitizedRecords, run_records
 from discreet.paper.sampler import KEY_BITS, PSGLD, StochasticDensity, run_together
-from discreet.privacy.grid import Grid
 from discreet.privacy.guarantee import Guarantee, Relation
+from discreet.privacy.scales import Grid
 from discreet.types import Array
 from discreet.watch import watcher
 

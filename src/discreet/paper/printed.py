@@ -22,8 +22,8 @@ from discreet.mechanisms.contract import (
     settings_of,
 )
 from discreet.mechanisms.solve import CentredCoordinates, CentredObjective
-from discreet.privacy.grid import Grid
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.scales import Grid
 from discreet.solve import minimise
 from discreet.types import Array
 

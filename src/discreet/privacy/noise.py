@@ -24,10 +24,8 @@ from opendp.metrics import l1_distance, l2_distance
 from opendp.mod import Measurement, OpenDPException, enable_features
 
 from discreet.errors import DataFormError, EntropyError, SettingsError
-from discreet.privacy.continuous import ContinuousDraw, sample_continuous_laplace
-from discreet.privacy.grid import Grid, IntegerVector, integer_vector
-from discreet.privacy.lattice import sample_lattice_laplace
-from discreet.privacy.scales import float_above
+from discreet.privacy.exact import ContinuousDraw, sample_continuous_laplace, sample_lattice_laplace
+from discreet.privacy.scales import Grid, IntegerVector, float_above, integer_vector
 
 __all__ = ["ContinuousDraw", "Grid", "IntegerVector", "NoiseSource", "SystemNoise"]
 

@@ -16,9 +16,9 @@ from flint import arb, ctx
 
 from discreet.errors import SettingsError
 from discreet.privacy.accountant import NANO
+from discreet.privacy.exact import GUARD_BITS, BitSource, LazyUniform, rational
 from discreet.privacy.guarantee import checked_epsilon
 from discreet.privacy.noise import NoiseSource
-from discreet.privacy.reals import GUARD_BITS, BitSource, LazyUniform, rational
 from discreet.privacy.scales import exact, laplace_scale
 
 Candidate = TypeVar("Candidate")

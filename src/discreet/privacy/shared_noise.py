@@ -10,8 +10,8 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from discreet.errors import EntropyError, SettingsError
-from discreet.privacy.grid import IntegerVector, integer_vector
 from discreet.privacy.noise import LARGEST_VALUE, NoiseSource, checked_integers
+from discreet.privacy.scales import IntegerVector, integer_vector
 from discreet.privacy.shares import MOST_COORDINATES, NO_PURE_EPSILON, NoiseShares
 
 Opening = Callable[[list[int]], list[int]]

@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.privacy.grid import IntegerVector, integer_vector
 from discreet.privacy.noise import NoiseSource, checked_integers, checked_scale
+from discreet.privacy.scales import IntegerVector, integer_vector
 
 
 class SeededNoise(NoiseSource):

@@ -12,7 +12,7 @@ from discreet.design.link import get_link
 from discreet.design.schema import Categorical
 from discreet.errors import ArtefactError
 from discreet.models.model import File, Release
-from discreet.report.facts import reader_unit
+from discreet.report.page import reader_unit
 from discreet.types import Array
 
 NORMAL_POINT = 1.959963984540054

@@ -3,26 +3,219 @@
 Names come from the release and are escaped; scripts and styles come from this package and from the
 chart library, and a content security policy admits exactly those, by digest. The release rides
 along as inert JSON.
+
+What the page's script needs to know of a release, as plain JSON.
 """
 
 import base64
 import hashlib
 import json
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from discreet.design.schema import PageWords
+from discreet.design.axis import TimeAxis
+from discreet.design.link import get_link
+from discreet.design.schema import Categorical, Numeric, PageWords, Schema
 from discreet.errors import ArtefactError
-from discreet.models.curves_release import CurvesRelease
+from discreet.models.caution import Caution
+from discreet.models.curves_release import BANDS, CurvesRelease
+from discreet.models.group_curves import Band, GroupCurve
 from discreet.models.model import File, Release
 from discreet.models.strict import write_new
-from discreet.report.facts import curves_facts, page_facts, quality_of, reader_unit
 from discreet.report.texts import DEFAULT, page_texts
+from discreet.types import Array
+
+# (unit of the schema, unit for readers, how many of the first make one of the second, from how many
+# of the second on): long times are read in years, half a year and more in months.
+READER_UNITS = (
+    ("days", "years", 365.25, 2.0),
+    ("days", "months", 30.4375, 6.0),
+    ("weeks", "years", 365.25 / 7.0, 2.0),
+    ("months", "years", 12.0, 2.0),
+)
+NO_INFORMATION = ("at-risk", "events")
+"""Cautions that speak of the whole release; so does ``noise`` where it names no coefficient."""
+
+
+def reader_unit(time: TimeAxis) -> tuple[str | None, float]:
+    """The unit that a reader thinks in, and how many of the data's units it has."""
+    unit = "days" if time.unit is None and time.dated else time.unit
+    for own, shown, size, least in READER_UNITS:
+        if unit == own and time.length / size >= least:
+            return shown, size
+    return unit, 1.0
+
+
+def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
+    """Coefficients on the user's scale, their covariance if released, and the public axes."""
+    covariance, schema = release.covariance, release.public_schema
+    time = schema.time
+    unit, size = reader_unit(time)
+    return {
+        "link": release.link,
+        "ratio": get_link(release.link).effect.removeprefix("log "),
+        "baseline": {
+            "kind": release.design.baseline.kind,
+            "dimension": release.design.baseline.dimension,
+        },
+        "edges": release.curves.grid.edges.tolist(),
+        "horizon": time.horizon,
+        "intervals": time.intervals,
+        "time_label": words["time"] if unit is None else f"{words['time']} ({unit})",
+        "unit": unit,
+        "unit_size": size,
+        "alpha": [list(part) for part in release.coefficients.baselines],
+        "beta": list(release.coefficients.covariates.values()),
+        "covariance": None if covariance is None else np.asarray(covariance).tolist(),
+        "covariates": _covariates(schema),
+        "coefficients": _coefficients(schema),
+        "interactions": _interactions(schema),
+        "strata": _strata(schema),
+        "life_table": _life_table(release),
+        "release_id": release.release_id,
+        "citation": _citation(release),
+        "words": words,
+    }
+
+
+def _citation(release: Release) -> dict[str, str | None]:
+    page = release.public_schema.page or PageWords()
+    return {"title": page.title, "text": page.citation, "contact": page.contact}
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How far to trust a release: ``good``, ``care``, ``none`` or ``unknown``, with reasons."""
+
+    level: str
+    sentence: str
+    reasons: tuple[str, ...]
+
+
+def quality_of(release: Release, words: dict[str, str]) -> Quality:
+    """What the release says against its own numbers; cautions of the promise stand elsewhere."""
+    found = [item for item in release.warnings if not item.of_the_promise]
+    if any(_is_fatal(item) for item in found):
+        level = "none"
+    elif found:
+        level = "care"
+    else:
+        level = "good" if release.covariance is not None else "unknown"
+    return Quality(level, words[f"quality_{level}"], tuple(map(str, found)))
+
+
+def _is_fatal(caution: Caution) -> bool:
+    return caution.code in NO_INFORMATION or (caution.code == "noise" and not caution.coefficients)
+
+
+def curves_facts(release: CurvesRelease) -> dict[str, Any]:
+    """One row per group and time: survival with both bands, and the number at risk."""
+    return {
+        "groups": list(release.names),
+        "time_label": release.public_schema.time.axis_label,
+        "times": release.times.tolist(),
+        "rows": [
+            row
+            for name, curve in zip(release.names, release.estimates, strict=True)
+            for row in _curve_rows(name, curve, release)
+        ],
+        "causes": list(release.causes) if len(release.causes) > 1 else [],
+        "release_id": release.release_id,
+    }
+
+
+def _curve_rows(name: str, curve: GroupCurve, release: CurvesRelease) -> list[dict[str, Any]]:
+    """Survival, and with competing risks every cause's incidence, by time."""
+    bands = {"": curve.survival}
+    if len(release.causes) > 1:
+        bands |= dict(zip(release.causes, curve.incidence, strict=True))
+    return [
+        row
+        for cause, band in bands.items()
+        for row in _band_rows(name, cause, band, curve, release.times)
+    ]
+
+
+def _band_rows(
+    name: str, cause: str, band: Band, curve: GroupCurve, times: Array
+) -> list[dict[str, Any]]:
+    head = {"group": name, "cause": cause}
+    start = {"time": float(times[0]), "at_risk": float(curve.at_risk[0])}
+    rows = [{**head, **start, **dict.fromkeys(BANDS, 0.0 if cause else 1.0)}]
+    for index, time in enumerate(times[1:]):
+        values = {key: float(getattr(band, key)[index]) for key in BANDS}
+        present = float(curve.at_risk[min(index + 1, len(curve.at_risk) - 1)])
+        rows.append({**head, "time": float(time), "at_risk": present, **values})
+    return rows
+
+
+def _life_table(release: Release) -> dict[str, list[float]] | None:
+    """The private life table, and the model's survival of the same people where it is known."""
+    if release.life_table is None:
+        return None
+    found = release.life_table.to_mapping()
+    if release.calibration is not None:
+        found["expected"] = [1.0, *release.calibration.survival.tolist()]
+    return found
+
+
+def _covariates(schema: Schema) -> list[dict[str, Any]]:
+    """Sliders for numbers, menus for levels; each says how its columns are made of the value."""
+    return [
+        {"name": item.name, "title": item.title, "start": item.start, **_kind(item)}
+        for item in schema.covariates
+    ]
+
+
+def _kind(item: Numeric | Categorical) -> dict[str, Any]:
+    if isinstance(item, Categorical):
+        missing = ["missing"] if item.indicated else []
+        return {"levels": [*item.level_titles, *missing], "declared": len(item.levels)}
+    low, high = item.bounds
+    return {
+        "low": low,
+        "high": high,
+        "scale": "spline" if item.knots is not None else (item.scale or "linear"),
+        "knots": item.knots,
+        "indicator": item.indicated,
+    }
+
+
+def _coefficients(schema: Schema) -> list[dict[str, Any]]:
+    """Titles; the number whose step a coefficient is per; whether it is part of a curve."""
+    found: list[dict[str, Any]] = [
+        {"title": title, "number": None, "curve": False} for title in schema.coefficient_titles
+    ]
+    place = 0
+    for index, item in enumerate(schema.covariates):
+        if isinstance(item, Numeric):
+            linear = item.value_names == (item.name,)
+            found[place]["number"] = index if linear else None
+            for column in range(place, place + len(item.value_names)):
+                found[column]["curve"] = item.knots is not None
+        place += len(item.coefficient_names)
+    return found
+
+
+def _interactions(schema: Schema) -> list[list[int]]:
+    """Pairs of covariates by their places."""
+    names = [item.name for item in schema.covariates]
+    return [[names.index(name) for name in item.of] for item in schema.interactions]
+
+
+def _strata(schema: Schema) -> dict[str, Any] | None:
+    declared = schema.strata
+    if declared is None:
+        return None
+    return {"title": declared.title, "levels": list(declared.level_titles)}
+
 
 PUBLIC = 0o644
 """A page is there to be read by everybody; releases stay their owner's."""

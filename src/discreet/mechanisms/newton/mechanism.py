@@ -54,7 +54,7 @@ from discreet.mechanisms.newton.counts import (
     stretches_of,
 )
 from discreet.mechanisms.newton.diagnosis import Ending
-from discreet.mechanisms.newton.equation import Setting
+from discreet.mechanisms.newton.equation import Setting, predicted_variance
 from discreet.mechanisms.newton.picture import (
     Information,
     Noisy,
@@ -63,7 +63,6 @@ from discreet.mechanisms.newton.picture import (
     spreads_of,
 )
 from discreet.mechanisms.newton.pin import Pinned
-from discreet.mechanisms.newton.prediction import predicted_variance
 from discreet.mechanisms.newton.split import (
     EXITS,
     FIRST_SHARES,
