@@ -398,7 +398,27 @@ class FittedModel(Predictions):
 
 
 def load(path: str | Path) -> FittedModel:
-    """The model or release in a file."""
+    """Read a model or a release from its file.
+
+    Parameters
+    ----------
+    path
+        A file that ``save`` or ``publish`` wrote.
+
+    Returns
+    -------
+    FittedModel
+        With predictions, summary and plots.
+
+    Raises
+    ------
+    ArtefactError
+        The file is not one of ours, or was damaged.
+
+    Examples
+    --------
+    >>> load("model.json").predict_survival("patients.csv", times=[12])  # doctest: +SKIP
+    """
     return FittedModel(read_model(path))
 
 

@@ -69,6 +69,21 @@ class NaturalSpline:
     ``b_1 = 1, b_2 = t, b_{i+2} = d_i - d_{e-1}`` with
     ``d_j(t) = (max(t - k_j, 0)^3 - max(t - k_e, 0)^3) / (k_e - k_j)``.
     One knot is a constant, two are a straight line.
+
+    Parameters
+    ----------
+    knots
+        How many, from 1 to 1000; as many coefficients.
+
+    Raises
+    ------
+    SettingsError
+        ``knots`` is not such a number.
+
+    Examples
+    --------
+    >>> NaturalSpline(3).spelling
+    'natural-spline:3'
     """
 
     knots: int = 3
@@ -119,7 +134,23 @@ class NaturalSpline:
 
 @dataclass(frozen=True)
 class PiecewiseConstant:
-    """K indicators of equal stretches of time: interval s lies in piece ceil(K s / q)."""
+    """K indicators of equal stretches of time: interval s lies in piece ceil(K s / q).
+
+    Parameters
+    ----------
+    pieces
+        How many, from 1 to 1000; as many coefficients.
+
+    Raises
+    ------
+    SettingsError
+        ``pieces`` is not such a number.
+
+    Examples
+    --------
+    >>> PiecewiseConstant(12).spelling
+    'piecewise-constant:12'
+    """
 
     pieces: int
     kind: ClassVar[str] = "piecewise-constant"

@@ -125,6 +125,20 @@ def use_kernel(kernel: Kernel) -> None:
 
     "auto" looks at nothing but the number of rows, so that the same data give the same last bit
     whatever was fitted before.
+
+    Parameters
+    ----------
+    kernel
+        "auto", "numpy" or "compiled".
+
+    Raises
+    ------
+    SettingsError
+        ``kernel`` is none of these.
+
+    Examples
+    --------
+    >>> use_kernel("auto")
     """
     global _kernel  # noqa: PLW0603 - a setting of the process, like numpy's error state
     if kernel not in get_args(Kernel):

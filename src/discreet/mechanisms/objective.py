@@ -77,6 +77,26 @@ class ObjectivePerturbation(PerturbationSettings):
 
     A ridge that is given is a least value: the plan may add to it where that lowers the predicted
     error, because a larger ridge leaves more of epsilon to the tilt.
+
+    Parameters
+    ----------
+    epsilon
+        The guarantee.
+    ridge
+        Lambda, the ridge per person; None takes the public rule.
+    survival
+        A public guess of the share who reach the horizon without an event. A wrong one costs
+        accuracy only.
+
+    Raises
+    ------
+    SettingsError
+        A setting promises nothing or means nothing.
+
+    Examples
+    --------
+    >>> ObjectivePerturbation(epsilon=1.0).promise(1000).epsilon
+    1.0
     """
 
     name: ClassVar[str] = "objective"

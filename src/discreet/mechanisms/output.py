@@ -67,7 +67,28 @@ GRID_BITS = 34
 @register
 @dataclass(frozen=True)
 class OutputPerturbation(PerturbationSettings):
-    """epsilon-DP under replace-one: publish the ridge estimate with noise (conditional)."""
+    """epsilon-DP under replace-one: publish the ridge estimate with noise (conditional).
+
+    Parameters
+    ----------
+    epsilon
+        The guarantee.
+    ridge
+        Lambda, the ridge per person; None takes the public rule.
+    survival
+        A public guess of the share who reach the horizon without an event. A wrong one costs
+        accuracy only.
+
+    Raises
+    ------
+    SettingsError
+        A setting promises nothing or means nothing.
+
+    Examples
+    --------
+    >>> OutputPerturbation(epsilon=1.0).promise(1000).epsilon
+    1.0
+    """
 
     name: ClassVar[str] = "output"
     proof: ClassVar[str] = "output-perturbation"

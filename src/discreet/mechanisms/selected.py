@@ -58,9 +58,30 @@ class SelectedPlan(Plan):
 class SelectedRidge:
     """epsilon-DP under replace-one: perturbation with the best of several ridges (conditional).
 
-    base: "objective" or "output". ridges: the candidates, per person. mean_trials: how many models
-    are tried on average. score_share: part of a trial's budget that its score takes.
-    survival: as for the base mechanism.
+    Parameters
+    ----------
+    epsilon
+        The guarantee of the whole.
+    ridges
+        The candidates, per person.
+    base
+        "objective" or "output".
+    mean_trials
+        How many models are tried on average.
+    score_share
+        Part of a trial's budget that its score takes.
+    survival
+        As for the base mechanism.
+
+    Raises
+    ------
+    SettingsError
+        A setting promises nothing or means nothing.
+
+    Examples
+    --------
+    >>> SelectedRidge(epsilon=2.0, ridges=(0.01, 0.1)).promise(1000).epsilon
+    2.0
     """
 
     epsilon: float = NOT_GIVEN

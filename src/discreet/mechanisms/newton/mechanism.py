@@ -108,8 +108,24 @@ FARTHEST = 1e6
 class PrivateNewton:
     """(epsilon, delta)-DP, or pure epsilon-DP with delta = 0, under replace-one (proved).
 
-    `delta=None` means 1e-6, or 1/(10 n) where that is smaller. `score` is `ball` (unbiased where
-    the model holds) or `clip`.
+    Parameters
+    ----------
+    epsilon
+        The guarantee.
+    delta
+        None means 1e-6, or 1/(10 n) where that is smaller; 0 is pure epsilon-DP.
+    score
+        "ball" (unbiased where the model holds) or "clip".
+
+    Raises
+    ------
+    SettingsError
+        A setting promises nothing or means nothing.
+
+    Examples
+    --------
+    >>> PrivateNewton(epsilon=1.0, delta=0.0).promise(1000).epsilon
+    1.0
     """
 
     epsilon: float = NOT_GIVEN
