@@ -26,6 +26,7 @@ from discreet.mechanisms.newton.combine import combine, lacking_curvature
 from discreet.mechanisms.newton.counts import (
     Marginal,
     Stretches,
+    block_marginals,
     exit_edges,
     marginals_of,
     time_edges,
@@ -41,6 +42,7 @@ from discreet.mechanisms.newton.picture import (
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.spread import unreached, widened
 from discreet.mechanisms.newton.steps import Prior, Step
+from discreet.people.episodes import Episodes
 from tests.mechanisms.cases import mixed_schema
 
 
@@ -362,3 +364,23 @@ def test_a_risk_set_that_noise_took_away_is_not_taken_for_empty():
     assert np.all(np.diff(noisy.at_risk) <= 1e-9)
     exact = Profile.make(counts, edges, 1115, 0.0)
     assert exact.at_risk[-1] < 5.0
+
+
+def test_bins_by_division_are_bins_by_search():
+    marginal = Marginal((0,), 64, tuple(np.linspace(-1.0, 1.0, 65)))
+    counts = np.where(np.arange(64) == 40, 1000.0, 0.0)
+    (finer,) = narrowed([marginal], counts, 1.0, 16)
+    values = np.random.default_rng(18).uniform(-1, 1, 2000)
+    values = np.concatenate([values, values * 0.05 + 0.26, [-1.0, 1.0]])
+    block = Episodes(
+        values[:, None],
+        np.zeros(len(values), np.int32),
+        np.ones(len(values), np.int32),
+        np.zeros(len(values), bool),
+        None,
+        len(values),
+    )
+    for item in (marginal, finer):
+        (found,) = block_marginals(block, (item,), Stretches((0, 20)))
+        assert found.sum() == len(values)
+        assert np.abs(found - np.histogram(values, item.edges)[0]).sum() <= 2

@@ -143,24 +143,25 @@ def factor_of(records: Records, row: int, point: Point, table: Prefixes, factor:
 
 
 @compiled
-def add_square(
-    columns: Array, scale: float, largest: int, whole: Integers, person: Integers
-) -> int:
-    """Add C C' of the rounded columns to `person`; the sum of squares of C, cut at 2 Q^2."""
+def add_square(columns: Array, scale: float, largest: int, whole: Array, person: Array) -> int:
+    """Add C C' of the rounded columns to `person`; the sum of squares of C, cut at 2 Q^2.
+
+    Integers are held as doubles, which multiply faster: |C| <= Q, so all sums stay below 2^53.
+    """
     size, parts = columns.shape
     square = 0
     for k in range(size):
         for j in range(parts):
             value = columns[k, j] * scale
             # a comparison with NaN is false: anything that is not a number in range becomes 0
-            whole[k, j] = int(value) if abs(value) <= largest else 0
-            square = min(square + whole[k, j] * whole[k, j], 2 * largest * largest)
-    pair = 0
-    for k in range(size):
-        for i in range(k + 1):
-            for j in range(parts):
-                person[pair] += whole[k, j] * whole[i, j]
-            pair += 1
+            rounded = int(value) if abs(value) <= largest else 0
+            whole[j, k] = rounded
+            square = min(square + rounded * rounded, 2 * largest * largest)
+    for j in range(parts):
+        for k in range(size):
+            start, one = k * (k + 1) // 2, whole[j, k]
+            for i in range(k + 1):
+                person[start + i] += one * whole[j, i]
     return square
 
 
@@ -171,8 +172,7 @@ def information_sums(
     """The sum over persons of the quantised information, each cut to the trace `limit`."""
     size, parts = point.mapping.shape[1], point.basis.shape[1] + 1
     half = size * (size + 1) // 2
-    result, person = np.zeros(half, dtype=np.int64), np.zeros(half, dtype=np.int64)
-    whole = np.zeros((size, parts), dtype=np.int64)
+    result, person, whole = np.zeros(half, dtype=np.int64), np.zeros(half), np.zeros((parts, size))
     factor = Factor(
         np.zeros(parts * (parts + 1) // 2),
         np.zeros((parts, parts)),
@@ -195,5 +195,5 @@ def information_sums(
             square = min(square + added, 2 * largest * largest)
         if square <= largest * largest:
             for pair in range(half):
-                result[pair] += person[pair]
+                result[pair] += int(person[pair])
     return result
