@@ -82,8 +82,36 @@ class Link(Protocol):
         ...
 
 
+class Symmetric:
+    """h(-eta) = 1 - h(eta): an event is a survival seen in the mirror."""
+
+    def survival_loss(self, eta: Array) -> Array:
+        """phi."""
+        raise NotImplementedError
+
+    def survival_loss_derivative(self, eta: Array) -> Array:
+        """phi'."""
+        raise NotImplementedError
+
+    def survival_loss_curvature(self, eta: Array) -> Array:
+        """phi''."""
+        raise NotImplementedError
+
+    def event_loss(self, eta: Array) -> Array:
+        """psi(eta) = phi(-eta)."""
+        return self.survival_loss(-eta)
+
+    def event_loss_derivative(self, eta: Array) -> Array:
+        """psi'(eta) = -phi'(-eta)."""
+        return -self.survival_loss_derivative(-eta)
+
+    def event_loss_curvature(self, eta: Array) -> Array:
+        """psi''(eta) = phi''(-eta)."""
+        return self.survival_loss_curvature(-eta)
+
+
 @dataclass(frozen=True)
-class Logit:
+class Logit(Symmetric):
     """``h = 1 / (1 + e^-eta)``: proportional odds of the event within an interval."""
 
     name: ClassVar[str] = "logit"
@@ -115,25 +143,13 @@ class Logit:
         """phi'' = h (1 - h), each factor to full relative precision."""
         return np.asarray(special.expit(eta) * special.expit(-eta))
 
-    def event_loss(self, eta: Array) -> Array:
-        """psi(eta) = phi(-eta)."""
-        return self.survival_loss(-eta)
-
-    def event_loss_derivative(self, eta: Array) -> Array:
-        """psi'(eta) = -phi'(-eta)."""
-        return -self.survival_loss_derivative(-eta)
-
-    def event_loss_curvature(self, eta: Array) -> Array:
-        """psi''(eta) = phi''(-eta)."""
-        return self.survival_loss_curvature(-eta)
-
     def information(self, eta: Array) -> Array:
         """(dh/deta)^2 / (h (1 - h)) = h (1 - h)."""
         return self.survival_loss_curvature(eta)
 
 
 @dataclass(frozen=True)
-class Probit:
+class Probit(Symmetric):
     """``h = Phi(eta)``, written with Mills' ratio ``m(eta) = pdf(eta) / Phi(-eta)``.
 
     The slope grows like eta (so it has no finite Lipschitz constant); the curvature
@@ -174,18 +190,6 @@ class Probit:
             1 - square * (2 - square * (10 - square * (74 - square * (706 - square * 8162))))
         )
         return ratio * np.where(eta > 50.0, series, ratio - eta)
-
-    def event_loss(self, eta: Array) -> Array:
-        """psi(eta) = phi(-eta)."""
-        return self.survival_loss(-eta)
-
-    def event_loss_derivative(self, eta: Array) -> Array:
-        """psi'(eta) = -phi'(-eta)."""
-        return -self.survival_loss_derivative(-eta)
-
-    def event_loss_curvature(self, eta: Array) -> Array:
-        """psi''(eta) = phi''(-eta)."""
-        return self.survival_loss_curvature(-eta)
 
     def information(self, eta: Array) -> Array:
         """pdf^2 / (Phi(eta) Phi(-eta)) = m(eta) m(-eta)."""
