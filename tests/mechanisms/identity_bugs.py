@@ -59,7 +59,7 @@ IDENTITY_BUGS = [
         stream,
         "last_person",
         "return int(changes[-1]) + 1 if len(changes) else 0",
-        "return table.rows",
+        "return len(codes)",
         checks.check_nobody_stands_in_two_blocks,
     ),
     Bug(

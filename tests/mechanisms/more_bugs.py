@@ -105,9 +105,9 @@ MORE_BUGS = [
         "second moments centred at the people's own mean",
         Run,
         "_moments",
-        "(half,) = self.engine.reduce(block_moments, centre, spread, limit, weight)",
+        "(half,) = self.engine.reduce(block_moments, centre, spread, limit, weight, self.leads)",
         "centre = self.engine.episodes.covariates.mean(axis=0); "
-        "(half,) = self.engine.reduce(block_moments, centre, spread, limit, weight); noisy = half",
+        "(half,) = self.engine.reduce(block_moments, centre, spread, limit, weight, self.leads)",
         newton_checks.check_sums_are_asked_with_released_numbers,
     ),
     Bug(
