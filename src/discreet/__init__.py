@@ -11,6 +11,7 @@ from discreet.version import __version__ as __version__
 if TYPE_CHECKING:
     from discreet import metrics as metrics
     from discreet import plots as plots
+    from discreet.accounts import Ledger as Ledger
     from discreet.checkup import check as check
     from discreet.competing import CompetingRisks as CompetingRisks
     from discreet.curves import Curves as Curves
@@ -46,6 +47,7 @@ _HOMES = {
     "FittedModel": "fitted",
     "NaturalSpline": "design.baseline",
     "Numeric": "design.schema",
+    "Ledger": "accounts",
     "NO_LEDGER": "release",
     "ObjectivePerturbation": "mechanisms",
     "OutputPerturbation": "mechanisms",

@@ -4,12 +4,13 @@ Every function draws on given axes and returns them, so that pictures can be com
 bars are pointwise confidence intervals, drawn where the model knows its standard errors.
 """
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib import figure as matplotlib_figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from scipy import special
@@ -32,6 +33,15 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 INK = "#333333"
 MOST_CURVES = 10
 MOST_COEFFICIENTS = 30
+
+
+class Figure(matplotlib_figure.Figure):
+    """A figure that shows itself in a notebook, without magic commands."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png", dpi=100)
+        return content.getvalue()
 
 
 @dataclass(frozen=True)

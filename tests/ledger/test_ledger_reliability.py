@@ -33,6 +33,15 @@ def test_the_load_was_as_large_as_promised(backend):
     assert all(value("load", backend, "", name) == "0" for name in MUST_BE_ZERO)
 
 
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+def test_the_load_on_the_release_path_itself_was_killed_at_every_point(backend):
+    assert value("reduced load", backend, "", "drove") == "`release.publish`"
+    assert int(value("reduced load", backend, "", "SIGKILLs")) >= 150
+    for point in Point:
+        assert int(value("reduced load", backend, "", f"killed at {point}")) > 0
+    assert all(value("reduced load", backend, "", name) == "0" for name in MUST_BE_ZERO)
+
+
 def test_every_fault_was_tried():
     tried = {(row["backend"], row["item"]) for row in ROWS if row["experiment"] == "fault"}
     files = {*ledger_faults.STORIES, *ledger_faults.HARMLESS} - {"no permission to write"}

@@ -32,6 +32,7 @@ __all__ = [
     "Ledger",
     "Line",
     "NullLedger",
+    "OpenLedger",
     "ReleaseClaim",
     "ReleaseRequest",
     "Reservation",
@@ -47,9 +48,32 @@ LOCK_TIMEOUT = 30.0
 
 def open_ledger(location: str | PathLike[str], lock_timeout: float = LOCK_TIMEOUT) -> StoredLedger:
     """The ledger at a path or PostgreSQL URL; nothing is opened before it is used."""
-    if not lock_timeout > 0:
-        raise SettingsError("the ledger's lock timeout must be a number of seconds above 0.")
-    return StoredLedger(_store(location, lock_timeout))
+    return OpenLedger(location, lock_timeout)
+
+
+class OpenLedger(StoredLedger):
+    """The privacy budget of a population, in a file or on a server.
+
+    Nothing is opened before it is used.  `initialise` makes the ledger, `show` says what is spent
+    and left, `verify` checks it; `SurvivalRegression.publish` spends from it.
+
+    Parameters
+    ----------
+    location
+        A path, or a ``postgresql://`` URL.
+    lock_timeout
+        Seconds to wait for another process before failing closed.
+
+    Examples
+    --------
+    >>> ledger = ds.Ledger("budget.db")  # doctest: +SKIP
+    >>> ledger.initialise("our patients", epsilon=4, delta=1e-6)  # doctest: +SKIP
+    """
+
+    def __init__(self, location: str | PathLike[str], lock_timeout: float = LOCK_TIMEOUT) -> None:
+        if not lock_timeout > 0:
+            raise SettingsError("the ledger's lock timeout must be a number of seconds above 0.")
+        super().__init__(_store(location, lock_timeout))
 
 
 def _store(location: str | PathLike[str], lock_timeout: float) -> Store:
