@@ -1,6 +1,7 @@
 """Every term equals statsmodels' GLM on the person-period table, wherever people come from."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import patsy
@@ -28,6 +29,7 @@ def levels(row):
     return [row["arm"] == "b", row["arm"] == "c"]
 
 
+@cache
 def spline(value, low, high, knots):
     """The columns of another natural spline on the same knots."""
     inner = np.linspace(low, high, knots)[1:-1].tolist()
