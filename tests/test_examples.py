@@ -75,3 +75,22 @@ def test_the_guide_shows_a_schema_that_is_accepted():
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", ["custodian", "analyst"])
+def test_the_notebooks_are_executed_and_hold_the_present_code(name):
+    """`python examples/notebooks.py` makes them again."""
+    import runpy  # noqa: PLC0415
+
+    made = runpy.run_path(str(ROOT / "examples" / "notebooks.py"))
+    cells = made[name.upper()]
+    book = json.loads((ROOT / "examples" / f"{name}.ipynb").read_text())
+    sources = [cell["source"].replace('"examples"', "EXAMPLES") for cell in book["cells"]]
+    assert sources == list(cells)
+    kinds = {
+        kind
+        for cell in book["cells"]
+        for out in cell.get("outputs", ())
+        for kind in out.get("data", ())
+    }
+    assert {"text/html", "image/png"} <= kinds
