@@ -15,23 +15,23 @@ from rich.text import Text
 
 from discreet.cli.output import say
 from discreet.errors import ArtefactError, LedgerError, SettingsError
-from discreet.ledger import Line, Statement
 from discreet.models.strict import parse_strict, read_content
-from discreet.privacy.guarantee import ASSUMPTION
 from discreet.text import printable
 
 if TYPE_CHECKING:
-    from discreet.ledger import ReleaseClaim
+    from discreet.ledger import Line, ReleaseClaim, Statement
 
 BAR_WIDTH = 50
 MANY = 1000
 
 
-def render(statement: Statement) -> RenderableType:
+def render(statement: "Statement") -> RenderableType:
     """Budget, what is left, every release; those without a proof of their draw apart.
 
     The head is not here: it is copied, so it must stay in one piece on any terminal.
     """
+    from discreet.privacy.guarantee import ASSUMPTION  # noqa: PLC0415 - help comes without numpy
+
     parts: list[RenderableType] = [_summary(statement), _bar(statement)]
     if statement.proved:
         parts.append(_table("Releases", statement.proved))
@@ -51,7 +51,7 @@ def render(statement: Statement) -> RenderableType:
     return Group(*parts)
 
 
-def _summary(statement: Statement) -> Text:
+def _summary(statement: "Statement") -> Text:
     budget = statement.budget
     lines = [
         f"Population: {printable(statement.population)} ({budget.relation}, per {budget.unit})",
@@ -67,14 +67,14 @@ def _summary(statement: Statement) -> Text:
     return Text("\n".join(lines))
 
 
-def _bar(statement: Statement) -> RenderableType:
+def _bar(statement: "Statement") -> RenderableType:
     row = Table.grid(padding=(0, 1))
     bar = ProgressBar(total=1.0, completed=min(statement.spent, 1.0), width=BAR_WIDTH)
     row.add_row(Text("Spent:"), bar, Text(f"{100 * statement.spent:.1f}%"))
     return row
 
 
-def _room(statement: Statement) -> str:
+def _room(statement: "Statement") -> str:
     """How many more releases like the last one fit."""
     guarantee = statement.lines[-1].request.guarantee
     numbers = f"epsilon {guarantee.epsilon:.15g}, delta {guarantee.delta:g}"
@@ -84,7 +84,7 @@ def _room(statement: Statement) -> str:
     return f"{room} like the last one ({numbers}) {'fits' if count < 2 else 'fit'}."
 
 
-def _table(title: str, lines: tuple[Line, ...]) -> Table:
+def _table(title: str, lines: "tuple[Line, ...]") -> Table:
     table = Table(title=title, title_justify="left")
     table.add_column("entry", justify="right", no_wrap=True)
     table.add_column("release", overflow="fold")
@@ -97,14 +97,14 @@ def _table(title: str, lines: tuple[Line, ...]) -> Table:
     return table
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: "Line") -> tuple[str, ...]:
     guarantee = line.request.guarantee
     numbers = f"{guarantee.epsilon:.15g}", f"{guarantee.delta:g}"
     description = printable(line.request.description)
     return (str(line.sequence), line.request.release_id, *numbers, line.state, description)
 
 
-def _unsettled(statement: Statement) -> Text:
+def _unsettled(statement: "Statement") -> Text:
     return Text(
         f"{len(statement.unsettled)} reserved, never settled: still running, or stopped before "
         "the end. The charge stays, because nobody can know whether a release came out of it."
