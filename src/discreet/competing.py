@@ -27,7 +27,9 @@ from discreet.engine.engine import Arrays, BlockFunction, Engine
 from discreet.errors import SettingsError
 from discreet.estimate import Estimate, estimate, plain_model
 from discreet.likelihood.problem import Problem
-from discreet.models.causes import CausesModel
+from discreet.models.causes import CausesCurves, CausesModel
+from discreet.models.curves import Curves
+from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import PlainModel
 from discreet.people.episodes import Episodes
 from discreet.people.source import People
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
 
     from discreet.models.summary import CoefficientTable
 
-NORMAL_POINT = 1.959963984540054
 STEP = 1e-4
 """Of numerical derivatives, in standard errors of each coefficient."""
 
@@ -280,11 +281,8 @@ def _limits(
     return Interval(found, np.where(nothing, 0.0, lower), np.where(nothing, 0.0, upper))
 
 
-def _moved(model: CausesModel, point: Array) -> Any:
+def _moved(model: CausesModel, point: Array) -> CausesCurves:
     """The curves of other internal coefficients."""
-    from discreet.models.causes import CausesCurves  # noqa: PLC0415 - beside its use
-    from discreet.models.curves import Curves  # noqa: PLC0415
-
     parts, start = [], 0
     for item in model.models.values():
         size = item.design.dimension

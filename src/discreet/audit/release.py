@@ -17,7 +17,7 @@ from discreet.ledger.book import Head
 from discreet.ledger.interface import UNCHARGED
 from discreet.mechanisms import Plan, mechanism_from_settings
 from discreet.mechanisms.group_counts import GroupCounts
-from discreet.models.curves_release import CurvesRelease, read_curves
+from discreet.models.curves_release import CurvesRelease, curves_from_mapping
 from discreet.models.model import AGREEMENT, Model, Promised, Release, model_from_mapping
 from discreet.models.strict import read_strict
 from discreet.privacy.shares import NoiseShares
@@ -32,7 +32,7 @@ def audit_release(path: str | Path) -> Audit:
     """Every check of one release file; a file that is no release is an `ArtefactError`."""
     mapping = read_strict(path)
     if mapping.get("format") == CurvesRelease.kind:
-        return _audit_curves(path)
+        return _audit_curves(mapping)
     if mapping.get("format") != Release.kind:
         raise ArtefactError(f"'{path}' is not a release; there is nothing to audit.")
     try:
@@ -65,10 +65,10 @@ def _audit(release: Release) -> Audit:
     return Audit(f"release {release.release_id}", facts, tuple(found))
 
 
-def _audit_curves(path: str | Path) -> Audit:
+def _audit_curves(mapping: dict[str, Any]) -> Audit:
     """Curves by group: the promise, the plan, and everything printed computed again."""
     try:
-        curves = read_curves(path)
+        curves = curves_from_mapping(mapping)
     except ArtefactError as error:
         refused = _line("the file", "sound curves", "refused", sound=False, note=str(error))
         return Audit("curves that cannot be read", {}, (refused,))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.output import csv_bytes, progress, say, wrapped
-from discreet.errors import DataFormError, SettingsError
+from discreet.errors import ArtefactError, DataFormError, SettingsError
 from discreet.models.strict import require_free, write_new
 
 if TYPE_CHECKING:
@@ -44,19 +44,21 @@ def predict(  # noqa: PLR0913 - one parameter an option
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
     """Predict for new people; one row a person, one column a time."""
-    from discreet.fitted import load  # noqa: PLC0415 - numpy and scipy
-    from discreet.models.causes import has_causes, read_causes  # noqa: PLC0415
-    from discreet.models.strict import read_strict  # noqa: PLC0415
+    from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy
+    from discreet.models.causes import CausesModel  # noqa: PLC0415
+    from discreet.models.curves_release import CurvesRelease, read_file  # noqa: PLC0415
 
     require_free(out, overwrite=overwrite)
-    if has_causes(read_strict(model)):
-        _predict_causes(
-            read_causes(model), data, out, incidence, _numbers("times", times), overwrite=overwrite
-        )
+    found = read_file(model)
+    if isinstance(found, CausesModel):
+        wanted = _numbers("times", times)
+        _predict_causes(found, data, out, incidence, wanted, overwrite=overwrite)
         return
+    if isinstance(found, CurvesRelease):
+        raise ArtefactError(f"'{model}': this file holds curves by group, not a model.")
     if incidence:
         raise SettingsError("--incidence needs a model of competing risks; this one has one event.")
-    fitted = load(model)
+    fitted = FittedModel(found)
     with progress("Predicting"):
         headings, values = _predictions(
             fitted, data, quantity, _numbers("times", times), probabilities

@@ -11,7 +11,7 @@ from pydantic import ValidationError, model_validator
 from discreet.design.grid import TimeGrid
 from discreet.design.groups import Groups, strategy, stretch_edges
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.causes import CausesModel, has_causes, read_causes
+from discreet.models.causes import CausesModel, causes_from_mapping, has_causes
 from discreet.models.caution import Caution
 from discreet.models.group_curves import (
     Band,
@@ -23,7 +23,7 @@ from discreet.models.group_curves import (
     group_curves,
     log_rank,
 )
-from discreet.models.model import Model, Promised, read_model, sentence
+from discreet.models.model import Model, Promised, model_from_mapping, sentence
 from discreet.models.strict import read_strict
 from discreet.types import Array
 
@@ -211,19 +211,25 @@ class CurvesRelease(Promised):
 def read_file(path: str | Path) -> Model | CurvesRelease | CausesModel:
     """The model, release or curves in a file; an `ArtefactError` says in a sentence what is wrong."""
     mapping = read_strict(path)
+    try:
+        return _from_mapping(mapping)
+    except ArtefactError as error:
+        raise ArtefactError(f"'{path}': {error}") from None
+
+
+def _from_mapping(mapping: dict[str, Any]) -> Model | CurvesRelease | CausesModel:
     if has_causes(mapping):
-        return read_causes(path)
+        return causes_from_mapping(mapping)
     is_curves = mapping.get("format") == CurvesRelease.kind
-    return read_curves(path) if is_curves else read_model(path)
+    return curves_from_mapping(mapping) if is_curves else model_from_mapping(mapping)
 
 
-def read_curves(path: str | Path) -> CurvesRelease:
-    """The curves in a file."""
-    mapping = read_strict(path)
+def curves_from_mapping(mapping: dict[str, Any]) -> CurvesRelease:
+    """The curves in a JSON object."""
     try:
         return CurvesRelease.model_validate(mapping, by_alias=True, by_name=False)
     except ValidationError as error:
-        raise ArtefactError(f"'{path}': {sentence(error)}") from None
+        raise ArtefactError(sentence(error)) from None
 
 
 def _row(name: str, curve: GroupCurve) -> list[str]:

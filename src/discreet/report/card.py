@@ -11,11 +11,10 @@ import numpy as np
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical
 from discreet.errors import ArtefactError
+from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import File, Release
 from discreet.report.page import reader_unit
 from discreet.types import Array
-
-NORMAL_POINT = 1.959963984540054
 
 HAZARDS = {
     "logit": "h = 1 / (1 + exp(-eta))",

@@ -132,7 +132,7 @@ def marginals_of(design: Design, bins: int) -> tuple[Marginal, ...]:
 def block_exits(block: Episodes, edges: Integers, kinds: int) -> tuple[Integers]:
     """Counts by bin of (censored, event), and of entries where `kinds` is 3: one cell each a person."""
     bins = len(edges) - 1
-    first, last = _ends(block)
+    first, last = block.ends
     place = np.searchsorted(edges, block.exit[last], side="left") - 1
     kind = block.event[last].astype(np.int64)
     counts = np.bincount(kind * bins + place, minlength=2 * bins)
@@ -262,12 +262,3 @@ def _finite(block: Episodes, part: slice, leads: Integers | None) -> Array:
     """Leads as numbers of size at most 1, whatever was there."""
     values = block.covariates[part] if leads is None else block.covariates[part][:, leads]
     return np.clip(np.nan_to_num(values), -1.0, 1.0)
-
-
-def _ends(block: Episodes) -> tuple[Integers, Integers]:
-    """The first and the last row of every person who has one."""
-    if block.offsets is None:
-        rows = np.arange(block.rows, dtype=np.int64)
-        return rows, rows
-    some = block.offsets[1:] > block.offsets[:-1]
-    return block.offsets[:-1][some], block.offsets[1:][some] - 1
