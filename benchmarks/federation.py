@@ -102,8 +102,8 @@ def site(folder: Path, party: int, sites: int) -> None:
     if sites > 1:
         federation = Federation.read(folder / "sites" / "sites.toml", party)
         sent = watch_bytes()
-        with federation.connect():  # all are warm: nobody waits for another's compiler
-            pass
+        with federation.connect() as mesh:  # all are warm: nobody waits for another's compiler
+            mesh.exchange(b"warm")  # nobody calls again before everybody is here
         sent.clear()
     begun, worked = time.perf_counter(), time.process_time()
     model.publish(data, mechanism=mechanism, ledger=NO_LEDGER, federation=federation)

@@ -15,7 +15,7 @@ from discreet.joint import Federation, publish_jointly
 from discreet.ledger import open_ledger
 from discreet.mechanisms import OutputPerturbation, PrivateNewton
 from discreet.mechanisms.group_counts import GroupCounts
-from discreet.models.curves_release import read_curves
+from discreet.models.curves_release import read_file
 from discreet.models.model import read_model
 from discreet.people.source import People
 from discreet.points import JointPoint
@@ -228,7 +228,7 @@ def test_curves_by_group_are_counted_across_sites(scene, stage):
     found = play(stage, [{**part, "by": "arm"} for part in scene])
     assert all("error" not in item for item in found), found
     assert len({item["joint_digest"] for item in found}) == 1
-    curves = read_curves(scene[2]["out"])
+    curves = read_file(scene[2]["out"])
     assert curves.persons == sum(table.num_rows for table in TABLES)
     alone = GroupCounts(1.0, 1e-6).plan(curves.persons, curves.groups)
     assert curves.noise_scale == pytest.approx(alone.noise_scale * 1.5**0.5, rel=1e-9)
