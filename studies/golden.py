@@ -243,10 +243,22 @@ def compare(base: dict[str, Any], here: dict[str, Any]) -> int:
             counted[word] += 1
         else:
             wrong.append(f"{name}: {word}")
-    lines = [*wrong, ", ".join(f"{count} {word}" for word, count in counted.items())]
+    lines = [*_grouped(wrong), ", ".join(f"{count} {word}" for word, count in counted.items())]
     lines += [f"{len(wrong)} of {len(verdicts)} differ"]
     print(*lines, sep="\n")  # noqa: T201
     return 1 if wrong or not verdicts else 0
+
+
+def _grouped(wrong: list[str]) -> list[str]:
+    """Each kind of difference once per method, with the number of its cases and one of them."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for line in wrong:
+        case, word = line.split(": ", maxsplit=1)
+        groups.setdefault((case.split("/", maxsplit=1)[0], word), []).append(case)
+    return [
+        f"{method}: {word} ({len(names)} cases, such as {names[0]})"
+        for (method, word), names in groups.items()
+    ]
 
 
 def verdict(base: dict[str, Any], here: dict[str, Any]) -> str:
@@ -258,13 +270,19 @@ def verdict(base: dict[str, Any], here: dict[str, Any]) -> str:
             return "identical"
         farthest = distance(base["plain"], here["plain"])
         return "within 1e-12" if farthest <= CLOSE else f"plain fits differ by {farthest:.2g}"
-    for name, value in base["private"].items():
-        if here["private"].get(name) != value:
-            return f"{name} differs"
-    for name, value in base["details"].items():
-        if here["details"].get(name) != value:
-            return f"details.{name} differs"
-    return "identical"
+    apart = [*_apart("", base["private"], here["private"])]
+    apart += _apart("details.", base["details"], here["details"])
+    return f"{', '.join(apart)} differ" if apart else "identical"
+
+
+def _apart(prefix: str, base: dict[str, Any], here: dict[str, Any]) -> Iterator[str]:
+    """Names of what is not the same; of a mapping, the names inside it."""
+    for name, value in base.items():
+        other = here.get(name)
+        if isinstance(value, dict) and isinstance(other, dict):
+            yield from _apart(f"{prefix}{name}.", value, other)
+        elif other != value:
+            yield f"{prefix}{name}"
 
 
 def distance(first: Any, second: Any) -> float:

@@ -26,6 +26,7 @@ class Fixed:
     name: ClassVar[str] = "fixed"
     coordinates: ClassVar[str] = "orthonormal"
     needs_memory: ClassVar[bool] = False
+    across_sites: ClassVar[bool] = False
     epsilon: float = 1.0
     status: str = "proved"
     relation: str = "replace-one"

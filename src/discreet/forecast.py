@@ -240,7 +240,7 @@ def _forecast(
     outlook: Outlook, name: str, kind: type[Any], given: Mapping[str, float | None]
 ) -> Forecast:
     known = {item.name for item in fields(kind)}
-    if outlook.sites != ALONE and not getattr(kind, "across_sites", False):
+    if outlook.sites != ALONE and not kind.across_sites:
         return Forecast(name, note=NOT_ACROSS_SITES)
     try:
         mechanism = kind(**{key: value for key, value in given.items() if key in known})

@@ -190,7 +190,7 @@ def _looked_at(
 ) -> int:
     """The persons of this site, once everything was checked that needs no other site."""
     order.require_publishable()
-    if not getattr(type(order.mechanism), "across_sites", False):
+    if not order.mechanism.across_sites:
         raise SettingsError(_INTEGERS_ONLY)
     federation.sites.shares.require_delta(order.promise.delta)
     ledger.check(order.request(order.promise), least=True)

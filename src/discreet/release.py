@@ -198,6 +198,7 @@ class Promising(Protocol):
     """What an order needs of a mechanism before a plan is made."""
 
     needs_memory: ClassVar[bool]
+    across_sites: ClassVar[bool]
 
     def promise(self, persons: int) -> Guarantee:
         """What is promised of n persons."""

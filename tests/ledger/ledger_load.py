@@ -161,6 +161,7 @@ class Cheap:
     name: ClassVar[str] = "cheap"
     coordinates: ClassVar[str] = "orthonormal"
     needs_memory: ClassVar[bool] = False
+    across_sites: ClassVar[bool] = False
     guarantee: Guarantee
 
     def promise(self, _persons: int) -> Guarantee:

@@ -219,12 +219,14 @@ class Mechanism(Protocol):
     """A frozen dataclass of public settings that can plan and draw.
 
     `proof` names its page in `docs/proofs/`; `coordinates` are those the design must be made in.
-    `needs_memory` is true of one that cannot work on sums over blocks of people.
+    `needs_memory` is true of one that cannot work on sums over blocks of people, `across_sites` of
+    one whose noise several sites can draw together.
     """
 
     name: ClassVar[str]
     proof: ClassVar[str]
     needs_memory: ClassVar[bool]
+    across_sites: ClassVar[bool]
 
     @property
     def coordinates(self) -> "Coordinates":

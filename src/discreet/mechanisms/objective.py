@@ -61,7 +61,6 @@ from discreet.privacy.scales import exact
 from discreet.types import Array
 
 if TYPE_CHECKING:
-    from discreet.likelihood.problem import Problem
     from discreet.privacy.noise import NoiseSource
 
 OUTPUT_SHARES = tuple(Fraction(1, 2**bits) for bits in range(1, 17))
@@ -101,7 +100,6 @@ class ObjectivePerturbation(PerturbationSettings):
 
     name: ClassVar[str] = "objective"
     proof: ClassVar[str] = "objective-perturbation"
-    needs_memory: ClassVar[bool] = False
 
     def refusal(self, facts: Facts) -> str:
         """Slope and curvature of the loss must be bounded everywhere: `docs/proofs`, section 7."""
@@ -116,10 +114,6 @@ class ObjectivePerturbation(PerturbationSettings):
         """Choose ridge, baseline scale and the split of epsilon by the public rule."""
         require_proof(self, facts)
         return _search(self, facts)
-
-    def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
-        """One draw for the people of the problem."""
-        return self.perturb(plan, problem, noise)
 
     def perturb(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
         """The certified minimiser of the tilted objective plus a little lattice noise."""

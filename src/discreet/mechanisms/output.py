@@ -57,7 +57,6 @@ from discreet.types import Array
 
 if TYPE_CHECKING:
     from discreet.design.link import Link
-    from discreet.likelihood.problem import Problem
     from discreet.privacy.noise import NoiseSource
 
 GRID_BITS = 34
@@ -92,7 +91,6 @@ class OutputPerturbation(PerturbationSettings):
 
     name: ClassVar[str] = "output"
     proof: ClassVar[str] = "output-perturbation"
-    needs_memory: ClassVar[bool] = False
 
     def refusal(self, facts: Facts) -> str:
         """The curvature of the loss must be bounded on a ball: `docs/proofs`, section 5."""
@@ -107,10 +105,6 @@ class OutputPerturbation(PerturbationSettings):
         """Choose ridge and baseline scale by the public rule, then calibrate the noise."""
         require_proof(self, facts)
         return _search(self, facts)
-
-    def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
-        """One draw for the people of the problem."""
-        return self.perturb(plan, problem, noise)
 
     def perturb(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
         """The certified minimiser plus lattice noise."""

@@ -28,6 +28,7 @@ from discreet.types import Array
 
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates
+    from discreet.likelihood.problem import Problem
     from discreet.mechanisms.outlook import Outlook
     from discreet.privacy.noise import NoiseSource
 
@@ -59,6 +60,8 @@ class PerturbationSettings:
     survival: float = 0.5
 
     coordinates: ClassVar["Coordinates"] = "orthonormal"
+    needs_memory: ClassVar[bool] = False
+    across_sites: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Reject settings that promise nothing or mean nothing."""
@@ -72,6 +75,14 @@ class PerturbationSettings:
     def promise(self, persons: int) -> Guarantee:  # noqa: ARG002 - the same for every n
         """Pure epsilon-DP under A3 and A4."""
         return Guarantee(epsilon=self.epsilon, status="conditional")
+
+    def perturb(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+        """What a draw does below the problem: each mechanism its own."""
+        raise NotImplementedError
+
+    def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
+        """One draw for the people of the problem."""
+        return self.perturb(plan, problem, noise)
 
     def ridges(self, persons: int) -> list[float]:
         """Candidates for the total ridge k = n Lambda."""

@@ -94,6 +94,7 @@ class SelectedRidge:
     name: ClassVar[str] = "selected"
     proof: ClassVar[str] = "selection"
     needs_memory: ClassVar[bool] = False
+    across_sites: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Reject settings under which nothing could be selected."""

@@ -8,7 +8,7 @@ NOTE = "note"
 """The code of a plain text, as files of version 0.1 have them."""
 
 OF_THE_PROMISE = (
-    "unproved", "seeded", "comparison", "approximate", "weak-epsilon", "weak-delta", NOTE,
+    "unproved", "seeded", "approximate", "weak-epsilon", "weak-delta", NOTE,
 )  # fmt: skip
 """Codes that are about privacy; all others are about the numbers."""
 

@@ -69,6 +69,7 @@ class SanitizedExponential:
     name: ClassVar[str] = "sampler"
     proof: ClassVar[str] = "sanitized-exponential"
     needs_memory: ClassVar[bool] = True
+    across_sites: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check the settings; a sampler read from JSON comes as a mapping."""

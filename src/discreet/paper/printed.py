@@ -55,6 +55,7 @@ class Printed:
     name: ClassVar[str] = ""
     proof: ClassVar[str] = ""
     needs_memory: ClassVar[bool] = False
+    across_sites: ClassVar[bool] = False
     coordinates: ClassVar["Coordinates"] = "paper"
 
     def __post_init__(self) -> None:
