@@ -6,7 +6,9 @@ import subprocess
 
 import numpy as np
 import pytest
+from cohorts import cohort, schema
 
+import discreet as ds
 from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -73,6 +75,12 @@ def make_covariance(size):
     """A covariance that is not diagonal."""
     half = np.random.default_rng(3).normal(size=(size, size))
     return 0.02 * (half @ half.T / size + np.eye(size))
+
+
+@pytest.fixture(scope="session")
+def curves_release():
+    """Curves of three groups."""
+    return ds.Curves(schema(), by="arm").publish(cohort(3000), epsilon=2.0, ledger=ds.NO_LEDGER)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from discreet.errors import ArtefactError, SettingsError
 from discreet.models.bands import survival_band
 from discreet.models.caution import Caution
 from discreet.models.model import model_from_mapping
+from discreet.privacy.shares import NoiseShares
 from discreet.report import make_page, write_page
 from tests.report.conftest import HOSTILE, make_covariance, make_release, make_schema
 
@@ -262,6 +263,29 @@ def test_no_text_of_a_release_becomes_an_element():
     page = make_page(_spoken(named, hostile))
     assert _elements(page) == _elements(make_page(_spoken(make_release(), "word")))
     assert "{{ 7 * 7 }}" in page
+
+
+def test_several_registries_are_named_with_what_it_means(visit):
+    shares = NoiseShares.among(5)
+    release = make_release().model_copy(update={"details": shares.details()})
+    page = visit(release)
+    assert "Made by 5 registries together" in page.inner_text("#trust")
+    assert "up to 2 of the registries" in page.inner_text("#trust")
+    assert "registries" not in make_page(make_release()).split('id="facts"')[0]
+
+
+def test_curves_by_group_have_the_same_page_around_them(visit, curves_release):
+    page = visit(curves_release)
+    assert page.title() == "Survival by arm"
+    assert page.locator("#curves-chart path[aria-roledescription='line mark']").count() == 3
+    assert page.locator("#numbers tr").count() == 1 + 3 * len(curves_release.times)
+    for button, check in {
+        "#save-release": lambda text: json.loads(text) == curves_release.to_mapping(),
+        "#save-curve": lambda text: text.startswith("group,time,at_risk"),
+    }.items():
+        with page.expect_download() as waiting:
+            page.click(button)
+        assert check(waiting.value.path().read_text(encoding="utf-8")), button
 
 
 def test_downloads_hold_the_release_and_the_curve(visit):

@@ -27,8 +27,9 @@ from discreet.errors import ArtefactError
 from discreet.models.caution import Caution
 from discreet.models.curves_release import BANDS, CurvesRelease
 from discreet.models.group_curves import Band, GroupCurve
-from discreet.models.model import File, Release
+from discreet.models.model import File, Promised, Release
 from discreet.models.strict import write_new
+from discreet.privacy.shares import NoiseShares
 from discreet.report.texts import DEFAULT, page_texts
 from discreet.types import Array
 
@@ -99,15 +100,18 @@ class Quality:
     reasons: tuple[str, ...]
 
 
-def quality_of(release: Release, words: dict[str, str]) -> Quality:
-    """What the release says against its own numbers; cautions of the promise stand elsewhere."""
+def quality_of(release: Promised, words: dict[str, str], *, known: bool) -> Quality:
+    """What the release says against its own numbers; cautions of the promise stand elsewhere.
+
+    ``known`` is whether the release says how uncertain its numbers are.
+    """
     found = [item for item in release.warnings if not item.of_the_promise]
     if any(_is_fatal(item) for item in found):
         level = "none"
     elif found:
         level = "care"
     else:
-        level = "good" if release.covariance is not None else "unknown"
+        level = "good" if known else "unknown"
     return Quality(level, words[f"quality_{level}"], tuple(map(str, found)))
 
 
@@ -115,7 +119,7 @@ def _is_fatal(caution: Caution) -> bool:
     return caution.code in NO_INFORMATION or (caution.code == "noise" and not caution.coefficients)
 
 
-def curves_facts(release: CurvesRelease) -> dict[str, Any]:
+def curves_facts(release: CurvesRelease, words: dict[str, str]) -> dict[str, Any]:
     """One row per group and time: survival with both bands, and the number at risk."""
     return {
         "groups": list(release.names),
@@ -128,6 +132,7 @@ def curves_facts(release: CurvesRelease) -> dict[str, Any]:
         ],
         "causes": list(release.causes) if len(release.causes) > 1 else [],
         "release_id": release.release_id,
+        "words": words,
     }
 
 
@@ -229,28 +234,62 @@ def make_page(model: File) -> str:
         raise ArtefactError(
             "only a private release becomes a page: fit again with --epsilon and publish that."
         )
-    scripts = [_charts(), _asset("survival.js") + _asset("page.js")]
-    style = _asset("page.css")
-    own = model.public_schema.page or PageWords()
+    return _model_page(model)
+
+
+def _model_page(release: Release) -> str:
+    own = release.public_schema.page or PageWords()
     words = page_texts(own.language)
-    page: str = _template("page.html").render(
-        release=model,
-        facts=_inert(page_facts(model, words)),
-        document=_inert(model.to_mapping()),
-        scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and the library's
+    return _render(
+        "page.html",
+        release,
+        ("survival.js", "page.js"),
+        page_facts(release, words),
+        title=own.title or words["default_title"],
+        lead=words["lead"],
+        start="explore",
+        event=own.event or f"{words['event']} (“{release.public_schema.time.event}”)",
+        quality=quality_of(release, words, known=release.covariance is not None),
+        **_time_words(release, words),
+    )
+
+
+def _render(
+    template: str,
+    release: Promised,
+    scripts: tuple[str, ...],
+    facts: dict[str, Any],
+    **more: object,
+) -> str:
+    """A page from its template: what all pages have, and what this one adds."""
+    own = release.public_schema.page or PageWords()
+    code = [_charts(), "".join(map(_asset, ("shared.js", *scripts)))]
+    style = _asset("page.css")
+    page: str = _template(template).render(
+        release=release,
+        facts=_inert(facts),
+        document=_inert(release.to_mapping()),
+        scripts=[Markup(script) for script in code],  # noqa: S704 - ours and the library's
         style=Markup(style),  # noqa: S704
-        policy=_policy(scripts, style),
-        guarantee=model.guarantee,
-        time=model.public_schema.time,
-        words=words,
+        policy=_policy(code, style),
+        guarantee=release.guarantee,
+        time=release.public_schema.time,
+        words=page_texts(own.language),
         language=own.language or DEFAULT,
         page=own,
         paragraphs=[text for text in (own.description or "").split("\n\n") if text.strip()],
-        event=own.event or f"{words['event']} (“{model.public_schema.time.event}”)",
-        quality=quality_of(model, words),
-        **_time_words(model, words),
+        sites=_sites(release.details),
+        **more,
     )
     return page
+
+
+def _sites(details: dict[str, Any]) -> NoiseShares | None:
+    """Who made the release together, if several did; details of a file can be anything."""
+    numbers = details.get("sites"), details.get("colluding")
+    if not all(type(number) is int for number in numbers):
+        return None
+    return NoiseShares.read(details)
 
 
 def _time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
@@ -271,20 +310,20 @@ def _time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
 
 
 def _curves_page(release: CurvesRelease) -> str:
-    scripts = [_charts(), _asset("curves.js")]
-    style = _asset("page.css")
-    page: str = _template("curves.html").render(
-        release=release,
+    own = release.public_schema.page or PageWords()
+    words = page_texts(own.language)
+    groups = f" {words['and']} ".join(item.title for item in release.groups.covariates)
+    return _render(
+        "curves.html",
+        release,
+        ("curves.js",),
+        curves_facts(release, words),
+        title=own.title or words["curves_title"].format(groups=groups),
+        lead=words["curves_lead"],
+        start="curves",
+        quality=quality_of(release, words, known=True),
         table=release.table(),
-        facts=_inert(curves_facts(release)),
-        document=_inert(release.to_mapping()),
-        scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and the library's
-        style=Markup(style),  # noqa: S704
-        policy=_policy(scripts, style),
-        guarantee=release.guarantee,
-        time=release.public_schema.time,
     )
-    return page
 
 
 def write_page(model: File, path: str | Path, *, overwrite: bool = False) -> None:
@@ -327,7 +366,7 @@ def _asset(name: str) -> str:
     return (resources.files("discreet.report") / "templates" / name).read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _template(name: str) -> Any:
     environment = Environment(
         loader=PackageLoader("discreet.report"),

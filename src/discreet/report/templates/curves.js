@@ -1,22 +1,7 @@
 // Curves by group: one chart, one table, two downloads. Names are set as text, never HTML.
 (() => {
-  const read = (id) => JSON.parse(document.getElementById(id).textContent);
-  const facts = read("facts");
-  const element = (id) => document.getElementById(id);
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const { element, facts, dark, make, row, cell, offer } = page;
   const columns = [...(facts.causes.length ? ["cause"] : []), "group", "time", "at_risk", "estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous"];
-
-  function theme() {
-    const ink = colour("ink");
-    const axis = { labelColor: ink, titleColor: ink, gridColor: colour("line"), domainColor: ink, tickColor: ink };
-    return {
-      background: null,
-      font: "system-ui, sans-serif",
-      axis: { ...axis, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" },
-      legend: { labelColor: ink, titleColor: ink, orient: "bottom", columns: 3, labelLimit: 300 },
-      view: { stroke: null },
-    };
-  }
 
   function spec(simultaneous) {
     const ending = simultaneous ? "_simultaneous" : "";
@@ -34,35 +19,14 @@
   }
 
   async function draw() {
-    const full = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", autosize: { type: "fit-x", contains: "padding" }, ...spec(element("simultaneous").checked), config: theme() };
-    await vegaEmbed("#curves-chart", full, { actions: false, renderer: "svg", ast: true, defaultStyle: false, tooltip: false, mode: "vega-lite" });
+    await page.draw("curves-chart", spec(element("simultaneous").checked));
+    document.documentElement.dataset.ready = "yes";
   }
 
   function fillTable() {
-    const table = element("numbers");
-    const row = (cells, tag) => {
-      const line = document.createElement("tr");
-      cells.forEach((cell) => line.append(Object.assign(document.createElement(tag), { textContent: cell })));
-      table.append(line);
-    };
-    row(columns.map((name) => name.replace("_", " ")), "th");
     const shown = (value) => (typeof value === "number" ? Number(value.toPrecision(5)) : value);
-    facts.rows.forEach((item) => row(columns.map((name) => shown(item[name])), "td"));
-  }
-
-  function save(name, text, type) {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type }));
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  }
-
-  // A text that a spreadsheet would take for a formula gets a quote in front.
-  function cell(value) {
-    if (typeof value === "number") return String(value);
-    const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-    return `"${safe.replaceAll('"', '""')}"`;
+    const head = columns.map((name) => name.replaceAll("_", " "));
+    element("numbers").append(row(head, "th"), ...facts.rows.map((item) => row(columns.map((name) => shown(item[name])))));
   }
 
   function csv() {
@@ -70,13 +34,12 @@
     return [columns.join(","), ...lines].join("\n") + "\n";
   }
 
-  facts.causes.forEach((name) => element("cause").append(Object.assign(document.createElement("option"), { value: name, textContent: name })));
+  facts.causes.forEach((name) => element("cause").append(make("option", { value: name, textContent: name })));
   element("cause-field").hidden = !facts.causes.length;
   element("cause").addEventListener("change", draw);
   element("simultaneous").addEventListener("change", draw);
-  element("save-csv").addEventListener("click", () => save(`${facts.release_id}.csv`, csv(), "text/csv"));
-  element("save-json").addEventListener("click", () => save(`${facts.release_id}.json`, JSON.stringify(read("document"), null, 2), "application/json"));
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  offer("save-curve", `${facts.release_id}.csv`, "text/csv", csv);
+  dark.addEventListener("change", draw);
   fillTable();
   draw();
 })();

@@ -1,19 +1,10 @@
 // The page around the model: controls in, curves and tables out. Names are set as text, never HTML.
 (() => {
-  const read = (id) => JSON.parse(document.getElementById(id).textContent);
-  const facts = read("facts");
-  const element = (id) => document.getElementById(id);
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const words = facts.words;
+  const { element, facts, words, dark, make, fill, colour, row, cell, offer } = page;
   const controls = facts.covariates.concat(facts.strata ? [{ ...facts.strata, start: 0 }] : []);
   const start = controls.map((item) => item.start);
   const state = { a: start.slice(), b: another(start), compare: true, times: defaultTimes(), effectsTime: facts.horizon };
   const views = {};
-
-  // {name} in a text becomes the value of that name.
-  function fill(text, values) {
-    return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? values[name] : whole));
-  }
 
   // Person B differs from A in the covariate that moves the risk most.
   function another(profile) {
@@ -69,15 +60,7 @@
     return value === null ? "—" : value.toFixed(digits);
   }
 
-  function colour(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  }
-
   // --- controls ---------------------------------------------------------------------------
-
-  function make(tag, properties = {}) {
-    return Object.assign(document.createElement(tag), properties);
-  }
 
   function numberField(item, index, person, field) {
     const id = `${person}-${index}`;
@@ -130,24 +113,8 @@
 
   // --- charts -----------------------------------------------------------------------------
 
-  function theme() {
-    const ink = colour("ink");
-    const axis = { labelColor: ink, titleColor: ink, gridColor: colour("line"), domainColor: ink, tickColor: ink };
-    return {
-      background: null,
-      font: "system-ui, sans-serif",
-      axis: { ...axis, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" },
-      header: { labelColor: ink, titleColor: ink },
-      legend: { labelColor: ink, titleColor: ink },
-      view: { stroke: null },
-    };
-  }
-
   async function draw(id, spec) {
-    const found = await vegaEmbed(`#${id}`, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", autosize: { type: "fit-x", contains: "padding" }, ...spec, config: theme() }, {
-      actions: false, renderer: "svg", ast: true, defaultStyle: false, tooltip: false, mode: "vega-lite",
-    });
-    views[id] = found.view;
+    views[id] = await page.draw(id, spec);
   }
 
   const palette = () => ({ domain: ["A", "B"], range: [colour("a"), colour("b")] });
@@ -257,7 +224,7 @@
       encoding: {
         x: timeAxis(),
         y: { field: "survival", ...share, title: words.survival_axis },
-        color: { ...kinds, scale: { domain: [words.counts, words.model], range: [colour("a"), colour("b")] }, legend: facts.life_table.expected ? { orient: "bottom" } : null },
+        color: { ...kinds, scale: { domain: [words.counts, words.model], range: [colour("a"), colour("b")] }, legend: facts.life_table.expected ? {} : null },
       },
     };
   }
@@ -279,16 +246,6 @@
 
   function curves() {
     return people().map((person) => ({ person: person.toUpperCase(), points: survival.curve(facts, state[person]) }));
-  }
-
-  function row(cells, tag = "td") {
-    const line = make("tr");
-    cells.forEach((text, index) => {
-      const cell = make(index === 0 && tag === "td" ? "th" : tag, { textContent: text });
-      cell.scope = tag === "th" ? "col" : index === 0 ? "row" : "";
-      line.append(cell);
-    });
-    return line;
   }
 
   function answers(found) {
@@ -366,12 +323,6 @@
 
   // --- files ------------------------------------------------------------------------------
 
-  function save(name, type, text) {
-    const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  }
-
   function csv() {
     const lines = [`person,${facts.unit ? `time_${facts.unit}` : "time"},survival,lower,upper`];
     for (const item of curves()) {
@@ -380,12 +331,6 @@
       }
     }
     return `${lines.join("\r\n")}\r\n`;
-  }
-
-  // A text that a spreadsheet would take for a formula gets a quote in front.
-  function cell(text) {
-    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-    return `"${safe.replaceAll('"', '""')}"`;
   }
 
   function ratioCsv() {
@@ -414,8 +359,7 @@
 
   async function png() {
     const canvas = await views["survival-chart"].toCanvas(2);
-    const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
-    save("survival.png", "image/png", blob);
+    return new Promise((done) => canvas.toBlob(done, "image/png"));
   }
 
   // --- start ------------------------------------------------------------------------------
@@ -448,13 +392,12 @@
     replace("effects-chart", "effects", effectRows());
   });
   element("controls").addEventListener("submit", (event) => event.preventDefault());
-  element("save-release").addEventListener("click", () => save(`${facts.release_id}.json`, "application/json", JSON.stringify(read("document"), null, 2)));
-  element("save-curve").addEventListener("click", () => save("survival.csv", "text/csv", csv()));
-  element("save-table").addEventListener("click", () => save("ratios.csv", "text/csv", ratioCsv()));
-  element("save-latex").addEventListener("click", () => save("ratios.tex", "text/x-tex", ratioLatex()));
-  element("save-citation").addEventListener("click", () => save("citation.bib", "text/x-bibtex", bibtex()));
-  element("save-png").addEventListener("click", png);
-  element("save-picture").addEventListener("click", async () => save("survival.svg", "image/svg+xml", await views["survival-chart"].toSVG()));
+  offer("save-curve", "survival.csv", "text/csv", csv);
+  offer("save-table", "ratios.csv", "text/csv", ratioCsv);
+  offer("save-latex", "ratios.tex", "text/x-tex", ratioLatex);
+  offer("save-citation", "citation.bib", "text/x-bibtex", bibtex);
+  offer("save-picture", "survival.svg", "image/svg+xml", () => views["survival-chart"].toSVG());
+  offer("save-png", "survival.png", "image/png", png);
   dark.addEventListener("change", drawAll);
   window.discreet = { survival, facts, state };
   showChosen();
