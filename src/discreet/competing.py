@@ -95,8 +95,8 @@ class CompetingRisks:
 
     Examples
     --------
-    >>> model = ds.CompetingRisks("schema.toml").fit("registry.csv")
-    >>> model.predict_incidence("patients.csv", "cancer", [365, 1826])
+    >>> model = ds.CompetingRisks("schema.toml").fit("registry.csv")  # doctest: +SKIP
+    >>> model.predict_incidence("patients.csv", "cancer", [365, 1826])  # doctest: +SKIP
     """
 
     def __init__(
@@ -115,7 +115,13 @@ class CompetingRisks:
             raise SettingsError("strata do not go with causes yet; remove [strata] or causes.")
 
     def fit(self, data: Any) -> Self:
-        """Estimate every cause; not private, and never charged to a ledger."""
+        """Estimate every cause; not private, and never charged to a ledger.
+
+        Parameters
+        ----------
+        data
+            A table or a file with the columns of the schema.
+        """
         self.schema.require_bounds()
         engine = People(data).open(self.schema)
         causes = list(self.schema.time.causes or {})
@@ -134,7 +140,20 @@ class CompetingRisks:
         return Problem(CauseEngine(engine, place), design, self.link)
 
     def predict_survival(self, data: Any, times: ArrayLike) -> Array:
-        """Probability of no event of any cause by each time."""
+        """Probability of no event of any cause by each time.
+
+        Parameters
+        ----------
+        data
+            New people, one row each.
+        times
+            In the unit of the schema.
+
+        Returns
+        -------
+        numpy.ndarray
+            One row per person, one column per time.
+        """
         return predict_survival(self.model_, data, times)
 
     def predict_incidence(
@@ -160,7 +179,15 @@ class CompetingRisks:
         return summarise_causes(self.model_)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the model's file."""
+        """Write the model's file.
+
+        Parameters
+        ----------
+        path
+            Where to.
+        overwrite
+            Whether an existing file is replaced.
+        """
         self.model_.save(path, overwrite=overwrite)
 
 

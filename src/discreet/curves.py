@@ -78,9 +78,9 @@ class Curves:
 
     Examples
     --------
-    >>> curves = ds.Curves("schema.toml", by="stage")
-    >>> release = curves.publish("registry.csv", epsilon=0.5, ledger="budget.db")
-    >>> release.plot()
+    >>> curves = ds.Curves("schema.toml", by="stage")  # doctest: +SKIP
+    >>> release = curves.publish("registry.csv", epsilon=0.5, ledger="budget.db")  # doctest: +SKIP
+    >>> release.plot()  # doctest: +SKIP
     """
 
     def __init__(
@@ -161,7 +161,15 @@ class Curves:
         delta: float | None = None,
         seed: int = 0,
     ) -> CurvesRelease:
-        """Draw what a release could look like, with noise that can be repeated: **not private**."""
+        """Draw what a release could look like, with noise that can be repeated: **not private**.
+
+        Parameters
+        ----------
+        data, outcome, epsilon, delta
+            As in `publish`.
+        seed
+            Of the noise.
+        """
         from discreet.privacy.testing import SeededNoise  # noqa: PLC0415 - not for releases
 
         order = CurvesOrder(GroupCounts(epsilon, delta), self.groups)

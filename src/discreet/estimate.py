@@ -39,7 +39,12 @@ SAMPLE_TOLERANCE = 3e-3
 
 
 class SeparationWarning(UserWarning):
-    """The data alone determine no finite, unique estimate; a ridge was added."""
+    """The data alone determine no finite, unique estimate; a ridge was added.
+
+    Examples
+    --------
+    >>> warnings.simplefilter("error", ds.SeparationWarning)  # doctest: +SKIP
+    """
 
 
 @dataclass(frozen=True)

@@ -342,7 +342,18 @@ class Predictions(ABC):
 
 
 class FittedModel(Predictions):
-    """A model or release from a file."""
+    """A model or release from a file: what `load` returns.
+
+    Parameters
+    ----------
+    model
+        The file's content.
+
+    Examples
+    --------
+    >>> model = ds.load("release.json")  # doctest: +SKIP
+    >>> model.predict_survival(people, times=[365, 1826])  # doctest: +SKIP
+    """
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -383,7 +394,15 @@ class FittedModel(Predictions):
         return self.model.life_table if isinstance(self.model, Release) else None
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the model's file."""
+        """Write the model's file.
+
+        Parameters
+        ----------
+        path
+            Where to.
+        overwrite
+            Whether an existing file is replaced.
+        """
         self.model.save(path, overwrite=overwrite)
 
     def __repr__(self) -> str:

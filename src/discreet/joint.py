@@ -94,7 +94,24 @@ class Federation:
         waiting: float = CONNECTING,
         release_id: str | None = None,
     ) -> "Federation":
-        """From the list of sites and a number; the site's key must lie beside the list."""
+        """From the list of sites and a number; the site's key must lie beside the list.
+
+        Parameters
+        ----------
+        path
+            ``sites.toml``.
+        party
+            Which site this is.
+        waiting
+            Seconds to wait for the others.
+        release_id
+            A name that all sites agreed on beforehand; None lets them draw one.
+
+        Raises
+        ------
+        SettingsError
+            No party, or one that is not in the list.
+        """
         if party is None:
             raise SettingsError("a joint fit needs to know which site this is: --party 0, 1, ….")
         sites = Sites.read(Path(path))

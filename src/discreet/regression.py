@@ -32,7 +32,12 @@ _SUCH_AS = "such as mechanism=ds.PrivateNewton(epsilon=1)"
 
 
 class RepairWarning(UserWarning):
-    """Values did not fit the schema and were repaired by the fixed rule."""
+    """Values did not fit the schema and were repaired by the fixed rule.
+
+    Examples
+    --------
+    >>> warnings.simplefilter("error", ds.RepairWarning)  # doctest: +SKIP
+    """
 
 
 class SurvivalRegression(Predictions):
@@ -238,15 +243,40 @@ class SurvivalRegression(Predictions):
         return self
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the model's file: strict JSON, whole or not at all."""
+        """Write the model's file: strict JSON, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to.
+        overwrite
+            Whether an existing file is replaced.
+        """
         self._model.save(path, overwrite=overwrite)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002
-        """The constructor's settings (scikit-learn's own base class takes a second to import)."""
+        """The constructor's settings (scikit-learn's own base class takes a second to import).
+
+        Parameters
+        ----------
+        deep
+            As in scikit-learn; no setting has settings of its own.
+        """
         return {name: getattr(self, name) for name in _PARAMETERS}
 
     def set_params(self, **params: Any) -> Self:
-        """Change settings by name."""
+        """Change settings by name.
+
+        Parameters
+        ----------
+        **params
+            New values.
+
+        Raises
+        ------
+        SettingsError
+            There is no such setting.
+        """
         for name, value in params.items():
             if name not in _PARAMETERS:
                 raise SettingsError(

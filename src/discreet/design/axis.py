@@ -72,6 +72,24 @@ class TimeAxis(Public):
     then too, and a time is the number of days since ``start`` over those of a ``unit``.
 
     ``causes`` are competing risks: each has the values of the event column that mean it.
+
+    Parameters
+    ----------
+    duration, start, end, entry
+        Columns: one of times, or two of dates; and when somebody came under observation.
+    date_format
+        How dates are written, in the codes of ``strptime``; ISO by default.
+    event, event_values, causes
+        Column of outcomes, and which of its values are the event, or each cause's.
+    unit, origin
+        What a time is counted in, and where the scale begins.
+    horizon, intervals, first, edges
+        The grid, as above.
+
+    Examples
+    --------
+    >>> TimeAxis(duration="days", event="died", horizon=365, intervals=12).columns
+    ('days', 'died')
     """
 
     duration: Name | None = None

@@ -54,11 +54,23 @@ class Baseline(Protocol):
         ...
 
     def evaluate(self, times: Array) -> Array:
-        """A(t), one row per time."""
+        """A(t), one row per time.
+
+        Parameters
+        ----------
+        times
+            Fractions of the horizon, from 0 to 1.
+        """
         ...
 
     def basis(self, intervals: int) -> Array:
-        """A_s = A(s/q) for s = 1 ... q."""
+        """A_s = A(s/q) for s = 1 ... q.
+
+        Parameters
+        ----------
+        intervals
+            q, how many there are.
+        """
         ...
 
 
@@ -115,12 +127,24 @@ class NaturalSpline:
         return _equal_breaks(max(self.knots - 1, 1))
 
     def evaluate(self, times: Array) -> Array:
-        """A(t), one row per time."""
+        """A(t), one row per time.
+
+        Parameters
+        ----------
+        times
+            Fractions of the horizon, from 0 to 1.
+        """
         columns = [np.ones_like(times), times, *self._curved(times)]
         return np.column_stack(columns[: self.knots])
 
     def basis(self, intervals: int) -> Array:
-        """A_s = A(s/q) for s = 1 ... q."""
+        """A_s = A(s/q) for s = 1 ... q.
+
+        Parameters
+        ----------
+        intervals
+            q, how many there are.
+        """
         return self.evaluate(np.arange(1, intervals + 1) / intervals)
 
     def _curved(self, times: Array) -> list[Array]:
@@ -180,12 +204,24 @@ class PiecewiseConstant:
         return _equal_breaks(self.pieces)
 
     def evaluate(self, times: Array) -> Array:
-        """Indicators of ((j-1)/K, j/K], the first piece closed at 0."""
+        """Indicators of ((j-1)/K, j/K], the first piece closed at 0.
+
+        Parameters
+        ----------
+        times
+            Fractions of the horizon, from 0 to 1.
+        """
         piece = np.ceil(np.asarray(times) * self.pieces).astype(np.int64) - 1
         return np.eye(self.pieces)[np.clip(piece, 0, self.pieces - 1)]
 
     def basis(self, intervals: int) -> Array:
-        """A_s in integer arithmetic, so that no interval slips into its neighbour's piece."""
+        """A_s in integer arithmetic, so that no interval slips into its neighbour's piece.
+
+        Parameters
+        ----------
+        intervals
+            q, how many there are.
+        """
         steps = np.arange(1, intervals + 1)
         return np.eye(self.pieces)[(self.pieces * steps + intervals - 1) // intervals - 1]
 

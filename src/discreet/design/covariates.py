@@ -55,6 +55,26 @@ class Numeric(Public):
     On the scale ``log`` its one coefficient is that of log x; ``spline:k`` is the natural spline
     with k knots, evenly spaced from low to high, less its constant: k - 1 coefficients. With
     ``missing = "indicator"`` there is one more, of a column that is 1 where there is no number.
+
+    Parameters
+    ----------
+    name
+        The column.
+    low, high
+        Public bounds.
+    missing
+        A number to fill with, "midpoint" or "indicator".
+    scale
+        "linear", "log" or "spline:k".
+    label, unit
+        Words for people.
+    typical
+        The value that a page begins with.
+
+    Examples
+    --------
+    >>> Numeric(name="creatinine", low=0.3, high=15, scale="log").coefficient_names
+    ('log(creatinine)',)
     """
 
     name: Name
@@ -170,7 +190,26 @@ class Numeric(Public):
 
 
 class Categorical(Public):
-    """A category with public levels; the first is the reference, unknown values go there too."""
+    """A category with public levels; the first is the reference, unknown values go there too.
+
+    Parameters
+    ----------
+    name
+        The column.
+    levels
+        Public levels, the reference first.
+    missing
+        "indicator" gives missing and unknown values a column of their own.
+    label, labels
+        Words for people: of the column, and of each level.
+    typical
+        The level that a page begins with.
+
+    Examples
+    --------
+    >>> Categorical(name="stage", levels=("I", "II", "III")).coefficient_names
+    ('stage[II]', 'stage[III]')
+    """
 
     name: Name
     levels: Annotated[

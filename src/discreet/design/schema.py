@@ -98,7 +98,37 @@ class PageWords(Public):
 
 
 class Schema(Public):
-    """Everything public about a data set; ``[[covariate]]`` in TOML is ``covariates`` here."""
+    """Everything public about a data set; ``[[covariate]]`` in TOML is ``covariates`` here.
+
+    Parameters
+    ----------
+    person
+        Column that says whose row it is; None if every row is a person.
+    time
+        The time columns and the grid.
+    covariates
+        `Numeric` and `Categorical` columns of the model.
+    interactions
+        Pairs of covariates whose columns are multiplied.
+    strata
+        A column whose levels have a baseline each.
+    page
+        Words for the page of a release.
+
+    Raises
+    ------
+    SchemaError
+        From `from_toml` and `from_mapping`: one sentence that names the key.
+
+    Examples
+    --------
+    >>> schema = Schema.from_mapping({
+    ...     "time": {"duration": "days", "event": "died", "horizon": 365, "intervals": 12},
+    ...     "covariate": [{"name": "age", "low": 18, "high": 100}],
+    ... })
+    >>> schema.coefficient_names
+    ('age',)
+    """
 
     person: Name | None = None
     time: TimeAxis
@@ -142,7 +172,18 @@ class Schema(Public):
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
-        """Read a schema file."""
+        """Read a schema file.
+
+        Parameters
+        ----------
+        path
+            A TOML file.
+
+        Raises
+        ------
+        SchemaError
+            The file cannot be read, or its schema is incomplete or contradicts itself.
+        """
         try:
             with Path(path).open("rb") as file:
                 content = file.read(MAX_FILE_BYTES + 1)
@@ -163,14 +204,31 @@ class Schema(Public):
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
-        """Build a schema from nested dictionaries with the keys of the TOML file."""
+        """Build a schema from nested dictionaries with the keys of the TOML file.
+
+        Parameters
+        ----------
+        mapping
+            What the TOML file would hold.
+
+        Raises
+        ------
+        SchemaError
+            It is incomplete or contradicts itself.
+        """
         try:
             return cls.model_validate(mapping, by_alias=True, by_name=False)
         except ValidationError as error:
             raise SchemaError(sentence(error, mapping, _KEYS)) from None
 
     def of_cause(self, name: str) -> "Schema":
-        """The schema of one cause's binary model: its values are the event."""
+        """The schema of one cause's binary model: its values are the event.
+
+        Parameters
+        ----------
+        name
+            One of ``time.causes``.
+        """
         values = (self.time.causes or {})[name]
         time = self.time.model_copy(update={"causes": None, "event_values": values})
         return self.model_copy(update={"time": time})

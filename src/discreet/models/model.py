@@ -198,7 +198,15 @@ class File(_Document):
         return hashlib.sha256(self.content).hexdigest()
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to.
+        overwrite
+            Whether an existing file is replaced.
+        """
         write_new(path, self.content, overwrite=overwrite)
 
 
@@ -322,7 +330,15 @@ class Promised(File):
         return hashlib.sha256(serialise(rest)).hexdigest()
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the file; refused for a release whose noise can be repeated."""
+        """Write the file; refused for a release whose noise can be repeated.
+
+        Parameters
+        ----------
+        path
+            Where to.
+        overwrite
+            Whether an existing file is replaced.
+        """
         if not self.private:
             raise SettingsError(
                 "this release was drawn with seeded noise, which anybody can repeat and subtract; "
@@ -332,7 +348,31 @@ class Promised(File):
 
 
 class Release(Promised, Model):
-    """A private model: what it is, what was released, what is promised."""
+    """A private model: what it is, what was released, what is promised.
+
+    `SurvivalRegression.publish` and `load` make one; nobody writes one by hand.
+
+    Attributes
+    ----------
+    persons
+        Number of persons, public.
+    guarantee, promise
+        What is promised, as numbers and in words.
+    coefficients
+        On the user's own scale.
+    warnings
+        What a reader should not believe, from released numbers alone.
+    released, details, mechanism, noise_scale, grid_exponent
+        Everything that was drawn, and the public plan it was drawn by.
+    ledger, release_id, joint_digest
+        What it was charged to, and what several sites agreed on.
+
+    Examples
+    --------
+    >>> release = ds.load("release.json").model  # doctest: +SKIP
+    >>> release.guarantee.epsilon  # doctest: +SKIP
+    1.0
+    """
 
     kind: ClassVar[str] = "discreet-release"
 

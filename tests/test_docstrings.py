@@ -1,0 +1,53 @@
+"""Every public name says what it takes, what it gives, and shows an example that runs."""
+
+import doctest
+import inspect
+from types import ModuleType
+
+import pytest
+
+import discreet
+
+HOOKS = {"promise", "refusal", "plan", "draw", "perturb", "variance"}
+"""What the core asks of a mechanism: described once, in `discreet.mechanisms.contract`."""
+
+NAMES = [
+    name
+    for name in discreet.__all__
+    if callable(getattr(discreet, name)) and not isinstance(getattr(discreet, name), ModuleType)
+]
+
+
+def methods():
+    """Public methods with arguments that a public class defines itself."""
+    for name in NAMES:
+        kind = getattr(discreet, name)
+        for key, value in vars(kind).items() if inspect.isclass(kind) else ():
+            function = getattr(value, "__func__", value)
+            if key.startswith("_") or key in HOOKS or not inspect.isfunction(function):
+                continue
+            if set(inspect.signature(function).parameters) - {"self", "cls"}:
+                yield pytest.param(function, id=f"{name}.{key}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_public_name_has_parameters_and_an_example(name):
+    kind = getattr(discreet, name)
+    text = inspect.getdoc(kind)
+    warning = inspect.isclass(kind) and issubclass(kind, Warning)
+    assert warning or "Parameters\n-----" in text or "Attributes\n-----" in text
+    assert "Examples\n-----" in text
+
+
+@pytest.mark.parametrize("function", list(methods()))
+def test_a_public_method_has_parameters(function):
+    assert "Parameters\n-----" in inspect.getdoc(function)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_run(name):
+    kind = getattr(discreet, name)
+    names = {item: getattr(discreet, item) for item in discreet.__all__} | {"ds": discreet}
+    found = doctest.DocTestParser().get_doctest(inspect.getdoc(kind), names, name, None, 0)
+    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found)
+    assert result.failed == 0
