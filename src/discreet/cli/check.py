@@ -1,10 +1,10 @@
 """`discreet check`: what does not fit the schema, in counts; for the custodian's eyes."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.output import progress, say, wrapped
 
 if TYPE_CHECKING:
@@ -12,13 +12,8 @@ if TYPE_CHECKING:
 
 
 def check(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            help="A file (.csv, .xlsx, .parquet, .dta, ...), or a quoted pattern of Parquet files."
-        ),
-    ],
-    schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
+    data: options.Data,
+    schema: options.SchemaFile,
 ) -> None:
     """Compare a file with its schema; exit status 6 where no useful model can come of it.
 

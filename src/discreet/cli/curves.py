@@ -5,17 +5,16 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.fit import joint_sites, payer
 from discreet.cli.output import progress, say, warnings_as_lines, wrapped
 from discreet.models.strict import require_free
 
 
 def curves(  # noqa: PLR0913 - one parameter an option
-    data: Annotated[
-        Path, typer.Argument(help="The people: a table, or a quoted pattern of Parquet files.")
-    ],
+    data: options.Data,
     *,
-    schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
+    schema: options.SchemaFile,
     by: Annotated[
         str, typer.Option(help="A covariate with declared levels, or two separated by a comma.")
     ],
@@ -25,22 +24,14 @@ def curves(  # noqa: PLR0913 - one parameter an option
         float | None,
         typer.Option(help="1e-6, or less if people are many, unless given; 0 for none."),
     ] = None,
-    persons: Annotated[
-        int | None, typer.Option(help="Number of persons (public): plan and charge before reading.")
-    ] = None,
-    ledger: Annotated[
-        str | None, typer.Option(help="The budget to charge: a path or postgresql:// URL.")
-    ] = None,
-    no_ledger: Annotated[
-        bool, typer.Option("--no-ledger", help="Publish without a budget: nothing adds it up.")
-    ] = False,
-    release_id: Annotated[str | None, typer.Option(help="Name of the release.")] = None,
-    federation: Annotated[
-        Path | None, typer.Option(help="The sites that count together, a sites.toml; see --party.")
-    ] = None,
-    party: Annotated[int | None, typer.Option(help="Which of the sites this is, from 0.")] = None,
-    wait: Annotated[float, typer.Option(help="Seconds to wait for the other sites.")] = 600.0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    persons: options.Persons = None,
+    ledger: options.LedgerPlace = None,
+    no_ledger: options.NoLedger = False,
+    release_id: options.ReleaseName = None,
+    federation: options.SitesFile = None,
+    party: options.Party = None,
+    wait: options.Wait = 600.0,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Publish survival curves by group, with bands that include the privacy noise."""
     require_free(out, overwrite=overwrite)

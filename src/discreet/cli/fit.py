@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.check import show
 from discreet.cli.output import at_terminal, complain, progress, say, warnings_as_lines, wrapped
 from discreet.cli.reproduce import load_mechanism
@@ -27,14 +28,9 @@ UNCHARGED = "no ledger"  # as a release prints it
 
 
 def fit(  # noqa: PLR0913 - one parameter an option
-    data: Annotated[
-        Path,
-        typer.Argument(
-            help="The people: a .csv or .parquet file, or a quoted pattern of Parquet files."
-        ),
-    ],
+    data: options.Data,
     *,
-    schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
+    schema: options.SchemaFile,
     out: Annotated[Path, typer.Option(help="The model or release to write, a .json file.")],
     mechanism: Annotated[
         str | None,
@@ -56,23 +52,15 @@ def fit(  # noqa: PLR0913 - one parameter an option
         list[str] | None,
         typer.Option(help="A further setting of the mechanism.", metavar="NAME=VALUE"),
     ] = None,
-    persons: Annotated[
-        int | None, typer.Option(help="Number of persons (public): plan and charge before reading.")
-    ] = None,
-    ledger: Annotated[
-        str | None, typer.Option(help="The budget to charge: a path or postgresql:// URL.")
-    ] = None,
-    no_ledger: Annotated[
-        bool, typer.Option("--no-ledger", help="Publish without a budget: nothing adds it up.")
-    ] = False,
-    release_id: Annotated[str | None, typer.Option(help="Name of the release.")] = None,
+    persons: options.Persons = None,
+    ledger: options.LedgerPlace = None,
+    no_ledger: options.NoLedger = False,
+    release_id: options.ReleaseName = None,
     accept_approximate: Annotated[
         bool, typer.Option("--accept-approximate", help="Publish an approximate draw.")
     ] = False,
-    link: Annotated[str, typer.Option(help="logit, cloglog or probit.")] = "logit",
-    baseline: Annotated[
-        str, typer.Option(help="natural-spline:KNOTS or piecewise-constant:PIECES.")
-    ] = "natural-spline:3",
+    link: options.Link = "logit",
+    baseline: options.Baseline = "natural-spline:3",
     solver: Annotated[str, typer.Option(help="newton or bfgs, if not private.")] = "newton",
     ridge: Annotated[float | None, typer.Option(help="Lambda, the ridge on the mean loss.")] = None,
     information: Annotated[
@@ -84,15 +72,13 @@ def fit(  # noqa: PLR0913 - one parameter an option
     scheduler: Annotated[
         str | None, typer.Option(help="Address of an existing Dask cluster.")
     ] = None,
-    federation: Annotated[
-        Path | None, typer.Option(help="The sites that fit together, a sites.toml; see --party.")
-    ] = None,
-    party: Annotated[int | None, typer.Option(help="Which of the sites this is, from 0.")] = None,
-    wait: Annotated[float, typer.Option(help="Seconds to wait for the other sites.")] = 600.0,
+    federation: options.SitesFile = None,
+    party: options.Party = None,
+    wait: options.Wait = 600.0,
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask before a ledger is charged.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Fit a model: privately with --epsilon, or not with --mechanism none."""
     require_free(out, overwrite=overwrite)

@@ -5,15 +5,16 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.output import say, wrapped
 from discreet.errors import SettingsError
 
 
 def page(
-    release: Annotated[Path, typer.Argument(help="A release, as `fit --epsilon` wrote it.")],
+    release: options.ReleaseFile,
     out: Annotated[Path, typer.Option(help="The page to write, an .html file.")],
     *,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Turn a release into a page that works in any browser, from disk, without a network."""
     from discreet.models.curves_release import read_file  # noqa: PLC0415

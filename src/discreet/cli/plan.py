@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.output import progress, say, wrapped
 from discreet.errors import SettingsError
 from discreet.models.strict import require_free, write_new
@@ -19,17 +20,15 @@ if TYPE_CHECKING:
 
 def plan(  # noqa: PLR0913 - one parameter an option
     *,
-    schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
+    schema: options.SchemaFile,
     n: Annotated[int, typer.Option("--persons", "--n", help="Number of persons.")],
     events: Annotated[int, typer.Option(help="About how many of them have the event.")],
     epsilon: Annotated[
         str, typer.Option(help="Privacy: the smaller, the stronger. Several: 0.5,1,2,4.")
     ] = "1",
     delta: Annotated[float | None, typer.Option(help="As in fit; 0 for none.")] = None,
-    link: Annotated[str, typer.Option(help="logit, cloglog or probit.")] = "logit",
-    baseline: Annotated[
-        str, typer.Option(help="natural-spline:KNOTS or piecewise-constant:PIECES.")
-    ] = "natural-spline:3",
+    link: options.Link = "logit",
+    baseline: options.Baseline = "natural-spline:3",
     target: Annotated[
         list[str] | None,
         typer.Option(help="A coefficient and its 95 % interval's half width: 'sex: 0.1'."),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.output import csv_bytes, progress, say, wrapped
 from discreet.errors import ArtefactError, DataFormError, SettingsError
 from discreet.models.strict import require_free, write_new
@@ -27,7 +28,7 @@ class Quantity(StrEnum):
 
 
 def predict(  # noqa: PLR0913 - one parameter an option
-    model: Annotated[Path, typer.Argument(help="A model or release, as `fit` wrote it.")],
+    model: options.ModelFile,
     data: Annotated[
         Path, typer.Argument(help="New people: a file (.csv, .xlsx, .parquet, .dta, ...).")
     ],
@@ -41,7 +42,7 @@ def predict(  # noqa: PLR0913 - one parameter an option
         str, typer.Option(help="With competing risks: the cause whose incidence is predicted.")
     ] = "",
     probabilities: Annotated[str, typer.Option(help="Of quantiles, such as 0.25,0.5.")] = "0.5",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Predict for new people; one row a person, one column a time."""
     from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy

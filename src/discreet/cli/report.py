@@ -5,15 +5,16 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.output import say, wrapped
 from discreet.errors import SettingsError
 
 
 def report(
-    release: Annotated[Path, typer.Argument(help="A release, as `fit --epsilon` wrote it.")],
+    release: options.ReleaseFile,
     out: Annotated[Path, typer.Option(help="The card to write, a .md file.")],
     *,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Write a model card: the equation, the table of ratios, the promise, and what is left to say."""
     from discreet.models.curves_release import read_file  # noqa: PLC0415 - quick first answer

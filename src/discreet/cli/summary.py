@@ -2,11 +2,11 @@
 
 import json
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.output import csv_bytes, say, wrapped
 from discreet.text import aligned
 
@@ -26,7 +26,7 @@ class Format(StrEnum):
 
 
 def summary(
-    model: Annotated[Path, typer.Argument(help="A model or release, as `fit` wrote it.")],
+    model: options.ModelFile,
     *,
     confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     form: Annotated[

@@ -1,0 +1,37 @@
+"""Options that several commands have: one name, one sentence of help."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        help="The people: a file (.csv, .xlsx, .parquet, .dta, ...), or a quoted pattern of Parquet files."
+    ),
+]
+SchemaFile = Annotated[Path, typer.Option(help="The public schema, a TOML file.")]
+ModelFile = Annotated[Path, typer.Argument(help="A model or release, as `fit` wrote it.")]
+ReleaseFile = Annotated[
+    Path, typer.Argument(help="A release, as `fit --epsilon` or `curves` wrote it.")
+]
+Link = Annotated[str, typer.Option(help="logit, cloglog or probit.")]
+Baseline = Annotated[str, typer.Option(help="natural-spline:KNOTS or piecewise-constant:PIECES.")]
+Persons = Annotated[
+    int | None, typer.Option(help="Number of persons (public): plan and charge before reading.")
+]
+LedgerPlace = Annotated[
+    str | None, typer.Option(help="The budget to charge: a path or postgresql:// URL.")
+]
+NoLedger = Annotated[
+    bool, typer.Option("--no-ledger", help="Publish without a budget: nothing adds it up.")
+]
+ReleaseName = Annotated[str | None, typer.Option(help="Name of the release.")]
+SitesFile = Annotated[
+    Path | None,
+    typer.Option(help="The sites that make one release together, a sites.toml; see --party."),
+]
+Party = Annotated[int | None, typer.Option(help="Which of the sites this is, from 0.")]
+Wait = Annotated[float, typer.Option(help="Seconds to wait for the other sites.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file.")]
