@@ -46,17 +46,6 @@ PROCESSES = 16
 BUDGET = "4"
 DELTA = "1e-6"
 LOCKED_SECONDS = 30.0
-MUST_BE_ZERO = (
-    "overspends",
-    "uncharged releases",
-    "releases of one charge twice",
-    "changed releases",
-    "lost reserves",
-    "lost settles",
-    "settled without a release",
-    "wrong refusals",
-    "errors",
-)
 
 Rows = Iterator[tuple[str, object, bool]]
 """Measure, value, and whether it is as it must be."""
@@ -145,7 +134,7 @@ def load(stage: Stage, backend: str, size: Size) -> Rows:
     for name in ("attempts", "admitted", "refused", "releases"):
         unspent = name == "refused" and size is REDUCED  # its requests do not use the budget up
         yield name, found[name], found[name] > 0 or unspent
-    for name in MUST_BE_ZERO:
+    for name in ledger_load.MUST_BE_ZERO:
         yield name, found[name], found[name] == 0
     yield "problems found by verify", len(found["problems"]), not found["problems"]
     for point in Point:

@@ -6,9 +6,7 @@ Every row of results/noise.csv is one check; a run continues where an earlier on
 and the controls, whose scale is 20% off, rejected.
 """
 
-import argparse
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +15,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from checks import run_missing
 from numpy.typing import NDArray
 
 from discreet.audit import noise
@@ -54,6 +53,11 @@ class Check:
         """What identifies the row in the results file."""
         parts = (self.name, self.dimension, self.scale, self.factor, self.draws)
         return tuple(map(str, parts))
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Nothing beside the key."""
+        return {}
 
 
 def lattice(source: SystemNoise, dimension: int, scale: Fraction, draws: int) -> Points:
@@ -166,27 +170,5 @@ def hits(outputs: Points, grid: Grid) -> float:
     return float(np.count_nonzero(steps != np.rint(steps)))
 
 
-def append(check: Check) -> bool:
-    """Run the check and write its row at once; whether it came out as it must."""
-    start = time.perf_counter()
-    statistic = check.run()
-    good = check.accepts(statistic)
-    seconds = f"{time.perf_counter() - start:.1f}"
-    cells = [*check.key, statistic, seconds, "yes" if good else "NO"]
-    RESULTS.append(dict(zip(COLUMNS, cells, strict=True)))
-    return good
-
-
-def main() -> int:
-    """Run what is missing; the exit status tells whether every new row came out as it must."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fresh", action="store_true", help="begin anew")
-    if parser.parse_args().fresh:
-        RESULTS.path.unlink(missing_ok=True)
-    done = RESULTS.cells()
-    outcomes = [append(check) for check in checks() if check.key not in done]
-    return 0 if all(outcomes) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_missing(__doc__, RESULTS, checks()))

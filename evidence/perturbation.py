@@ -7,21 +7,20 @@ row came out as it must. The audits run through SurvivalRegression, table by tab
 the operating system's laws from a seed; the rest goes through plan and draw.
 """
 
-import argparse
 import math
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from checks import run_missing
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.mechanisms import checks  # noqa: E402
+from tests.mechanisms import checks as mechanism_checks  # noqa: E402
 from tests.mechanisms.cases import (  # noqa: E402
     LinearLoss,
     corner_people,
@@ -66,6 +65,15 @@ class Check:
     def key(self) -> tuple[str, ...]:
         """What identifies the row in the results file."""
         return (self.name, self.mechanism, str(self.count))
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The limit."""
+        return {"limit": self.limit}
+
+    def accepts(self, statistic: float) -> bool:
+        """Whether the claim holds."""
+        return statistic <= self.limit
 
 
 def all_checks() -> Iterator[Check]:
@@ -189,32 +197,10 @@ def movements(pairs: int) -> float:
         mechanism = OutputPerturbation(epsilon=1.0, ridge=(0.05, 1.0, 30.0)[trial % 3])
         people = [corners[i] for i in random.integers(0, len(corners), 3)]
         other = corners[int(random.integers(0, len(corners)))]
-        moved = checks.neighbour_movement(mechanism, constants, people, other)
+        moved = mechanism_checks.neighbour_movement(mechanism, constants, people, other)
         worst = max(worst, moved)
     return worst
 
 
-def append(check: Check) -> bool:
-    """Run the check and write its row at once; whether it came out as it must."""
-    start = time.perf_counter()
-    statistic = check.run()
-    good = statistic <= check.limit
-    seconds = f"{time.perf_counter() - start:.1f}"
-    cells = [*check.key, statistic, check.limit, seconds, "yes" if good else "NO"]
-    RESULTS.append(dict(zip(COLUMNS, cells, strict=True)))
-    return good
-
-
-def main() -> int:
-    """Run what is missing; the exit status tells whether every new row came out as it must."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fresh", action="store_true", help="begin anew")
-    if parser.parse_args().fresh:
-        RESULTS.path.unlink(missing_ok=True)
-    done = RESULTS.cells()
-    outcomes = [append(check) for check in all_checks() if check.key not in done]
-    return 0 if all(outcomes) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_missing(__doc__, RESULTS, all_checks()))

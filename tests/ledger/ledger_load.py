@@ -57,6 +57,18 @@ SCHEMA = Schema.from_mapping(
 TABLE = pa.table({"t": [1.0], "e": [0]})
 DELTA = 1e-6
 EPSILONS = (0.001, 0.002, 0.003, 0.005)
+MUST_BE_ZERO = (
+    "overspends",
+    "uncharged releases",
+    "releases of one charge twice",
+    "changed releases",
+    "lost reserves",
+    "lost settles",
+    "settled without a release",
+    "wrong refusals",
+    "errors",
+)
+"""Of the outcome: what breaks the promise of a ledger."""
 
 
 @dataclass(frozen=True)

@@ -15,20 +15,9 @@ import pytest
 from discreet.ledger import open_ledger
 from discreet.points import Point, reach
 from tests.ledger import ledger_load
-from tests.ledger.ledger_load import Load
+from tests.ledger.ledger_load import MUST_BE_ZERO, Load
 
 ROOT = Path(__file__).parents[2]
-MUST_BE_ZERO = (
-    "overspends",
-    "uncharged releases",
-    "releases of one charge twice",
-    "changed releases",
-    "lost reserves",
-    "lost settles",
-    "settled without a release",
-    "wrong refusals",
-    "errors",
-)
 
 
 def run(location, folder, epsilon, **settings):

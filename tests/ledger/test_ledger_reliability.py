@@ -5,7 +5,7 @@ from evidence import ledger_report
 
 from discreet.points import Point
 from tests.ledger import ledger_faults, ledger_server_faults
-from tests.ledger.test_ledger_load import MUST_BE_ZERO
+from tests.ledger.ledger_load import MUST_BE_ZERO
 
 ROWS = ledger_report.RESULTS.rows()
 
