@@ -145,6 +145,10 @@ class Expected(Protocol):
     def present(self) -> Array:
         """The chance of not being censored, and of having entered, by interval."""
 
+    @property
+    def remaining(self) -> Array | None:
+        """The chance of no event of another cause, by member and interval; None: there is none."""
+
 
 def members_of(people: Expected) -> Members:
     """As compiled code takes them."""
@@ -153,7 +157,15 @@ def members_of(people: Expected) -> Members:
         np.ascontiguousarray(people.counts, dtype=np.float64),
         np.ascontiguousarray(people.edges, dtype=np.int64),
         np.ascontiguousarray(people.present),
+        _remaining(people),
     )
+
+
+def _remaining(people: Expected) -> Array:
+    """By member and interval; where there is one cause, nobody is lost to another."""
+    if people.remaining is None:
+        return np.ones((people.cohort.shape[0], len(people.present)))
+    return np.ascontiguousarray(people.remaining)
 
 
 @dataclass(frozen=True)
@@ -165,12 +177,12 @@ class Levels:
     steepest: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
-    def make(cls, scores: Whitened, persons: int) -> "Levels":
+    def make(cls, scores: Whitened, persons: int, reach: float | None = None) -> "Levels":
         """Tables where they pay, by public facts and the released point only.
 
-        |x| <= 1, so |c| <= |beta|.
+        |x| <= 1, so |c| <= |beta|; `reach` takes its place where several tables share a lattice.
         """
-        nodes = 2 * math.ceil(float(np.linalg.norm(scores.beta)) / SPACING) + 3
+        nodes = lattice_nodes(scores, reach)
         intervals, time = scores.design.basis.shape
         if 2 * nodes * (intervals + 1) * (time + 2) > LARGEST_TABLE or 4 * nodes > persons:
             return cls()
@@ -180,6 +192,12 @@ class Levels:
         happen = -scores.link.event_loss_derivative(eta)
         steepest = np.vstack([happen[:1], np.maximum.accumulate(happen, axis=0)])
         return cls(origin, _prefixes(scores, eta), np.ascontiguousarray(steepest))
+
+
+def lattice_nodes(scores: Whitened, reach: float | None) -> int:
+    """How many levels cover all c = beta'x, and one more at each end."""
+    farthest = float(np.linalg.norm(scores.beta)) if reach is None else reach
+    return 2 * math.ceil(farthest / SPACING) + 3
 
 
 def block_scores(block: Episodes, scores: Whitened, levels: Levels) -> tuple[Integers]:
@@ -201,7 +219,7 @@ def _prefixes(scores: Whitened, eta: Array) -> Array:
 def records_of(block: Episodes) -> Records:
     """As compiled code takes them."""
     return Records(
-        _starts(block),
+        starts_of(block),
         np.ascontiguousarray(block.covariates, dtype=np.float64),
         np.ascontiguousarray(block.entry, dtype=np.int32),
         np.ascontiguousarray(block.exit, dtype=np.int32),
@@ -209,7 +227,7 @@ def records_of(block: Episodes) -> Records:
     )
 
 
-def _starts(block: Episodes) -> Integers:
+def starts_of(block: Episodes) -> Integers:
     """Where each person's rows begin, and the end."""
     if block.offsets is None:
         return np.arange(block.rows + 1, dtype=np.int64)

@@ -37,19 +37,21 @@ class Members(NamedTuple):
     """A synthetic cohort: who each of it is in each stretch of time, and how many that stands for.
 
     `covariates` (members, stretches, p), `counts` (members, stretches); stretch k holds the
-    intervals edges[k] < s <= edges[k + 1]; `present` is the chance of being observed, by interval.
+    intervals edges[k] < s <= edges[k + 1]; `present` is the chance of being observed, by interval;
+    `remaining` that of no event of another cause, by member and interval.
     """
 
     covariates: Array
     counts: Array
     edges: Integers
     present: Array
+    remaining: Array
 
 
 class Stretch(NamedTuple):
     """One of the cohort in the intervals first ... last - 1; beta'x here and at the truth.
 
-    `alive` is the chance of being without an event at its start.
+    `alive` is the chance of being without an event at its start, `member` whose number it is.
     """
 
     first: int
@@ -58,16 +60,18 @@ class Stretch(NamedTuple):
     alive: float
     position: float
     true_position: float
+    member: int
 
 
 class Grids(NamedTuple):
-    """By interval: what a walk needs here and at the truth, (B, 1) and its products, presence."""
+    """By interval: what a walk needs here and at the truth, (B, 1) and its products, presence; by member: remaining."""
 
     here: Grid
     truth: Grid
     loads: Array
     products: Array
     present: Array
+    remaining: Array
     bound: float
 
 
@@ -87,7 +91,13 @@ def expected_sums(
     rows, size, parts = mapping.shape[0], mapping.shape[1], point.basis.shape[1]
     loads, products = interval_products(point.basis)
     grids = Grids(
-        interval_grid(point), interval_grid(truth), loads, products, members.present, point.bound
+        interval_grid(point),
+        interval_grid(truth),
+        loads,
+        products,
+        members.present,
+        members.remaining,
+        point.bound,
     )
     score, sums = np.zeros(rows), np.zeros((3, rows, rows))
     gathered = Gathered(np.zeros(parts + 1), np.zeros((3, products.shape[1])))
@@ -106,6 +116,7 @@ def expected_sums(
                 alive,
                 locate(members.covariates[member], k, point.beta, mapping, scratch.tilt),
                 product(person, truth.beta),
+                member,
             )
             alive = follow(stretch, grids, mapping, scratch, gathered)
             add_person(person, gathered, score, sums)
@@ -144,7 +155,7 @@ def follow(  # noqa: C901 - one loop: a call per interval would count references
     Returns the chance of being without an event at the stretch's end. Coordinates as in `walk_row`;
     `scratch.total` is V, without events, and is moved on.
     """
-    (grid, truth, loads, products, present, bound), (drift, masses) = grids, gathered
+    (grid, truth, loads, products, present, remaining, bound), (drift, masses) = grids, gathered
     kind, predictor, odds, basis, images, squares = grid
     total, tilt, parts = scratch.total, scratch.tilt, basis.shape[1]
     cross, begin, moved = scratch.walk[0], scratch.walk[1], scratch.walk[2]
@@ -168,7 +179,8 @@ def follow(  # noqa: C901 - one loop: a call per interval would count references
         w, steep = 1.0, max(survive, happen)
         if not 2.0 * (square + steep * steep * norm) <= bound * bound:
             w = ball_weight(inner, square, norm, survive, happen, bound)
-        both, mass, step = w * (survive + happen), stretch.weight * alive * present[s], w * survive
+        both, step = w * (survive + happen), w * survive
+        mass = stretch.weight * alive * present[s] * remaining[stretch.member, s]
         push = mass * (step - both * hazard)
         slope = mass * both * rise * (1.0 - hazard)
         meat = mass * both * both * hazard * (1.0 - hazard)
@@ -252,7 +264,8 @@ def expected_rates(members: Members, point: Point) -> Rates:
                 rise, fall = interval_slopes(
                     point.link, point.predictor[s], position, odds[s], factor
                 )
-                hazard, mass = rise / (rise + fall), members.counts[member, k] * alive
+                hazard = rise / (rise + fall)
+                mass = members.counts[member, k] * alive * members.remaining[member, s]
                 steep = mass * rise * (1.0 - hazard)
                 masses[s] += mass
                 found.hazard[s] += mass * hazard

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.likelihood.jit import compiled
-from discreet.likelihood.score import SPACING, Whitened, records_of
+from discreet.likelihood.score import SPACING, Whitened, lattice_nodes, records_of
 from discreet.likelihood.score_walk import LARGEST_PREDICTOR, Point, Records, locate, slopes
 from discreet.people.episodes import Episodes
 from discreet.types import Array, Integers
@@ -31,9 +31,9 @@ class Informations:
     table: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
 
     @classmethod
-    def make(cls, scores: Whitened, persons: int) -> "Informations":
-        """By public facts and the released point only; |c| <= |beta|."""
-        nodes = 2 * math.ceil(float(np.linalg.norm(scores.beta)) / SPACING) + 3
+    def make(cls, scores: Whitened, persons: int, reach: float | None = None) -> "Informations":
+        """By public facts and the released point only; |c| <= |beta|, or `reach`."""
+        nodes = lattice_nodes(scores, reach)
         intervals, time = scores.design.basis.shape
         pairs = (time + 1) * (time + 2) // 2
         if nodes * (intervals + 1) * pairs > LARGEST_TABLE or 4 * nodes > persons:

@@ -42,6 +42,7 @@ class Cohort:
     present: Array
     events: float
     lens: Array | None = None
+    remaining: Array | None = None
 
     def seen(self, scores: Whitened) -> Whitened:
         """The scores as the cohort is asked for them: its vectors z are taken for A z."""
