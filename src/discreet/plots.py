@@ -110,14 +110,20 @@ def events_by_stretch(calibration: Calibration, axes: "Axes") -> "Axes":
 
 
 def survival_of_everybody(calibration: Calibration, axes: "Axes") -> "Axes":
-    """The private life table with its band, and the model's survival of the same people."""
-    edges, (lower, upper) = calibration.edges, calibration.band()
+    """The private life table with its band, and the model's survival of the same people.
+
+    Drawn as far as those still at risk stand out of the noise.
+    """
+    known = calibration.supported
+    edges, (lower, upper) = calibration.edges[: known + 1], calibration.band()
     style: dict[str, Any] = {"color": COLOURS[0], "alpha": 0.2, "linewidth": 0}
-    axes.fill_between(edges, np.append(1.0, lower), np.append(1.0, upper), **style)
+    low, high = np.append(1.0, lower[:known]), np.append(1.0, upper[:known])
+    axes.fill_between(edges, low, high, **style)
     points: dict[str, Any] = {"marker": "o", "markersize": 3.5, "color": COLOURS[0], "lw": 1.4}
-    axes.plot(edges, np.append(1.0, calibration.table.survival), label="life table", **points)
-    axes.plot(edges, np.append(1.0, calibration.survival), color=COLOURS[1], lw=1.8, label="model")
-    axes.set_xlim(edges[0], edges[-1])
+    counted, model = calibration.table.survival[:known], calibration.survival[:known]
+    axes.plot(edges, np.append(1.0, counted), label="life table", **points)
+    axes.plot(edges, np.append(1.0, model), color=COLOURS[1], lw=1.8, label="model")
+    axes.set_xlim(calibration.edges[0], calibration.edges[-1])
     axes.set_ylim(0.0, 1.02)
     _dress(axes, "Everybody together", calibration.table.label, "share without an event so far")
     axes.legend(frameon=False)

@@ -9,7 +9,7 @@ from discreet.errors import ArtefactError, SettingsError
 from discreet.models.calibration import Calibration
 from discreet.models.life_table import LifeTable
 from discreet.models.model import model_from_mapping
-from discreet.plots import events_by_stretch
+from discreet.plots import events_by_stretch, survival_of_everybody
 from tests.cohorts import cohort, schema
 from tests.releases import order, run
 
@@ -41,6 +41,14 @@ def test_the_band_holds_noise_and_sampling():
     lower, upper = calibration(deviation=50.0).band()
     assert np.all(lower < without[0])
     assert np.all(upper >= without[1])
+
+
+@pytest.mark.parametrize(("deviation", "stretches"), [(5.0, 2), (240.0, 2), (250.0, 1)])
+def test_counts_are_drawn_as_far_as_those_at_risk_stand_out_of_the_noise(deviation, stretches):
+    found = calibration(deviation=deviation)  # 700 are at risk after two noisy counts
+    assert found.supported == stretches
+    axes = survival_of_everybody(found, Figure().subplots())
+    assert [len(line.get_xdata()) for line in axes.lines] == [stretches + 1] * 2
 
 
 def test_expected_and_released_events_are_drawn_with_what_chance_may_add():

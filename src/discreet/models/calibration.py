@@ -59,6 +59,16 @@ class Calibration:
         return np.asarray(np.sqrt(self.deviation**2 + np.maximum(self.expected, 1.0)))
 
     @property
+    def supported(self) -> int:
+        """How many stretches begin with more people at risk than two deviations of their noise.
+
+        Those at risk are what all earlier counts leave over, of two outcomes each.
+        """
+        earlier = 2.0 * np.arange(len(self.deviation))
+        clear = self.table.at_risk > 2.0 * self.deviation * np.sqrt(earlier)
+        return len(clear) if clear.all() else int(np.argmin(clear))
+
+    @property
     def survival(self) -> Array:
         """The model's survival of everybody together, at the ends of the stretches."""
         hazard = np.clip(self.expected / self._exposed, 0.0, 1.0)

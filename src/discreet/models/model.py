@@ -388,6 +388,7 @@ class Release(Promised, Model):
         if table is not None and not np.all(np.isfinite(table.at_risk)):
             raise ValueError("the released life table is too large")
         _ = self.calibration  # an error if it does not go with the life table
+        _ = self.typical
         return self
 
     @cached_property
@@ -409,6 +410,16 @@ class Release(Promised, Model):
         rows = _numbers("life table", self.released["life_table"])
         time = self.public_schema.time
         return LifeTable.of(rows, self.persons, TimeGrid.of(time).edges, time.axis_label)
+
+    @cached_property
+    def typical(self) -> tuple[float, ...] | None:
+        """A person of the released distribution: each number's median, the number of each level."""
+        if "typical" not in self.released:
+            return None
+        values = _numbers("typical person", self.released["typical"])
+        if values.shape != (1, len(self.public_schema.covariates)):
+            raise ArtefactError("the typical person has not one number for each covariate.")
+        return tuple(values[0].tolist())
 
     @cached_property
     def calibration(self) -> Calibration | None:

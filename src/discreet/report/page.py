@@ -75,7 +75,7 @@ def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
         "alpha": [list(part) for part in release.coefficients.baselines],
         "beta": list(release.coefficients.covariates.values()),
         "covariance": None if covariance is None else np.asarray(covariance).tolist(),
-        "covariates": _covariates(schema),
+        "covariates": _covariates(release),
         "coefficients": _coefficients(schema),
         "interactions": _interactions(schema),
         "strata": _strata(schema),
@@ -162,20 +162,35 @@ def _band_rows(
 
 
 def _life_table(release: Release) -> dict[str, list[float]] | None:
-    """The private life table, and the model's survival of the same people where it is known."""
+    """The private life table, and the model's survival of the same people where it is known.
+
+    As far as those still at risk stand out of the noise.
+    """
     if release.life_table is None:
         return None
     found = release.life_table.to_mapping()
-    if release.calibration is not None:
-        found["expected"] = [1.0, *release.calibration.survival.tolist()]
-    return found
+    if release.calibration is None:
+        return found
+    found["expected"] = [1.0, *release.calibration.survival.tolist()]
+    known = release.calibration.supported
+    return {name: column[: known + 1] for name, column in found.items()}
 
 
-def _covariates(schema: Schema) -> list[dict[str, Any]]:
+def _covariates(release: Release) -> list[dict[str, Any]]:
     """Sliders for numbers, menus for levels; each says how its columns are made of the value."""
     return [
-        {"name": item.name, "title": item.title, "start": item.start, **_kind(item)}
-        for item in schema.covariates
+        {"name": item.name, "title": item.title, "start": start, **_kind(item)}
+        for item, start in zip(release.public_schema.covariates, _starts(release), strict=True)
+    ]
+
+
+def _starts(release: Release) -> list[float]:
+    """Where the controls begin: as declared, else the released distribution's middle, else public."""
+    covariates = release.public_schema.covariates
+    middles = release.typical or [item.start for item in covariates]
+    return [
+        middle if item.typical is None else item.start
+        for item, middle in zip(covariates, middles, strict=True)
     ]
 
 
@@ -301,7 +316,11 @@ def _time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
         first=first, horizon=last, unit=unit or words["own_unit"]
     )
     told = [str(item) for item in model.warnings if item.code == "life-table"]
-    calibrated = "calibration" in model.released
+    found = model.calibration
+    if found is not None and found.supported < len(found.table.time):
+        end = f"{found.edges[found.supported] / size:.4g} {unit or words['own_unit']}"
+        told = [*(told or [words["life_agrees"]]), words["life_ends"].format(time=end)]
+    calibrated = found is not None
     return {
         "times_help": help_text,
         "horizon": last if unit is None else f"{last} {unit}",

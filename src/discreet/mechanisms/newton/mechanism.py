@@ -61,6 +61,7 @@ from discreet.mechanisms.newton.picture import (
     Picture,
     Releases,
     spreads_of,
+    typical_values,
 )
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.split import (
@@ -412,6 +413,9 @@ class _Run:
             "life_table": picture.releases.life_table,
             "calibration": ending.calibration(),
         }
+        if self.size > self.time:
+            shares = picture.releases.shares(self.design)
+            extras["typical"] = typical_values(self.design, shares)[None, :]
         return Draw(numbers, GRID_EXPONENT, self.noise.private, extras, ending.cautions())
 
     def _ending(self, picture: Picture, point: Array, spread: Spread, prior: Prior) -> Ending:

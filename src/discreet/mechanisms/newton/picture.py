@@ -14,6 +14,7 @@ import numpy as np
 
 from discreet.design.design import Design
 from discreet.design.link import Link
+from discreet.design.schema import Categorical, Numeric
 from discreet.likelihood.score import Whitened
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import (
@@ -113,6 +114,33 @@ class Releases:
             self.counts.deviation,
             self.stretches.number,
         )
+
+
+def typical_values(design: Design, shares: list[Shares]) -> Array:
+    """One for each covariate of the schema: a number's median, the number of the commonest level."""
+    values = {item.marginal.columns[0]: item for item in without_fills(design, shares)}
+    found: list[float] = []
+    column = 0
+    for covariate in design.schema.covariates:
+        item = values[column]
+        column += len(item.marginal.columns)
+        if isinstance(covariate, Categorical):
+            found.append(min(int(np.argmax(item.overall)), len(covariate.levels) - 1))
+        else:
+            found.append(_median(covariate, item))
+            column += 1 if covariate.indicated else 0
+    return np.array(found, dtype=np.float64)
+
+
+def _median(covariate: Numeric, item: Shares) -> float:
+    """On the user's scale, to a thousandth of the range: bins are equal in x or, on logs, in log x."""
+    edges = np.array(item.marginal.edges)
+    reached = np.concatenate([[0.0], np.cumsum(item.overall)])
+    part = (np.interp(0.5, reached, edges) - edges[0]) / (edges[-1] - edges[0])
+    low, high = covariate.bounds
+    value = low * (high / low) ** part if covariate.logarithmic else low + part * (high - low)
+    digits = max(0, 3 - math.floor(math.log10(high - low)))
+    return float(np.clip(round(value, digits), low, high))
 
 
 def spreads_of(shares: list[Shares]) -> Array:

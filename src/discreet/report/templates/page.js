@@ -267,7 +267,9 @@
       const value = survival.median(points, name);
       return value === null ? fill(words.after, { horizon: last }) : String(brief(value));
     };
-    return facts.covariance ? `${text("survival")} (${text("lower")} to ${text("upper")})` : text("survival");
+    const [middle, low, high] = ["survival", "lower", "upper"].map(text);
+    const same = low === middle && high === middle;
+    return facts.covariance && !same ? `${middle} (${low} to ${high})` : middle;
   }
 
   // The limits are those of the band, integrated: at least as wide as the interval of the mean.
