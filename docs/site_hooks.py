@@ -1,9 +1,11 @@
 """What mkdocs runs while it builds.
 
 Pages that the nav does not name become evidence. Diagrams become lists of arrows: drawing them
-would need a script from elsewhere.
+would need a script from elsewhere. Places marked `<!-- reference: ... -->` are filled from the
+program itself.
 """
 
+import importlib.util
 import re
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,18 @@ ARROW = re.compile(r"^\s*(\w+)\s+<?--[->]\s+(\w+)\s*$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """The page, its flow charts as lists."""
-    return DIAGRAM.sub(lambda found: arrows(found[1]), markdown)
+    """The page, its flow charts as lists and its references filled in."""
+    listed = DIAGRAM.sub(lambda found: arrows(found[1]), markdown)
+    return reference().filled(listed) if "<!-- reference: " in listed else listed
+
+
+def reference() -> Any:
+    """docs/reference.py, which is no package."""
+    path = Path(__file__).parent / "reference.py"
+    specification = importlib.util.spec_from_file_location("reference", path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
 
 
 def arrows(diagram: str) -> str:

@@ -1,6 +1,8 @@
-"""What every test may use: constants, the data folder, hypothesis settings."""
+"""What every test may use: constants, the data folder, a real browser, hypothesis settings."""
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -28,3 +30,25 @@ def data_folder() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("DISCREET_DATA names no folder")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's Chromium; installed when root, otherwise the test says what to install."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    path = shutil.which("chromium") or _install()
+    with playwright.sync_playwright() as driver:
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        found = driver.chromium.launch(executable_path=path, args=flags)
+        yield found
+        found.close()
+
+
+def _install():
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        subprocess.run(["apt-get", "update", "-qq"], check=False)
+        subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], check=False)
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("needs a browser: install Debian's package chromium")
+    return path

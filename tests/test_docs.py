@@ -194,6 +194,32 @@ def test_a_diagram_becomes_arrows(hooks):
     assert page == "before\n\n- one: first → **b**, **three**\n- b → **three**\n"
 
 
+def test_the_reference_has_every_command_with_every_option(hooks, monkeypatch):
+    page = hooks.on_page_markdown((DOCS / "commands.md").read_text())
+    shown = run("discreet fit --help", monkeypatch).printed
+    section = page.partition("## discreet fit\n")[2].partition("\n## ")[0]
+    options = set(re.findall(r"--[a-z][a-z-]+", shown)) - {"--help"}
+    assert len(options) > 15
+    assert [name for name in options if f"`{name}`" not in section] == []
+    for name in (
+        "new",
+        "check",
+        "plan",
+        "curves",
+        "page",
+        "report",
+        "budget init",
+        "federation key",
+    ):
+        assert f"## discreet {name}\n" in page
+
+
+def test_the_release_file_is_described_key_by_key(hooks):
+    page = hooks.on_page_markdown((DOCS / "release-file.md").read_text())
+    for name in ("`discreet-release`", "`discreet-curves`", "| `guarantee` | Guarantee |"):
+        assert name in page
+
+
 def test_every_public_name_is_in_the_reference():
     text = (DOCS / "api.md").read_text()
     described = {path.rpartition(".")[2] for path in re.findall(r"^::: (\S+)$", text, re.MULTILINE)}
@@ -219,10 +245,10 @@ def test_the_reproduction_is_what_its_results_say(tmp_path):
     assert (tmp_path / "reproduction.md").read_text() == (DOCS / "reproduction.md").read_text()
 
 
-def test_the_tables_on_choosing_are_what_their_results_say(monkeypatch):
+def test_the_tables_of_private_newton_are_what_their_results_say(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "studies")
     tables = importlib.import_module("newton_tables").tables()
-    page = (DOCS / "choosing.md").read_text().splitlines()
+    page = (DOCS / "newton-measured.md").read_text().splitlines()
     assert [row for rows in tables.values() for row in rows if row not in page] == []
     assert min(map(len, tables.values())) >= 3
 
@@ -257,6 +283,18 @@ def test_the_site_builds_without_a_warning_and_fetches_nothing(site):
     loaded = re.compile(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(?:https?:)?//')
     assert not [page.name for page in pages if loaded.search(page.read_text())]
     assert "SurvivalRegression" in (site / "api.html").read_text()
+
+
+def test_search_works_from_disk(site, browser):
+    page = browser.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((site / "index.html").as_uri())
+    page.fill("input.md-search__input", "federation key")
+    page.wait_for_selector(".md-search-result__item", timeout=60_000)
+    assert "Commands" in page.inner_text(".md-search-result__list")
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+    page.close()
 
 
 def test_the_star_of_a_formula_is_no_emphasis(site):

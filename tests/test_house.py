@@ -1,6 +1,7 @@
 """The house: what is public, what imports what, what the files promise."""
 
 import ast
+import json
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,8 @@ import pytest
 from packaging.requirements import Requirement
 
 import discreet
+from discreet.models.model import VERSION
+from discreet.models.release_schema import release_schema
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -131,6 +134,12 @@ def test_every_pin_is_checked_by_its_hash():
     pins = [line for line in LOCK.splitlines() if "==" in line]
     assert pins
     assert all(line.endswith("\\") for line in pins)
+
+
+def test_the_published_schema_is_that_of_the_code():
+    """If not: python docs/reference.py."""
+    published = ROOT / "docs" / f"release-schema-{VERSION}.json"
+    assert json.loads(published.read_text()) == release_schema()
 
 
 def _imported(path: Path) -> set[str]:

@@ -266,7 +266,10 @@ levels = ["F", "M"]
 title = "Survival after diagnosis"
 description = '''
 Two lines
-of text.'''
+of text.
+
+And a second
+paragraph.'''
 event = "death from any cause"
 contact = "registry@example.org"
 citation = "Doe, J. (2026)."
@@ -283,7 +286,8 @@ def test_words_for_people(tmp_path):
         "Serum creatinine (mg/dl)", "Stage: regional", "Stage: distant", "sex[M]",
     )  # fmt: skip
     assert [item.start for item in schema.covariates] == [1.0, 1, 0]
-    assert schema.page.description == "Two lines of text."
+    assert schema.page.description == ("Two lines of text.", "And a second paragraph.")
+    assert schema.to_mapping()["page"]["description"] == list(schema.page.description)
     assert schema.page.language == "pt-BR"
     assert Schema.from_mapping(schema.to_mapping()) == schema
 

@@ -1,8 +1,4 @@
-"""Releases to make pages of, and a real browser to look at them."""
-
-import os
-import shutil
-import subprocess
+"""Releases to make pages of."""
 
 import numpy as np
 import pytest
@@ -81,25 +77,3 @@ def make_covariance(size):
 def curves_release():
     """Curves of three groups."""
     return ds.Curves(schema(), by="arm").publish(cohort(3000), epsilon=2.0, ledger=ds.NO_LEDGER)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Debian's Chromium; installed when root, otherwise the test says what to install."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    path = shutil.which("chromium") or _install()
-    with playwright.sync_playwright() as driver:
-        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        found = driver.chromium.launch(executable_path=path, args=flags)
-        yield found
-        found.close()
-
-
-def _install():
-    if os.geteuid() == 0 and shutil.which("apt-get"):
-        subprocess.run(["apt-get", "update", "-qq"], check=False)
-        subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], check=False)
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("needs a browser: install Debian's package chromium")
-    return path

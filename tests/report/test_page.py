@@ -170,12 +170,16 @@ def test_long_times_are_read_in_years(visit):
 def test_the_pages_own_words_stand_on_it(visit):
     mapping = make_schema().to_mapping()
     mapping["page"] = {
-        "title": "Survival after a heart attack", "description": "All of them.",
+        "title": "Survival after a heart attack", "description": "All of them.\n\nAnd their heirs.",
         "event": "death", "contact": "registry@example.org", "citation": "Doe 2026",
         "licence": "CC BY 4.0",
     }  # fmt: skip
     page = visit(make_release(schema=Schema.from_mapping(mapping)))
     assert page.title() == page.inner_text("h1") == "Survival after a heart attack"
+    assert page.locator("header .lead").all_inner_texts()[:2] == [
+        "All of them.",
+        "And their heirs.",
+    ]
     text = page.inner_text("body")
     for words in ("All of them.", "that death has not happened", "registry@example.org", "CC BY"):
         assert words in text

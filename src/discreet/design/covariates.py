@@ -38,13 +38,13 @@ def _check_fill(missing: object) -> object:
     """A number to fill with, or a word."""
     if isinstance(missing, int | float) and not isinstance(missing, bool):
         return check_size(float(missing))
-    if missing not in {MIDPOINT, INDICATOR}:
+    if not isinstance(missing, str) or missing not in {MIDPOINT, INDICATOR}:
         raise ValueError(f"must be a number, {MIDPOINT} or {INDICATOR}")
     return missing
 
 
 def _check_mark(missing: object) -> object:
-    if missing not in {MIDPOINT, INDICATOR}:
+    if not isinstance(missing, str) or missing not in {MIDPOINT, INDICATOR}:
         raise ValueError(f"must be {MIDPOINT} (the reference level) or {INDICATOR}")
     return missing
 

@@ -15,6 +15,7 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    PlainSerializer,
     Strict,
     StringConstraints,
     ValidationError,
@@ -63,11 +64,25 @@ MAX_FILE_BYTES = 1 << 20
 MAX_COVARIATES = 1_000
 MAX_COEFFICIENTS = 2_000
 MAX_PROSE = 2_000
+MAX_PARAGRAPHS = 20
 
 
 def _joined(text: object) -> object:
     """Lines of a TOML text as one."""
     return " ".join(text.split()) if isinstance(text, str) else text
+
+
+def _paragraphs(text: object) -> object:
+    """The paragraphs of a TOML text: blank lines part them, other line ends are spaces."""
+    if not isinstance(text, str):
+        return text
+    parts = tuple(part for part in re.split(r"\n[ \t\r]*\n", text) if part.strip())
+    return parts or (text,)
+
+
+def _one_or_list(paragraphs: tuple[str, ...]) -> str | list[str]:
+    """One paragraph is a text; files have no line ends in texts, so several are a list."""
+    return paragraphs[0] if len(paragraphs) == 1 else list(paragraphs)
 
 
 def _check_language(code: str) -> str:
@@ -84,12 +99,19 @@ Prose = Annotated[
     BeforeValidator(_joined),
 ]
 
+Paragraphs = Annotated[
+    tuple[Prose, ...],
+    BeforeValidator(_paragraphs),
+    Field(min_length=1, max_length=MAX_PARAGRAPHS),
+    PlainSerializer(_one_or_list),
+]
+
 
 class PageWords(Public):
     """Words for the published page; they travel in the release and change no number."""
 
     title: Name | None = None
-    description: Prose | None = None
+    description: Paragraphs | None = None
     event: Name | None = None
     contact: Name | None = None
     citation: Prose | None = None

@@ -106,8 +106,9 @@ def _errors(release: Release, size: int) -> Array | None:
 def _head(release: Release) -> str:
     page = release.public_schema.page
     title = (page and page.title) or "A discrete-time survival model"
-    given = page and page.description
-    description = _plain(given) if given else "_Describe the model in a sentence or two._"
+    given = (page and page.description) or ()
+    described = "\n\n".join(map(_plain, given))
+    description = described or "_Describe the model in a sentence or two._"
     return (
         f"# Model card: {_plain(title)}\n\n{description}\n\n"
         f"Release `{release.release_id}`, discreet {release.library_version}. Numbered headings are "

@@ -292,7 +292,7 @@ def _render(
         words=page_texts(own.language),
         language=own.language or DEFAULT,
         page=own,
-        paragraphs=[text for text in (own.description or "").split("\n\n") if text.strip()],
+        paragraphs=own.description or (),
         sites=_sites(release.details),
         **more,
     )

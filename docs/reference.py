@@ -1,0 +1,119 @@
+"""References that are made of the program itself.
+
+    python docs/reference.py
+
+writes the JSON Schema of a release, which is committed because others refer to it. The tables of
+commands and of a release's keys are made while the site is built, so they cannot be out of date.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperArgument, TyperOption
+
+from discreet.cli.app import app
+from discreet.models.model import VERSION
+from discreet.models.release_schema import KINDS, release_schema
+
+PUBLISHED = Path(__file__).parent / f"release-schema-{VERSION}.json"
+MARK = re.compile(r"^<!-- reference: (\w+) -->$", re.MULTILINE)
+
+
+def schema_text() -> str:
+    """The schema as it is published."""
+    return json.dumps(release_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def filled(markdown: str) -> str:
+    """The page with its references in the places that are marked."""
+    makers = {"commands": commands, "release": release}
+    return MARK.sub(lambda found: makers[found[1]](), markdown)
+
+
+def commands() -> str:
+    """Every command with its arguments and options."""
+    root: Any = typer.main.get_command(app)
+    return "\n".join(
+        line for name, item in leaves(root, "discreet") for line in section(name, item)
+    )
+
+
+def leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The commands below a group, by their full names, in the order of `--help`."""
+    if not hasattr(command, "commands"):
+        yield name, command
+        return
+    for key, item in command.commands.items():
+        yield from leaves(item, f"{name} {key}")
+
+
+def section(name: str, command: Any) -> Iterator[str]:
+    """Heading, what the command does, how it is called, and a table."""
+    yield from (f"## {name}", "", " ".join((command.help or "").split()), "")
+    places = [item for item in command.params if isinstance(item, TyperArgument)]
+    options = [item for item in command.params if isinstance(item, TyperOption)]
+    needed = [f"{item.opts[0]} {_value(item)}" for item in options if item.required]
+    given = [item.name.upper() if item.required else f"[{item.name.upper()}]" for item in places]
+    more = (
+        ["[OPTIONS]"] if any(not item.required for item in options if item.name != "help") else []
+    )
+    yield from ("```text", " ".join([name, *given, *needed, *more]), "```", "")
+    yield from ("| argument or option | meaning | default |", "|---|---|---|")
+    yield from (_row(f"`{item.name.upper()}`", item) for item in places)
+    yield from (_row(_spelling(item), item) for item in options if item.name != "help")
+    yield ""
+
+
+def _spelling(option: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in option.opts)
+    return names if option.is_flag else f"{names} {_value(option)}"
+
+
+def _value(option: Any) -> str:
+    """What stands for the value: the last word of the option, in capitals."""
+    return str(option.metavar or option.name.rpartition("_")[2].upper())
+
+
+def _row(spelling: str, item: Any) -> str:
+    help_text = (item.help or "").replace("|", "\\|")
+    return f"| {spelling} | {help_text} | {_default(item)} |"
+
+
+def _default(item: Any) -> str:
+    if item.required:
+        return "required"
+    shown = isinstance(item.default, str | int | float) and not isinstance(item.default, bool)
+    return f"`{item.default}`" if shown and item.default != "" else ""
+
+
+def release() -> str:
+    """The keys of every kind of file that is published."""
+    parts = release_schema()["$defs"]
+    blocks = [_keys(kind.kind, parts[kind.__name__]) for kind in KINDS]
+    return "\n".join(line for block in blocks for line in block)
+
+
+def _keys(kind: str, node: dict[str, Any]) -> Iterator[str]:
+    yield from (f"### `{kind}`", "", node["description"], "", "| key | type | meaning |")
+    yield "|---|---|---|"
+    for name, part in node["properties"].items():
+        need = "" if name in node["required"] else " (may be left out)"
+        yield f"| `{name}` | {_type(part)} | {part['description']}{need} |"
+    yield ""
+
+
+def _type(part: dict[str, Any]) -> str:
+    if "const" in part:
+        return f"`{json.dumps(part['const'])}`"
+    if "$ref" in part:
+        return str(part["$ref"]).rpartition("/")[2]
+    options = part.get("anyOf", [part])
+    return " or ".join(str(item.get("type", "object")) for item in options)
+
+
+if __name__ == "__main__":
+    PUBLISHED.write_text(schema_text(), encoding="utf-8")
