@@ -105,9 +105,9 @@ MORE_BUGS = [
         "second moments centred at the people's own mean",
         Run,
         "_moments",
-        "(half,) = self.engine.reduce(block_moments, centre, spread, limit, weight, self.leads)",
-        "centre = self.engine.episodes.covariates.mean(axis=0); "
-        "(half,) = self.engine.reduce(block_moments, centre, spread, limit, weight, self.leads)",
+        "width, share = len(centre), self.budget.share(MOMENTS)",
+        "width, share = len(centre), self.budget.share(MOMENTS); "
+        "centre = self.engine.episodes.covariates.mean(axis=0)",
         newton_checks.check_sums_are_asked_with_released_numbers,
     ),
     Bug(

@@ -60,6 +60,14 @@ def test_typical_is_the_middle_of_the_released_counts(release):
     assert dose == pytest.approx(2, abs=0.3)
 
 
+@pytest.mark.filterwarnings("ignore::discreet.RepairWarning")
+def test_an_indicator_does_not_make_its_number_look_repeated(release, table):
+    assert not [item for item in release.warnings if "bmi" in str(item)]
+    private = ds.FittedModel(release).standard_errors_.covariates["bmi"]
+    exact = ds.SurvivalRegression(SCHEMA).fit(table).standard_errors_.covariates["bmi"]
+    assert private < 2 * exact  # it was eight times as large when the fill counted
+
+
 @pytest.mark.parametrize("odd", [[[1.0]], [["x"] * 5], [1.0] * 5, [[1.0] * 4 + [None]], "x"])
 def test_a_typical_person_that_does_not_go_with_the_schema_is_refused(release, odd):
     mapping = release.to_mapping()

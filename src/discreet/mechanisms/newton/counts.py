@@ -14,6 +14,7 @@ import numpy as np
 
 from discreet.design.design import Design
 from discreet.design.schema import Categorical
+from discreet.design.terms import Filled
 from discreet.people.episodes import Episodes
 from discreet.types import Array, Integers
 
@@ -129,6 +130,16 @@ def marginals_of(design: Design, bins: int) -> tuple[Marginal, ...]:
     return tuple(result)
 
 
+def gaps_of(design: Design) -> tuple[tuple[int, int], ...]:
+    """Numbers with an indicator of their own, as pairs of places among the leads."""
+    place = {int(column): number for number, column in enumerate(design.covariates.leads)}
+    return tuple(
+        (place[part.number], place[part.indicator])
+        for part in design.covariates.derived
+        if isinstance(part, Filled)
+    )
+
+
 def block_exits(block: Episodes, edges: Integers, kinds: int) -> tuple[Integers]:
     """Counts by bin of (censored, event), and of entries where `kinds` is 3: one cell each a person."""
     bins = len(edges) - 1
@@ -172,15 +183,21 @@ def block_moments(
     limit: int,
     stretches: Stretches,
     leads: Integers | None = None,
+    gaps: tuple[tuple[int, int], ...] = (),
 ) -> tuple[Integers]:
     """The half-vector of sum w v v', v the standardised leads, |v|^2 <= `limit` in integers.
 
-    w is a person's weight of the row in the one stretch.
+    w is a person's weight of the row in the one stretch. `gaps` are pairs (number, indicator) of
+    leads: a number that is missing counts as the centre, because its fill, the same for everybody,
+    would make number and indicator look like one column.
     """
     square = np.zeros((len(centre), len(centre)), dtype=np.int64)
     (weights,) = row_weights(block, stretches)
     for part in _parts(block.rows):
-        standard = (_finite(block, part, leads) - centre) * (UNIT / spread)
+        values = _finite(block, part, leads)
+        standard = (values - centre) * (UNIT / spread)
+        for number, indicator in gaps:
+            standard[values[:, indicator] > 0.0, number] = 0.0
         whole = _shortened(np.trunc(np.clip(standard, -(2.0**30), 2.0**30)), limit)
         square += _gram(whole, weights[part], limit * stretches.weight)
     rows, columns = np.tril_indices(len(centre))

@@ -36,7 +36,7 @@ from discreet.mechanisms.contract import (
     require_positive,
     settings_of,
 )
-from discreet.mechanisms.newton.cohort import completed_spreads, narrowed
+from discreet.mechanisms.newton.cohort import completed_spreads, narrowed, without_fills
 from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
@@ -50,6 +50,7 @@ from discreet.mechanisms.newton.counts import (
     block_marginals,
     block_moments,
     exit_edges,
+    gaps_of,
     marginals_of,
     stretches_of,
 )
@@ -443,7 +444,7 @@ class _Run:
             return Picture.of(self.design, self.link, first, np.zeros(0))
         marginals = self._ranges()
         counted = replace(first, marginals=marginals, counts=self._marginals(marginals, stretches))
-        shares = counted.shares(self.design)
+        shares = without_fills(self.design, counted.shares(self.design))
         centre, spread = np.concatenate([item.mean for item in shares]), spreads_of(shares)
         releases = replace(counted, moments=self._moments(centre, spread))
         return Picture.of(self.design, self.link, releases, spread)
@@ -484,7 +485,9 @@ class _Run:
         limit = _moment_limit(width)
         squared = _moment_sensitivity(width, changing=self.layout.changing)
         weight = self.layout.moment_weight(self.design.intervals)
-        (half,) = self.engine.reduce(block_moments, centre, spread, limit, weight, self.leads)
+        (half,) = self.engine.reduce(
+            block_moments, centre, spread, limit, weight, self.leads, gaps_of(self.design)
+        )
         noisy = self.budget.release(half, share, squared, self.noise) / weight.weight
         return Noisy(noisy, self.budget.deviation(share, squared, len(half)) / weight.weight)
 

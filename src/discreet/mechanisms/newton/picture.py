@@ -27,7 +27,7 @@ from discreet.mechanisms.newton.cohort import (
     released_shares,
     without_fills,
 )
-from discreet.mechanisms.newton.counts import Marginal, Stretches
+from discreet.mechanisms.newton.counts import Marginal, Stretches, gaps_of
 from discreet.mechanisms.newton.shape import Shape
 from discreet.types import Array, Integers
 
@@ -188,7 +188,7 @@ class Picture:
 
 def _cohort(design: Design, releases: Releases, spreads: Array) -> tuple[Array, Array]:
     """Members by stretch of time and their shares."""
-    shares = releases.shares(design)
+    shares = without_fills(design, releases.shares(design))
     if not shares:
         number = releases.stretches.number
         return np.zeros((1, number, 0)), np.ones((1, number))
@@ -198,12 +198,22 @@ def _cohort(design: Design, releases: Releases, spreads: Array) -> tuple[Array, 
         moments = correlation(found.values, releases.persons, found.deviation, width)
         # second moments say how wide the columns are, however wide the counts look
         expected = np.concatenate([_shortened_square(item, spreads) for item in shares])
+        expected *= _present(design, shares)
         ratio = 1.0 / np.sqrt(np.maximum(expected, 1e-3))
         wide = np.sqrt(np.diag(moments)) * ratio
         ratio = ratio * np.clip(wide, NARROWEST, WIDEST) / wide
         moments = moments * np.outer(ratio, ratio)
-    leads, parts = draw_cohort(without_fills(design, shares), moments, COHORT)
+    leads, parts = draw_cohort(shares, moments, COHORT)
     return completed(design, leads), parts
+
+
+def _present(design: Design, shares: list[Shares]) -> Array:
+    """The share of people whose number is not missing, for each lead; 1 where it cannot be."""
+    overall = {item.marginal.columns[0]: item.overall for item in shares}
+    found = np.ones(sum(len(item.marginal.columns) for item in shares))
+    for number, indicator in gaps_of(design):
+        found[number] = overall[indicator][0]
+    return found
 
 
 def _shortened_square(item: Shares, spreads: Array) -> Array:
