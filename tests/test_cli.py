@@ -393,6 +393,21 @@ def test_at_a_terminal_a_person_decides(discreet, folder, budget, monkeypatch, a
     assert len(asked) == 1
 
 
+def test_curves_ask_before_they_charge_as_a_fit_does(discreet, folder, budget, monkeypatch):
+    monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: True)
+    asked = []
+    monkeypatch.setattr("typer.confirm", lambda text, **_: asked.append(text))
+    command = (
+        "curves people.csv --schema schema.toml --by arm --epsilon 0.25 --delta 0 --out c.json"
+    )
+    command = f"{command} --ledger {budget}"
+    assert discreet(command)[0] == 1
+    assert asked == [f"Charge epsilon 0.25 (curves by arm) to '{budget}' and publish?"]
+    assert len(open_ledger(budget).show().lines) == 1
+    assert discreet(f"{command} --yes")[0] == 0
+    assert len(open_ledger(budget).show().lines) == 2
+
+
 def test_a_wrong_number_of_persons_says_that_the_charge_stands(discreet, budget):
     command = f"{PRIVATE} --ledger {budget} --persons 7".replace("epsilon 1", "epsilon 0.25")
     status, _, err = discreet(command)

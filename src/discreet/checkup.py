@@ -173,7 +173,7 @@ def check(
     >>> ds.check("registry.csv", "schema.toml")  # doctest: +SKIP
     """
     declared = as_schema(schema)
-    source = data if type(data) is People else People(data, outcome, engine)
+    source = People.of(data, outcome, engine)
     report, picture = source.review(declared)
     place = source.data
     file = isinstance(place, str | PathLike) and source.in_memory

@@ -147,10 +147,10 @@ class Curves:
             "overwrite": overwrite,
         }
         if federation is None:
-            return publish(order, People(data, outcome), **terms)
+            return publish(order, People.of(data, outcome), **terms)
         from discreet.joint import publish_jointly  # noqa: PLC0415 - an extra, and its network
 
-        return publish_jointly(order, People(data, outcome), federation, **terms)
+        return publish_jointly(order, People.of(data, outcome), federation, **terms)
 
     def simulate(
         self,
@@ -173,4 +173,4 @@ class Curves:
         from discreet.privacy.testing import SeededNoise  # noqa: PLC0415 - not for releases
 
         order = CurvesOrder(GroupCounts(epsilon, delta), self.groups)
-        return simulate(order, People(data, outcome), SeededNoise(seed))
+        return simulate(order, People.of(data, outcome), SeededNoise(seed))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import options
-from discreet.cli.fit import joint_sites, payer
+from discreet.cli.fit import ask, joint_sites, payer
 from discreet.cli.output import progress, say, warnings_as_lines, wrapped
 from discreet.models.strict import require_free
 
@@ -31,20 +31,25 @@ def curves(  # noqa: PLR0913 - one parameter an option
     federation: options.SitesFile = None,
     party: options.Party = None,
     wait: options.Wait = 600.0,
+    yes: options.Yes = False,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Publish survival curves by group, with bands that include the privacy noise."""
     require_free(out, overwrite=overwrite)
     names = [name.strip() for name in by.split(",")]
     from discreet.curves import Curves  # noqa: PLC0415 - numpy and scipy
+    from discreet.people.source import People  # noqa: PLC0415 - loads pyarrow
 
-    wanted = Curves(schema, names)
+    wanted, source = Curves(schema, names), People(data)
+    pays = payer(ledger, no_ledger=no_ledger)
+    if ledger is not None and not yes:
+        ask(source, schema, f"epsilon {epsilon:g} (curves by {by}) to '{ledger}'")
     with warnings_as_lines(), progress("Counting"):
         release = wanted.publish(
-            data,
+            source,
             epsilon=epsilon,
             delta=delta,
-            ledger=payer(ledger, no_ledger=no_ledger),
+            ledger=pays,
             path=out,
             persons=persons,
             release_id=release_id,

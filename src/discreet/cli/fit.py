@@ -75,9 +75,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
     federation: options.SitesFile = None,
     party: options.Party = None,
     wait: options.Wait = 600.0,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask before a ledger is charged.")
-    ] = False,
+    yes: options.Yes = False,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Fit a model: privately with --epsilon, or not with --mechanism none."""
@@ -116,8 +114,8 @@ def fit(  # noqa: PLR0913 - one parameter an option
     pays = payer(ledger, no_ledger=no_ledger)
     sites = joint_sites(federation, party, wait, release_id)
     source = People(data, None, regression.engine, scheduler)
-    if ledger is not None and not yes and at_terminal():
-        _ask(source, schema, f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'")
+    if ledger is not None and not yes:
+        ask(source, schema, f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'")
     with warnings_as_lines(), progress("Fitting"):
         regression.publish(
             source,
@@ -144,11 +142,13 @@ def _fit(
     say(wrapped(f"The model is in '{out}'. It is not private: {shown}."))
 
 
-def _ask(source: "People", schema: Path, charge: str) -> None:
-    """Show what `check` finds and let a person decide.
+def ask(source: "People", schema: Path, charge: str) -> None:
+    """At a terminal, show what `check` finds and let a person decide.
 
     A program that refused by itself would release, by refusing, a fact about the records.
     """
+    if not at_terminal():
+        return
     from discreet.checkup import check  # noqa: PLC0415 - loads pyarrow
 
     with progress("Checking"):

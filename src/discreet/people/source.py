@@ -38,6 +38,11 @@ class People:
     _parsed: "Table | None" = field(default=None, init=False, repr=False)
     _opened: Engine | None = field(default=None, init=False, repr=False)
 
+    @classmethod
+    def of(cls, data: Any, outcome: Any = None, engine: EngineName = "auto") -> "People":
+        """The data as people; those that are people already may have been parsed."""
+        return data if type(data) is cls else cls(data, outcome, engine)
+
     @property
     def in_memory(self) -> bool:
         """Whether the data are one table that this process holds."""
