@@ -126,7 +126,7 @@ def _by_epsilon(comparison: "Comparison") -> "Table":
     columns = comparison.columns()
     for heading in columns:
         table.add_column(heading, justify="right")
-    names = comparison.outlook.schema.coefficient_names
+    names = comparison.outlook.schema.coefficient_titles
     for name, *values in zip(names, *columns.values(), strict=True):
         table.add_row(escape(name), *(f"{value:.3g}" for value in values))
     chosen = (comparison.best(epsilon) for epsilon in comparison.found)
@@ -175,6 +175,6 @@ def _coefficients(outlook: "Outlook", found: list["Forecast"]) -> "Table":
     for item in predicted:
         table.add_column(item.mechanism, justify="right", no_wrap=True)
     columns = (outlook.sampling_errors, *(item.standard_errors for item in predicted))
-    for name, *values in zip(outlook.schema.coefficient_names, *columns, strict=True):
+    for name, *values in zip(outlook.schema.coefficient_titles, *columns, strict=True):
         table.add_row(escape(name), *(f"{value:.3g}" for value in values))
     return table
