@@ -8,6 +8,7 @@ import sys
 import tomllib
 from unittest.mock import ANY
 
+import numpy as np
 import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
@@ -95,6 +96,13 @@ def test_from_a_table_to_predictions(discreet, folder):
         ("--quantity cumulative-hazard --times 6", "cumulative_hazard_6"),
         ("--quantity quantile --probabilities 0.1,0.5", "quantile_0.1,quantile_0.5"),
         ("--quantity risk", "risk"),
+        ("--quantity rmst", "rmst"),
+        ("--times 6 --intervals", "survival_6,survival_6_lower,survival_6_upper"),
+        ("--quantity rmst --intervals", "rmst,rmst_lower,rmst_upper"),
+        (
+            "--quantity quantile --intervals",
+            "quantile_0.5,quantile_0.5_lower,quantile_0.5_upper",
+        ),
     ],
 )
 def test_other_quantities(discreet, folder, options, heading):
@@ -102,6 +110,24 @@ def test_other_quantities(discreet, folder, options, heading):
     status, _, err = discreet(f"predict model.json new.csv --out out.csv {options}")
     assert (status, err) == (0, "")
     assert (folder / "out.csv").read_text().splitlines()[0] == f"row,{heading}"
+
+
+def test_intervals_are_those_of_python_and_ids_are_kept(discreet, folder):
+    text = (folder / "schema.toml").read_text()
+    (folder / "schema.toml").write_text('person = "id"\n' + text)
+    for name in ("people.csv", "new.csv"):
+        lines = (folder / name).read_text().splitlines()
+        numbered = [f"P{number:03},{line}" for number, line in enumerate(lines[1:])]
+        (folder / name).write_text("\n".join([f"id,{lines[0]}", *numbered]) + "\n")
+    discreet(FIT)
+    status, _, err = discreet("predict model.json new.csv --times 6,12 --intervals --out out.csv")
+    assert (status, err) == (0, "")
+    heading, *rows = csv.reader((folder / "out.csv").read_text().splitlines())
+    assert heading[0] == "id"
+    assert [row[0] for row in rows] == [f"P{number:03}" for number in range(len(rows))]
+    found = ds.load("model.json").predict_survival("new.csv", [6, 12], interval=True)
+    expected = np.stack(found, axis=2).reshape(len(rows), -1)
+    assert np.allclose(np.array([row[1:] for row in rows], dtype=float), expected, rtol=1e-9)
 
 
 def test_check_and_fit_report_counts(discreet, folder):
@@ -260,6 +286,10 @@ WRONG = {
     "a folder that is not there": (FIT.replace("model.json", "no/model.json"), "'no'"),
     "times": ("predict model.json new.csv --out o.csv --times 1,x", "takes numbers"),
     "no times": ("predict model.json new.csv --out o.csv", "--times 30,180,365"),
+    "intervals of hazards": (
+        "predict model.json new.csv --out o.csv --times 6 --quantity hazard --intervals",
+        "--intervals go with survival",
+    ),
     "late times": ("predict model.json new.csv --out o.csv --times 99", "horizon, 24"),
     "a page of another kind": ("page model.json --out page.pdf", "name it 'page.html'"),
     "no model": ("summary schema.toml", "not JSON"),

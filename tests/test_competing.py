@@ -88,7 +88,7 @@ def test_a_saturated_model_is_aalen_johansen():
     model = ds.CompetingRisks(given, baseline="piecewise-constant:20").fit(table)
     exact = ds.Curves(mapping(), by="arm").simulate(table, epsilon=1e9)
     events = exact.counts.events.sum(axis=0)
-    left = events.sum(axis=0) + exact.counts.censored.sum(axis=0)
+    left = events.sum(axis=0) + exact.counts.censored[:, :-1].sum(axis=0)
     at_risk = len(table) - np.cumsum(left) + left
     hazards = events / at_risk
     before = np.concatenate([[1.0], np.cumprod(1 - hazards.sum(axis=0))[:-1]])
@@ -179,6 +179,7 @@ def test_commands(tmp_path, capsys, monkeypatch):
         "5,20",
         "--incidence",
         "cancer",
+        "--intervals",
         "--out",
         out,
     )

@@ -11,6 +11,7 @@ and intervals of incidence use this joint covariance.
 Reference: Begg and Gray (1984), Biometrika 71, 11-18.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -139,7 +140,9 @@ class CompetingRisks:
         design = Design(self.schema.of_cause(name), self.baseline)
         return Problem(CauseEngine(engine, place), design, self.link)
 
-    def predict_survival(self, data: Any, times: ArrayLike) -> Array:
+    def predict_survival(
+        self, data: Any, times: ArrayLike, *, interval: bool = False
+    ) -> "Array | Interval":
         """Probability of no event of any cause by each time.
 
         Parameters
@@ -148,12 +151,16 @@ class CompetingRisks:
             New people, one row each.
         times
             In the unit of the schema.
+        interval
+            Whether 95 % limits are given, from the joint covariance of all causes.
 
         Returns
         -------
-        numpy.ndarray
+        numpy.ndarray or Interval
             One row per person, one column per time.
         """
+        if interval:
+            return survival_interval(self.model_, data, times)
         return predict_survival(self.model_, data, times)
 
     def predict_incidence(
@@ -278,15 +285,19 @@ def predict_incidence(
 def incidence_interval(model: CausesModel, data: Any, cause: str, times: ArrayLike) -> Interval:
     """Incidence with 95 % limits from the joint covariance of all causes."""
     place, encoded = model.number_of(cause), _encoded(model, data)
-    found = model.curves.incidence(encoded, place, times)
-    return _limits(model, encoded, place, times, found)
+    return _limits(model, lambda curves: curves.incidence(encoded, place, times))
 
 
-def _limits(
-    model: CausesModel, encoded: Array, place: int, times: ArrayLike, found: Array
-) -> Interval:
-    """By the delta method on log(-log(1 - F)), derivatives by central differences."""
-    covariance = model.covariance
+def survival_interval(model: CausesModel, data: Any, times: ArrayLike) -> Interval:
+    """Survival without any event, with 95 % limits from the joint covariance of all causes."""
+    encoded = _encoded(model, data)
+    event = _limits(model, lambda curves: 1.0 - curves.survival(encoded, times))
+    return Interval(1.0 - event.estimate, 1.0 - event.upper, 1.0 - event.lower)
+
+
+def _limits(model: CausesModel, risk: Callable[[CausesCurves], Array]) -> Interval:
+    """By the delta method on log(-log(1 - F)), F the risk, derivatives by central differences."""
+    covariance, found = model.covariance, risk(model.curves)
     if covariance is None:
         raise SettingsError("this model has no covariance, so there are no intervals.")
     point = np.concatenate([item.internal.vector for item in model.models.values()])
@@ -295,9 +306,7 @@ def _limits(
     for index, error in enumerate(errors):
         step = np.zeros_like(point)
         step[index] = STEP * error
-        ends = [
-            _moved(model, point + sign * step).incidence(encoded, place, times) for sign in (1, -1)
-        ]
+        ends = [risk(_moved(model, point + sign * step)) for sign in (1, -1)]
         slopes[index] = (ends[0] - ends[1]) / (2.0 * STEP * error)
     deviation = np.sqrt(np.maximum(np.einsum("irt,ij,jrt->rt", slopes, covariance, slopes), 0.0))
     inner = np.clip(found, 1e-12, 1.0 - 1e-12)

@@ -11,12 +11,7 @@ from discreet.design.groups import Groups, strategy, stretch_edges
 from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
-from discreet.mechanisms.group_counts import (
-    EXITS,
-    EXITS_AND_ENTRIES,
-    GroupCounts,
-    block_group_exits,
-)
+from discreet.mechanisms.group_counts import GroupCounts, block_group_counts
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise
 
@@ -44,18 +39,46 @@ def released_sums(groups, plan, table):
 def test_a_person_is_in_one_cell():
     groups = Groups(schema(person=True, entry=True), ("arm",))
     people = to_episodes(episodic(), groups.reading)
-    (counts,) = block_group_exits(people, stretch_edges(12, 5), groups.levels, 1, EXITS_AND_ENTRIES)
-    exits, entries = counts[: 2 * 3 * 5], counts[2 * 3 * 5 :]
+    events, censored, entered = counted(people, groups, 5)
+    assert (events.shape, censored.shape, entered.shape) == ((3, 5), (3, 6), (3, 6))
     with_rows = int(np.sum(np.diff(people.offsets) > 0))
-    assert exits.sum() == entries.sum() == with_rows <= people.persons
+    assert events.sum() + censored.sum() == entered.sum() == with_rows <= people.persons
+
+
+def counted(people, groups, stretches):
+    edges = stretch_edges(12, stretches)
+    return block_group_counts(people, edges, groups.levels, groups.tables(stretches))
+
+
+def test_start_and_end_of_the_axis_are_places_of_their_own():
+    """Two intervals of time are one here: 24 long, 12 intervals, 3 stretches."""
+    table = pa.table(
+        {
+            "start": [0.0, 1.0, 2.0, 9.0, 0.0],
+            "time": [24.0, 30.0, 23.0, 21.0, 23.5],
+            "status": [False, False, False, False, True],
+            "age": [50.0] * 5,
+            "arm": ["a"] * 5,
+        }
+    )
+    groups = Groups(schema(entry=True), ("arm",))
+    events, censored, entered = counted(to_episodes(table, groups.reading), groups, 3)
+    assert events[0].tolist() == [0, 0, 1]
+    assert censored[0].tolist() == [
+        0,
+        0,
+        1,
+        3,
+    ]  # 21 is in the last stretch, 23 in its last interval
+    assert entered[0].tolist() == [2, 2, 1, 0]  # an interval is 2 long: 1 is past the start
 
 
 def test_groups_are_those_of_the_first_row_at_risk():
     table = episodic()
     groups = Groups(schema(person=True, entry=True), ("arm",))
     people = to_episodes(table, groups.reading)
-    (counts,) = block_group_exits(people, stretch_edges(12, 1), groups.levels, 1, EXITS)
-    found = counts.reshape(2, 3).sum(axis=0)
+    events, censored, _ = counted(people, groups, 1)
+    found = events.sum(axis=1) + censored.sum(axis=1)
     first = people.covariates[people.offsets[:-1][np.diff(people.offsets) > 0]]
     expected = [np.sum(~(first > 0).any(axis=1)), *np.sum(first > 0, axis=0)]
     assert found.tolist() == expected
@@ -68,8 +91,8 @@ def test_two_covariates_make_every_combination():
     table = cohort()
     sex = random.choice(["f", "m"], len(table))
     people = to_episodes(table.append_column("sex", pa.array(sex)), groups.reading)
-    (counts,) = block_group_exits(people, stretch_edges(12, 1), groups.levels, 1, EXITS)
-    found = counts.reshape(2, 6).sum(axis=0)
+    events, censored = counted(people, groups, 1)
+    found = events.sum(axis=1) + censored.sum(axis=1)
     arm = np.array(table["arm"].to_pylist())
     assert found.tolist() == [int(np.sum((sex == s) & (arm == a))) for s, a in groups.names]
 
@@ -134,12 +157,12 @@ def anybody(random, *, late):
 
 
 def test_the_bound_is_attained():
-    """Leaving first as an event of one group against leaving last, censored, of another."""
+    """Leaving first, censored, of one group against the same of another."""
     groups = Groups(schema(), ("arm",))
     plan = GroupCounts(1.0, 1e-6).plan(2, groups)
     shape = {"age": [50.0, 50.0]}
     other = {"time": [0.1, 1.0], "status": [False, True], "arm": ["a", "a"], **shape}
-    same = {"time": [0.1, 1.0], "status": [True, True], "arm": ["b", "a"], **shape}
+    same = {"time": [0.1, 1.0], "status": [False, True], "arm": ["b", "a"], **shape}
     moved = released_sums(groups, plan, pa.table(other)) - released_sums(
         groups, plan, pa.table(same)
     )

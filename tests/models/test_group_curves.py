@@ -10,6 +10,8 @@ from lifelines.statistics import multivariate_logrank_test
 
 from discreet.models.group_curves import (
     Counts,
+    Noise,
+    _balanced,
     group_curves,
     incidence_of,
     isotonic,
@@ -21,8 +23,13 @@ INTERVALS = 20
 TIMES = np.arange(INTERVALS + 1.0)
 
 
-def silence(shape, generator):
-    return np.zeros(shape)
+def independent(deviation):
+    """The law of noise that is independent from count to count."""
+    sizes = (INTERVALS, INTERVALS + 1)
+    return Noise({size: deviation * np.tril(np.ones((size, size))) for size in sizes})
+
+
+SILENCE = independent(0.0)
 
 
 def people(seed=1, number=4000, effect=0.0, late=False, causes=1):
@@ -47,20 +54,20 @@ def people(seed=1, number=4000, effect=0.0, late=False, causes=1):
 
 def counted(frame, causes, *, late):
     events = np.zeros((2, causes, INTERVALS))
-    censored, entered = np.zeros((2, INTERVALS)), np.zeros((2, INTERVALS))
+    censored, entered = np.zeros((2, INTERVALS + 1)), np.zeros((2, INTERVALS + 1))
     for row in frame.itertuples():
         if row.event:
             events[row.group, row.event - 1, row.exit - 1] += 1
         else:
-            censored[row.group, row.exit - 1] += 1
-        entered[row.group, row.entry] += 1
+            censored[row.group, row.exit - (row.exit < INTERVALS)] += 1
+        entered[row.group, row.entry + (row.entry > 0)] += 1
     return Counts(events, censored, entered if late else None, np.ones(INTERVALS))
 
 
 @pytest.mark.parametrize("late", [False, True])
 def test_without_noise_it_is_kaplan_meier(late):
     frame, counts = people(late=late)
-    curves = group_curves(counts, TIMES, silence)
+    curves = group_curves(counts, TIMES, SILENCE)
     for group, curve in enumerate(curves):
         chosen = frame[frame.group == group]
         other = KaplanMeierFitter().fit(chosen.exit, chosen.event > 0, entry=chosen.entry)
@@ -70,7 +77,7 @@ def test_without_noise_it_is_kaplan_meier(late):
 
 def test_without_noise_incidence_is_aalen_johansen():
     frame, counts = people(causes=2)
-    curves = group_curves(counts, TIMES, silence)
+    curves = group_curves(counts, TIMES, SILENCE)
     chosen = frame[frame.group == 1]
     other = AalenJohansenFitter(calculate_variance=False).fit(
         chosen.exit, chosen.event, event_of_interest=1
@@ -94,15 +101,6 @@ def test_isotonic_never_falls_and_keeps_the_mean():
     assert np.allclose(found.mean(axis=1), values.mean(axis=1))
 
 
-def noise_of(deviation):
-    """Independent noise of cumulated counts, as a released law could have it."""
-
-    def noise(shape, generator):
-        return np.cumsum(generator.normal(0.0, deviation, shape), axis=-1)
-
-    return noise
-
-
 def noisy(counts, deviation, seed):
     random = np.random.default_rng(seed)
 
@@ -118,7 +116,7 @@ def test_bands_hold_the_truth(late):
     inside, together = [], []
     for seed in range(60):
         _, counts = people(seed=seed, number=1500, late=late)
-        band = group_curves(noisy(counts, 6.0, seed), TIMES, noise_of(6.0))[0].survival
+        band = group_curves(noisy(counts, 6.0, seed), TIMES, independent(6.0))[0].survival
         inside.append(np.mean((band.lower <= truth) & (truth <= band.upper)))
         held = (band.lower_simultaneous <= truth) & (truth <= band.upper_simultaneous)
         together.append(np.all(held))
@@ -128,7 +126,7 @@ def test_bands_hold_the_truth(late):
 
 def test_curves_fall_and_bands_are_in_order():
     _, counts = people(seed=3, number=200)
-    for curve in group_curves(noisy(counts, 15.0, 1), TIMES, noise_of(15.0)):
+    for curve in group_curves(noisy(counts, 15.0, 1), TIMES, independent(15.0)):
         for values in vars(curve.survival).values():
             assert np.all(values >= 0.0)
         for name in ("estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous"):
@@ -140,7 +138,7 @@ def test_curves_fall_and_bands_are_in_order():
 
 def test_median_and_restricted_mean():
     _, counts = people(number=40_000)
-    curve = group_curves(counts, TIMES, silence)[0]
+    curve = group_curves(counts, TIMES, SILENCE)[0]
     assert curve.median.lower <= math.log(0.5) / math.log(0.94) <= curve.median.upper
     area = np.trapezoid(0.94**TIMES, TIMES)
     assert curve.restricted_mean.lower <= area <= curve.restricted_mean.upper
@@ -149,13 +147,13 @@ def test_median_and_restricted_mean():
 def test_a_curve_that_never_falls_below_one_half_has_no_median():
     _, counts = people(number=4000)
     few = Counts(counts.events * 0.05, counts.censored, None, counts.widths)
-    assert math.isinf(group_curves(few, TIMES, silence)[0].median.estimate)
+    assert math.isinf(group_curves(few, TIMES, SILENCE)[0].median.estimate)
 
 
 def test_log_rank_without_noise_agrees_with_lifelines():
     frame, counts = people(effect=0.12)
     other = multivariate_logrank_test(frame.exit, frame.group, frame.event > 0)
-    found = log_rank(counts, silence)
+    found = log_rank(counts, SILENCE)
     assert found.degrees == 1
     assert found.statistic == pytest.approx(other.test_statistic, rel=0.15)
     assert found.p_value == pytest.approx(other.p_value, abs=0.03)
@@ -166,7 +164,7 @@ def test_log_rank_rejects_seldom_under_the_null_and_often_otherwise():
         found = []
         for seed in range(60):
             _, counts = people(seed=seed, number=1500, effect=effect)
-            found.append(log_rank(noisy(counts, 6.0, seed), noise_of(6.0)).p_value < 0.05)
+            found.append(log_rank(noisy(counts, 6.0, seed), independent(6.0)).p_value < 0.05)
         return np.mean(found)
 
     assert rejected(0.0) <= 0.15  # 9 of 60: 0.2 % where the level is right
@@ -177,6 +175,55 @@ def test_an_empty_group_says_so():
     _, counts = people()
     empty = Counts(counts.events.copy(), counts.censored.copy(), None, counts.widths)
     empty.events[1], empty.censored[1] = 0.0, 0.0
-    curves = group_curves(noisy(empty, 6.0, 5), TIMES, noise_of(6.0))
+    curves = group_curves(noisy(empty, 6.0, 5), TIMES, independent(6.0))
     assert not curves[0].may_be_empty
     assert curves[1].may_be_empty
+
+
+def in_long_stretches(frame, length):
+    """Counts of group 0 where a stretch is so many intervals long."""
+    chosen = frame[frame.group == 0]
+    size = INTERVALS // length
+    stretch = (chosen.exit - 1) // length
+    happened = chosen.event > 0
+    place = np.where(chosen.exit == INTERVALS, size, stretch)
+    began = np.where(chosen.entry == 0, 0, chosen.entry // length + 1)
+
+    def counted(places, number):
+        return np.bincount(places, minlength=number).astype(float)[None, :]
+
+    return Counts(
+        counted(stretch[happened], size)[:, None, :],
+        counted(place[~happened], size + 1),
+        counted(began, size + 1),
+        np.full(size, float(length)),
+    )
+
+
+def test_long_stretches_know_who_came_at_the_start_and_stayed_to_the_end():
+    """Four in ten enter during the first stretch, many stay to the end: neither bends the curve."""
+    frame, _ = people(number=80_000, late=True)
+    counts = in_long_stretches(frame, 5)
+    law = Noise({size: np.zeros((size, size)) for size in (4, 5)})
+    (curve,) = group_curves(counts, TIMES[::5], law)
+    assert np.allclose(curve.survival.estimate, 0.94 ** TIMES[5::5], atol=0.02)
+
+
+def test_as_many_leave_as_entered():
+    """Balanced counts agree exactly, move by the noise only and are nearer to the truth."""
+    _, counts = people(number=1500, late=True)
+    law, away, back = independent(6.0), [], []
+    for seed in range(40):
+        drawn = noisy(counts, 6.0, seed)
+        found = _balanced(drawn, law)
+        left = found.events.sum(axis=(1, 2)) + found.censored.sum(axis=1)
+        assert np.allclose(found.entered.sum(axis=1), left)
+        away.append(late_at_risk(drawn) - late_at_risk(counts))
+        back.append(late_at_risk(found) - late_at_risk(counts))
+    assert np.std(back) < 0.75 * np.std(away)
+    assert abs(np.mean(back)) < np.std(back) / 4
+
+
+def late_at_risk(counts):
+    left = counts.events.sum(axis=1)[:, :-1] + counts.censored[:, : INTERVALS - 1]
+    return counts.entered.sum(axis=1) - left.sum(axis=1)

@@ -12,5 +12,5 @@ def test_the_page_is_made_from_the_results():
     study = importlib.util.module_from_spec(spec)
     sys.modules["curves_study"] = study
     spec.loader.exec_module(study)
-    assert study.PAGE.read_text() == study.TEXT.format(table="\n".join(study.table()))
+    assert study.PAGE.read_text() == study.page()
     assert len(study.rows()) >= 16 * 20

@@ -1,6 +1,7 @@
 """`discreet predict`: predictions for new people, as a CSV file."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,8 +14,13 @@ from discreet.errors import ArtefactError, DataFormError, SettingsError
 from discreet.models.strict import require_free, write_new
 
 if TYPE_CHECKING:
+    from discreet.competing import Interval
+    from discreet.design.schema import Schema
     from discreet.fitted import FittedModel
     from discreet.models.causes import CausesModel
+    from discreet.models.model import Model
+    from discreet.models.prediction import Estimate
+    from discreet.types import Array
 
 
 class Quantity(StrEnum):
@@ -24,6 +30,7 @@ class Quantity(StrEnum):
     HAZARD = "hazard"
     CUMULATIVE_HAZARD = "cumulative-hazard"
     QUANTILE = "quantile"
+    RMST = "rmst"
     RISK = "risk"
 
 
@@ -42,93 +49,153 @@ def predict(  # noqa: PLR0913 - one parameter an option
         str, typer.Option(help="With competing risks: the cause whose incidence is predicted.")
     ] = "",
     probabilities: Annotated[str, typer.Option(help="Of quantiles, such as 0.25,0.5.")] = "0.5",
+    intervals: Annotated[
+        bool,
+        typer.Option(
+            "--intervals", help="Add 95 % limits, privacy noise included: _lower, _upper."
+        ),
+    ] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Predict for new people; one row a person, one column a time."""
-    from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy
-    from discreet.models.causes import CausesModel  # noqa: PLC0415
+    from discreet.models.causes import CausesModel  # noqa: PLC0415 - numpy and scipy
     from discreet.models.curves_release import CurvesRelease, read_file  # noqa: PLC0415
 
     require_free(out, overwrite=overwrite)
     found = read_file(model)
-    if isinstance(found, CausesModel):
-        wanted = _numbers("times", times)
-        _predict_causes(found, data, out, incidence, wanted, overwrite=overwrite)
-        return
     if isinstance(found, CurvesRelease):
         raise ArtefactError(f"'{model}': this file holds curves by group, not a model.")
-    if incidence:
-        raise SettingsError("--incidence needs a model of competing risks; this one has one event.")
-    fitted = FittedModel(found)
     with progress("Predicting"):
-        headings, values = _predictions(
-            fitted, data, quantity, _numbers("times", times), probabilities
+        if isinstance(found, CausesModel):
+            columns = _of_causes(found, data, incidence, _numbers("times", times), limits=intervals)
+        elif incidence:
+            raise SettingsError(
+                "--incidence needs a model of competing risks; this one has one event."
+            )
+        else:
+            wanted = _Wanted(quantity, _numbers("times", times), probabilities, intervals)
+            columns = _of_model(found, data, wanted)
+        number = len(next(iter(columns.values())))
+        identity, names = _identity(found.public_schema.person, data, number)
+        rows = (
+            [name, *row]
+            for name, row in zip(names, zip(*columns.values(), strict=True), strict=True)
         )
-        identity, names = _identity(fitted, data, len(values))
-        rows = ([name, *row] for name, row in zip(names, values, strict=True))
-        write_new(out, csv_bytes([[identity, *headings], *rows]), overwrite=overwrite)
-    made = "1 prediction is" if len(values) == 1 else f"{len(values):,} predictions are"
+        write_new(out, csv_bytes([[identity, *columns], *rows]), overwrite=overwrite)
+    made = "1 prediction is" if number == 1 else f"{number:,} predictions are"
     say(f"{made} in '{out}'.")
-    _tell_repairs(fitted, data)
+    _tell_repairs(found.public_schema, data)
 
 
-def _predict_causes(
-    model: "CausesModel", data: Path, out: Path, cause: str, times: list[float], *, overwrite: bool
-) -> None:
-    """Survival without any event, or the incidence of a cause with its interval."""
-    import numpy as np  # noqa: PLC0415 - help and errors come without it
+Columns = dict[str, list[float]]
+"""A heading and one number a person."""
 
-    from discreet.competing import incidence_interval, predict_survival  # noqa: PLC0415
 
-    if not times:
-        raise SettingsError("say at which times, such as --times 30,180,365.")
-    shown = [f"{time:.10g}" for time in times]
+@dataclass(frozen=True)
+class _Wanted:
+    """What of one risk is predicted."""
+
+    quantity: Quantity
+    times: list[float]
+    probabilities: str
+    limits: bool
+
+
+def _of_causes(
+    model: "CausesModel", data: Path, cause: str, times: list[float], *, limits: bool
+) -> Columns:
+    """Survival without any event, or the incidence of a cause."""
+    from discreet import competing  # noqa: PLC0415 - numpy and scipy
+
+    _require_times(times)
     if cause:
-        found = incidence_interval(model, data, cause, times)
-        parts = {"": found.estimate, "_lower": found.lower, "_upper": found.upper}
-        head = [f"incidence_{cause}_{time}{end}" for time in shown for end in parts]
-        values = np.stack(list(parts.values()), axis=2).reshape(len(found.estimate), -1)
-    else:
-        head, values = [f"survival_{time}" for time in shown], predict_survival(model, data, times)
-    rows = [[number, *row] for number, row in enumerate(values.tolist(), start=1)]
-    write_new(out, csv_bytes([["row", *head], *rows]), overwrite=overwrite)
-    say(f"{len(rows):,} predictions are in '{out}'.")
+        headings = _headings(f"incidence_{cause}", times)
+        found = competing.predict_incidence(model, data, cause, times, interval=limits)
+        return _columns(headings, found)
+    headings = _headings("survival", times)
+    if limits:
+        return _columns(headings, competing.survival_interval(model, data, times))
+    return _columns(headings, competing.predict_survival(model, data, times))
 
 
-def _predictions(
-    fitted: "FittedModel",
-    data: Path,
-    quantity: Quantity,
-    times: list[float],
-    probabilities: str,
-) -> tuple[list[str], list[list[float]]]:
-    """Headings and one list of numbers a person."""
-    if quantity is Quantity.RISK:
-        return ["risk"], [[value] for value in fitted.predict_risk(data).tolist()]
+def _of_model(model: "Model", data: Path, wanted: _Wanted) -> Columns:
+    """What is predicted of one risk."""
+    from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy
+
+    fitted, quantity, limits = FittedModel(model), wanted.quantity, wanted.limits
+    if quantity is Quantity.RMST:
+        return _columns(["rmst"], fitted.predict_rmst(data, interval=limits))
+    levels = _numbers("probabilities", wanted.probabilities)
+    if quantity is Quantity.QUANTILE and not (limits and levels == [0.5]):
+        _no_limits(limits)
+        return _columns(_headings("quantile", levels), fitted.predict_quantile(data, levels))
     if quantity is Quantity.QUANTILE:
-        levels = _numbers("probabilities", probabilities)
-        return _headings(quantity, levels), fitted.predict_quantile(data, levels).tolist()
-    if not times:
-        raise SettingsError("say at which times, such as --times 30,180,365.")
+        return _columns(["quantile_0.5"], fitted.predict_median(data, interval=True))
+    if quantity is Quantity.RISK:
+        _no_limits(limits)
+        return _columns(["risk"], fitted.predict_risk(data))
+    return _at_times(fitted, data, wanted)
+
+
+def _at_times(fitted: "FittedModel", data: Path, wanted: _Wanted) -> Columns:
+    _require_times(wanted.times)
+    headings = _headings(wanted.quantity.value.replace("-", "_"), wanted.times)
+    if wanted.quantity is Quantity.SURVIVAL:
+        found = fitted.predict_survival(data, wanted.times, interval=wanted.limits)
+        return _columns(headings, found)
+    _no_limits(wanted.limits)
     by_name = {
-        Quantity.SURVIVAL: fitted.predict_survival,
         Quantity.HAZARD: fitted.predict_hazard,
         Quantity.CUMULATIVE_HAZARD: fitted.predict_cumulative_hazard,
     }
-    return _headings(quantity, times), by_name[quantity](data, times).tolist()
+    return _columns(headings, by_name[wanted.quantity](data, wanted.times))
 
 
-def _tell_repairs(fitted: "FittedModel", data: Path) -> None:
+def _columns(headings: list[str], found: "Array | Interval | Estimate") -> Columns:
+    """A column a heading; after each, its limits where there are any."""
+    import numpy as np  # noqa: PLC0415 - help and errors come without it
+
+    parts = {"": found}
+    if not isinstance(found, np.ndarray):
+        parts = {"": found.estimate, **_ends(found)}
+    size = (-1, len(headings))
+    tables = {end: np.asarray(part, dtype=np.float64).reshape(size) for end, part in parts.items()}
+    return {
+        heading + end: table[:, place].tolist()
+        for place, heading in enumerate(headings)
+        for end, table in tables.items()
+    }
+
+
+def _ends(found: "Interval | Estimate") -> dict[str, "Array"]:
+    if found.lower is None or found.upper is None:
+        raise SettingsError("this model has no covariance, so there are no intervals.")
+    return {"_lower": found.lower, "_upper": found.upper}
+
+
+def _no_limits(limits: bool) -> None:  # noqa: FBT001 - a check of one flag
+    if limits:
+        raise SettingsError(
+            "--intervals go with survival, incidence, rmst and the median (--probabilities 0.5)."
+        )
+
+
+def _require_times(times: list[float]) -> None:
+    if not times:
+        raise SettingsError("say at which times, such as --times 30,180,365.")
+
+
+def _tell_repairs(schema: "Schema", data: Path) -> None:
     """A person whose values were changed is told: the prediction is somebody else's."""
     from discreet.people.repairs import count_covariate_repairs  # noqa: PLC0415 - loads pyarrow
 
-    report = count_covariate_repairs(data, fitted.model.public_schema)
+    report = count_covariate_repairs(data, schema)
     if report.repairs:
         say(wrapped(report.sentence()))
 
 
-def _headings(quantity: Quantity, points: Sequence[float]) -> list[str]:
-    return [f"{quantity.value.replace('-', '_')}_{point:.10g}" for point in points]
+def _headings(quantity: str, points: Sequence[float]) -> list[str]:
+    return [f"{quantity}_{point:.10g}" for point in points]
 
 
 def _numbers(option: str, text: str) -> list[float]:
@@ -138,12 +205,11 @@ def _numbers(option: str, text: str) -> list[float]:
         raise SettingsError(f"--{option} takes numbers with commas between them.") from None
 
 
-def _identity(fitted: "FittedModel", data: Path, count: int) -> tuple[str, Iterator[object]]:
+def _identity(person: str | None, data: Path, count: int) -> tuple[str, Iterator[object]]:
     """The person column where the file has it, otherwise the number of the row."""
     from discreet.people.columns import to_values  # noqa: PLC0415 - loads pyarrow
     from discreet.people.tables import read_file  # noqa: PLC0415
 
-    person = fitted.model.public_schema.person
     if person is not None:
         try:
             table = read_file(data, (person,), ())

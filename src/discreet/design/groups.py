@@ -70,6 +70,17 @@ class Groups:
         """How many groups there are."""
         return math.prod(self.levels)
 
+    def tables(self, stretches: int) -> tuple[tuple[int, int], ...]:
+        """Sequences and places of events, censored people and, with late entry, of entries.
+
+        A censored person leaves during a stretch or is there to the end, which is a place of its
+        own; so is the start for those who enter. Both would otherwise be taken for people who were
+        there in a part of a stretch only.
+        """
+        events = (outcomes_of(self.schema) * self.number, stretches)
+        ends = (self.number, stretches + 1)
+        return (events, ends) if self.schema.time.entry is None else (events, ends, ends)
+
     @cached_property
     def reading(self) -> Schema:
         """The schema of what is read of a person: time, identity and the group."""

@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
 
 DEFAULT_DELTA = 1e-6
+EXIT, EXIT_AND_ENTRY = 1, 2
+"""Cells that a person stands in."""
 MOST_STRETCHES = 40
 """Finer ones would show nothing in a figure; the noise would allow them."""
-EXITS, EXITS_AND_ENTRIES = 1, 2
 FEWEST_STRETCHES, PEOPLE_PER_DEVIATION = 4, 8
 """Without cumulation (pure epsilon): so many people of a group per deviation of a count's noise."""
 
@@ -78,19 +79,17 @@ class GroupCounts:
         sites.require_delta(promise.delta)
         pure, late = promise.delta == 0, time.entry is not None
         stretches = self._stretches(persons, groups, pure=pure, late=late)
-        matrix = strategy(stretches, pure=pure)
-        tables = EXITS_AND_ENTRIES if late else EXITS
-        largest = persons * int(matrix[:, 0].sum())
-        if largest > LARGEST_VALUE:
+        longest = strategy(stretches + 1, pure=pure)
+        if persons * int(longest[:, 0].sum()) > LARGEST_VALUE:
             raise SettingsError("so many persons are beyond the integers that noise is added to.")
-        sequences = groups.number * (outcomes_of(groups.schema) + tables)
-        scale = self._scale(promise, matrix, tables, sites)
+        cells = EXIT_AND_ENTRY if late else EXIT
+        scale = self._scale(promise, longest, cells, sites)
         return Plan(
             mechanism=self.name,
             settings={**settings_of(self), "by": list(groups.by)},  # type: ignore[arg-type]
             guarantee=promise,
             persons=persons,
-            dimension=sequences * stretches,
+            dimension=sum(math.prod(shape) for shape in groups.tables(stretches)),
             noise_scale=float(scale) * sites.excess,
             grid_exponent=0,
             details={
@@ -107,13 +106,11 @@ class GroupCounts:
         """One pass over the people, one vector of noise."""
         details: Any = plan.details
         stretches = int(details["stretches"])
-        tables = EXITS_AND_ENTRIES if details["late_entry"] else EXITS
         edges = stretch_edges(groups.schema.time.intervals, stretches)
-        (counts,) = engine.reduce(
-            block_group_exits, edges, groups.levels, details["outcomes"], tables
-        )
+        counted = groups.tables(stretches)
+        tables = engine.reduce(block_group_counts, edges, groups.levels, counted)
         pure = plan.guarantee.delta == 0
-        sums = (counts.reshape(-1, stretches) @ strategy(stretches, pure=pure).T).ravel()
+        sums = np.concatenate([_through_strategy(table, pure=pure) for table in tables])
         scale = Fraction(str(details["scale"]))
         noisy = noise.l1_laplace(sums, scale) if pure else noise.discrete_gaussian(sums, scale)
         return Draw.from_integers(noisy, 0, private=noise.private)
@@ -133,34 +130,54 @@ class GroupCounts:
         return min(most, max(FEWEST_STRETCHES, wanted))
 
     def _scale(
-        self, promise: Guarantee, matrix: Integers, tables: int, sites: NoiseShares
+        self, promise: Guarantee, longest: Integers, cells: int, sites: NoiseShares
     ) -> Fraction:
         """The proof's sensitivity over the budget."""
         if promise.delta == 0:
-            return laplace_scale(2 * tables, exact(self.epsilon))
-        squared = 2 * tables * int(np.sum(matrix[:, 0] ** 2))
+            return laplace_scale(2 * cells, exact(self.epsilon))
+        squared = 2 * cells * int(np.sum(longest[:, 0] ** 2))
         rho = sites.spendable(promise.exact_rho)
         scale = gaussian_scale(upper_square_root(Fraction(squared)), rho)
         return max(Fraction(scale), sites.least_scale)
 
 
-def block_group_exits(
-    block: Episodes, edges: Integers, levels: tuple[int, ...], outcomes: int, tables: int
-) -> tuple[Integers]:
-    """Counts by (censored, events ..., [entered]) x group x stretch: one cell each per person."""
-    size, groups = len(edges) - 1, math.prod(levels)
+def _through_strategy(table: Integers, *, pure: bool) -> Integers:
+    """M x of every sequence, one after the other."""
+    return np.asarray(table @ strategy(table.shape[1], pure=pure).T).ravel()
+
+
+def block_group_counts(
+    block: Episodes,
+    edges: Integers,
+    levels: tuple[int, ...],
+    tables: tuple[tuple[int, int], ...],
+) -> tuple[Integers, ...]:
+    """Events, censored people and entries, by sequence and place (`Groups.tables`).
+
+    A person at risk stands in one cell of the first two tables and in one of the third.
+    """
     first, last = block.ends
-    group = _groups(block.covariates[first], levels)
+    group, leaves = _groups(block.covariates[first], levels), block.exit[last]
     ended = block.event if block.cause is None else block.cause
     kind = ended[last].astype(np.int64)
-    place = np.searchsorted(edges, block.exit[last], side="left") - 1
-    cell = (kind * groups + group) * size + place
-    counts = np.bincount(cell, minlength=(outcomes + 1) * groups * size)
-    if tables == EXITS_AND_ENTRIES:
-        began = np.searchsorted(edges, block.entry[first], side="right") - 1
-        entries = np.bincount(group * size + began, minlength=groups * size)
-        counts = np.concatenate([counts, entries])
-    return (counts.astype(np.int64),)
+    stretch = np.searchsorted(edges, leaves, side="left") - 1
+    happened = kind > 0
+    event = (kind - 1) * math.prod(levels) + group
+    censored = np.where(leaves == edges[-1], len(edges) - 1, stretch)
+    found = [
+        _counted(event[happened], stretch[happened], tables[0]),
+        _counted(group[~happened], censored[~happened], tables[1]),
+    ]
+    if len(tables) > len(found):
+        entry = block.entry[first]
+        began = np.where(entry == 0, 0, np.searchsorted(edges, entry, side="right"))
+        found.append(_counted(group, began, tables[2]))
+    return tuple(found)
+
+
+def _counted(sequence: Integers, place: Integers, shape: tuple[int, int]) -> Integers:
+    cells = np.bincount(sequence * shape[1] + place, minlength=math.prod(shape))
+    return cells.astype(np.int64).reshape(shape)
 
 
 def _groups(covariates: Array, levels: tuple[int, ...]) -> Integers:

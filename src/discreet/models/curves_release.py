@@ -1,11 +1,11 @@
 """Curves by group as a file: the released counts, what follows from them, and what is promised."""
 
+import math
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.random import Generator
 from pydantic import ValidationError, model_validator
 
 from discreet.design.grid import TimeGrid
@@ -50,11 +50,9 @@ class CurvesRelease(Promised):
         sums = self.released.get("sums")
         if not isinstance(sums, list) or not all(type(item) in {int, float} for item in sums):
             raise ValueError("the released sums are not a list of numbers")
-        late = bool(self.details.get("late_entry"))
-        rows = self.outcomes + (2 if late else 1)
         if self.outcomes != len(self.causes):
             raise ValueError("the number of outcomes is not that of the schema's causes")
-        if len(sums) != self.groups.number * rows * self.stretches:
+        if len(sums) != sum(math.prod(shape) for shape in self._tables):
             raise ValueError("there is not one released sum for each group, outcome and time")
         return self
 
@@ -96,33 +94,38 @@ class CurvesRelease(Promised):
     @cached_property
     def counts(self) -> Counts:
         """Noisy counts, decoded: M^-1 y."""
-        sums = np.array(self.released["sums"], dtype=np.float64).reshape(-1, self.stretches)
-        table: Array = np.linalg.solve(self._matrix, sums.T).T.astype(np.float64)
-        table = table.reshape(-1, self.groups.number, self.stretches)
-        late = bool(self.details["late_entry"])
-        events = table[1 : self.outcomes + 1].transpose(1, 0, 2)
+        sums = np.array(self.released["sums"], dtype=np.float64)
+        ends = np.cumsum([math.prod(shape) for shape in self._tables])[:-1]
+        events, *others = map(self._decoded, np.split(sums, ends), self._tables)
+        by_group = events.reshape(self.outcomes, self.groups.number, -1).transpose(1, 0, 2)
         widths = np.diff(stretch_edges(self.public_schema.time.intervals, self.stretches))
-        return Counts(events, table[0], table[-1] if late else None, widths.astype(np.float64))
+        entered = others[1] if len(others) > 1 else None
+        return Counts(by_group, others[0], entered, widths.astype(np.float64))
+
+    @property
+    def _tables(self) -> tuple[tuple[int, int], ...]:
+        return self.groups.tables(self.stretches)
+
+    def _decoded(self, sums: Array, shape: tuple[int, int]) -> Array:
+        """Counts of sequences of this length from the sums that were released of them."""
+        return np.asarray(np.linalg.solve(self._matrix(shape[1]), sums.reshape(shape).T).T)
 
     @property
     def _pure(self) -> bool:
         return self.guarantee.delta == 0
 
-    @property
-    def _matrix(self) -> Array:
-        return strategy(self.stretches, pure=self._pure).astype(np.float64)
+    def _matrix(self, size: int) -> Array:
+        return strategy(size, pure=self._pure).astype(np.float64)
 
     @cached_property
     def noise(self) -> Noise:
-        """Draws of the noise of cumulated counts, by the released law."""
-        size = self.stretches
-        lift = np.tril(np.ones((size, size))) @ np.linalg.inv(self._matrix) * self.noise_scale
+        """The released law of the noise of cumulated counts."""
+        sizes = (self.stretches, self.stretches + 1)
+        return Noise({size: self._lift(size) * self.noise_scale for size in sizes}, self._pure)
 
-        def draw(shape: tuple[int, ...], generator: Generator) -> Array:
-            law = generator.laplace if self._pure else generator.normal
-            return np.asarray(law(size=shape) @ lift.T)
-
-        return draw
+    def _lift(self, size: int) -> Array:
+        """Noise of released sums to noise of cumulated counts: C M^-1."""
+        return np.asarray(np.tril(np.ones((size, size))) @ np.linalg.inv(self._matrix(size)))
 
     @cached_property
     def estimates(self) -> tuple[GroupCurve, ...]:

@@ -4,7 +4,7 @@ The released numbers are noisy counts of exits by group, stretch of time and out
 entries, where people may enter late). With cumulated counts made non-negative and non-decreasing
 (the isotonic regression of what was released),
 
-    at risk      R_k = entered before k - left before k
+    at risk      R_k = entered at the start or up to k - left before k
     exposed      X_k = R_k - c_k (m_k - 1) / (2 m_k) - entered in k (m_k - 1) / (2 m_k)
     survival     S_k = prod_{j <= k} (1 - d_j / X_j)
     incidence    F_rk = sum_{j <= k} S_{j-1} d_rj / X_j
@@ -18,7 +18,7 @@ References: Kalbfleisch and Prentice (2002), sections 1.4 and 8.2; Efron and Tib
 chapter 6; Barlow et al. (1972) for the isotonic regression.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,9 +42,10 @@ FEWEST_PER_DEVIATION = 3.0
 class Counts:
     """Released counts of all groups, noise included, unprojected.
 
-    ``events`` has shape (groups, outcomes, stretches), ``censored`` and ``entered`` (groups,
-    stretches); ``entered`` is None where everybody is there from the start. ``widths`` are the
-    numbers of grid intervals in the stretches.
+    ``events`` has shape (groups, outcomes, stretches), ``censored`` (groups, stretches + 1): during
+    each stretch, then in the last interval, as people are who are there to the end; ``entered``
+    (groups, 1 + stretches): at the start, then during each stretch, or None where everybody is there
+    from the start. ``widths`` are the numbers of grid intervals in the stretches.
     """
 
     events: Array
@@ -53,8 +54,30 @@ class Counts:
     widths: Array
 
 
-Noise = Callable[[tuple[int, ...], Generator], Array]
-"""Draws of the noise of *cumulated* counts: the shape ends with the number of stretches."""
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """The law of the noise of *cumulated* counts: L z, z independent with scale 1.
+
+    ``lifts`` has L for every length of a sequence; z is Laplace where ``laplace``, else normal.
+    """
+
+    lifts: Mapping[int, Array]
+    laplace: bool = False
+
+    def draw(self, shape: tuple[int, ...], generator: Generator) -> Array:
+        """Independent draws; the shape ends with the length of the sequence."""
+        law = generator.laplace if self.laplace else generator.normal
+        return np.asarray(law(size=shape) @ self.lifts[shape[-1]].T)
+
+    def count_variance(self, size: int) -> Array:
+        """Variance of the noise of every count."""
+        rows = np.diff(self.lifts[size], axis=0, prepend=0.0)
+        return np.asarray((2.0 if self.laplace else 1.0) * np.sum(rows**2, axis=1))
+
+    def towards_total(self, size: int) -> Array:
+        """Covariance of the noise of every count with that of their sum, up to one factor."""
+        lift = self.lifts[size]
+        return np.asarray(np.diff(lift @ lift[-1], prepend=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +140,15 @@ class _Flow:
     @cached_property
     def at_risk(self) -> Array:
         """R_k, which noise may make negative."""
-        left = self.events.sum(axis=-2) + self.censored
-        return np.asarray(np.cumsum(self.entered, axis=-1) - np.cumsum(left, axis=-1) + left)
+        left = self.events.sum(axis=-2) + self.censored[..., :-1]
+        entered = np.cumsum(self.entered, axis=-1)[..., 1:]
+        return np.asarray(entered - np.cumsum(left, axis=-1) + left)
 
     @cached_property
     def exposed(self) -> Array:
         """X_k: who is there in only some intervals of a stretch counts in part."""
-        return self.at_risk - _part(self.widths) * (self.censored + _late(self.entered))
+        partly = self.censored[..., :-1] + self.entered[..., 1:]
+        return self.at_risk - _part(self.widths) * partly
 
     @property
     def hazards(self) -> Array:
@@ -135,13 +160,6 @@ class _Flow:
 def _part(widths: Array) -> Array:
     """The mean share of a stretch's other intervals that somebody misses who leaves in one."""
     return (widths - 1.0) / (2.0 * widths)
-
-
-def _late(entered: Array) -> Array:
-    """Entries after the first stretch, whose people are there from its start."""
-    late = entered.copy()
-    late[..., 0] = 0.0
-    return late
 
 
 def isotonic(values: Array) -> Array:
@@ -164,6 +182,28 @@ def _flow(counts: Counts, shape: Callable[[Array], Array]) -> _Flow:
     entered = np.zeros_like(censored)
     entered[..., 0] = events.sum(axis=(-1, -2)) + censored.sum(axis=-1)
     return _Flow(events, censored, entered, counts.widths)
+
+
+def _balanced(counts: Counts, noise: Noise) -> Counts:
+    """Who entered has left: the counts nearest to the released ones for which that is so.
+
+    With a = 1 for entries and -1 for exits, x - S a (a'x) / (a'S a), S the covariance of the noise:
+    least squares, linear and without bias, so that few at risk late are known from who leaves late.
+    """
+    if counts.entered is None:
+        return counts
+    events, ends = map(noise.towards_total, (counts.events.shape[-1], counts.censored.shape[-1]))
+    spread = counts.events.shape[-2] * events.sum() + 2.0 * ends.sum()
+    if spread <= 0.0:
+        return counts
+    left = counts.events.sum(axis=(-1, -2)) + counts.censored.sum(axis=-1)
+    excess = ((counts.entered.sum(axis=-1) - left) / spread)[..., None]
+    return Counts(
+        counts.events + excess[..., None] * events,
+        counts.censored + excess * ends,
+        counts.entered - excess * ends,
+        counts.widths,
+    )
 
 
 def _as_released(noisy: Array) -> Array:
@@ -189,31 +229,51 @@ def _simulated(flow: _Flow, hazards: Array, noise: Noise, rounds: int, *, late: 
     `flow`, and as many enter: what varies in them hardly moves a curve.
     """
     generator = default_rng(SEED)
-    leaving = flow.censored / np.maximum(flow.at_risk, 1.0)
+    leaving = flow.censored[..., :-1] / np.maximum(flow.at_risk, 1.0)
     part = _part(flow.widths)
     events = np.zeros((rounds, *flow.events.shape[:-2], *hazards.shape[-2:]))
     censored = np.zeros((rounds, *flow.censored.shape))
-    there = np.zeros(censored.shape[:-1])
+    there = np.broadcast_to(flow.entered[..., 0], censored.shape[:-1])
     for k in range(len(flow.widths)):
-        there = there + flow.entered[..., k]
+        entering = flow.entered[..., k + 1]
+        there = there + entering
         censored[..., k] = np.minimum(leaving[..., k], 1.0) * there
-        late_now = 0.0 if k == 0 else flow.entered[..., k]
-        exposed = np.maximum(there - part[k] * (censored[..., k] + late_now), 0.0)
+        exposed = np.maximum(there - part[k] * (censored[..., k] + entering), 0.0)
         drawn = generator.poisson(exposed[..., None] * hazards[..., k])
         events[..., k] = np.minimum(drawn, exposed[..., None])
         there = np.maximum(there - events[..., k].sum(axis=-1) - censored[..., k], 0.0)
+    censored[..., -1] = there
 
     def noisy(values: Array) -> Array:
-        return values + np.diff(noise(values.shape, generator), axis=-1, prepend=0.0)
+        return values + np.diff(noise.draw(values.shape, generator), axis=-1, prepend=0.0)
 
-    entered = np.broadcast_to(flow.entered, censored.shape)
-    return Counts(noisy(events), noisy(censored), noisy(entered) if late else None, flow.widths)
+    entered = np.broadcast_to(flow.entered, (rounds, *flow.entered.shape))
+    drawn = Counts(noisy(events), noisy(censored), noisy(entered) if late else None, flow.widths)
+    return _balanced(drawn, noise)
 
 
-def _band(estimate: Array, draws: Array) -> Band:
-    """Estimate +- normal point or simulated maximum times the deviation, within [0, 1]."""
-    deviation = np.sqrt(np.mean((draws - estimate) ** 2, axis=0))
-    scaled = np.abs(draws - estimate) / np.maximum(deviation, 1e-12)
+def _calm(flow: _Flow, noise: Noise) -> Array:
+    """Hazards of the world that bands are simulated in: a + (1 - a) of the mean hazard.
+
+    a = expected events / (expected events + variance of a count's noise). Where noise is little
+    these are the estimates; where it hides the events, steps of noise are not taken for hazards,
+    which would make bands too narrow where the noise happened to take the events away.
+    """
+    exposed = np.maximum(flow.exposed, 1.0)
+    mean = flow.events.sum(axis=-1) / exposed.sum(axis=-1)[..., None]
+    expected = mean[..., None] * exposed[..., None, :]
+    own = expected / np.maximum(expected + noise.count_variance(expected.shape[-1]), 1e-12)
+    calm = own * flow.hazards + (1.0 - own) * mean[..., None]
+    return np.asarray(calm / np.maximum(calm.sum(axis=-2, keepdims=True), 1.0))
+
+
+def _band(estimate: Array, truth: Array, draws: Array) -> Band:
+    """Estimate +- normal point or simulated maximum times the deviation, within [0, 1].
+
+    `draws` are estimates in a world where `truth` is true.
+    """
+    deviation = np.sqrt(np.mean((draws - truth) ** 2, axis=0))
+    scaled = np.abs(draws - truth) / np.maximum(deviation, 1e-12)
     widest = max(float(np.quantile(scaled.max(axis=-1), LEVEL)), NORMAL_POINT)
 
     def limits(factor: float) -> tuple[Array, Array]:
@@ -227,13 +287,15 @@ def _falling(band: Band) -> Band:
     """Limits of a curve that never rises need not rise themselves.
 
     A lower limit may be raised to every later one, and an upper limit lowered to every earlier
-    one: where the band holds the whole curve, so does the tighter one.
+    one: where the simultaneous band holds the whole curve, so does the tighter one. Pointwise
+    limits are put in order instead, which narrows none of them on average (Chernozhukov,
+    Fernandez-Val and Galichon 2009).
     """
 
     def tighten(lower: Array, upper: Array) -> tuple[Array, Array]:
         return np.maximum.accumulate(lower[::-1])[::-1], np.minimum.accumulate(upper)
 
-    pointwise = tighten(band.lower, band.upper)
+    pointwise = np.sort(band.lower)[::-1], np.sort(band.upper)[::-1]
     together = tighten(band.lower_simultaneous, band.upper_simultaneous)
     return Band(band.estimate, band.deviation, *pointwise, *together)
 
@@ -283,9 +345,10 @@ def _restricted_means(times: Array, survival: Array) -> Array:
     return np.asarray(np.trapezoid(np.concatenate([start, survival], axis=-1), times, axis=-1))
 
 
-def _restricted_mean(times: Array, survival: Array, draws: Array) -> Number:
+def _restricted_mean(times: Array, survival: Array, truth: Array, draws: Array) -> Number:
     estimate = float(_restricted_means(times, survival))
-    deviation = float(np.sqrt(np.mean((_restricted_means(times, draws) - estimate) ** 2)))
+    away = _restricted_means(times, draws) - _restricted_means(times, truth)
+    deviation = float(np.sqrt(np.mean(away**2)))
     low, high = estimate - NORMAL_POINT * deviation, estimate + NORMAL_POINT * deviation
     longest = float(times[-1] - times[0])
     return Number(estimate, max(low, 0.0), min(high, longest))
@@ -308,8 +371,9 @@ def group_curves(counts: Counts, times: Array, noise: Noise) -> tuple[GroupCurve
     tuple of GroupCurve
         In the order of the groups.
     """
+    balanced = _balanced(counts, noise)
     return tuple(
-        _curve(_one_group(counts, group), times, noise) for group in range(len(counts.events))
+        _curve(_one_group(balanced, group), times, noise) for group in range(len(counts.events))
     )
 
 
@@ -321,27 +385,30 @@ def _one_group(counts: Counts, group: int) -> Counts:
 def _curve(counts: Counts, times: Array, noise: Noise) -> GroupCurve:
     flow = _flow(counts, _people)
     hazards, late = flow.hazards, counts.entered is not None
-    draws = _flow(_simulated(flow, hazards, noise, SIMULATIONS, late=late), _people).hazards
-    survival, curves = survival_of(hazards), survival_of(draws)
-    band = _falling(_band(survival, curves))
-    incidence, incidences = incidence_of(hazards), incidence_of(draws)
+    calm = _calm(flow, noise)
+    draws = _flow(_simulated(flow, calm, noise, SIMULATIONS, late=late), _people).hazards
+    survival, truth, curves = map(survival_of, (hazards, calm, draws))
+    band = _falling(_band(survival, truth, curves))
+    incidence, truths, incidences = map(incidence_of, (hazards, calm, draws))
     return GroupCurve(
         size=float(flow.events.sum() + flow.censored.sum()),
-        size_deviation=_size_deviation(len(hazards) + 1, len(times) - 1, noise),
+        size_deviation=_size_deviation(counts, noise),
         at_risk=np.maximum(flow.at_risk, 0.0),
         survival=band,
         incidence=tuple(
-            _rising(_band(incidence[r], incidences[:, r])) for r in range(len(incidence))
+            _rising(_band(incidence[r], truths[r], incidences[:, r])) for r in range(len(incidence))
         ),
         median=_median(times, band),
-        restricted_mean=_restricted_mean(times, survival, curves),
+        restricted_mean=_restricted_mean(times, survival, truth, curves),
     )
 
 
-def _size_deviation(sequences: int, stretches: int, noise: Noise) -> float:
-    """Standard deviation of the noise of all cumulated exits together."""
-    draws = noise((SIMULATIONS, sequences, stretches), default_rng(SEED))
-    return float(np.std(draws[..., -1].sum(axis=1)))
+def _size_deviation(counts: Counts, noise: Noise) -> float:
+    """Standard deviation of the noise of all exits together, as if entries told nothing."""
+    generator = default_rng(SEED)
+    events = noise.draw((SIMULATIONS, *counts.events.shape), generator)[..., -1].sum(axis=1)
+    censored = noise.draw((SIMULATIONS, *counts.censored.shape), generator)[..., -1]
+    return float(np.std(events + censored))
 
 
 def log_rank(counts: Counts, noise: Noise) -> LogRank:
@@ -352,9 +419,10 @@ def log_rank(counts: Counts, noise: Noise) -> LogRank:
     of U when events are drawn with everybody's hazards and the noise of the release is added; the
     p-value is the share of simulated Q that are as large.
     """
+    counts = _balanced(counts, noise)
     flow, late = _flow(counts, _people), counts.entered is not None
     pooled = _pooled_hazards(counts)
-    null = np.broadcast_to(pooled, flow.censored.shape)[..., None, :]
+    null = np.broadcast_to(pooled, flow.at_risk.shape)[..., None, :]
     draws = _simulated(flow, null, noise, TEST_SIMULATIONS, late=late)
     scores, score = _log_rank_scores(draws), _log_rank_scores(counts)
     inverse = np.linalg.pinv(np.atleast_2d(np.cov(scores, rowvar=False)))
