@@ -10,7 +10,7 @@ from discreet.privacy import noise, selection
 from tests.mechanisms import checks, newton_checks, release_checks
 from tests.mechanisms.bugs import Bug
 
-Run = mechanism._Run
+Run = mechanism.Run
 
 MORE_BUGS = [
     Bug(
@@ -89,8 +89,8 @@ MORE_BUGS = [
         "the information with the sensitivity of adding or removing a person",
         Run,
         "_information",
-        "self.budget.release(half * weights, share, INFORMATION_SQUARED, self.noise)",
-        "self.budget.release(half * weights, share, INFORMATION_SQUARED // 2, self.noise)",
+        "self.budget.release(weighted, share, INFORMATION_SQUARED, self.noise)",
+        "self.budget.release(weighted, share, INFORMATION_SQUARED // 2, self.noise)",
         newton_checks.check_information_is_paid_for,
     ),
     Bug(

@@ -10,22 +10,32 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
+from numba.core.registry import CPUDispatcher as Dispatcher
 
 from discreet.mechanisms import objective, output
 from tests.federation import joint_checks
 from tests.federation.joint_bugs import JOINT_BUGS
-from tests.mechanisms import checks, curves_checks, newton_checks, release_checks, user_path
+from tests.mechanisms import (
+    causes_checks,
+    checks,
+    curves_checks,
+    newton_checks,
+    release_checks,
+    user_path,
+)
 from tests.mechanisms.bugs import BUGS, TERM_BUGS
+from tests.mechanisms.causes_bugs import CAUSES_BUGS
 from tests.mechanisms.curves_bugs import CURVES_BUGS
 from tests.mechanisms.identity_bugs import IDENTITY_BUGS
 from tests.mechanisms.more_bugs import MORE_BUGS
 from tests.people import identity_checks
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "seeded-bugs.md"
-ALL_BUGS = [*BUGS, *TERM_BUGS, *MORE_BUGS, *IDENTITY_BUGS, *JOINT_BUGS, *CURVES_BUGS]
+ALL_BUGS = [*BUGS, *TERM_BUGS, *MORE_BUGS, *IDENTITY_BUGS, *JOINT_BUGS, *CURVES_BUGS, *CAUSES_BUGS]
 CHECKS = {
     name: check
     for module in (
+        causes_checks,
         checks,
         curves_checks,
         identity_checks,
@@ -74,7 +84,9 @@ def _underlying(function):
         return function.__func__
     if isinstance(function, property):
         return function.fget
-    return function.func if isinstance(function, cached_property) else function
+    if isinstance(function, cached_property):
+        return function.func
+    return function.py_func if isinstance(function, Dispatcher) else function
 
 
 def _wrapped(original, function):

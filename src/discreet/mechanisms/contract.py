@@ -93,6 +93,11 @@ class Facts:
         return int(self.design.dimension)
 
     @property
+    def causes(self) -> int:
+        """Number of competing causes; 1 where there is one kind of event."""
+        return len(self.design.schema.time.causes or (None,))
+
+    @property
     def intervals(self) -> int:
         """Number of time intervals q."""
         return int(self.design.intervals)

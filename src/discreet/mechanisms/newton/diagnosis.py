@@ -37,6 +37,11 @@ class Members(Protocol):
         """Stretch k holds the intervals edges[k] < s <= edges[k + 1]."""
         ...
 
+    @property
+    def remaining(self) -> Array | None:
+        """The chance of no event of another cause, by member and interval; None: there is none."""
+        ...
+
 
 @dataclass(frozen=True)
 class Ending:
@@ -104,6 +109,8 @@ def mean_hazard(design: Design, link: Link, point: Array, people: Members) -> Ar
             hazard = link.hazard(np.clip(level[:, None] + basis[part] @ point[:time], -700, 700))
             left = alive[:, None] * np.cumprod(1.0 - hazard, axis=1)
             before = np.hstack([alive[:, None], left[:, :-1]]) * people.counts[:, [stretch]]
+            if people.remaining is not None:
+                before = before * people.remaining[:, part]
             found[part] = (before * hazard).sum(axis=0) / np.maximum(before.sum(axis=0), 1e-300)
             alive = left[:, -1]
     return found

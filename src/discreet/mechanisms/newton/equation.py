@@ -89,6 +89,7 @@ class Setting:
     link: Link
     budget: Split
     clipped: bool = False
+    causes: int = 1
 
     def prior(self, profile: Profile, spreads: Array | None = None) -> Prior:
         """Level and shape of the baseline, and no effect of any covariate.
@@ -125,7 +126,7 @@ class Setting:
 
     def _deviation(self, share: Fraction) -> float:
         """Noise of a coordinate of the sum, in units of the bound."""
-        size = self.design.dimension
+        size = self.causes * self.design.dimension
         return self.budget.deviation(share, (2 * LARGEST) ** 2, size) / LARGEST
 
     def _unit_noise(self, share: Fraction) -> float:

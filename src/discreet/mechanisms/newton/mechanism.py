@@ -169,7 +169,7 @@ class PrivateNewton:
             settings=settings_of(self),
             guarantee=promise,
             persons=facts.persons,
-            dimension=facts.dimension,
+            dimension=facts.causes * facts.dimension,
             noise_scale=final,
             grid_exponent=GRID_EXPONENT,
             details=layout.details(),
@@ -177,9 +177,11 @@ class PrivateNewton:
 
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
         """The first releases, then the steps."""
+        from discreet.mechanisms.newton.causes import CausesRun  # noqa: PLC0415 - a run itself
+
         layout = Layout.read(plan)
-        run = _Run(problem, layout, noise, clipped=self.score == "clip")
-        return run.draw()
+        kind = Run if layout.causes == 1 else CausesRun
+        return kind(problem, layout, noise, clipped=self.score == "clip").draw()
 
     def variance(self, plan: Plan, outlook: "Outlook") -> Array:
         """The steps without the data, from a start as far away as effects are guessed to be."""
@@ -204,6 +206,7 @@ class Layout:
     value_bins: int
     late_entry: bool
     changing: bool
+    causes: int = 1
 
     @classmethod
     def make(cls, facts: Facts, total: Number, *, pure: bool) -> "Layout":
@@ -215,14 +218,15 @@ class Layout:
         numbers = sum(item.numeric for item in covariates)
         without = [] if numbers else [RANGES]
         without += [] if p else [MARGINALS]
-        if not _information_fits(trial, persons, facts.dimension):
+        if not _information_fits(trial, persons, facts.dimension, facts.causes):
             without.append(INFORMATION)
         if p < 2 or not _moments_fit(trial, persons, p, changing=changing):
             without.append(MOMENTS)
-        signal = persons * (size / facts.dimension if pure else math.sqrt(2 * size))
+        dimension = facts.causes * facts.dimension
+        signal = persons * (size / dimension if pure else math.sqrt(2 * size))
         steps = _number_of_steps(signal / sites.excess, signal / persons)
         budget = split(total, steps, pure=pure, without=without, sites=sites)
-        made = cls(budget, 1, 4, 4, facts.late_entry, changing)
+        made = cls(budget, 1, 4, 4, facts.late_entry, changing, facts.causes)
         intervals = facts.intervals
         return replace(
             made,
@@ -274,6 +278,7 @@ class Layout:
             "late_entry": self.late_entry,
             "changing": self.changing,
             "largest": LARGEST,
+            **({"causes": self.causes} if self.causes > 1 else {}),
             **self.budget.sites.details(),
         }
 
@@ -289,7 +294,7 @@ class Layout:
             int(details[name]) for name in ("time_bins", "range_bins", "value_bins")
         )
         late, changing = bool(details["late_entry"]), bool(details["changing"])
-        return cls(budget, time, ranges, values, late, changing)
+        return cls(budget, time, ranges, values, late, changing, int(details.get("causes", 1)))
 
 
 LARGEST_MOMENT_ERROR = 1.0
@@ -335,24 +340,26 @@ GENEROUS, MOST_GENEROUS = 6.0, 600.0
 SMALL_INFORMATION_ERROR = 0.1
 
 
-def information_limit(budget: Split, size: int, persons: int) -> float:
-    """R: in whitened coordinates the traces of all people add up to about d."""
-    unit = _information_error(budget, size, size / persons)
+def information_limit(budget: Split, size: int, persons: int, causes: int = 1) -> float:
+    """R: in whitened coordinates the traces of all people add up to about d for every cause."""
+    average = causes * size / persons
+    unit = _information_error(budget, size, average, causes)
     allowed = SMALL_INFORMATION_ERROR / max(unit, 1e-300)
-    return min(max(GENEROUS, allowed), MOST_GENEROUS) * size / persons
+    return min(max(GENEROUS, allowed), MOST_GENEROUS) * average
 
 
-def _information_error(budget: Split, size: int, limit: float) -> float:
+def _information_error(budget: Split, size: int, limit: float, causes: int) -> float:
     """The noise of the released information as a matrix norm, in parts of the information."""
-    half = size * (size + 1) // 2
+    half = causes * (size * (size + 1) // 2)
     share = FIRST_SHARES[INFORMATION]
     deviation = budget.deviation(share, INFORMATION_SQUARED, half) / DIAGONAL
     return deviation / LARGEST_FACTOR**2 * limit * math.sqrt(2.0 * size)
 
 
-def _information_fits(budget: Split, persons: int, size: int) -> bool:
+def _information_fits(budget: Split, persons: int, size: int, causes: int) -> bool:
     """Whether the sums stay within the integers that noise is added to, and above their noise."""
-    error = _information_error(budget, size, information_limit(budget, size, persons))
+    limit = information_limit(budget, size, persons, causes)
+    error = _information_error(budget, size, limit, causes)
     largest = persons * OFF_DIAGONAL * LARGEST_FACTOR**2
     return largest <= LARGEST_VALUE and error < LARGEST_INFORMATION_ERROR
 
@@ -373,7 +380,14 @@ def _power_of_two(value: float, low: int, high: int) -> int:
     return int(min(high, max(low, power)))
 
 
-class _Run:
+def released_point(point: Array) -> Array:
+    """The estimate on the public grid, within a public box."""
+    grid = math.ldexp(1.0, GRID_EXPONENT)
+    inside = np.clip(np.nan_to_num(point), -FARTHEST, FARTHEST)
+    return np.asarray(np.rint(inside / grid) * grid)
+
+
+class Run:
     """One draw: the releases in order, each a function of the ones before."""
 
     def __init__(
@@ -385,7 +399,7 @@ class _Run:
         self.persons = self.engine.persons
         self.layout, self.noise = layout, noise
         self.budget = layout.budget
-        self.setting = Setting(self.design, self.link, self.budget, clipped)
+        self.setting = Setting(self.design, self.link, self.budget, clipped, layout.causes)
         self.size = self.design.dimension
         self.time = self.design.basis.shape[1]
         terms = bool(self.design.covariates.derived)
@@ -406,8 +420,7 @@ class _Run:
             released = [partial(one.around, picture) for one in answers]
             point = combine(released, point, Pinned(prior, picture.shape), picture.people.events)
         spread = spread_of(answers, picture, point, prior)
-        grid = math.ldexp(1.0, GRID_EXPONENT)
-        numbers = np.rint(np.clip(np.nan_to_num(point), -FARTHEST, FARTHEST) / grid) * grid
+        numbers = released_point(point)
         ending = self._ending(picture, point, spread, prior)
         extras = {
             "covariance": spread.covariance,
@@ -436,18 +449,25 @@ class _Run:
         )
 
     def _picture(self) -> Picture:
-        """Exits, ranges, marginals and second moments."""
+        """The people as far as they were released."""
+        return Picture.of(self.design, self.link, *self._releases())
+
+    def _releases(self) -> tuple[Releases, Array]:
+        """Exits, ranges, marginals and second moments; the spreads that standardise these."""
         edges = exit_edges(self.design.intervals, self.layout.time_bins)
         stretches = self.layout.stretches(self.design.intervals)
-        first = Releases(self.persons, edges, self._exits(edges), stretches)
+        first = self._begun(edges, self._exits(edges), stretches)
         if self.size == self.time:
-            return Picture.of(self.design, self.link, first, np.zeros(0))
+            return first, np.zeros(0)
         marginals = self._ranges()
         counted = replace(first, marginals=marginals, counts=self._marginals(marginals, stretches))
         shares = without_fills(self.design, counted.shares(self.design))
         centre, spread = np.concatenate([item.mean for item in shares]), spreads_of(shares)
-        releases = replace(counted, moments=self._moments(centre, spread))
-        return Picture.of(self.design, self.link, releases, spread)
+        return replace(counted, moments=self._moments(centre, spread)), spread
+
+    def _begun(self, edges: Integers, exits: Noisy, stretches: Stretches) -> Releases:
+        """What is released once exits are."""
+        return Releases(self.persons, edges, exits, stretches)
 
     def _exits(self, edges: Integers) -> Noisy:
         """Counts of exits by (censored, event), and of entries where they may be late."""
@@ -497,13 +517,24 @@ class _Run:
         limit = information_limit(self.budget, size, self.persons)
         tables = Informations.make(scores, self.persons)
         (half,) = self.engine.reduce(block_information, scores, tables, limit)
-        rows, columns = np.tril_indices(size)
-        weights = np.where(rows == columns, DIAGONAL, OFF_DIAGONAL)
-        noisy = self.budget.release(half * weights, share, INFORMATION_SQUARED, self.noise)
-        unit = limit / LARGEST_FACTOR**2
-        matrix = np.zeros((size, size))
-        matrix[rows, columns] = matrix[columns, rows] = noisy / weights * unit
+        weighted = half * self._half_weights()
+        noisy = self.budget.release(weighted, share, INFORMATION_SQUARED, self.noise)
         deviation = self.budget.deviation(share, INFORMATION_SQUARED, len(half))
+        return self._as_information(scores, noisy, deviation, limit)
+
+    def _half_weights(self) -> Integers:
+        """Of the lower triangle, row after row."""
+        rows, columns = np.tril_indices(self.size)
+        return np.where(rows == columns, DIAGONAL, OFF_DIAGONAL)
+
+    def _as_information(
+        self, scores: Whitened, noisy: Array, deviation: float, limit: float
+    ) -> Information:
+        """A released half-vector as a matrix."""
+        rows, columns = np.tril_indices(self.size)
+        unit = limit / LARGEST_FACTOR**2
+        matrix = np.zeros((self.size, self.size))
+        matrix[rows, columns] = matrix[columns, rows] = noisy / self._half_weights() * unit
         return Information(scores, matrix, deviation / DIAGONAL * unit)
 
     def _release(self, scores: Whitened, share: Fraction) -> Array:

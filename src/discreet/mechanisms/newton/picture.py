@@ -102,6 +102,10 @@ class Releases:
         columns = self.exits.values.reshape(-1, len(self.edges) - 1)
         return np.vstack([self.edges[:-1] + 1.0, self.edges[1:], columns]).T
 
+    def remaining(self, design: Design, link: Link, cohort: Array) -> Array | None:  # noqa: ARG002
+        """The chance of no event of another cause, by member and interval: there is no other."""
+        return None
+
     def shares(self, design: Design) -> list[Shares]:
         """The covariates' shares made consistent."""
         if self.counts is None:
@@ -169,6 +173,7 @@ class Picture:
             np.array(releases.stretches.edges, dtype=np.int64),
             profile.present,
             profile.total_events,
+            remaining=releases.remaining(design, link, cohort),
         )
         if releases.information is not None:
             people = tilted(people, releases.information)

@@ -1,0 +1,342 @@
+"""Private Newton for competing risks: one release of all causes under one (epsilon, delta).
+
+The releases are those of one event, in the same order and with the same shares of the budget: exits
+by (censored, cause 1, ..., cause R), covariates once for all, then noisy sums of scores in which a
+person's causes share one ball. Between them every cause is a binary Newton system with its own
+start, whitening, unit and covariance. Proof: docs/proofs/competing-risks.md.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.design.design import Design
+from discreet.design.link import Link
+from discreet.likelihood.score import LARGEST, Whitened
+from discreet.likelihood.score_causes import (
+    CauseLevels,
+    CauseScores,
+    Together,
+    block_cause_information,
+    block_cause_scores,
+    information_tables,
+)
+from discreet.mechanisms.contract import Draw
+from discreet.mechanisms.group_counts import EXITS as EXITS_ALONE
+from discreet.mechanisms.group_counts import EXITS_AND_ENTRIES, block_group_exits
+from discreet.mechanisms.newton.bound import FLOOR
+from discreet.mechanisms.newton.cohort import Profile, completed_spreads
+from discreet.mechanisms.newton.combine import combine
+from discreet.mechanisms.newton.counts import Stretches
+from discreet.mechanisms.newton.equation import Equation, Setting
+from discreet.mechanisms.newton.mechanism import (
+    GRID_EXPONENT,
+    INFORMATION_SQUARED,
+    Run,
+    information_limit,
+    released_point,
+)
+from discreet.mechanisms.newton.picture import Information, Noisy, Picture, Releases
+from discreet.mechanisms.newton.pin import Pinned
+from discreet.mechanisms.newton.split import EXITS, INFORMATION
+from discreet.mechanisms.newton.spread import Answer, Spread, spread_of
+from discreet.mechanisms.newton.steps import Prior
+from discreet.models.caution import Caution
+from discreet.types import Array, Integers
+
+if TYPE_CHECKING:
+    from discreet.mechanisms.newton.diagnosis import Ending
+
+HALF = 0.5
+"""Those at risk of a cause are at least this part of those at risk of any."""
+
+
+@dataclass(frozen=True)
+class CauseReleases(Releases):
+    """What was released before the steps, as one cause sees it.
+
+    `points` are the estimates of all causes so far: who is lost to another cause follows from them.
+    """
+
+    causes: int = 1
+    cause: int = 0
+    points: tuple[Array, ...] = ()
+
+    @property
+    def table(self) -> tuple[Array, Array]:
+        """Exits by (not of this cause, of this cause[, entered]), and all events, by bin."""
+        counts = self.exits.values.reshape(-1, len(self.edges) - 1)
+        own, events = counts[self.cause + 1], counts[1 : self.causes + 1].sum(axis=0)
+        rest = counts[0] + events - own
+        return np.vstack([rest, own, counts[self.causes + 1 :]]), events
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The life table of the cause: intervals that end in another one do not count for it."""
+        table, events = self.table
+        whole = np.vstack([table[0] + table[1] - events, events, table[2:]])
+        own, every = (
+            Profile.make(counts.ravel(), self.edges, self.persons, self.exits.deviation)
+            for counts in (table, whole)
+        )
+        lost = np.clip(every.events - own.events, 0.0, HALF * own.at_risk)
+        return replace(own, at_risk=own.at_risk - lost, present=every.present)
+
+    @property
+    def life_table(self) -> Array:
+        """Rows (first interval, last, exits of other kinds, events of the cause[, entered])."""
+        return np.vstack([self.edges[:-1] + 1.0, self.edges[1:], self.table[0]]).T
+
+    def remaining(self, design: Design, link: Link, cohort: Array) -> Array | None:
+        """The chance of no event of another cause at the estimates so far."""
+        if not self.points:
+            return None
+        size = design.dimension
+        parts = (Whitened(design, link, point, np.eye(size), math.inf) for point in self.points)
+        edges = np.array(self.stretches.edges, dtype=np.int64)
+        return Together(tuple(parts)).remaining(cohort, edges, self.cause)
+
+
+def joint_equations(
+    setting: Setting,
+    points: Sequence[Array],
+    pictures: Sequence[Picture],
+    priors: Sequence[Prior],
+    share: Fraction,
+) -> list[Equation]:
+    """Every cause whitened at its own point with its own unit; weights of all of them together."""
+    alone = [
+        setting.equation(point, picture.shape, prior, share)
+        for point, picture, prior in zip(points, pictures, priors, strict=True)
+    ]
+    together = Together(tuple(one.scores for one in alone))
+    found = []
+    for cause, (one, picture) in enumerate(zip(alone, pictures, strict=True)):
+        scores = CauseScores(*_fields(one.scores), together=together, cause=cause)
+        jacobian, meat, _ = picture.people.seen(scores).expected(picture.people)
+        jacobian = jacobian + FLOOR * np.eye(len(jacobian))
+        found.append(replace(one, scores=scores, jacobian=jacobian, meat=meat))
+    return found
+
+
+def _fields(scores: Whitened) -> tuple[Design, Link, Array, Array, float, bool]:
+    return (
+        scores.design,
+        scores.link,
+        scores.point,
+        scores.mapping,
+        scores.bound,
+        scores.clipped,
+    )
+
+
+class CausesRun(Run):
+    """One draw of all causes: the releases in order, each a function of the ones before."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The causes, in the order of the schema."""
+        return tuple(self.design.schema.time.causes or {})
+
+    def draw(self) -> Draw:
+        """The first releases, the steps; what is published with the estimates."""
+        first, spreads = self._releases()
+        seen = [_changed(first, cause=cause) for cause in range(len(self.names))]
+        pictures = [Picture.of(self.design, self.link, one, spreads) for one in seen]
+        priors = [self._prior(picture) for picture in pictures]
+        points = tuple(prior.centre for prior in priors)
+        answers: list[list[Answer]] = [[] for _ in self.names]
+        for number, share in enumerate(self.budget.steps):
+            pictures = [_at(picture, points) for picture in pictures]
+            equations = joint_equations(self.setting, points, pictures, priors, share)
+            for own, equation, found in zip(
+                answers, equations, self._scores(equations, share), strict=True
+            ):
+                own.append(Answer(equation, -found))
+            if number == self.layout.informed:
+                pairs = zip(pictures, self._informations(equations), strict=True)
+                pictures = [picture.informed(information) for picture, information in pairs]
+            points = _combined(answers, points, pictures, priors)
+        pictures = [_at(picture, points) for picture in pictures]
+        return self._draw(joint_life_table(first), answers, points, pictures, priors)
+
+    def _draw(
+        self,
+        life_table: Array,
+        answers: Sequence[Sequence[Answer]],
+        points: Sequence[Array],
+        pictures: Sequence[Picture],
+        priors: Sequence[Prior],
+    ) -> Draw:
+        """Estimates of all causes with their joint covariance, and what they say of themselves."""
+        spreads = [spread_of(*one) for one in zip(answers, pictures, points, priors, strict=True)]
+        endings = [
+            self._ending(*one) for one in zip(pictures, points, spreads, priors, strict=True)
+        ]
+        extras = {
+            "covariance": joint_covariance(points, pictures, spreads),
+            "life_table": life_table,
+            "calibration": np.stack([ending.calibration() for ending in endings]),
+        }
+        told = tuple(_told(self.names, endings))
+        numbers = released_point(np.concatenate(points))
+        return Draw(numbers, GRID_EXPONENT, self.noise.private, extras, told)
+
+    def _begun(self, edges: Integers, exits: Noisy, stretches: Stretches) -> Releases:
+        """The same as the first cause sees it."""
+        return CauseReleases(self.persons, edges, exits, stretches, causes=len(self.names))
+
+    def _prior(self, picture: Picture) -> Prior:
+        spreads = completed_spreads(self.design, picture.spreads)
+        return self.setting.prior(picture.releases.profile, spreads)
+
+    def _exits(self, edges: Integers) -> Noisy:
+        """Counts of exits by (censored, cause 1, ..., cause R), and of entries where they may be late."""
+        late = self.layout.late_entry
+        share, cells = self.budget.share(EXITS), 2 if late else 1
+        tables = EXITS_AND_ENTRIES if late else EXITS_ALONE
+        (counts,) = self.engine.reduce(block_group_exits, edges, (), len(self.names), tables)
+        noisy = self.budget.release_counts(counts, share, cells, self.noise)
+        return Noisy(noisy, self.budget.count_deviation(share, cells))
+
+    def _scores(self, equations: Sequence[Equation], share: Fraction) -> list[Array]:
+        """The noisy sum of all causes' scores, each part in its cause's whitened units."""
+        together = Together(tuple(equation.scores for equation in equations))
+        levels = CauseLevels.make(together, self.persons)
+        (sums,) = self.engine.reduce(block_cause_scores, together, levels)
+        noisy = self.budget.release(sums, share, (2 * LARGEST) ** 2, self.noise) / LARGEST
+        parts = noisy.reshape(len(equations), -1)
+        return [part * one.scores.bound for part, one in zip(parts, equations, strict=True)]
+
+    def _informations(self, equations: Sequence[Equation]) -> list[Information]:
+        """The sum of the people's information of every cause, each person's of trace at most R."""
+        causes = len(equations)
+        together = Together(tuple(replace(one.scores, bound=1.0) for one in equations))
+        limit = information_limit(self.budget, self.size, self.persons, causes)
+        tables = information_tables(together, self.persons)
+        (halves,) = self.engine.reduce(block_cause_information, together, tables, limit)
+        weights = np.tile(self._half_weights(), causes)
+        share = self.budget.share(INFORMATION)
+        noisy = self.budget.release(halves * weights, share, INFORMATION_SQUARED, self.noise)
+        deviation = self.budget.deviation(share, INFORMATION_SQUARED, len(halves))
+        parts = noisy.reshape(causes, -1)
+        return [
+            self._as_information(one.scores, part, deviation, limit)
+            for one, part in zip(equations, parts, strict=True)
+        ]
+
+
+def _changed(releases: Releases, **facts: Any) -> Releases:
+    """The releases of a run of causes, seen by another one or at other estimates."""
+    return replace(releases, **facts)
+
+
+def joint_life_table(releases: Releases) -> Array:
+    """Rows (first interval, last, censored, cause 1, ..., cause R[, entered])."""
+    edges = releases.edges
+    counts = releases.exits.values.reshape(-1, len(edges) - 1)
+    return np.vstack([edges[:-1] + 1.0, edges[1:], counts]).T
+
+
+def _at(picture: Picture, points: tuple[Array, ...]) -> Picture:
+    """The same picture, in which others leave as the estimates say."""
+    shape = picture.shape
+    releases = _changed(picture.releases, points=points)
+    return Picture.of(shape.design, shape.link, releases, picture.spreads)
+
+
+def _combined(
+    answers: Sequence[Sequence[Answer]],
+    points: Sequence[Array],
+    pictures: Sequence[Picture],
+    priors: Sequence[Prior],
+) -> tuple[Array, ...]:
+    """The estimate of every cause from its steps so far."""
+    found = []
+    for own, point, picture, prior in zip(answers, points, pictures, priors, strict=True):
+        released = [partial(one.around, picture) for one in own]
+        pinned = Pinned(prior, picture.shape)
+        found.append(combine(released, point, pinned, picture.people.events))
+    return tuple(found)
+
+
+def joint_covariance(
+    points: Sequence[Array], pictures: Sequence[Picture], spreads: Sequence[Spread]
+) -> Array:
+    """Of all causes' coefficients, one cause after the other; noise is in the blocks of each."""
+    rows = []
+    for r, one in enumerate(spreads):
+        row = []
+        for k, other in enumerate(spreads):
+            middle = one.covariance
+            if r != k:
+                shared = shared_score(points, pictures, (r, k))
+                middle = one.sampling @ shared @ other.sampling
+            row.append(middle)
+        rows.append(row)
+    return np.asarray(np.block(rows))
+
+
+def shared_score(
+    points: Sequence[Array], pictures: Sequence[Picture], pair: tuple[int, int]
+) -> Array:
+    """M_rk = sum over the cohort of pi P(none) a_r a_k z z': both causes see intervals without an event."""
+    shape = pictures[pair[0]].shape
+    people, basis, link = shape.people, shape.design.basis, shape.link
+    time, width = basis.shape[1], people.cohort.shape[2]
+    total, alive = np.zeros((time + width, time + width)), np.ones(len(people.cohort))
+    for stretch in range(people.cohort.shape[1]):
+        part = slice(int(people.edges[stretch]), int(people.edges[stretch + 1]))
+        x = people.cohort[:, stretch]
+        eta = [
+            np.clip((x @ f[time:])[:, None] + basis[part] @ f[:time], -40.0, 40.0) for f in points
+        ]
+        odds = [np.expm1(np.minimum(link.survival_loss(value), 700.0)) for value in eta]
+        staying = alive[:, None] * np.cumprod(1.0 / (1.0 + np.add.reduce(odds)), axis=1)
+        slopes = [link.survival_loss_derivative(eta[place]) for place in pair]
+        mass = people.counts[:, [stretch]] * people.present[part] * staying
+        mass = mass * slopes[0] * slopes[1]
+        total += _products(basis[part], x, mass)
+        alive = staying[:, -1]
+    return _seen(pictures, pair, total)
+
+
+def _products(basis: Array, x: Array, mass: Array) -> Array:
+    """Sum over members and intervals of mass z z', z = (B_s, x)."""
+    across = basis.T @ mass.T @ x
+    return np.block(
+        [
+            [(basis.T * mass.sum(axis=0)) @ basis, across],
+            [across.T, (x.T * mass.sum(axis=1)) @ x],
+        ]
+    )
+
+
+def _seen(pictures: Sequence[Picture], pair: tuple[int, int], total: Array) -> Array:
+    """Each cause looks through its own lens."""
+    lenses = [pictures[place].people.lens for place in pair]
+    left, right = (np.eye(len(total)) if lens is None else lens for lens in lenses)
+    return np.asarray(left @ total @ right.T)
+
+
+def _told(names: Sequence[str], endings: Sequence["Ending"]) -> list[Caution]:
+    """What not to believe, by cause; what concerns everybody is said once."""
+    found: list[Caution] = []
+    for name, ending in zip(names, endings, strict=True):
+        for caution in ending.cautions():
+            if caution.code == "at-risk":
+                found += [] if caution in found else [caution]
+            else:
+                found.append(of_cause(caution, name))
+    return found
+
+
+def of_cause(caution: Caution, name: str) -> Caution:
+    """The same of one cause."""
+    coefficients = tuple(f"{name}: {item}" for item in caution.coefficients)
+    return Caution.about(caution.code, f"Cause {name}: {caution.message}", coefficients)

@@ -1,0 +1,69 @@
+"""Bugs planted in the private model of competing risks."""
+
+from discreet.likelihood import score_causes
+from discreet.mechanisms.newton.causes import CausesRun
+from tests.mechanisms import causes_checks
+from tests.mechanisms.bugs import Bug
+
+CAUSES_BUGS = [
+    Bug(
+        "the weight forgets that a cause may happen",
+        score_causes,
+        "outcome_weight",
+        "weight = min(weight, ball_weight(inner, square, norm, 0.0, happen, bound))",
+        "weight = min(weight, 1.0)",
+        causes_checks.check_the_weight_keeps_all_outcomes,
+    ),
+    Bug(
+        "the weight forgets the interval without an event",
+        score_causes,
+        "outcome_weight",
+        "return min(weight, ball_weight(along, square, length, 1.0, 0.0, bound))",
+        "return weight",
+        causes_checks.check_the_weight_keeps_all_outcomes,
+    ),
+    Bug(
+        "every cause's score bounded by itself: sqrt(R) times the norm",
+        score_causes,
+        "cause_score_sums",
+        "add_quantised(scratch.whole, first, largest, result)",
+        "[add_quantised(scratch.total[r], first, largest, result[r * size : (r + 1) * size]) "
+        "for r in range(causes)]",
+        causes_checks.check_scores_of_all_causes_share_one_ball,
+    ),
+    Bug(
+        "scores of causes with the sensitivity of adding or removing a person",
+        CausesRun,
+        "_scores",
+        "(2 * LARGEST) ** 2",
+        "LARGEST**2",
+        causes_checks.check_all_causes_are_paid_for,
+    ),
+    Bug(
+        "late entries of competing risks counted and not paid for",
+        CausesRun,
+        "_exits",
+        "2 if late else 1",
+        "1",
+        causes_checks.check_all_causes_are_paid_for,
+    ),
+    Bug(
+        "the information of causes with half its squared sensitivity",
+        CausesRun,
+        "_informations",
+        "halves * weights, share, INFORMATION_SQUARED",
+        "halves * weights, share, INFORMATION_SQUARED // 2",
+        causes_checks.check_information_of_causes_is_paid_for,
+    ),
+    Bug(
+        "units of the scores taken from the people",
+        CausesRun,
+        "_scores",
+        "levels = CauseLevels.make(together, self.persons)",
+        "levels = CauseLevels(); together = Together(tuple(replace(one, "
+        "bound=1.0 + abs(float(self.engine.reduce(lambda block: (block.covariates.sum(),))[0]))) "
+        "for one in together.parts)); "
+        "equations = [replace(e, scores=p) for e, p in zip(equations, together.parts)]",
+        causes_checks.check_nothing_but_noisy_sums_of_causes_is_used,
+    ),
+]

@@ -1,0 +1,216 @@
+"""What must hold of the private model of competing risks; seeded bugs must make the checks fail."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.link import get_link
+from discreet.design.schema import Schema
+from discreet.engine.local import LocalEngine
+from discreet.likelihood import score_causes
+from discreet.likelihood.problem import Problem
+from discreet.likelihood.score import LARGEST, Whitened
+from discreet.likelihood.score_causes import (
+    CauseLevels,
+    Together,
+    block_cause_information,
+    scratch_for,
+)
+from discreet.likelihood.score_information import Informations
+from discreet.mechanisms import PrivateNewton
+from discreet.mechanisms.contract import Facts
+from discreet.mechanisms.group_counts import EXITS, EXITS_AND_ENTRIES, block_group_exits
+from discreet.mechanisms.newton.mechanism import Layout
+from discreet.people import to_episodes
+from tests.mechanisms.cases import FrozenNoise
+from tests.mechanisms.newton_checks import Replay, page_sensitivities, part_of
+
+CAUSES = {"cancer": ["C"], "heart": ["H"], "other": ["O"]}
+
+
+def schema_of(*, late=False, persons=False, causes=2):
+    """Twelve intervals, two numbers and so many causes."""
+    time = {"duration": "time", "event": "cause", "horizon": 12.0, "intervals": 12}
+    names = list(CAUSES)[:causes]
+    mapping = {
+        "time": {**time, "causes": {name: CAUSES[name] for name in names}},
+        "covariate": [{"name": "x", "low": -1, "high": 1}, {"name": "y", "low": -1, "high": 1}],
+    }
+    if late:
+        mapping["time"]["entry"] = "start"
+    return Schema.from_mapping({"person": "id", **mapping} if persons else mapping)
+
+
+def facts_of(persons=40, **schema):
+    """Public facts of such a cohort."""
+    design = Design(schema_of(**schema), NaturalSpline(3))
+    return Facts.of(persons, design, get_link("logit"))
+
+
+def raw_people():
+    """Raw rows of single persons: every outcome, ends, ties, several events, and what is no number."""
+    odd = [math.nan, math.inf, -math.inf, 1e308, 5e-324, -0.0]
+    rows = [
+        {"id": [1], "start": [0.0], "time": [time], "cause": [cause], "x": [x], "y": [y]}
+        for time in (0.5, 6.5, 11.5, 30.0)
+        for cause in ("C", "H", "alive")
+        for x, y in ((1.0, 1.0), (-1.0, -1.0), (1.0, -1.0), (0.0, 0.0))
+    ]
+    rows += [
+        {"id": [1], "start": [0.0], "time": [value], "cause": ["H"], "x": [value], "y": [-value]}
+        for value in odd
+    ]
+    rows += [
+        {"id": [1], "start": [5.0], "time": [9.5], "cause": [cause], "x": [0.5], "y": [0.5]}
+        for cause in ("C", "H", "alive")
+    ]
+    one, two = [1.0, -1.0], [-1.0, 1.0]
+    pairs = [("C", "H"), ("H", "C"), ("alive", "C"), ("C", "C")]
+    rows += [
+        {"id": [1, 1], "start": [0.0, 4.0], "time": times, "cause": list(pair), "x": one, "y": two}
+        for pair in pairs
+        for times in ([4.0, 9.5], [4.5, 4.5], [9.5, 4.0])
+    ]
+    return rows
+
+
+def blocks(**schema):
+    """Every raw person alone, encoded."""
+    declared = schema_of(persons=True, **schema)
+    return [to_episodes(pa.table(row), declared) for row in raw_people()]
+
+
+def moved(function, people, *arguments):
+    """The largest (squared L2, L1) distance between two persons' integers."""
+    rows = [function(block, *arguments)[0].astype(object) for block in people]
+    gaps = [one - other for one in rows for other in rows]
+    return max(int((gap * gap).sum()) for gap in gaps), max(int(np.abs(gap).sum()) for gap in gaps)
+
+
+def check_a_person_leaves_once():
+    """Whatever the rows say, one cell of (censored, cause 1, ..., cause R)."""
+    for tables, cells in ((EXITS, 1), (EXITS_AND_ENTRIES, 2)):
+        edges = np.array([0, 1, 4, 8, 11, 12])
+        people = blocks(late=tables == EXITS_AND_ENTRIES)
+        assert moved(block_group_exits, people, edges, (), 2, tables) == (2 * cells, 2 * cells)
+        counts = [block_group_exits(block, edges, (), 2, EXITS)[0].sum() for block in people]
+        assert max(counts) == 1
+
+
+def hostile(random, design, clipped):
+    """Points and frames of every size."""
+    size = design.dimension
+    points = random.normal(size=(2, size)) * 10.0 ** random.uniform(-2, 3, (2, 1))
+    frames = random.normal(size=(2, size, size)) * 10.0 ** random.uniform(-3, 3, (2, 1, 1))
+    units, link = 10.0 ** random.uniform(-3, 3, 2), get_link("logit")
+    triples = zip(points, frames, units, strict=True)
+    return Together(tuple(Whitened(design, link, *triple, clipped) for triple in triples))
+
+
+def check_scores_of_all_causes_share_one_ball():
+    """Any two persons' integers are at most 2 L apart, from raw rows, with the ball and clipped."""
+    random, people = np.random.default_rng(31), blocks()
+    design = Design(schema_of(persons=True), NaturalSpline(3))
+    for clipped in (False, True):
+        largest = 0
+        for _ in range(15):
+            made = hostile(random, design, clipped)
+            largest = max(largest, moved(made.sums, people, CauseLevels())[0])
+        assert largest <= (2 * LARGEST) ** 2
+        assert largest > 0.95 * (2 * LARGEST) ** 2
+
+
+def check_information_of_all_causes_moves_as_claimed():
+    """The half-vectors of two persons, all causes together."""
+    random, people = np.random.default_rng(32), blocks()
+    design, largest = Design(schema_of(persons=True), NaturalSpline(3)), 0
+    for _ in range(15):
+        made, limit = hostile(random, design, False), 10.0 ** random.uniform(-6, 2)
+        tables = (Informations(), Informations())
+        found = moved(block_cause_information, people, made, tables, limit)[0]
+        largest = max(largest, found)
+    assert 0.4 * 2**52 < largest <= 2 * 2**52
+
+
+def check_the_weight_keeps_all_outcomes():
+    """No event, cause 1, cause 2: each is the tight one somewhere, and none leaves the ball."""
+    random, touched = np.random.default_rng(33), np.zeros(3, dtype=int)
+    for _ in range(600):
+        scratch = scratch_for(2, 3)
+        scratch.whole[:] = random.normal(size=6)
+        scratch.whole[:] *= random.uniform(0, 1) / np.linalg.norm(scratch.whole)
+        images = random.normal(size=(2, 3)) * 10.0 ** random.uniform(-1, 1, (2, 1))
+        scratch.survive[:], scratch.happen[:] = 10.0 ** random.uniform(-2, 1, (2, 2))
+        scratch.inner[:] = np.sum(scratch.total * images, axis=1)
+        scratch.norm[:] = np.sum(images**2, axis=1)
+        w = score_causes.outcome_weight(scratch, 1.0)
+        steps = [scratch.survive[:, None] * images]
+        steps += [-np.eye(2)[:, [k]] * scratch.happen[k] * images for k in range(2)]
+        ends = [float(np.linalg.norm(scratch.total + w * step)) for step in steps]
+        assert max(ends) <= 1 + 1e-9
+        if w < 1:
+            touched[int(np.argmax(ends))] += 1
+    assert touched.min() > 20
+
+
+def cohort(facts, seed, count=None):
+    """Encoded people of the facts' schema, as a problem."""
+    random = np.random.default_rng(seed)
+    count = facts.persons if count is None else count
+    table = {
+        "start": random.uniform(0, 3, count),
+        "time": random.uniform(3, 14, count),
+        "cause": random.choice(["C", "H", "alive"], count),
+        "x": random.uniform(-1, 1, count),
+        "y": random.uniform(-1, 1, count),
+        "id": np.arange(count),
+    }
+    engine = LocalEngine(to_episodes(pa.table(table), facts.design.schema), threads=1)
+    return Problem(engine, facts.design, facts.link)
+
+
+def spent(facts, delta, epsilon, count=None):
+    """Rho (epsilon when pure) of all noisy sums at the scales that a draw asked for, and allowed."""
+    mechanism, noise = PrivateNewton(epsilon, delta), FrozenNoise()
+    plan = mechanism.plan(facts)
+    layout = Layout.read(plan)
+    mechanism.draw(plan, cohort(facts, 1, count), noise)
+    sizes = page_sensitivities(layout, facts.covariates)
+    return sum(part_of(*pair) for pair in zip(noise.calls, sizes, strict=True)), layout, noise.calls
+
+
+def check_all_causes_are_paid_for():
+    """The parts add up to the whole at the sensitivities of one event: R does not enter."""
+    for delta in (1e-6, 0):
+        for facts in (facts_of(), facts_of(late=True), facts_of(causes=3)):
+            found, layout, _ = spent(facts, delta, 1.0)
+            assert 0.999 * layout.budget.total < found <= layout.budget.total
+
+
+def check_information_of_causes_is_paid_for():
+    """With people enough for their information to be released, of every cause one half-vector."""
+    facts = facts_of(20_000)
+    found, layout, calls = spent(facts, 1e-6, 4.0, 40)
+    assert layout.informed is not None
+    size = facts.dimension
+    assert 2 * (size * (size + 1) // 2) in [call[1] for call in calls]
+    assert calls[-1][1] == 2 * size
+    assert 0.999 * layout.budget.total < found <= layout.budget.total
+
+
+def check_nothing_but_noisy_sums_of_causes_is_used():
+    """Two cohorts with the same noisy sums have the same release: all else is post-processing."""
+    facts = facts_of(late=True)
+    mechanism = PrivateNewton(50.0, 1e-6)
+    plan, noise = mechanism.plan(facts), Replay()
+    first = mechanism.draw(plan, cohort(facts, 2), noise)
+    noise.replaying = True
+    second = mechanism.draw(plan, cohort(facts, 3), noise)
+    assert not noise.answers
+    assert np.array_equal(first.point, second.point)
+    for name, values in first.extras.items():
+        assert np.array_equal(values, second.extras[name])
+    assert first.cautions == second.cautions

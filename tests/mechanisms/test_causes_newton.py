@@ -1,0 +1,103 @@
+"""The private model of competing risks: one release, sensitivities of one event, tight witnesses."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.link import get_link
+from discreet.design.schema import Schema
+from discreet.likelihood.score import LARGEST, Whitened
+from discreet.likelihood.score_causes import CauseLevels, Together
+from discreet.mechanisms import PrivateNewton
+from discreet.mechanisms.contract import Facts
+from discreet.mechanisms.newton.mechanism import Layout
+from discreet.people import to_episodes
+from discreet.privacy.testing import SeededNoise
+from tests.mechanisms import causes_checks
+from tests.mechanisms.causes_checks import cohort, facts_of, schema_of
+
+
+def test_a_person_leaves_once():
+    causes_checks.check_a_person_leaves_once()
+
+
+def test_scores_of_all_causes_share_one_ball():
+    causes_checks.check_scores_of_all_causes_share_one_ball()
+
+
+def test_information_of_all_causes_moves_as_claimed():
+    causes_checks.check_information_of_all_causes_moves_as_claimed()
+
+
+def test_the_weight_keeps_all_outcomes():
+    causes_checks.check_the_weight_keeps_all_outcomes()
+
+
+def test_all_causes_are_paid_for():
+    causes_checks.check_all_causes_are_paid_for()
+
+
+def test_information_of_causes_is_paid_for():
+    causes_checks.check_information_of_causes_is_paid_for()
+
+
+def test_nothing_but_noisy_sums_of_causes_is_used():
+    causes_checks.check_nothing_but_noisy_sums_of_causes_is_used()
+
+
+@pytest.mark.parametrize("cause", ["alive", "C", "H", "O"])
+def test_the_bound_is_attained_by_every_outcome(cause):
+    """A person in one interval with a large score: the norm is L whatever the interval ends in."""
+    schema = schema_of(causes=3)
+    design, size = Design(schema, NaturalSpline(3)), 5
+    row = {"time": [0.5], "cause": [cause], "x": [1.0], "y": [1.0]}
+    block = to_episodes(pa.table(row), schema)
+    low = 40.0 if cause == "alive" else -40.0
+    level = np.linalg.lstsq(design.basis, np.ones(12), rcond=None)[0]
+    point = np.concatenate([low * level, np.zeros(2)])
+    parts = [Whitened(design, get_link("logit"), point, 1e3 * np.eye(size), 1.0) for _ in range(3)]
+    (sums,) = Together(tuple(parts)).sums(block, CauseLevels())
+    assert 0.999 * LARGEST < np.linalg.norm(sums.astype(float)) <= LARGEST
+    if cause != "alive":  # all of it in the block of the cause
+        own = ["C", "H", "O"].index(cause)
+        assert np.count_nonzero(sums.reshape(3, size).any(axis=1)) == 1
+        assert sums.reshape(3, size)[own].any()
+
+
+def test_noise_of_a_cause_is_that_of_one_event():
+    """The same scales for two causes, three, and one kind of event: no factor of sqrt(R)."""
+    scales = {
+        PrivateNewton(1.0).plan(facts_of(2000, causes=number)).noise_scale for number in (2, 3)
+    }
+    one = schema_of().to_mapping()
+    one["time"] = {**one["time"], "causes": None, "event_values": ["C", "H"]}
+    design = Design(Schema.from_mapping(one), NaturalSpline(3))
+    binary = PrivateNewton(1.0).plan(Facts.of(2000, design, get_link("logit")))
+    assert scales == {binary.noise_scale}
+
+
+def test_a_plan_says_how_many_causes_and_is_read_again():
+    plan = PrivateNewton(1.0).plan(facts_of(500, causes=3))
+    assert plan.details["causes"] == 3
+    assert plan.dimension == 15
+    assert Layout.read(plan).causes == 3
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_a_draw_has_a_part_for_every_cause(delta):
+    facts = facts_of(300, late=True)
+    mechanism = PrivateNewton(2.0, delta)
+    plan = mechanism.plan(facts)
+    draw = mechanism.draw(plan, cohort(facts, 4), SeededNoise(1))
+    bins = len(draw.extras["life_table"])
+    assert len(draw.point) == plan.dimension == 10
+    assert draw.extras["life_table"].shape == (
+        bins,
+        6,
+    )  # first, last, censored, two causes, entered
+    assert draw.extras["calibration"].shape == (2, bins, 5)
+    covariance = draw.extras["covariance"]
+    assert np.all(np.linalg.eigvalsh(covariance) > 0)
+    assert np.array_equal(covariance, covariance.T) or np.allclose(covariance, covariance.T)
