@@ -41,7 +41,13 @@ from discreet.mechanisms.newton.mechanism import (
     information_limit,
     released_point,
 )
-from discreet.mechanisms.newton.picture import Information, Noisy, Picture, Releases
+from discreet.mechanisms.newton.picture import (
+    Information,
+    Noisy,
+    Picture,
+    Releases,
+    typical_values,
+)
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.split import EXITS, INFORMATION
 from discreet.mechanisms.newton.spread import Answer, Spread, spread_of
@@ -183,6 +189,9 @@ class CausesRun(Run):
             "life_table": life_table,
             "calibration": np.stack([ending.calibration() for ending in endings]),
         }
+        if self.size > self.time:
+            shares = pictures[0].releases.shares(self.design)
+            extras["typical"] = typical_values(self.design, shares)[None, :]
         told = tuple(_told(self.names, endings))
         numbers = released_point(np.concatenate(points))
         return Draw(numbers, GRID_EXPONENT, self.noise.private, extras, told)
