@@ -1,6 +1,7 @@
 """Bugs planted in the private model of competing risks."""
 
 from discreet.likelihood import score_causes
+from discreet.mechanisms.newton import causes
 from discreet.mechanisms.newton.causes import CausesRun
 from tests.mechanisms import causes_checks
 from tests.mechanisms.bugs import Bug
@@ -30,6 +31,14 @@ CAUSES_BUGS = [
         "[add_quantised(scratch.total[r], first, largest, result[r * size : (r + 1) * size]) "
         "for r in range(causes)]",
         causes_checks.check_scores_of_all_causes_share_one_ball,
+    ),
+    Bug(
+        "every row of a person counted as an exit by a cause",
+        causes,
+        "block_cause_exits",
+        "first, last = block.ends",
+        "first = last = np.arange(block.rows)",
+        causes_checks.check_a_person_leaves_once,
     ),
     Bug(
         "scores of causes with the sensitivity of adding or removing a person",

@@ -22,7 +22,8 @@ from discreet.likelihood.score_causes import (
 from discreet.likelihood.score_information import Informations
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.group_counts import EXITS, EXITS_AND_ENTRIES, block_group_exits
+from discreet.mechanisms.newton import causes as newton_causes
+from discreet.mechanisms.newton.counts import ENTRIES_TOO, EXITS_ONLY
 from discreet.mechanisms.newton.mechanism import Layout
 from discreet.people import to_episodes
 from tests.mechanisms.cases import FrozenNoise
@@ -92,11 +93,15 @@ def moved(function, people, *arguments):
 
 def check_a_person_leaves_once():
     """Whatever the rows say, one cell of (censored, cause 1, ..., cause R)."""
-    for tables, cells in ((EXITS, 1), (EXITS_AND_ENTRIES, 2)):
+    for kinds, cells in ((EXITS_ONLY, 1), (ENTRIES_TOO, 2)):
         edges = np.array([0, 1, 4, 8, 11, 12])
-        people = blocks(late=tables == EXITS_AND_ENTRIES)
-        assert moved(block_group_exits, people, edges, (), 2, tables) == (2 * cells, 2 * cells)
-        counts = [block_group_exits(block, edges, (), 2, EXITS)[0].sum() for block in people]
+        people = blocks(late=kinds == ENTRIES_TOO)
+        found = moved(newton_causes.block_cause_exits, people, edges, 2, kinds)
+        assert found == (2 * cells, 2 * cells)
+        counts = [
+            newton_causes.block_cause_exits(block, edges, 2, EXITS_ONLY)[0].sum()
+            for block in people
+        ]
         assert max(counts) == 1
 
 

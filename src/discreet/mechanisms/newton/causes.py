@@ -27,12 +27,10 @@ from discreet.likelihood.score_causes import (
     information_tables,
 )
 from discreet.mechanisms.contract import Draw
-from discreet.mechanisms.group_counts import EXITS as EXITS_ALONE
-from discreet.mechanisms.group_counts import EXITS_AND_ENTRIES, block_group_exits
 from discreet.mechanisms.newton.bound import FLOOR
 from discreet.mechanisms.newton.cohort import Profile, completed_spreads
 from discreet.mechanisms.newton.combine import combine
-from discreet.mechanisms.newton.counts import Stretches
+from discreet.mechanisms.newton.counts import ENTRIES_TOO, EXITS_ONLY, Stretches
 from discreet.mechanisms.newton.equation import Equation, Setting
 from discreet.mechanisms.newton.mechanism import (
     GRID_EXPONENT,
@@ -53,6 +51,7 @@ from discreet.mechanisms.newton.split import EXITS, INFORMATION
 from discreet.mechanisms.newton.spread import Answer, Spread, spread_of
 from discreet.mechanisms.newton.steps import Prior
 from discreet.models.caution import Caution
+from discreet.people.episodes import Episodes
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -106,6 +105,20 @@ class CauseReleases(Releases):
         parts = (Whitened(design, link, point, np.eye(size), math.inf) for point in self.points)
         edges = np.array(self.stretches.edges, dtype=np.int64)
         return Together(tuple(parts)).remaining(cohort, edges, self.cause)
+
+
+def block_cause_exits(block: Episodes, edges: Integers, causes: int, kinds: int) -> tuple[Integers]:
+    """Counts by bin of (censored, cause 1, ..., cause R), and of entries: one cell each a person."""
+    bins = len(edges) - 1
+    first, last = block.ends
+    place = np.searchsorted(edges, block.exit[last], side="left") - 1
+    ended = block.event if block.cause is None else block.cause
+    kind = np.where(block.event[last], ended[last], 0).astype(np.int64)
+    counts = np.bincount(kind * bins + place, minlength=(causes + 1) * bins)
+    if kinds == ENTRIES_TOO:
+        began = np.searchsorted(edges, block.entry[first], side="right") - 1
+        counts = np.concatenate([counts, np.bincount(began, minlength=bins)])
+    return (counts.astype(np.int64),)
 
 
 def joint_equations(
@@ -208,8 +221,8 @@ class CausesRun(Run):
         """Counts of exits by (censored, cause 1, ..., cause R), and of entries where they may be late."""
         late = self.layout.late_entry
         share, cells = self.budget.share(EXITS), 2 if late else 1
-        tables = EXITS_AND_ENTRIES if late else EXITS_ALONE
-        (counts,) = self.engine.reduce(block_group_exits, edges, (), len(self.names), tables)
+        kinds = ENTRIES_TOO if late else EXITS_ONLY
+        (counts,) = self.engine.reduce(block_cause_exits, edges, len(self.names), kinds)
         noisy = self.budget.release_counts(counts, share, cells, self.noise)
         return Noisy(noisy, self.budget.count_deviation(share, cells))
 
