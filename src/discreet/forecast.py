@@ -23,7 +23,7 @@ from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.errors import SettingsError
 from discreet.mechanisms import registered
-from discreet.mechanisms.contract import Plan, Predicts, require_positive
+from discreet.mechanisms.contract import Plan, Predicts, require_one_baseline, require_positive
 from discreet.mechanisms.outlook import Outlook
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares
@@ -244,6 +244,7 @@ def _forecast(
         return Forecast(name, note=NOT_ACROSS_SITES)
     try:
         mechanism = kind(**{key: value for key, value in given.items() if key in known})
+        require_one_baseline(mechanism, outlook.facts)
         plan: Plan = mechanism.plan(outlook.facts)
     except SettingsError as refusal:
         return Forecast(name, note=str(refusal))

@@ -47,7 +47,15 @@ from discreet.ledger import (
     open_ledger,
 )
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms.contract import MOST_PERSONS, Draw, Facts, Mechanism, Plan, settings_of
+from discreet.mechanisms.contract import (
+    MOST_PERSONS,
+    Draw,
+    Facts,
+    Mechanism,
+    Plan,
+    require_one_baseline,
+    settings_of,
+)
 from discreet.models.caution import Caution
 from discreet.models.model import Promised, Release
 from discreet.models.strict import require_free
@@ -241,7 +249,9 @@ class Order(AbstractOrder[Release]):
     def plan(self, persons: int) -> Plan:
         """The mechanism's plan for n persons."""
         self.schema.require_bounds()
-        return self.mechanism.plan(Facts.of(persons, self.design, self.link, self.sites))
+        facts = Facts.of(persons, self.design, self.link, self.sites)
+        require_one_baseline(self.mechanism, facts)
+        return self.mechanism.plan(facts)
 
     def draw(self, plan: Plan, engine: Engine, noise: "NoiseSource") -> Draw:
         """One draw of the mechanism."""

@@ -36,6 +36,12 @@ def some_people(constants, seed, count=40):
 
 
 def page_sensitivities(layout, covariates):
+    """With strata the same, but that second moments may have further columns."""
+    columns = covariates + (layout.strata - 1 if layout.mixed else 0)
+    return _page_sensitivities(layout, covariates, columns)
+
+
+def _page_sensitivities(layout, covariates, columns):
     """(squared L2, L1) of the proof page's table, in the order of the releases; numbers only."""
     shares, cells = dict(layout.budget.shares), 2 * covariates
     entries, pure = 4 if layout.late_entry else 2, layout.budget.pure
@@ -44,7 +50,7 @@ def page_sensitivities(layout, covariates):
         part, weight = 2**8 if pure else 2**9, 64
         first[1:] = [(cells * 2**20, cells * 2**10), (cells * 4 * part**2, cells * 4 * part)]
     if shares["moments"]:
-        first.append((2 * (128 * weight * (3 * covariates * 2**20 // 2)) ** 2, None))
+        first.append((2 * (128 * weight * (3 * columns * 2**20 // 2)) ** 2, None))
     steps = [(4 * LARGEST**2, None)] * len(layout.budget.steps)
     if layout.informed is not None:
         steps.insert(layout.informed + 1, (2 * (128 * 2**26) ** 2, None))
@@ -104,7 +110,7 @@ def check_informations_move_as_claimed():
         frame = random.normal(size=(5, 5)) * 10.0 ** random.uniform(-3, 3)
         scores = Whitened(constants.design, constants.link, point, frame, 1.0)
         limit = 10.0 ** random.uniform(-6, 2)
-        moved, _ = movement(block_information, people, 2, scores, Informations(), limit)
+        moved, _ = movement(block_information, people, 2, scores, limit, Informations())
         largest = max(largest, moved)
     # the half-vector is weighted by 128 and 181 before noise: below 128 times Frobenius
     assert largest <= 2 * 2**52

@@ -189,13 +189,13 @@ def test_the_information_is_that_of_the_people(link):
     found = []
     for tables in (Informations(), Informations.make(scores, 10**9)):
         limit = 1.0
-        (half,) = loss.engine.reduce(block_information, scores, tables, limit)
+        (half,) = loss.engine.reduce(block_information, scores, limit, tables)
         matrix = np.zeros_like(exact)
         matrix[rows, columns] = matrix[columns, rows] = half * (limit / 2**26)
         found.append(matrix)
         assert np.allclose(matrix, np.eye(len(truth)), atol=0.03)
     assert np.allclose(*found, atol=2e-3)
-    (cut,) = loss.engine.reduce(block_information, scores, Informations(), 1e-4)
+    (cut,) = loss.engine.reduce(block_information, scores, 1e-4, Informations())
     assert np.trace(found[0]) > np.sum(cut[rows == columns]) * (1e-4 / 2**26)
 
 

@@ -28,7 +28,8 @@ def members(stretches=2):
     random = np.random.default_rng(1)
     edges = np.linspace(0, INTERVALS, stretches + 1).astype(np.int64)
     cohort = random.uniform(-1, 1, (50, stretches, 1))
-    return SimpleNamespace(cohort=cohort, counts=np.full((50, stretches), 20.0), edges=edges)
+    counts = np.full((50, stretches), 20.0)
+    return SimpleNamespace(cohort=cohort, counts=counts, edges=edges, remaining=None)
 
 
 def followed(design, point, people):

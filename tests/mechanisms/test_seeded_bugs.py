@@ -21,6 +21,7 @@ from tests.mechanisms import (
     curves_checks,
     newton_checks,
     release_checks,
+    strata_checks,
     user_path,
 )
 from tests.mechanisms.bugs import BUGS, TERM_BUGS
@@ -28,10 +29,20 @@ from tests.mechanisms.causes_bugs import CAUSES_BUGS
 from tests.mechanisms.curves_bugs import CURVES_BUGS
 from tests.mechanisms.identity_bugs import IDENTITY_BUGS
 from tests.mechanisms.more_bugs import MORE_BUGS
+from tests.mechanisms.strata_bugs import STRATA_BUGS
 from tests.people import identity_checks
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "seeded-bugs.md"
-ALL_BUGS = [*BUGS, *TERM_BUGS, *MORE_BUGS, *IDENTITY_BUGS, *JOINT_BUGS, *CURVES_BUGS, *CAUSES_BUGS]
+ALL_BUGS = [
+    *BUGS,
+    *TERM_BUGS,
+    *MORE_BUGS,
+    *IDENTITY_BUGS,
+    *JOINT_BUGS,
+    *CURVES_BUGS,
+    *CAUSES_BUGS,
+    *STRATA_BUGS,
+]
 CHECKS = {
     name: check
     for module in (
@@ -42,6 +53,7 @@ CHECKS = {
         joint_checks,
         newton_checks,
         release_checks,
+        strata_checks,
         user_path,
     )
     for name, check in vars(module).items()

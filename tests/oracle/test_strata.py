@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 import statsmodels.api as sm
 
-from discreet import PrivateNewton, SurvivalRegression, load, metrics
+from discreet import SurvivalRegression, load, metrics
 from discreet.design.baseline import parse_baseline
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError, DataFormError, SchemaError, SettingsError
+from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
 from discreet.models.model import model_from_mapping
 from discreet.people import to_episodes
 from discreet.regression import simulate
@@ -141,8 +142,9 @@ def test_what_is_refused():
     more = schema | {"strata": {"name": "hospital", "levels": [*LEVELS, "D"]}}
     with pytest.raises(DataFormError, match="nobody at risk is in stratum 'D' of 'hospital'"):
         SurvivalRegression(more).fit(table)
-    with pytest.raises(SettingsError, match="cannot have strata yet"):
-        simulate(SurvivalRegression(schema), table, mechanism=PrivateNewton(epsilon=1.0), seed=1)
+    for mechanism in (OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)):
+        with pytest.raises(SettingsError, match="no proof for strata: use newton"):
+            simulate(SurvivalRegression(schema), table, mechanism=mechanism, seed=1)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, cast
 
@@ -37,27 +37,29 @@ def make_constants(
     knots: int = 3,
     link: str = "logit",
     coordinates: Coordinates = "orthonormal",
+    strata: int = 1,
     **further: Any,
 ) -> Facts:
     """Public facts of a small cohort with numeric covariates in [-1, 1]."""
-    schema = Schema.from_mapping(
-        {
-            "time": {"duration": "time", "event": "event", "horizon": 1.0, "intervals": intervals},
-            "covariate": [{"name": f"x{i}", "low": -1, "high": 1} for i in range(covariates)],
-        }
-    )
-    design = Design(schema, NaturalSpline(knots), coordinates)
+    mapping: dict[str, Any] = {
+        "time": {"duration": "time", "event": "event", "horizon": 1.0, "intervals": intervals},
+        "covariate": [{"name": f"x{i}", "low": -1, "high": 1} for i in range(covariates)],
+    }
+    if strata > 1:
+        mapping["strata"] = {"name": "site", "levels": [f"s{i}" for i in range(strata)]}
+    design = Design(Schema.from_mapping(mapping), NaturalSpline(knots), coordinates)
     return Facts(persons, design, get_link(link), **further)
 
 
 @dataclass(frozen=True)
 class Person:
-    """Rows of one person: x (rows, p), and the intervals entry+1 ... exit of each row."""
+    """Rows of one person: x (rows, p), the intervals entry+1 ... exit of each row, the stratum."""
 
     covariates: Array
     entry: NDArray[np.int64]
     exit: NDArray[np.int64]
     event: bool
+    stratum: int = 0
 
     def derivatives(self, facts: Facts, f: Array) -> tuple[Array, Array]:
         """Gradient and Hessian of the person's loss, by plain summation over intervals."""
@@ -83,10 +85,13 @@ class Person:
     def _intervals(self, facts: Facts) -> Iterator[tuple[Array, bool]]:
         """z_s = (B_s, x) of every interval at risk, and whether the event is in it."""
         basis, last_row = facts.design.basis, len(self.exit) - 1
+        own = facts.design.columns(self.stratum)
         for row, (first, last) in enumerate(zip(self.entry, self.exit, strict=True)):
             for s in range(first, last):
                 ends = self.event and row == last_row and s == last - 1
-                yield np.concatenate([basis[s], self.covariates[row]]), ends
+                z = np.zeros(facts.dimension)
+                z[own] = np.concatenate([basis[s], self.covariates[row]])
+                yield z, ends
 
 
 def episodes_of(people: Sequence[Person], covariates: int) -> Episodes:
@@ -105,7 +110,14 @@ def episodes_of(people: Sequence[Person], covariates: int) -> Episodes:
         event=last,
         offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         persons=len(people),
+        stratum=_strata_of(people, counts),
     )
+
+
+def _strata_of(people: Sequence[Person], counts: list[int]) -> NDArray[np.int16] | None:
+    """The stratum of every row; none where everybody is of the first."""
+    numbers = [person.stratum for person in people]
+    return np.repeat(numbers, counts).astype(np.int16) if any(numbers) else None
 
 
 def loss_of(people: Sequence[Person], facts: Facts) -> Problem:
@@ -125,7 +137,9 @@ def random_person(
     x = random.normal(size=(len(cuts) - 1, width))
     radius = 1.0 if random.random() < extreme else random.random()
     x *= radius / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300)
-    return Person(x, cuts[:-1], cuts[1:], bool(random.random() < 0.5))
+    event = bool(random.random() < 0.5)
+    stratum = int(random.integers(facts.design.strata)) if facts.design.strata > 1 else 0
+    return Person(x, cuts[:-1], cuts[1:], event, stratum)
 
 
 def corner_people(facts: Facts) -> list[Person]:
@@ -143,7 +157,8 @@ def corner_people(facts: Facts) -> list[Person]:
     ]
     if facts.time_varying and intervals > 1:
         people += _flipping(facts, corner)
-    return people
+    strata = range(facts.design.strata)
+    return [replace(person, stratum=number) for number in strata for person in people]
 
 
 def _flipping(facts: Facts, corner: Array) -> list[Person]:
@@ -161,6 +176,7 @@ def hostile_points(random: np.random.Generator, facts: Facts, count: int) -> Arr
     points = random.normal(size=(count, facts.dimension)) * sizes
     ones = np.ones(facts.intervals)
     level = np.linalg.lstsq(facts.design.basis, ones, rcond=None)[0]
+    level = np.tile(level, facts.design.strata)
     for point in points[::2]:
         point[: len(level)] += random.choice([-1e3, 1e3, 40.0, -40.0]) * level
     return np.asarray(points)

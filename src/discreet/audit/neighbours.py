@@ -226,8 +226,24 @@ def _selected(mechanism: SelectedRidge, subject: Subject, effort: Effort) -> lis
 @search.register(PrivateNewton)
 def _newton(mechanism: PrivateNewton, subject: Subject, effort: Effort) -> list[Finding]:
     """Two neighbours' sums at the same outcome of every release before them."""
+    note = "privacy loss over the claim: all sums of both runs at the same outcomes"
+    strata = "the same with strata, neighbours in one or in two of them"
+    return [
+        at_most(FAMILY, "loss of the sums", 1.0, _newton_sums(mechanism, subject, effort), note),
+        at_most(
+            FAMILY, "loss with strata", 1.0, _newton_sums(mechanism, subject, effort, 3), strata
+        ),
+        at_most(
+            FAMILY, "loss of a release", 1.0, _newton_tables(subject), "hostile rows of a table"
+        ),
+    ]
+
+
+def _newton_sums(
+    mechanism: PrivateNewton, subject: Subject, effort: Effort, strata: int = 1
+) -> float:
     random = np.random.default_rng(10)
-    facts = make_constants(persons=4000, intervals=10, time_varying=True)
+    facts = make_constants(persons=4000, intervals=10, time_varying=True, strata=strata)
     plan = mechanism.plan(facts)
     worst = 0.0
     for _ in range(max(4, effort.pairs // 8)):
@@ -237,13 +253,7 @@ def _newton(mechanism: PrivateNewton, subject: Subject, effort: Effort) -> list[
             [[one, other], [one, third]],
         )
         worst = max(worst, _share(runs, subject, plan.guarantee.rho))
-    note = "privacy loss over the claim: all sums of both runs at the same outcomes"
-    return [
-        at_most(FAMILY, "loss of the sums", 1.0, worst, note),
-        at_most(
-            FAMILY, "loss of a release", 1.0, _newton_tables(subject), "hostile rows of a table"
-        ),
-    ]
+    return worst
 
 
 def _newton_tables(subject: Subject) -> float:

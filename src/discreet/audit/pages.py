@@ -46,16 +46,20 @@ def _objective(mechanism: ObjectivePerturbation, subject: Subject) -> list[Findi
     return [_inexact(mechanism, tilted=True), *parts]
 
 
-def newton_squares(covariates: int, trace: Sequence[tuple[str, int, Fraction]]) -> list[int]:
+def newton_squares(
+    covariates: int, trace: Sequence[tuple[str, int, Fraction]], strata: int = 1
+) -> list[int]:
     """Squared L2 sensitivities of private Newton's sums in their order (L1 of counts the same).
 
     For numbers that do not change, p of them: exits 2, ranges 2 p, marginals 2 p, second moments
-    2 (w R^2)^2 where they are released, scores (2 L)^2, the information 2 (w Q^2)^2.
+    2 (w R^2)^2 where they are released, scores (2 L)^2, the information 2 (w Q^2)^2. Second moments
+    may have the strata but the first as further columns; nothing else changes with strata.
     """
     first = [2, 2 * covariates, 2 * covariates]
-    limit = 3 * covariates * MOMENT_UNIT**2 // 2
-    if len(trace) > 3 and trace[3][1] == covariates * (covariates + 1) // 2:
-        first.append(2 * (MOMENT_WEIGHT * limit) ** 2)
+    for columns in sorted({covariates, covariates + strata - 1}):
+        limit = 3 * columns * MOMENT_UNIT**2 // 2
+        if len(trace) > 3 and trace[3][1] == columns * (columns + 1) // 2:
+            first.append(2 * (MOMENT_WEIGHT * limit) ** 2)
     score, information = (2 * LARGEST_SCORE) ** 2, 2 * (MOMENT_WEIGHT * LARGEST_FACTOR**2) ** 2
     size = trace[-1][1]
     half = size * (size + 1) // 2

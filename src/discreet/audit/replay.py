@@ -40,7 +40,7 @@ from discreet.regression import simulate
 FAMILY = "replay"
 VALUES = ("coefficients", "internal", "release_id")
 SHIFT = 2**20
-NOISY = ("covariance", "life_table", "calibration", "typical")
+NOISY = ("covariance", "life_table", "life_tables", "calibration", "typical")
 
 
 def check_replay(subject: Subject, _: Effort) -> list[Finding]:

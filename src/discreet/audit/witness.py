@@ -167,11 +167,16 @@ def _selected(mechanism: SelectedRidge, subject: Subject) -> list[Finding]:
 
 @witness.register(PrivateNewton)
 def _newton(mechanism: PrivateNewton, subject: Subject) -> list[Finding]:
-    """The parts compose to the whole: squared sensitivities of the proof at the drawn scales."""
-    facts = make_constants(persons=20_000)
+    """The parts compose to the whole, without strata and with them."""
+    return [*_newton_parts(mechanism, subject), *_newton_parts(mechanism, subject, 3)[:1]]
+
+
+def _newton_parts(mechanism: PrivateNewton, subject: Subject, strata: int = 1) -> list[Finding]:
+    """Squared sensitivities of the proof at the drawn scales."""
+    facts = make_constants(persons=20_000, strata=strata)
     plan, noise = mechanism.plan(facts), KnownNoise()
     mechanism.draw(plan, loss_of(corner_people(facts)[:7], facts), noise)
-    squares = newton_squares(facts.covariates, noise.trace)
+    squares = newton_squares(facts.covariates, noise.trace, strata)
     calls = list(zip(noise.calls, squares, strict=True))
     pure = plan.guarantee.rho is None
     spent = sum(
@@ -183,6 +188,7 @@ def _newton(mechanism: PrivateNewton, subject: Subject) -> list[Finding]:
     claimed = subject.epsilon if pure else float(Layout.read(plan).budget.total)
     laws = {call.law for call in noise.calls} <= ({L1, LATTICE} if pure else {GAUSSIAN})
     name = "epsilon of all sums together" if pure else "rho of all sums together"
+    name += "" if strata == 1 else f", {strata} strata"
     note = f"{len(calls)} noisy sums, sensitivities of the proof page at the drawn scales"
     found = [equal_to(FAMILY, name, claimed, spent if laws else math.inf, note)]
     if not pure:

@@ -12,14 +12,15 @@ Proof: docs/proofs/private-newton.md.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
 from discreet.design.design import Design
 from discreet.design.link import Link
+from discreet.likelihood.rows import strata_blocks
 from discreet.likelihood.score_expected import Members, Rates, expected_rates, expected_sums
 from discreet.likelihood.score_walk import (
     LARGEST_PREDICTOR,
@@ -43,7 +44,10 @@ LARGEST_TABLE = 1 << 24
 
 @dataclass(frozen=True)
 class Whitened:
-    """A point f, whitened coordinates z~ = W'z and the bound B: all public or released."""
+    """A point f, whitened coordinates z~ = W'z and the bound B: all public or released.
+
+    With strata f and W have the places of all baselines; those of one stratum are in `strata`.
+    """
 
     design: Design
     link: Link
@@ -56,6 +60,16 @@ class Whitened:
     def kind(self) -> int:
         """The link's number in compiled code."""
         return link_number(self.link.name)
+
+    @cached_property
+    def strata(self) -> "tuple[Whitened, ...]":
+        """For each stratum the rows of f and W that are its own or shared: z has no others."""
+        if self.design.strata == 1:
+            return (self,)
+        places = [self.design.columns(number) for number in range(self.design.strata)]
+        return tuple(
+            replace(self, point=self.point[own], mapping=self.mapping[own]) for own in places
+        )
 
     @property
     def beta(self) -> Array:
@@ -103,8 +117,26 @@ class Whitened:
     ) -> tuple[Array, Array, Array, Array]:
         """Expected (score, slope, Meat, full information) here when `truth` is the truth.
 
-        `shift`, by interval, is added to the true predictor: a baseline that the model cannot have.
+        `shift`, by interval (and stratum), is added to the true predictor: a baseline that the
+        model cannot have.
         """
+        if self.design.strata == 1:
+            return self.foreseen_here(people, truth, shift)
+        found = [
+            own.foreseen_here(
+                people.of_stratum(number),
+                truth[self.design.columns(number)],
+                None if shift is None else shift[number],
+            )
+            for number, own in enumerate(self.strata)
+        ]
+        score, slope, meat, full = (sum(parts[1:], parts[0]) for parts in zip(*found, strict=True))
+        return score, slope, meat, full
+
+    def foreseen_here(
+        self, people: "Expected", truth: Array, shift: Array | None
+    ) -> tuple[Array, Array, Array, Array]:
+        """The same of the people of one stratum, at its own rows."""
         basis = self.design.basis
         time = basis.shape[1]
         predictor = basis @ truth[:time]
@@ -115,7 +147,7 @@ class Whitened:
         return expected_sums(members_of(people), self.kernel_point, there)
 
     def rates(self, people: "Expected", shift: Array | None = None) -> Rates:
-        """The cohort's mean hazards at the point, `shift` added to the predictor."""
+        """The mean hazards of the cohort of one stratum, at its own rows of the point."""
         here = self.kernel_point
         if shift is not None:
             here = here._replace(predictor=here.predictor + shift)
@@ -128,6 +160,9 @@ class Expected(Protocol):
     `cohort` is (members, stretches, p), `counts` (members, stretches); stretch k holds the
     intervals edges[k] < s <= edges[k + 1]; `present` is the chance of being observed, by interval.
     """
+
+    def of_stratum(self, number: int) -> Self:
+        """The members of one stratum."""
 
     @property
     def cohort(self) -> Array:
@@ -177,6 +212,11 @@ class Levels:
     steepest: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
+    def each(cls, scores: Whitened, persons: int) -> "tuple[Levels, ...]":
+        """For every stratum its own."""
+        return tuple(cls.make(own, persons // len(scores.strata)) for own in scores.strata)
+
+    @classmethod
     def make(cls, scores: Whitened, persons: int, reach: float | None = None) -> "Levels":
         """Tables where they pay, by public facts and the released point only.
 
@@ -200,9 +240,13 @@ def lattice_nodes(scores: Whitened, reach: float | None) -> int:
     return 2 * math.ceil(farthest / SPACING) + 3
 
 
-def block_scores(block: Episodes, scores: Whitened, levels: Levels) -> tuple[Integers]:
-    """What an engine adds over blocks of people."""
-    return scores.sums(block, levels)
+def block_scores(block: Episodes, scores: Whitened, *levels: Levels) -> tuple[Integers]:
+    """What an engine adds over blocks of people; one entry of `levels` for each stratum."""
+    result = np.zeros(scores.mapping.shape[1], dtype=np.int64)
+    strata = zip(scores.strata, levels, strict=True)
+    for part, (own, table) in zip(strata_blocks(block), strata, strict=False):
+        result += own.sums(part, table)[0]
+    return (result,)
 
 
 def _prefixes(scores: Whitened, eta: Array) -> Array:

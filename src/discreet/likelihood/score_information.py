@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.likelihood.jit import compiled
+from discreet.likelihood.rows import strata_blocks
 from discreet.likelihood.score import SPACING, Whitened, lattice_nodes, records_of
 from discreet.likelihood.score_walk import LARGEST_PREDICTOR, Point, Records, locate, slopes
 from discreet.people.episodes import Episodes
@@ -29,6 +30,11 @@ class Informations:
 
     origin: float = 0.0
     table: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
+
+    @classmethod
+    def each(cls, scores: Whitened, persons: int) -> "tuple[Informations, ...]":
+        """For every stratum its own."""
+        return tuple(cls.make(own, persons // len(scores.strata)) for own in scores.strata)
 
     @classmethod
     def make(cls, scores: Whitened, persons: int, reach: float | None = None) -> "Informations":
@@ -51,12 +57,17 @@ class Informations:
 
 
 def block_information(
-    block: Episodes, scores: Whitened, tables: Informations, limit: float
+    block: Episodes, scores: Whitened, limit: float, *tables: Informations
 ) -> tuple[Integers]:
-    """The sum over people of C C': lower triangle, row after row."""
-    table = Prefixes(tables.origin, SPACING, tables.table)
-    point = scores.kernel_point
-    return (information_sums(records_of(block), point, table, limit, LARGEST_FACTOR),)
+    """The sum over people of C C': lower triangle, row after row; a table for each stratum."""
+    size = scores.mapping.shape[1]
+    result = np.zeros(size * (size + 1) // 2, dtype=np.int64)
+    strata = zip(scores.strata, tables, strict=True)
+    for part, (own, table) in zip(strata_blocks(block), strata, strict=False):
+        prefixes = Prefixes(table.origin, SPACING, table.table)
+        records, point = records_of(part), own.kernel_point
+        result += information_sums(records, point, prefixes, limit, LARGEST_FACTOR)
+    return (result,)
 
 
 class Prefixes(NamedTuple):

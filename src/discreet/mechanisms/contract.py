@@ -73,11 +73,8 @@ class Facts:
     def of(cls, persons: int, design: "Design", link: "Link", sites: NoiseShares = ALONE) -> Self:
         """The facts of a fit; what may happen over time stands in the design's schema."""
         schema = design.schema
-        if schema.strata is not None:
-            raise SettingsError(
-                "a private fit cannot have strata yet: leave [strata] out of the schema (a "
-                "covariate with the same levels has shared baselines), or fit without privacy."
-            )
+        if schema.strata is not None and schema.time.causes is not None:
+            raise SettingsError("strata do not go with causes yet; remove [strata] or causes.")
         return cls(
             persons,
             design,
@@ -89,7 +86,7 @@ class Facts:
 
     @property
     def dimension(self) -> int:
-        """Number of coefficients d = e + p."""
+        """Number of coefficients d = e + p, with strata d = G e + p."""
         return int(self.design.dimension)
 
     @property
@@ -110,7 +107,7 @@ class Facts:
     @property
     def covariates(self) -> int:
         """Number of covariate coefficients p."""
-        return self.dimension - int(self.design.basis.shape[1])
+        return self.dimension - self.design.time_dimension
 
 
 @dataclass(frozen=True)
@@ -264,6 +261,13 @@ class Refuses(Protocol):
 
 
 @runtime_checkable
+class TakesStrata(Protocol):
+    """A mechanism whose proof covers a baseline for each stratum; all others are refused."""
+
+    takes_strata: ClassVar[bool]
+
+
+@runtime_checkable
 class Predicts(Protocol):
     """A mechanism that can say beforehand how large its error will be."""
 
@@ -277,6 +281,15 @@ def require_proof(mechanism: Refuses, facts: Facts) -> None:
     reason = mechanism.refusal(facts)
     if reason:
         raise SettingsError(reason)
+
+
+def require_one_baseline(mechanism: Mechanism, facts: Facts) -> None:
+    """`SettingsError` where there are strata and the mechanism has no proof for them."""
+    if facts.design.strata > 1 and not isinstance(mechanism, TakesStrata):
+        raise SettingsError(
+            f"the mechanism {mechanism.name} has no proof for strata: use newton, or leave [strata] "
+            "out of the schema (a covariate with the same levels shares the baseline)."
+        )
 
 
 MechanismClass = TypeVar("MechanismClass", bound=type[Mechanism])

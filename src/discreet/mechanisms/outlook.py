@@ -149,18 +149,28 @@ class Outlook:
 
     @cached_property
     def profile(self) -> Profile:
-        """Expected events and risk set by interval at a constant hazard."""
+        """Expected events and risk set by interval at a constant hazard, of one stratum."""
         intervals = self.design.intervals
-        at_risk = self.persons * self.survival ** (np.arange(intervals) / intervals)
+        at_risk = self._each * self.survival ** (np.arange(intervals) / intervals)
         events = at_risk * self._hazard
         edges = np.array([0, intervals], dtype=np.int64)
         table = np.array([[0.0], [events.sum()]])
-        made = Profile(events, at_risk, np.ones(intervals), float(self.events))
+        made = Profile(events, at_risk, np.ones(intervals), self.events / self.design.strata)
         return replace(made, table=table, edges=edges)
+
+    @property
+    def profiles(self) -> tuple[Profile, ...]:
+        """The same for each stratum: all are taken to be of one size."""
+        return (self.profile,) * self.design.strata
+
+    @property
+    def _each(self) -> float:
+        """People of a stratum."""
+        return self.persons / self.design.strata
 
     @cached_property
     def people(self) -> Cohort:
-        """The synthetic cohort."""
+        """The synthetic cohort; with strata the same in each."""
         marginals = marginals_of(self.design, VALUE_BINS)
         cohort, parts = np.zeros((1, 1, 0)), np.ones((1, 1))
         if marginals:
@@ -170,13 +180,22 @@ class Outlook:
             leads, parts = draw_cohort(shares, np.eye(len(self.design.covariates.leads)), COHORT)
             cohort = completed(self.design, leads)
         edges = np.array([0, self.design.intervals], dtype=np.int64)
-        present, events = self.profile.present, float(self.events)
-        return Cohort(cohort, self.persons * parts, edges, present, events)
+        present, events, strata = self.profile.present, float(self.events), self.design.strata
+        if strata == 1:
+            return Cohort(cohort, self.persons * parts, edges, present, events)
+        return Cohort(
+            np.tile(cohort, (strata, 1, 1)),
+            np.tile(self._each * parts, (strata, 1)),
+            edges,
+            np.tile(present, (strata, 1)),
+            events,
+            stratum=np.repeat(np.arange(strata), len(cohort)),
+        )
 
     @cached_property
     def shape(self) -> Shape:
         """A life table that the model follows."""
-        return Shape(self.design, self.link, self.people, self.profile)
+        return Shape(self.design, self.link, self.people, self.profiles)
 
     @cached_property
     def point(self) -> Array:
@@ -184,7 +203,7 @@ class Outlook:
         level = self.link.predictor(self._hazard)
         constant = np.linalg.lstsq(self.design.basis, np.ones(self.design.intervals), rcond=None)[0]
         point = np.zeros(self.design.dimension)
-        point[: len(constant)] = level * constant
+        point[: self.design.time_dimension] = np.tile(level * constant, self.design.strata)
         return point
 
     @cached_property
@@ -195,7 +214,7 @@ class Outlook:
     @property
     def effects(self) -> Array:
         """Guessed variances of the baseline's departures and of the covariates' effects."""
-        size = self.design.basis.shape[1]
+        size = self.design.time_dimension
         width = self.design.dimension - size
         guessed = [np.full(size, BASELINE_VARIANCE), np.full(width, HALF_RANGE_VARIANCE * width)]
         return EFFECT_SHARE * np.concatenate(guessed)
@@ -213,7 +232,7 @@ class Outlook:
     def deviations(self, variance: Array) -> tuple[float, ...]:
         """Standard deviations of the covariates' coefficients on the user's scale."""
         user = self.design.to_user @ variance @ self.design.to_user.T
-        return tuple(np.sqrt(np.diag(user)[self.design.basis.shape[1] :]).tolist())
+        return tuple(np.sqrt(np.diag(user)[self.design.time_dimension :]).tolist())
 
     def error(self, variance: Array) -> float:
         """sqrt(tr(H V) / d)."""

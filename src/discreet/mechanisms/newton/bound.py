@@ -34,7 +34,10 @@ FLOOR = 0.02
 
 @dataclass(frozen=True)
 class Cohort:
-    """What is known of the people: the cohort, how many each stands for, how long they are observed."""
+    """What is known of the people: the cohort, how many each stands for, how long they are observed.
+
+    With strata `stratum` is the number of each member's, and `present` has a row for each.
+    """
 
     cohort: Array
     counts: Array
@@ -43,6 +46,23 @@ class Cohort:
     events: float
     lens: Array | None = None
     remaining: Array | None = None
+    stratum: Integers | None = None
+
+    def of_stratum(self, number: int) -> "Cohort":
+        """The members of one stratum, as they are."""
+        if self.stratum is None:
+            return self
+        own, present = self.stratum == number, self.present[number]
+        remaining = None if self.remaining is None else self.remaining[own]
+        return replace(
+            self,
+            cohort=self.cohort[own],
+            counts=self.counts[own],
+            present=present,
+            remaining=remaining,
+            lens=None,
+            stratum=None,
+        )
 
     def seen(self, scores: Whitened) -> Whitened:
         """The scores as the cohort is asked for them: its vectors z are taken for A z."""

@@ -19,6 +19,8 @@ from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marg
 from discreet.types import Array, Flags, Integers
 
 COHORT = 256
+SHARING, LARGEST_COHORT = 4, 2048
+"""So many strata share a cohort of that size; more have a larger one, up to this."""
 FEW = 8
 """Of every level at least about so many are drawn into the cohort."""
 RAKING_ROUNDS = 5
@@ -64,7 +66,7 @@ class Profile:
     deviation: float = 1.0
 
     @classmethod
-    def make(cls, counts: Array, edges: Integers, persons: int, deviation: float) -> "Profile":
+    def make(cls, counts: Array, edges: Integers, persons: float, deviation: float) -> "Profile":
         """From noisy counts (censored, events[, entered]) by bin."""
         bins = len(edges) - 1
         observed = _observed(counts[: 2 * bins], persons, deviation)
@@ -85,7 +87,23 @@ class Profile:
         return cls(spread[1], at_risk, stay, events, certainty, observed, table, edges, deviation)
 
 
-def _observed(exits: Array, persons: int, deviation: float) -> float:
+def stratum_profiles(
+    counts: Array, edges: Integers, persons: float, deviation: float
+) -> tuple[Profile, ...]:
+    """From noisy counts by stratum, of `persons` at risk altogether: divided as the exits are.
+
+    A stratum is never taken to hold fewer than its noise would hide.
+    """
+    exits = counts[:, : 2 * (len(edges) - 1)]
+    least = max(UNSEEN * deviation * math.sqrt(exits.shape[1]), 1.0)
+    sizes = np.maximum(nearest_counts(exits.sum(axis=1), persons), least)
+    return tuple(
+        Profile.make(row, edges, float(size), deviation)
+        for row, size in zip(counts, sizes, strict=True)
+    )
+
+
+def _observed(exits: Array, persons: float, deviation: float) -> float:
     """How many are ever at risk: all, unless the exits together say otherwise beyond their noise."""
     found, noise = float(exits.sum()), 2.0 * deviation * math.sqrt(len(exits))
     return float(persons) if found > persons - noise else max(found, noise, 1.0)
@@ -103,17 +121,28 @@ def _entered(counts: Array, edges: Integers, persons: float) -> Array:
     return np.cumsum(early)
 
 
-def baseline_start(design: Design, link: Link, profile: Profile, precision: Array) -> Array:
-    """alpha that fits the released life table, with the weak prior around a constant hazard.
+def constant_hazard(design: Design, link: Link, profile: Profile) -> Array:
+    """alpha of the constant hazard that gives the released events."""
+    hazard = float(np.clip(profile.total_events / profile.at_risk.sum(), 1e-9, 0.5))
+    grid = np.linspace(-30.0, 3.0, 4001)
+    constant = np.linalg.lstsq(design.basis, np.ones(design.intervals), rcond=None)[0]
+    return np.asarray(constant * np.interp(hazard, link.hazard(grid), grid))
+
+
+def baseline_start(
+    design: Design,
+    link: Link,
+    profile: Profile,
+    precision: Array,
+    around: Array | None = None,
+) -> Array:
+    """alpha that fits the released life table, with the weak prior around another or a constant.
 
     The table counts as far as it is not noise: fitted as if it were exact, it would send the start
     anywhere when events are fewer than the noise.
     """
     basis = design.basis
-    hazard = float(np.clip(profile.total_events / profile.at_risk.sum(), 1e-9, 0.5))
-    grid = np.linspace(-30.0, 3.0, 4001)
-    constant = np.linalg.lstsq(basis, np.ones(len(basis)), rcond=None)[0]
-    centre = constant * np.interp(hazard, link.hazard(grid), grid)
+    centre = constant_hazard(design, link, profile) if around is None else around
     alpha = centre
     for _ in range(30):
         eta = np.clip(basis @ alpha, -30.0, 30.0)
@@ -184,6 +213,15 @@ def released_shares(
         centres, half = _bin_centres(design, marginal)
         result.append(Shares(marginal, np.array(rows), centres, half, lasting / lasting.sum()))
     return result
+
+
+def stratum_shares(sizes: Array, columns: int, stretches: int) -> Shares:
+    """The strata as one more category, after `columns` of covariates; nobody changes stratum."""
+    strata = len(sizes)
+    marginal = Marginal(tuple(range(columns, columns + strata - 1)), strata)
+    centres = np.vstack([np.zeros(strata - 1), np.eye(strata - 1)])
+    even, shares = np.full(stretches, 1.0 / stretches), np.tile(sizes / sizes.sum(), (stretches, 1))
+    return Shares(marginal, shares, centres, np.zeros(strata), even)
 
 
 def _consistent(
@@ -304,8 +342,8 @@ def numeric_columns(design: Design) -> Flags:
 def completed(design: Design, leads: Array) -> Array:
     """All columns of a cohort (size, K, leads): what a spline or product is follows from the leads."""
     size, stretches, width = leads.shape
-    whole = design.complete(leads.reshape(-1, width))
-    return np.ascontiguousarray(whole).reshape(size, stretches, -1)
+    whole = design.complete(leads.reshape(size * stretches, width))
+    return np.ascontiguousarray(whole).reshape(size, stretches, whole.shape[1])
 
 
 def completed_spreads(design: Design, spreads: Array) -> Array:
@@ -362,6 +400,11 @@ def correlation(noisy: Array, persons: int, deviation: float, size: int) -> Arra
     values, vectors = np.linalg.eigh(mixed)
     floor = max(0.05, 0.7 * error * np.sqrt(size))
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
+def cohort_size(strata: int) -> int:
+    """How many stand for everybody, a power of two: more where there are many strata."""
+    return min(COHORT << max(0, math.ceil(math.log2(strata / SHARING))), LARGEST_COHORT)
 
 
 def draw_cohort(shares: Sequence[Shares], moments: Array, size: int) -> tuple[Array, Array]:

@@ -140,17 +140,29 @@ def gaps_of(design: Design) -> tuple[tuple[int, int], ...]:
     )
 
 
-def block_exits(block: Episodes, edges: Integers, kinds: int) -> tuple[Integers]:
-    """Counts by bin of (censored, event), and of entries where `kinds` is 3: one cell each a person."""
+def block_exits(block: Episodes, edges: Integers, kinds: int, strata: int = 1) -> tuple[Integers]:
+    """Counts by bin of (censored, event), and of entries where `kinds` is 3: one cell each a person.
+
+    With strata those of one stand after those of another.
+    """
     bins = len(edges) - 1
     first, last = block.ends
     place = np.searchsorted(edges, block.exit[last], side="left") - 1
+    before = _stratum_of(block, first) * kinds
     kind = block.event[last].astype(np.int64)
-    counts = np.bincount(kind * bins + place, minlength=2 * bins)
+    counts = np.bincount((before + kind) * bins + place, minlength=strata * kinds * bins)
     if kinds == ENTRIES_TOO:
         began = np.searchsorted(edges, block.entry[first], side="right") - 1
-        counts = np.concatenate([counts, np.bincount(began, minlength=bins)])
+        entered = (before + EXITS_ONLY) * bins + began
+        counts = counts + np.bincount(entered, minlength=strata * kinds * bins)
     return (counts.astype(np.int64),)
+
+
+def _stratum_of(block: Episodes, rows: Integers) -> Integers:
+    """The number of the stratum of these rows; all are of the first where there are none."""
+    if block.stratum is None:
+        return np.zeros(len(rows), dtype=np.int64)
+    return block.stratum[rows].astype(np.int64)
 
 
 def block_marginals(
@@ -189,12 +201,14 @@ def block_moments(
 
     w is a person's weight of the row in the one stretch. `gaps` are pairs (number, indicator) of
     leads: a number that is missing counts as the centre, because its fill, the same for everybody,
-    would make number and indicator look like one column.
+    would make number and indicator look like one column. What `centre` has beyond the leads is for
+    indicators of strata, of each but the first.
     """
     square = np.zeros((len(centre), len(centre)), dtype=np.int64)
     (weights,) = row_weights(block, stretches)
     for part in _parts(block.rows):
         values = _finite(block, part, leads)
+        values = np.hstack([values, _indicators(block, part, len(centre) - values.shape[1])])
         standard = (values - centre) * (UNIT / spread)
         for number, indicator in gaps:
             standard[values[:, indicator] > 0.0, number] = 0.0
@@ -273,6 +287,12 @@ def _parts(rows: int) -> Iterator[slice]:
     """The rows in chunks."""
     for start in range(0, rows, CHUNK):
         yield slice(start, start + CHUNK)
+
+
+def _indicators(block: Episodes, part: slice, columns: int) -> Array:
+    """Whether rows are of the second stratum, of the third, ..."""
+    numbers = np.zeros(block.rows) if block.stratum is None else block.stratum
+    return np.asarray(numbers[part, None] == np.arange(1, columns + 1), dtype=np.float64)
 
 
 def _finite(block: Episodes, part: slice, leads: Integers | None) -> Array:

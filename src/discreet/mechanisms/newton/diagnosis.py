@@ -3,15 +3,22 @@
 Post-processing of released numbers; no record is seen here.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
-from discreet.mechanisms.newton.warnings import Counts, Estimate, cautions
+from discreet.mechanisms.newton.warnings import (
+    Counts,
+    Estimate,
+    StratumCounts,
+    cautions,
+    few_in_strata,
+)
 from discreet.models.caution import Caution
 from discreet.types import Array, Integers
 
@@ -21,6 +28,10 @@ CHUNK = 1 << 12
 
 class Members(Protocol):
     """A synthetic cohort: covariates (members, stretches, p), counts (members, stretches)."""
+
+    def of_stratum(self, number: int) -> Self:
+        """The members of one stratum."""
+        ...
 
     @property
     def cohort(self) -> Array:
@@ -47,7 +58,7 @@ class Members(Protocol):
 class Ending:
     """The released numbers at the end of a run, in internal coordinates.
 
-    `at_risk` is the released risk set by interval; `missing` the part of the covariance that was
+    `at_risk` is the released risk set by interval, with strata a row for each; `missing` the part of the covariance that was
     added along directions which the data do not reach; `prior` the covariance of the prior.
     """
 
@@ -61,6 +72,7 @@ class Ending:
     sampling: Array
     prior: Array
     missing: Array
+    strata: StratumCounts | None = None
 
     @property
     @np.errstate(all="ignore")
@@ -70,8 +82,18 @@ class Ending:
         The budget is spent by now: nothing here may stop a release.
         """
         point = np.nan_to_num(self.point, posinf=0.0, neginf=0.0)
-        hazard = mean_hazard(self.design, self.link, point, self.people)
-        return np.nan_to_num(expected_events(hazard, self.at_risk, self.counts.rows))
+        return np.nan_to_num(sum(self._expected_of(point), np.zeros(len(self.counts.rows))))
+
+    def _expected_of(self, point: Array) -> Iterator[Array]:
+        """The same of each stratum."""
+        design, rows = self.design, self.counts.rows
+        if design.strata == 1:
+            hazard = mean_hazard(design, self.link, point, self.people)
+            yield expected_events(hazard, self.at_risk, rows)
+            return
+        for number, at_risk in enumerate(self.at_risk):
+            own, people = point[design.columns(number)], self.people.of_stratum(number)
+            yield expected_events(mean_hazard(design, self.link, own, people), at_risk, rows)
 
     def calibration(self) -> Array:
         """Rows (first interval, last interval, released events, expected events, noise)."""
@@ -83,12 +105,12 @@ class Ending:
     def cautions(self) -> tuple[Caution, ...]:
         """What a reader should not believe."""
         design, turn = self.design, self.design.to_user
-        names = tuple(f"baseline[{k + 1}]" for k in range(design.baseline.dimension))
         parts = (self.covariance, self.sampling, self.prior, self.missing)
         user = [turn @ part @ turn.T for part in parts]
-        estimate = Estimate((*names, *design.schema.coefficient_names), *user)
+        estimate = Estimate((*design.baseline_names, *design.schema.coefficient_names), *user)
         edges = TimeGrid.of(design.schema.time).edges
-        return cautions(self.counts, estimate, self.expected, edges)
+        empty = () if self.strata is None else tuple(few_in_strata(self.strata))
+        return (*cautions(self.counts, estimate, self.expected, edges), *empty)
 
 
 def expected_events(hazard: Array, at_risk: Array, rows: Array) -> Array:
@@ -99,7 +121,10 @@ def expected_events(hazard: Array, at_risk: Array, rows: Array) -> Array:
 
 
 def mean_hazard(design: Design, link: Link, point: Array, people: Members) -> Array:
-    """By interval, over the members without an event so far: those at high risk leave first."""
+    """By interval, over the members without an event so far: those at high risk leave first.
+
+    The point is (alpha, beta) of one baseline.
+    """
     basis, time = design.basis, design.basis.shape[1]
     alive, found = np.ones(len(people.cohort)), np.empty(len(basis))
     for stretch in range(people.cohort.shape[1]):

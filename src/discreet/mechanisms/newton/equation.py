@@ -11,6 +11,7 @@ efficient one is the difference of their variances, J^-1 Meat J^-1 - (full infor
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -91,26 +92,38 @@ class Setting:
     clipped: bool = False
     causes: int = 1
 
-    def prior(self, profile: Profile, spreads: Array | None = None) -> Prior:
+    def prior(
+        self, profile: Profile, spreads: Array | None = None, each: Sequence[Profile] = ()
+    ) -> Prior:
         """Level and shape of the baseline, and no effect of any covariate.
 
         A number's range is the public one, or six of its released spreads where that is less:
-        generous bounds say nothing of an effect.
+        generous bounds say nothing of an effect. `each` has the life tables of strata: a baseline
+        is everybody's as far as its own table is noise.
         """
-        size, time = self.design.dimension, self.design.basis.shape[1]
+        size, time = self.design.dimension, self.design.time_dimension
         level = np.linalg.lstsq(self.design.basis, np.ones(self.design.intervals), rcond=None)[0]
         along = np.outer(level, level) / float(level @ level)
-        shape = (np.eye(time) - along) / SHAPE_DEVIATION**2 + along / LEVEL_DEVIATION**2
+        shape = (np.eye(len(level)) - along) / SHAPE_DEVIATION**2 + along / LEVEL_DEVIATION**2
         precision = np.zeros((size, size))
-        precision[:time, :time] = shape
+        precision[:time, :time] = np.kron(np.eye(self.design.strata), shape)
         ranges = numeric_ranges(self.design)
         if spreads is not None:
             ranges = np.where(numeric_columns(self.design), np.minimum(ranges, 3 * spreads), ranges)
         effect = RANGE_EFFECT / (2.0 * ranges)
         precision[time:, time:] = np.diag(effect**-2.0)
         centre = np.zeros(size)
-        centre[:time] = baseline_start(self.design, self.link, profile, shape)
+        centre[:time] = self._start(profile, each, shape)
         return Prior(centre, precision)
+
+    def _start(self, profile: Profile, each: Sequence[Profile], precision: Array) -> Array:
+        """The baselines that fit the released life tables."""
+        design, link = self.design, self.link
+        everybody = baseline_start(design, link, profile, precision)
+        if self.design.strata == 1:
+            return everybody
+        own = [baseline_start(design, link, one, precision, everybody) for one in each]
+        return np.concatenate(own)
 
     def equation(self, point: Array, shape: Shape, prior: Prior, share: Fraction) -> Equation:
         """Whiten at the point, choose the bound, expect the Jacobian."""

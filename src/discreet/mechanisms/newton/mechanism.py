@@ -77,7 +77,7 @@ from discreet.mechanisms.newton.split import (
 )
 from discreet.mechanisms.newton.spread import Answer, Spread, spread_of
 from discreet.mechanisms.newton.steps import Prior
-from discreet.mechanisms.newton.warnings import Counts
+from discreet.mechanisms.newton.warnings import Counts, StratumCounts
 from discreet.privacy.accountant import rho_for
 from discreet.privacy.guarantee import Guarantee, checked_delta
 from discreet.privacy.noise import LARGEST_VALUE
@@ -138,6 +138,7 @@ class PrivateNewton:
     proof: ClassVar[str] = "private-newton"
     needs_memory: ClassVar[bool] = False
     across_sites: ClassVar[bool] = True
+    takes_strata: ClassVar[bool] = True
     coordinates: ClassVar["Coordinates"] = "orthonormal"
 
     def __post_init__(self) -> None:
@@ -186,7 +187,7 @@ class PrivateNewton:
     def variance(self, plan: Plan, outlook: "Outlook") -> Array:
         """The steps without the data, from a start as far away as effects are guessed to be."""
         setting = Setting(outlook.design, outlook.link, Layout.read(plan).budget)
-        prior = setting.prior(outlook.profile)
+        prior = setting.prior(outlook.profile, each=outlook.profiles)
         far = float(np.sum(np.diag(outlook.information) * outlook.effects))
         return predicted_variance(setting, outlook.point, outlook.shape, prior, far)
 
@@ -198,7 +199,10 @@ class PrivateNewton:
 
 @dataclass(frozen=True)
 class Layout:
-    """The public shape of a release: bins, number of steps, shares of the budget."""
+    """The public shape of a release: bins, number of steps, shares of the budget.
+
+    `mixed` says whether second moments show which strata go with which covariates.
+    """
 
     budget: Split
     time_bins: int
@@ -207,6 +211,8 @@ class Layout:
     late_entry: bool
     changing: bool
     causes: int = 1
+    strata: int = 1
+    mixed: bool = False
 
     @classmethod
     def make(cls, facts: Facts, total: Number, *, pure: bool) -> "Layout":
@@ -220,17 +226,19 @@ class Layout:
         without += [] if p else [MARGINALS]
         if not _information_fits(trial, persons, facts.dimension, facts.causes):
             without.append(INFORMATION)
-        if p < 2 or not _moments_fit(trial, persons, p, changing=changing):
+        mixed = _strata_fit(trial, facts)
+        if not mixed and (p < 2 or not _moments_fit(trial, persons, p, changing=changing)):
             without.append(MOMENTS)
         dimension = facts.causes * facts.dimension
         signal = persons * (size / dimension if pure else math.sqrt(2 * size))
         steps = _number_of_steps(signal / sites.excess, signal / persons)
         budget = split(total, steps, pure=pure, without=without, sites=sites)
-        made = cls(budget, 1, 4, 4, facts.late_entry, changing, facts.causes)
+        strata = facts.design.strata
+        made = cls(budget, 1, 4, 4, facts.late_entry, changing, facts.causes, strata, mixed)
         intervals = facts.intervals
         return replace(
             made,
-            time_bins=made._time_bins(persons, intervals),
+            time_bins=made._time_bins(persons // strata, intervals),
             range_bins=made._bins(RANGES, persons, numbers, made.whole(intervals)),
             value_bins=made._bins(MARGINALS, persons, len(covariates), made.stretches(intervals)),
         )
@@ -277,10 +285,16 @@ class Layout:
             "value_bins": self.value_bins,
             "late_entry": self.late_entry,
             "changing": self.changing,
+            **self._strata_details(),
             "largest": LARGEST,
             **({"causes": self.causes} if self.causes > 1 else {}),
             **self.budget.sites.details(),
         }
+
+    def _strata_details(self) -> dict[str, Any]:
+        if self.strata == 1:
+            return {}
+        return {"strata": self.strata, "mixed": self.mixed}
 
     @classmethod
     def read(cls, plan: Plan) -> "Layout":
@@ -294,11 +308,24 @@ class Layout:
             int(details[name]) for name in ("time_bins", "range_bins", "value_bins")
         )
         late, changing = bool(details["late_entry"]), bool(details["changing"])
-        return cls(budget, time, ranges, values, late, changing, int(details.get("causes", 1)))
+        strata, mixed = int(details.get("strata", 1)), bool(details.get("mixed", False))
+        causes = int(details.get("causes", 1))
+        return cls(budget, time, ranges, values, late, changing, causes, strata, mixed)
 
 
 LARGEST_MOMENT_ERROR = 1.0
 """Second moments are released where their noise, as a matrix norm, stays below the identity."""
+LARGEST_MIXED_ERROR = 0.5
+"""Strata are part of them where it stays below this: the more columns, the more noise for all."""
+
+
+def _strata_fit(budget: Split, facts: Facts) -> bool:
+    """Whether second moments of covariates and strata together stand out of their noise."""
+    columns, changing = facts.leads + facts.design.strata - 1, facts.time_varying
+    if facts.design.strata == 1 or facts.leads == 0:
+        return False
+    fit = _moments_fit(budget, facts.persons, columns, changing=changing)
+    return fit and _moment_error(budget, facts.persons, columns) < LARGEST_MIXED_ERROR
 
 
 def _moment_limit(covariates: int) -> int:
@@ -401,16 +428,17 @@ class Run:
         self.budget = layout.budget
         self.setting = Setting(self.design, self.link, self.budget, clipped, layout.causes)
         self.size = self.design.dimension
-        self.time = self.design.basis.shape[1]
+        self.time = self.design.time_dimension
         terms = bool(self.design.covariates.derived)
         self.leads = self.design.covariates.leads if terms else None
 
     def draw(self) -> Draw:
         """The first releases, the steps; what is published with the estimate."""
         picture = self._picture()
-        prior = self.setting.prior(
-            picture.releases.profile, completed_spreads(self.design, picture.spreads)
-        )
+        releases = picture.releases
+        width = len(self.design.covariates.leads)
+        spreads = completed_spreads(self.design, picture.spreads[:width])
+        prior = self.setting.prior(releases.profile, spreads, releases.profiles)
         point, answers = prior.centre, []
         for number, share in enumerate(self.budget.steps):
             equation = self.setting.equation(point, picture.shape, prior, share)
@@ -424,29 +452,43 @@ class Run:
         ending = self._ending(picture, point, spread, prior)
         extras = {
             "covariance": spread.covariance,
-            "life_table": picture.releases.life_table,
+            "life_table": releases.life_table,
             "calibration": ending.calibration(),
         }
         if self.size > self.time:
-            shares = picture.releases.shares(self.design)
+            shares = releases.shares(self.design)
             extras["typical"] = typical_values(self.design, shares)[None, :]
+        if self.layout.strata > 1:
+            extras["life_tables"] = releases.life_tables
         return Draw(numbers, GRID_EXPONENT, self.noise.private, extras, ending.cautions())
 
     def _ending(self, picture: Picture, point: Array, spread: Spread, prior: Prior) -> Ending:
         """What the release says of itself."""
         releases = picture.releases
+        at_risk = [profile.at_risk for profile in releases.profiles]
         return Ending(
             self.design,
             self.link,
             point,
             picture.people,
-            releases.profile.at_risk,
-            Counts(releases.life_table, releases.exits.deviation, self.persons),
+            at_risk[0] if len(at_risk) == 1 else np.stack(at_risk),
+            Counts(releases.life_table, releases.exit_deviation, self.persons),
             spread.covariance,
             spread.sampling,
             np.asarray(np.linalg.inv(prior.precision)),
             spread.missing,
+            self._stratum_counts(releases),
         )
+
+    def _stratum_counts(self, releases: Releases) -> StratumCounts | None:
+        """Everybody who was counted to leave, by stratum."""
+        declared = self.design.schema.strata
+        if declared is None:
+            return None
+        exits = releases.exits_by_stratum[:, : 2 * (len(releases.edges) - 1)]
+        noise = releases.exits.deviation * math.sqrt(exits.shape[1])
+        names = self.design.baseline_names
+        return StratumCounts(declared.name, declared.levels, names, exits.sum(axis=1), noise)
 
     def _picture(self) -> Picture:
         """The people as far as they were released."""
@@ -462,19 +504,21 @@ class Run:
         marginals = self._ranges()
         counted = replace(first, marginals=marginals, counts=self._marginals(marginals, stretches))
         shares = without_fills(self.design, counted.shares(self.design))
+        if self.layout.strata > 1 and not self.layout.mixed:
+            shares = shares[:-1]
         centre, spread = np.concatenate([item.mean for item in shares]), spreads_of(shares)
         return replace(counted, moments=self._moments(centre, spread)), spread
 
     def _begun(self, edges: Integers, exits: Noisy, stretches: Stretches) -> Releases:
         """What is released once exits are."""
-        return Releases(self.persons, edges, exits, stretches)
+        return Releases(self.persons, edges, exits, stretches, strata=self.layout.strata)
 
     def _exits(self, edges: Integers) -> Noisy:
         """Counts of exits by (censored, event), and of entries where they may be late."""
         late = self.layout.late_entry
         share, cells = self.budget.share(EXITS), 2 if late else 1
         kinds = ENTRIES_TOO if late else EXITS_ONLY
-        (counts,) = self.engine.reduce(block_exits, edges, kinds)
+        (counts,) = self.engine.reduce(block_exits, edges, kinds, self.layout.strata)
         noisy = self.budget.release_counts(counts, share, cells, self.noise)
         return Noisy(noisy, self.budget.count_deviation(share, cells))
 
@@ -498,7 +542,7 @@ class Run:
         return Noisy(noisy, self.budget.count_deviation(share, cells, stretches))
 
     def _moments(self, centre: Array, spread: Array) -> Noisy | None:
-        """Second moments of the standardised covariates."""
+        """Second moments of the standardised covariates, and of strata where they are `mixed`."""
         width, share = len(centre), self.budget.share(MOMENTS)
         if share == 0:
             return None
@@ -515,8 +559,8 @@ class Run:
         """The sum of the people's information, each of trace at most R, in whitened units."""
         share, size = self.budget.share(INFORMATION), self.size
         limit = information_limit(self.budget, size, self.persons)
-        tables = Informations.make(scores, self.persons)
-        (half,) = self.engine.reduce(block_information, scores, tables, limit)
+        tables = Informations.each(scores, self.persons)
+        (half,) = self.engine.reduce(block_information, scores, limit, *tables)
         weighted = half * self._half_weights()
         noisy = self.budget.release(weighted, share, INFORMATION_SQUARED, self.noise)
         deviation = self.budget.deviation(share, INFORMATION_SQUARED, len(half))
@@ -539,7 +583,7 @@ class Run:
 
     def _release(self, scores: Whitened, share: Fraction) -> Array:
         """The noisy sum of bounded scores in whitened units."""
-        levels = Levels.make(scores, self.persons)
-        (sums,) = self.engine.reduce(block_scores, scores, levels)
+        levels = Levels.each(scores, self.persons)
+        (sums,) = self.engine.reduce(block_scores, scores, *levels)
         noisy = self.budget.release(sums, share, (2 * LARGEST) ** 2, self.noise)
         return noisy * (scores.bound / LARGEST)

@@ -18,13 +18,15 @@ from discreet.design.schema import Categorical, Numeric
 from discreet.likelihood.score import Whitened
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import (
-    COHORT,
     Profile,
     Shares,
+    cohort_size,
     completed,
     correlation,
     draw_cohort,
     released_shares,
+    stratum_profiles,
+    stratum_shares,
     without_fills,
 )
 from discreet.mechanisms.newton.counts import Marginal, Stretches, gaps_of
@@ -70,7 +72,10 @@ class Information:
 
 @dataclass(frozen=True)
 class Releases:
-    """All that was released before the steps, and the information."""
+    """All that was released before the steps, and the information.
+
+    Exits are by stratum; second moments may have the strata's indicators after the covariates.
+    """
 
     persons: int
     edges: Integers
@@ -80,6 +85,7 @@ class Releases:
     counts: Noisy | None = None
     moments: Noisy | None = None
     information: Information | None = None
+    strata: int = 1
 
     def again(self, random: np.random.Generator) -> "Releases":
         """Everything with as much noise once more."""
@@ -93,13 +99,42 @@ class Releases:
 
     @cached_property
     def profile(self) -> Profile:
-        """The life table made consistent."""
-        return Profile.make(self.exits.values, self.edges, self.persons, self.exits.deviation)
+        """The life table of everybody made consistent."""
+        everybody = self.exits_by_stratum.sum(axis=0)
+        return Profile.make(everybody, self.edges, self.persons, self.exit_deviation)
+
+    @cached_property
+    def profiles(self) -> tuple[Profile, ...]:
+        """The life table of each stratum made consistent."""
+        if self.strata == 1:
+            return (self.profile,)
+        deviation = self.exits.deviation
+        return stratum_profiles(self.exits_by_stratum, self.edges, self.profile.persons, deviation)
+
+    @property
+    def exits_by_stratum(self) -> Array:
+        """The released counts, one row a stratum."""
+        return self.exits.values.reshape(self.strata, -1)
+
+    @property
+    def exit_deviation(self) -> float:
+        """The noise of a count of everybody's exits, a sum over strata."""
+        return self.exits.deviation * math.sqrt(self.strata)
 
     @property
     def life_table(self) -> Array:
         """Rows (first interval, last, censored, events[, entered])."""
-        columns = self.exits.values.reshape(-1, len(self.edges) - 1)
+        return self._rows(self.exits_by_stratum.sum(axis=0))
+
+    @property
+    def life_tables(self) -> Array:
+        """Rows (number of the stratum, first interval, last, censored, events[, entered])."""
+        tables = [self._rows(counts) for counts in self.exits_by_stratum]
+        numbered = [np.insert(table, 0, number, axis=1) for number, table in enumerate(tables)]
+        return np.vstack(numbered)
+
+    def _rows(self, counts: Array) -> Array:
+        columns = counts.reshape(-1, len(self.edges) - 1)
         return np.vstack([self.edges[:-1] + 1.0, self.edges[1:], columns]).T
 
     def remaining(self, design: Design, link: Link, cohort: Array) -> Array | None:  # noqa: ARG002
@@ -107,10 +142,10 @@ class Releases:
         return None
 
     def shares(self, design: Design) -> list[Shares]:
-        """The covariates' shares made consistent."""
+        """The shares made consistent of the covariates, and of the strata as one more category."""
         if self.counts is None:
             return []
-        return released_shares(
+        found = released_shares(
             design,
             self.marginals,
             self.counts.values,
@@ -118,6 +153,15 @@ class Releases:
             self.counts.deviation,
             self.stretches.number,
         )
+        if self.strata == 1:
+            return found
+        width, number = len(design.covariates.leads), self.stretches.number
+        return [*found, stratum_shares(self.sizes, width, number)]
+
+    @property
+    def sizes(self) -> Array:
+        """People of each stratum."""
+        return np.array([profile.persons for profile in self.profiles])
 
 
 def typical_values(design: Design, shares: list[Shares]) -> Array:
@@ -165,19 +209,10 @@ class Picture:
     @classmethod
     def of(cls, design: Design, link: Link, releases: Releases, spreads: Array) -> "Picture":
         """`spreads` are those by which second moments were standardised."""
-        profile = releases.profile
-        cohort, parts = _cohort(design, releases, spreads)
-        people = Cohort(
-            cohort,
-            profile.persons * parts,
-            np.array(releases.stretches.edges, dtype=np.int64),
-            profile.present,
-            profile.total_events,
-            remaining=releases.remaining(design, link, cohort),
-        )
+        people = _people(design, link, releases, spreads)
         if releases.information is not None:
             people = tilted(people, releases.information)
-        shape = Shape(design, link, people, profile)
+        shape = Shape(design, link, people, releases.profiles)
         return cls(releases, people, spreads, shape)
 
     def again(self, random: np.random.Generator) -> "Picture":
@@ -191,25 +226,53 @@ class Picture:
         return Picture.of(self.shape.design, self.shape.link, releases, self.spreads)
 
 
-def _cohort(design: Design, releases: Releases, spreads: Array) -> tuple[Array, Array]:
-    """Members by stretch of time and their shares."""
-    shares = without_fills(design, releases.shares(design))
-    if not shares:
-        number = releases.stretches.number
-        return np.zeros((1, number, 0)), np.ones((1, number))
-    moments, width = np.eye(len(spreads)), len(spreads)
+def _people(design: Design, link: Link, releases: Releases, spreads: Array) -> Cohort:
+    """The cohort, each of it for so many people; with strata every member is of one of them."""
+    leads, parts = _drawn(design, releases, spreads)
+    edges = np.array(releases.stretches.edges, dtype=np.int64)
+    width, events = len(design.covariates.leads), releases.profile.total_events
+    if releases.strata == 1:
+        profile, whole = releases.profile, completed(design, leads)
+        remaining = releases.remaining(design, link, whole)
+        counts = profile.persons * parts
+        return Cohort(whole, counts, edges, profile.present, events, remaining=remaining)
+    chosen = leads[:, 0, width:] > 0.5
+    stratum = np.where(chosen.any(axis=1), chosen.argmax(axis=1) + 1, 0)
+    whole = completed(design, np.ascontiguousarray(leads[:, :, :width]))
+    present = np.stack([profile.present for profile in releases.profiles])
+    counts = releases.sizes.sum() * parts
+    return Cohort(whole, counts, edges, present, events, stratum=stratum)
+
+
+def _drawn(design: Design, releases: Releases, spreads: Array) -> tuple[Array, Array]:
+    """Members by stretch of time, leads and then indicators of strata, and their shares."""
+    shares, strata = without_fills(design, releases.shares(design)), releases.strata
+    if shares:
+        moments = _moments(design, releases, shares, spreads)
+        return draw_cohort(shares, moments, cohort_size(strata))
+    indicators = np.vstack([np.zeros(strata - 1), np.eye(strata - 1)])
+    number, parts = releases.stretches.number, releases.sizes / releases.sizes.sum()
+    return np.repeat(indicators[:, None, :], number, axis=1), np.tile(parts[:, None], number)
+
+
+def _moments(design: Design, releases: Releases, shares: list[Shares], spreads: Array) -> Array:
+    """Correlations of the columns, and on the diagonal how much wider they are than the counts.
+
+    Strata that were not part of the release go with no covariate.
+    """
+    moments, width = np.eye(sum(len(item.marginal.columns) for item in shares)), len(spreads)
     if releases.moments is not None:
         found = releases.moments
-        moments = correlation(found.values, releases.persons, found.deviation, width)
+        shown = correlation(found.values, releases.persons, found.deviation, width)
         # second moments say how wide the columns are, however wide the counts look
-        expected = np.concatenate([_shortened_square(item, spreads) for item in shares])
-        expected *= _present(design, shares)
+        counted = [item for item in shares if max(item.marginal.columns) < width]
+        expected = np.concatenate([_shortened_square(item, spreads) for item in counted])
+        expected *= _present(design, counted)
         ratio = 1.0 / np.sqrt(np.maximum(expected, 1e-3))
-        wide = np.sqrt(np.diag(moments)) * ratio
+        wide = np.sqrt(np.diag(shown)) * ratio
         ratio = ratio * np.clip(wide, NARROWEST, WIDEST) / wide
-        moments = moments * np.outer(ratio, ratio)
-    leads, parts = draw_cohort(shares, moments, COHORT)
-    return completed(design, leads), parts
+        moments[:width, :width] = shown * np.outer(ratio, ratio)
+    return moments
 
 
 def _present(design: Design, shares: list[Shares]) -> Array:

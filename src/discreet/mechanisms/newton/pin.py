@@ -13,7 +13,9 @@ part of the level for a cohort that is not the people. Unlike the steps it has n
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
+from discreet.mechanisms.newton.cohort import Profile
 from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.steps import Pin, Prior
 from discreet.types import Array
@@ -41,10 +43,18 @@ class Pinned:
         return Prior(centre, total, Pin(slope, precision))
 
     def _equations(self, f: Array) -> tuple[Array, Array, Array]:
-        """u, its derivative by f, and the covariance of its noise."""
-        shape, profile = self.shape, self.shape.profile
+        """u, its derivative by f, and the covariance of its noise, stratum after stratum."""
+        found = [self._of_stratum(f, number) for number in range(len(self.shape.profiles))]
+        scores, slopes, noises = zip(*found, strict=True)
+        return np.concatenate(scores), np.vstack(slopes), block_diag(*noises)
+
+    def _of_stratum(self, f: Array, stratum: int) -> tuple[Array, Array, Array]:
+        """The same for the baseline of one stratum."""
+        shape, profile = self.shape, self.shape.profiles[stratum]
         places, bins, basis = shape.places, shape.bins, shape.design.basis
-        rates, _, steep = shape.rates(f)
+        rates, _, own = shape.rates(f, stratum=stratum)
+        steep = np.zeros((len(basis), len(f)))
+        steep[:, shape.design.columns(stratum)] = own
         if shape.people.lens is not None:
             steep = steep @ shape.people.lens.T
         sums = np.zeros((bins, basis.shape[1]))
@@ -55,16 +65,16 @@ class Pinned:
         loads = sums / expected[:, None]
         events = np.bincount(places, profile.events, bins)
         score = sums.sum(axis=0) - events @ loads
-        noise = self._noise(loads, expected)
+        noise = self._noise(profile, loads, expected)
         return score, loads.T @ slopes, noise
 
-    def _noise(self, loads: Array, expected: Array) -> Array:
+    def _noise(self, profile: Profile, loads: Array, expected: Array) -> Array:
         """Of events, of the numbers at risk (all exits before, half of those in the bin), of the cohort.
 
         Exits add up to the people at risk at the start, so their noise is centred: late in time the
         numbers at risk are known from the exits that follow.
         """
-        profile, bins = self.shape.profile, self.shape.bins
+        bins = self.shape.bins
         width = np.diff(profile.edges)
         at_risk = np.maximum(np.bincount(self.shape.places, profile.at_risk, bins) / width, 0.5)
         rates = loads * np.minimum(expected / at_risk, width)[:, None]

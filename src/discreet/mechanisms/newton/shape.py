@@ -25,7 +25,7 @@ SETTLED = 1e-3
 
 
 class Residual(NamedTuple):
-    """delta by interval, the full score at f under f + delta, and the information at f."""
+    """delta by interval (and stratum), the full score at f under f + delta, and the information at f."""
 
     shift: Array
     score: Array
@@ -34,12 +34,12 @@ class Residual(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """The life table against the model, at any f."""
+    """The life table against the model, at any f; with strata one for each."""
 
     design: Design
     link: Link
     people: Cohort
-    profile: Profile
+    profiles: tuple[Profile, ...]
     known: dict[bytes, Residual] = field(default_factory=dict)
 
     def at(self, f: Array) -> Residual:
@@ -49,9 +49,9 @@ class Shape:
             self.known[key] = self._residual(f)
         return self.known[key]
 
-    def rates(self, f: Array, shift: Array | None = None) -> Rates:
-        """The cohort's mean hazards under f + shift."""
-        return self._plain(f).rates(self.people, shift)
+    def rates(self, f: Array, shift: Array | None = None, stratum: int = 0) -> Rates:
+        """The mean hazards of a stratum's cohort under f + shift, slopes at its own places of f."""
+        return self._plain(f).strata[stratum].rates(self.people.of_stratum(stratum), shift)
 
     def _plain(self, f: Array) -> Whitened:
         return Whitened(self.design, self.link, f, np.eye(len(f)), np.inf)
@@ -59,30 +59,37 @@ class Shape:
     @property
     def bins(self) -> int:
         """Number of bins of the life table."""
-        return len(self.profile.edges) - 1
+        return len(self.edges) - 1
+
+    @property
+    def edges(self) -> Integers:
+        """The edges of the bins, the same for every stratum."""
+        return self.profiles[0].edges
 
     @property
     def places(self) -> Integers:
         """The bin of every interval."""
-        return np.repeat(np.arange(self.bins), np.diff(self.profile.edges))
+        return np.repeat(np.arange(self.bins), np.diff(self.edges))
 
     def _residual(self, f: Array) -> Residual:
-        shift = self._shift(f)[self.places]
+        shifts = [self._shift(f, stratum)[self.places] for stratum in range(len(self.profiles))]
+        shift = shifts[0] if len(shifts) == 1 else np.stack(shifts)
         plain = self.people.seen(self._plain(f))
         score, _, _, information = plain.foreseen(self.people, f, shift)
         return Residual(shift, score, information)
 
-    def _shift(self, f: Array) -> Array:
+    def _shift(self, f: Array, stratum: int) -> Array:
         """Newton's method for delta, steps of at most 1."""
+        profile = self.profiles[stratum]
         step = np.diff(np.eye(self.bins), axis=0)
         precision = np.eye(self.bins) / RIDGE**2 + step.T @ step / WALK**2
-        variance = self.profile.deviation**2 + 1.0
+        variance = profile.deviation**2 + 1.0
         delta = np.zeros(self.bins)
         for _ in range(ROUNDS):
-            rates = self.rates(f, delta[self.places])
-            events = np.bincount(self.places, self.profile.at_risk * rates.hazard, self.bins)
-            slope = np.bincount(self.places, self.profile.at_risk * rates.steepness, self.bins)
-            gradient = slope * (self.profile.table[1] - events) / variance - precision @ delta
+            rates = self.rates(f, delta[self.places], stratum)
+            events = np.bincount(self.places, profile.at_risk * rates.hazard, self.bins)
+            slope = np.bincount(self.places, profile.at_risk * rates.steepness, self.bins)
+            gradient = slope * (profile.table[1] - events) / variance - precision @ delta
             move = np.linalg.solve(np.diag(slope**2 / variance) + precision, gradient)
             delta = delta + move / max(1.0, float(np.abs(move).max()))
             if np.abs(move).max() < SETTLED:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.design.design import Design
 from discreet.mechanisms.newton.bound import DOUBTED
-from discreet.mechanisms.newton.cohort import released_moments
+from discreet.mechanisms.newton.cohort import Profile, released_moments
 from discreet.mechanisms.newton.combine import corrected
 from discreet.mechanisms.newton.equation import Equation
 from discreet.mechanisms.newton.picture import Noisy, Picture
@@ -107,11 +108,26 @@ def unreached(picture: Picture, size: int) -> Array:
     that only those at risk after the last count that stands out would show.
     """
     design = picture.shape.design
-    time, leads = design.basis.shape[1], design.covariates.leads
-    found = [_along(size, time + leads, vector) for vector in _columns(picture)]
+    time = design.time_dimension
+    found = [_effects(design, vector) for vector in _columns(picture)]
     found += [_along(size, time + column, 1.0) for column in _products(picture)]
-    found += [np.concatenate([vector, np.zeros(size - time)]) for vector in _times(picture)]
+    for stratum, profile in enumerate(picture.releases.profiles):
+        own = design.columns(stratum)[: design.baseline.dimension]
+        found += [_along(size, own, vector) for vector in _times(picture, profile)]
     return np.array(found).T if found else np.zeros((size, 0))
+
+
+def _effects(design: Design, vector: Array) -> Array:
+    """The direction of f that moves predictors as the columns do: leads, then strata's indicators.
+
+    An indicator of a stratum is a constant of its baseline.
+    """
+    time, leads = design.time_dimension, design.covariates.leads
+    direction = _along(design.dimension, time + leads, vector[: len(leads)])
+    level = np.linalg.lstsq(design.basis, np.ones(design.intervals), rcond=None)[0]
+    for number, effect in enumerate(vector[len(leads) :], start=1):
+        direction[design.columns(number)[: len(level)]] = effect * level
+    return direction
 
 
 def _along(size: int, places: Integers | int, effects: Array | float) -> Array:
@@ -172,9 +188,9 @@ def moment_matrix(picture: Picture, moments: Noisy) -> tuple[Array, float]:
     return matrix / np.outer(scale, scale), error
 
 
-def _times(picture: Picture) -> list[Array]:
+def _times(picture: Picture, profile: Profile) -> list[Array]:
     """Directions of the baseline whose information comes from times that nobody may have reached."""
-    profile, basis = picture.releases.profile, picture.shape.design.basis
+    basis = picture.shape.design.basis
     places = picture.shape.places
     noise = profile.deviation * np.sqrt(2.0 * (places + 1.0))
     certain = profile.at_risk > noise

@@ -8,6 +8,7 @@ whoever reads the release could compute it again.
     events       few events for so many coefficients
     unreached    directions that the data do not reach: the prior speaks
     noise        intervals that are privacy noise
+    stratum      strata in which hardly anybody was counted: the prior speaks
     life-table   the model's expected events against the released ones
     varying      effects that change with time, where a mechanism released them
 """
@@ -60,6 +61,20 @@ class Counts:
     def noise_of(self, cells: int) -> float:
         """Standard deviation of the noise in a sum of so many counts."""
         return self.deviation * math.sqrt(cells)
+
+
+@dataclass(frozen=True)
+class StratumCounts:
+    """Released exits of each stratum, all times together, and the noise of such a sum.
+
+    `coefficients` are the names of the baselines', stratum after stratum.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    coefficients: tuple[str, ...]
+    exits: Array
+    deviation: float
 
 
 @dataclass(frozen=True)
@@ -117,6 +132,20 @@ def few_at_risk(counts: Counts) -> Iterator[Caution]:
         f"or take {_whole(2 * noise)}): durations that are missing or not numbers, or entries "
         "after the exit. The model describes those few.",
     )
+
+
+def few_in_strata(counts: StratumCounts) -> Iterator[Caution]:
+    """Strata whose exits are not told from noise."""
+    few = np.asarray(counts.exits < CLEAR * counts.deviation)
+    flagged, each = _chosen(counts.levels, few), len(counts.coefficients) // len(counts.levels)
+    if flagged:
+        yield Caution.about(
+            "stratum",
+            f"Hardly anybody was counted in {counts.name} = {_listed(flagged)} (noise of "
+            f"{_whole(2 * counts.deviation)} hides so many): the baseline there is mostly that of "
+            "all strata together, which was assumed beforehand; do not interpret it.",
+            _chosen(counts.coefficients, np.repeat(few, each)),
+        )
 
 
 def few_events(counts: Counts, coefficients: int) -> Iterator[Caution]:

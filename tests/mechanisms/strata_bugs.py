@@ -1,0 +1,51 @@
+"""Bugs planted in private strata."""
+
+from discreet.mechanisms import contract
+from discreet.mechanisms.newton import counts, mechanism
+from discreet.people import encode
+from tests.mechanisms import strata_checks
+from tests.mechanisms.bugs import Bug
+
+STRATA_BUGS = [
+    Bug(
+        "somebody who moves is in the stratum of every row",
+        encode,
+        "_strata_of_people",
+        "if spans.offsets is None:",
+        "if True:",
+        strata_checks.check_a_person_is_in_one_stratum,
+    ),
+    Bug(
+        "every row of a person counted as an exit of a stratum",
+        counts,
+        "block_exits",
+        "first, last = block.ends",
+        "first = last = np.arange(block.rows)",
+        strata_checks.check_exits_by_stratum_move_by_their_sensitivity,
+    ),
+    Bug(
+        "strata among the second moments and not paid for",
+        mechanism.Run,
+        "_moments",
+        "_moment_sensitivity(width,",
+        "_moment_sensitivity(len(self.design.covariates.leads),",
+        strata_checks.check_strata_are_paid_for,
+    ),
+    Bug(
+        "strata standardised by the people's own shares",
+        mechanism.Run,
+        "_moments",
+        "width, share = len(centre), self.budget.share(MOMENTS)",
+        "width, share = len(centre), self.budget.share(MOMENTS); own = self.engine.episodes.stratum; "
+        "centre = np.append(centre[:-1], (own == 2).mean())",
+        strata_checks.check_strata_use_nothing_but_noisy_sums,
+    ),
+    Bug(
+        "strata without a proof accepted",
+        contract,
+        "require_one_baseline",
+        "facts.design.strata > 1 and",
+        "False and",
+        strata_checks.check_strata_without_a_proof_are_refused,
+    ),
+]
