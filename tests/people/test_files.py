@@ -1,5 +1,7 @@
 """One record of a CSV file, however odd, is read alike with and without the others around it."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,6 +90,20 @@ def test_check_finds_an_opened_quote_before_a_charge(tmp_path, capsys, lines, wi
     said = " ".join(capsys.readouterr().out.split())
     assert ("a quote that was opened and not closed" in said) == bool(within)
     assert f"after line {first:,}" in said or not within
+
+
+@pytest.mark.parametrize("name", ["people.tsv", "people.csv.gz", "people.tsv.gz"])
+def test_an_opened_quote_is_found_in_tabbed_and_packed_files(tmp_path, capsys, name):
+    lines = [HEADER, b"a,0,2,1,30,F", b'b,0,2,1,30,"M', b"c,0,2,1,30,F", b"d,0,2,1,30,F"]
+    content = b"\n".join(lines) + b"\n"
+    content = content.replace(b",", b"\t") if name.startswith("people.tsv") else content
+    path, schema = tmp_path / name, tmp_path / "schema.toml"
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    schema.write_text(SCHEMA)
+    app(["check", str(path), "--schema", str(schema)], standalone_mode=False)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "a quote that was opened and not closed" in said
+    assert "after line 3" in said
 
 
 SCHEMA = """

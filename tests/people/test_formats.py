@@ -1,10 +1,15 @@
 """Workbooks, Stata, SPSS, packed and tabbed files: the same people as in a CSV file."""
 
 import gzip
-from datetime import datetime
+import warnings
+import zipfile
+from datetime import date, datetime
+from pathlib import Path
 
 import numpy as np
 import openpyxl
+import pandas as pd
+import pyarrow as pa
 import pyreadstat
 import pytest
 from pyarrow import csv as arrow_csv
@@ -13,6 +18,8 @@ from pyarrow import feather
 import discreet as ds
 from discreet.errors import DataFormError
 from discreet.people import to_episodes
+from discreet.people.formats import BEYOND, _clock
+from discreet.people.tables import open_table, read_file
 from tests.cohorts import cohort, schema
 
 TABLE = cohort(people=60)
@@ -107,3 +114,112 @@ def test_odd_cells_of_a_workbook_change_nobody_else(tmp_path):
     changed = np.any(found.covariates != expected.covariates, axis=1)  # rows stand by their exits
     assert np.count_nonzero(changed) == 4
     assert np.all(np.isfinite(found.covariates))
+
+
+# One record may hold what no calendar or encoding has: it stops nobody and changes nobody else.
+
+DATED = {
+    "people.dta": (pyreadstat.write_dta, {"%td": 21_915, "%tc": 21_915 * 86_400_000, "%d": 21_915}),
+    "people.sav": (pyreadstat.write_sav, {"DATE11": 13_797_216_000, "DATETIME20": 13_797_216_000}),
+}
+KINDS = [(name, shown) for name, (_, kinds) in DATED.items() for shown in kinds]
+
+
+def dated(folder, name, shown, numbers, texts=("ann", "bob", "cid")):
+    """A file of three people with a date, by the number that the file keeps, and a text."""
+    write, _ = DATED[name]
+    table = pd.DataFrame({"when": np.asarray(numbers, dtype=float), "who": list(texts)})
+    write(table, str(folder / name), variable_format={"when": shown})
+    return folder / name
+
+
+@pytest.mark.parametrize("odd", [1e9, -1e9, 1e15, 1e17, -1e300, 1e300, None])
+@pytest.mark.parametrize(("name", "shown"), KINDS)
+def test_a_date_that_no_calendar_has_stops_nobody(tmp_path, name, shown, odd):
+    good = DATED[name][1][shown]
+    plain = read_file(dated(tmp_path, name, shown, [good] * 3), ["when"], ()).columns["when"]
+    assert {item if type(item) is date else item.date() for item in plain} == {date(2020, 1, 1)}
+    beyond = None if odd is None else BEYOND if abs(odd) > 1e14 or shown in {"%td", "%d"} else ...
+    path = dated(tmp_path, name, shown, [good, np.nan if odd is None else odd, good])
+    found = read_file(path, ["when"], ()).columns["when"]
+    assert [found[0], found[2]] == [plain[0], plain[2]]
+    assert beyond is ... or found[1] == beyond
+
+
+@pytest.mark.parametrize("name", DATED)
+def test_bytes_that_are_not_in_the_files_encoding_stop_nobody(tmp_path, name):
+    path = dated(
+        tmp_path,
+        name,
+        KINDS[0][1] if name.endswith("dta") else "F8.2",
+        [1, 2, 3],
+        ("bjørn", "qqqq", "ann"),
+    )
+    assert read_file(path, ["who"], ()).columns["who"] == ["bjørn", "qqqq", "ann"]
+    path.write_bytes(path.read_bytes().replace(b"qqqq", b"q\xff\xfeq"))
+    assert read_file(path, ["who"], ()).columns["who"] == ["bjørn", "q��q", "ann"]
+
+
+def test_a_name_that_is_not_ascii_is_found(tmp_path):
+    table = pd.DataFrame({"größe": [1.5, 2.5]})
+    pyreadstat.write_sav(table, str(tmp_path / "people.sav"))
+    assert read_file(tmp_path / "people.sav", ["größe"], ()).columns == {"größe": [1.5, 2.5]}
+
+
+@pytest.mark.parametrize(("path", "shown", "days"), [
+    ("a.sas7bdat", "DATE9", 1), ("a.sas7bdat", "DDMMYYP10", 1), ("a.sas7bdat", "E8601DA10", 1),
+    ("a.sas7bdat", "DATETIME20", 86_400), ("a.sas7bdat", "E8601DT26", 86_400),
+    ("a.sas7bdat", "BEST12", None), ("a.sav", "F8.2", None), ("a.dta", "%9.0g", None),
+    ("a.dta", "%-td", 1), ("a.dta", "%tdD_m_Y", 1), ("a.dta", "%dD_m_Y", 1), ("a.sav", None, None),
+])  # fmt: skip
+def test_what_is_a_date_is_declared_by_the_file(path, shown, days):
+    clock = _clock(Path(path), shown)
+    assert (clock is None) == (days is None)
+    if days is not None:
+        found = clock.moment(21_915 * days)
+        assert (found if type(found) is date else found.date()) == date(2020, 1, 1)
+
+
+def test_a_workbook_is_read_to_its_end_and_quietly(tmp_path):
+    """It may say that it has fewer rows, and a date may be no date: openpyxl would quote it."""
+    path = workbook(tmp_path)
+    book = openpyxl.load_workbook(path)
+    cell = book.active.cell(3, 1)
+    cell.value, cell.number_format = 98_765_432_101, "yyyy-mm-dd"
+    book.save(path)
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "short.xlsx", "w") as new:
+        for name in old.namelist():
+            content = old.read(name).replace(b'ref="A1:D61"', b'ref="A1:D9"')
+            new.writestr(name, content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert to_episodes(tmp_path / "short.xlsx", schema()).persons == 60
+
+
+def feather_with(folder, **columns):
+    feather.write_feather(pa.table(columns), str(folder / "a.feather"), compression="uncompressed")
+    return folder / "a.feather"
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_a_feather_file_that_points_beyond_itself_is_refused(tmp_path, kind):
+    """Arrow believes the offsets and indices of a file, and would read other memory."""
+    width = 8 if kind == pa.large_string() else 4
+    path = feather_with(tmp_path, arm=pa.array(["a", "b", "cc", "b"]).cast(kind))
+    good = path.read_bytes()
+    assert open_table(read_file(path, ["arm"], ())).rows == 4
+    codes = [0, 1, 2, 4, 5] if width == 8 or kind == pa.string() else [0, 1, 2, 1]
+    inside = b"".join(code.to_bytes(width, "little") for code in codes)
+    place = good.index(inside) + 2 * width
+    path.write_bytes(good[:place] + (1 << 30).to_bytes(width, "little") + good[place + width :])
+    with pytest.raises(DataFormError, match="damaged"):
+        read_file(path, ["arm"], ())
+
+
+def test_a_text_that_is_not_utf8_stops_nobody_in_a_feather_file(tmp_path):
+    path = feather_with(tmp_path, arm=["aaaa", "bbbb", "cccc"])
+    path.write_bytes(path.read_bytes().replace(b"bbbb", b"b\xff\xfeb"))
+    codes, values = open_table(read_file(path, ["arm"], ())).column("arm").coded()
+    assert [values[code] for code in codes] == ["aaaa", "b��b", "cccc"]

@@ -3,11 +3,19 @@
 No type is taken from a column's values: a cell of a workbook is whatever it says it is, and the
 columns of the others have the types that the file declares.  Stata, SAS and SPSS hold codes; their
 value labels are not applied, so levels of the schema are the codes.
+
+No value stops a reader: pyreadstat refuses a whole file for one date beyond the calendar or one text
+that is not in the file's encoding, so it is asked for bare numbers and bytes, which are turned into
+dates and texts here, one by one.
 """
 
+import codecs
+import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -55,18 +63,124 @@ def read_workbook(path: Path, columns: Sequence[str]) -> Cells:
 
 def statistical_names(path: Path) -> tuple[str, ...]:
     """The columns that a file of Stata, SAS or SPSS declares."""
-    with _damaged(path):
-        _, facts = _reader(path)(str(path), metadataonly=True)
-        return tuple(facts.column_names)
+    return tuple(_declared(path).column_names)
 
 
 def read_statistical(path: Path, columns: Sequence[str]) -> Cells:
     """The named columns of a file of Stata, SAS or SPSS, as codes."""
-    wanted = list(columns) or list(statistical_names(path)[:1])
+    facts = _declared(path)
+    wanted, codec = list(columns) or facts.column_names[:1], _codec(path, facts)
     with _damaged(path):
-        found, facts = _reader(path)(str(path), usecols=wanted, output_format="dict")
+        bare = {name: name.encode(codec).decode(EVERY_BYTE) for name in wanted}
+        found, _ = _reader(path)(
+            str(path),
+            usecols=list(bare.values()),
+            output_format="dict",
+            disable_datetime_conversion=True,
+            encoding=EVERY_BYTE,
+        )
     rows = len(next(iter(found.values()))) if found else int(facts.number_rows or 0)
-    return Cells(rows, {name: found[name] for name in wanted})
+    clocks = {name: _clock(path, facts.original_variable_types.get(name)) for name in wanted}
+    read = {
+        name: [_value(one, codec, clocks[name]) for one in found[bare[name]]] for name in wanted
+    }
+    return Cells(rows, read)
+
+
+EVERY_BYTE = "LATIN1"
+"""The encoding in which every text of bytes is one of characters: nothing fails and nothing is lost."""
+BEYOND = "beyond the calendar"
+"""Stands for a date that no calendar has: it is no date, and says nothing of the number."""
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """How a file counts its dates: so many units since the origin."""
+
+    origin: date
+    unit: str
+    whole: bool = False
+
+    def moment(self, number: float) -> date | str:
+        """The date of a number, with its time of day unless days are whole."""
+        try:
+            found = datetime.combine(self.origin, time()) + timedelta(**{self.unit: number})
+        except (OverflowError, ValueError):
+            return BEYOND
+        return found.date() if self.whole else found
+
+
+_1960, _1582 = date(1960, 1, 1), date(1582, 10, 14)
+_STATA = {
+    "td": _Clock(_1960, "days", whole=True),
+    "d": _Clock(_1960, "days", whole=True),
+    "tc": _Clock(_1960, "milliseconds"),
+    "tC": _Clock(_1960, "milliseconds"),
+}
+_SPSS = {
+    **dict.fromkeys(
+        ("DATE", "ADATE", "EDATE", "JDATE", "SDATE"), _Clock(_1582, "seconds", whole=True)
+    ),
+    **dict.fromkeys(("DATETIME", "YMDHMS"), _Clock(_1582, "seconds")),
+}
+_SAS = {
+    **{
+        f"{order}{mark}": _Clock(_1960, "days", whole=True)
+        for order in ("DDMMYY", "MMDDYY", "YYMMDD")
+        for mark in ("", *"BCDNPS")
+    },
+    **dict.fromkeys(
+        ("DATE", "WEEKDATE", "WEEKDATX", "IS8601DA", "E8601DA", "B8601DA"),
+        _Clock(_1960, "days", whole=True),
+    ),
+    **dict.fromkeys(
+        ("DATETIME", "DATEAMPM", "MDYAMPM", "DTDATE", "E8601DT", "IS8601DT", "B8601DT", "B8601DN"),
+        _Clock(_1960, "seconds"),
+    ),
+}
+
+
+def _clock(path: Path, shown: str | None) -> _Clock | None:
+    """The clock of a column by the format that the file declares for it; None: no date."""
+    if path.suffix.lower() == ".dta":
+        kind = re.match(r"%-?(t[dcC]|d)", shown or "")
+        return None if kind is None else _STATA[kind[1]]
+    name = re.match(r"[A-Z]+(?:8601[A-Z]+)?", (shown or "").upper())
+    known = _SPSS if path.suffix.lower() == ".sav" else _SAS
+    return None if name is None else known.get(name[0])
+
+
+def _value(value: Any, codec: str, clock: _Clock | None) -> Any:
+    """One value, whatever the others are."""
+    if isinstance(value, str):
+        return value.encode(EVERY_BYTE, errors="replace").decode(codec, errors="replace")
+    return value if clock is None or value is None else clock.moment(float(value))
+
+
+def _codec(path: Path, facts: Any) -> str:
+    """Python's name of the encoding that the file declares; Stata's is a matter of its version."""
+    declared = str(facts.file_encoding or "")
+    if path.suffix.lower() == ".dta":
+        declared = _stata_encoding(path)
+    try:
+        return codecs.lookup(declared or "utf-8").name
+    except LookupError:
+        raise DataFormError(
+            f"'{path.name}' is in an encoding that is not known here; save it as UTF-8."
+        ) from None
+
+
+def _stata_encoding(path: Path) -> str:
+    """UTF-8 since Stata 14, whose files have release 118 and later."""
+    with path.open("rb") as file:
+        release = re.match(rb"<stata_dta><header><release>(\d{3})", file.read(64))
+    return "utf-8" if release is not None and int(release[1]) >= 118 else "cp1252"
+
+
+def _declared(path: Path) -> Any:
+    """What a file of Stata, SAS or SPSS says of itself."""
+    with _damaged(path):
+        return _reader(path)(str(path), metadataonly=True)[1]
 
 
 def _names(path: Path, row: Sequence[object]) -> tuple[str, ...]:
@@ -79,11 +193,15 @@ def _names(path: Path, row: Sequence[object]) -> tuple[str, ...]:
 @contextmanager
 def _sheet(path: Path) -> Iterator[Iterator[tuple[object, ...]]]:
     """The rows of the first sheet, with the values that formulas had when it was saved."""
-    book = _library("openpyxl", path).load_workbook(path, read_only=True, data_only=True)
-    try:
-        yield book.worksheets[0].iter_rows(values_only=True)
-    finally:
-        book.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl quotes the number of a date that is none
+        book = _library("openpyxl", path).load_workbook(path, read_only=True, data_only=True)
+        try:
+            sheet = book.worksheets[0]
+            sheet.reset_dimensions()  # a file may say that it has fewer rows than it has
+            yield sheet.iter_rows(values_only=True)
+        finally:
+            book.close()
 
 
 def _reader(path: Path) -> Callable[..., tuple[dict[str, Any], Any]]:

@@ -22,6 +22,7 @@ from discreet.people.spans import Spans, Spells, first_events, time_order, until
 from discreet.people.tables import (
     Table,
     first_open_quote,
+    is_delimited,
     lines_within_fields,
     read_covariates,
     read_table,
@@ -269,7 +270,7 @@ def quote_hints(path: Path, rows: int) -> Iterator[str]:
     Parsing alone cannot tell a note of two lines from a quote that was never closed, and the
     promise of a private fit begins with parsed records.
     """
-    lines = lines_within_fields(path, rows) if path.suffix.lower() == ".csv" else 0
+    lines = lines_within_fields(path, rows) if is_delimited(path) else 0
     if lines:
         which = "1 line begins" if lines == 1 else f"{lines:,} lines begin"
         yield (

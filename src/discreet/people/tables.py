@@ -30,6 +30,7 @@ from discreet.people.columns import (
     StackedColumn,
     make_column,
     require_readable,
+    to_numpy,
 )
 from discreet.people.identity import Ids
 
@@ -151,7 +152,7 @@ def lines_within_fields(path: Path, rows: int) -> int:
     people in it.
     """
     lines, ended = 0, True
-    with path.open("rb") as file:
+    with _opened(path) as file:
         while chunk := file.read(BLOCKS[0]):
             ends = np.isin(np.frombuffer(chunk, np.uint8), (10, 13))
             begins = ~ends & np.append(ended, ends[:-1])
@@ -162,9 +163,19 @@ def lines_within_fields(path: Path, rows: int) -> int:
 
 def first_open_quote(path: Path) -> int:
     """The first line with an odd number of quotes: a quoted field goes on, or never ends."""
-    with path.open("rb") as file:
+    with _opened(path) as file:
         odd = (number for number, line in enumerate(file, 1) if line.count(b'"') % 2)
         return next(odd, 0)
+
+
+def _opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    """The bytes of a file of texts, unpacked."""
+    return gzip.open(path, "rb") if _ending(path).endswith(".gz") else path.open("rb")
+
+
+def is_delimited(path: Path) -> bool:
+    """Whether a file is one of texts in which a quote may be left open."""
+    return FORMATS.get(_ending(path)) is _CSV
 
 
 def _csv_header(path: Path) -> list[str]:
@@ -256,7 +267,34 @@ def _read_feather(path: Path, columns: Sequence[str], _numeric: Collection[str])
     names = _feather_schema(path).names
     check_columns(names, columns)
     with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as file:
-        return file.read_all().select(list(columns) or names[:1])
+        found = file.read_all().select(list(columns) or names[:1])
+    for column in found.columns:
+        for chunk in column.chunks:
+            _require_within(chunk)
+    return found
+
+
+_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+
+
+def _require_within(array: Any) -> None:
+    """`ArrowInvalid` unless offsets and indices stay within the array's own memory.
+
+    Arrow believes those of a file, and would read other memory.  Texts are looked at as bytes: one
+    that is not UTF-8 stops nobody.
+    """
+    if pa.types.is_dictionary(array.type):
+        array.indices.validate(full=True)
+        _require_within(array.dictionary)
+        codes = to_numpy(array.indices.cast(pa.int64()), gap=0)
+        if len(codes) and not 0 <= codes.min() <= codes.max() < max(len(array.dictionary), 1):
+            raise pa.ArrowInvalid("an index points beyond its dictionary")
+        return
+    array.validate()
+    kind = _BYTES.get(array.type)
+    if kind is not None:
+        array = pa.Array.from_buffers(kind, len(array), array.buffers(), offset=array.offset)
+    array.validate(full=True)
 
 
 def _cells(names: Callable[[Path], Sequence[str]], read: Callable[..., formats.Cells]) -> Format:
