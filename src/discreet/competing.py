@@ -1,4 +1,4 @@
-"""Regression on competing risks: a fit per cause on its conditional likelihood, not private.
+"""Regression on competing risks: a fit per cause on its conditional likelihood, or one release of all.
 
 The score of cause r in an interval that ends without an event is -a_r z, a_r = d/d eta of
 -log(1 - h_r); in one that ends in cause r it is the binary model's; in one that ends in another cause
@@ -7,6 +7,9 @@ it is 0. So estimates of two causes are correlated only through intervals withou
     Cov(f_r, f_k) = I_r^-1 M_rk I_k^-1,    M_rk = sum P(none) a_r a_k z z',
 
 and intervals of incidence use this joint covariance.
+
+A release is by private Newton, which bounds the scores of all causes together
+(docs/proofs/competing-risks.md); its joint covariance holds the privacy noise.
 
 Reference: Begg and Gray (1984), Biometrika 71, 11-18.
 """
@@ -28,21 +31,28 @@ from discreet.engine.engine import Arrays, BlockFunction, Engine
 from discreet.errors import SettingsError
 from discreet.estimate import Estimate, estimate, plain_model
 from discreet.likelihood.problem import Problem
-from discreet.models.causes import CausesCurves, CausesModel
+from discreet.mechanisms.contract import Draw, Plan
+from discreet.models.causes import CausesCurves, CausesFile, CausesModel, CausesRelease
 from discreet.models.curves import Curves
 from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import PlainModel
 from discreet.people.episodes import Episodes
 from discreet.people.source import People
 from discreet.regression import as_schema
+from discreet.release import ModelOrder, as_ledger, new_release_id, publish, simulate
+from discreet.text import aligned
 from discreet.types import Array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
+    from discreet.joint import Federation
+    from discreet.mechanisms.contract import Mechanism
     from discreet.models.summary import CoefficientTable
+    from discreet.release import Ledger
 
+NEWTON = "newton"
 STEP = 1e-4
 """Of numerical derivatives, in standard errors of each coefficient."""
 
@@ -82,8 +92,38 @@ class Interval:
     upper: Array
 
 
+class CausesOrder(ModelOrder[CausesRelease]):
+    """A model of all causes, released together."""
+
+    def require_supported(self) -> None:
+        """The proof is private Newton's, for one baseline per cause."""
+        if self.mechanism.name != NEWTON:
+            raise SettingsError(
+                "competing risks are released by private Newton alone: use the mechanism newton."
+            )
+
+    def plan(self, persons: int) -> Plan:
+        """The mechanism's plan for n persons."""
+        self.require_supported()
+        return super().plan(persons)
+
+    def compose(self, plan: Plan, draw: Draw, head: str) -> CausesRelease:
+        """The document of all causes."""
+        designs = {
+            cause: Design(self.schema.of_cause(cause), self.baseline, self.mechanism.coordinates)
+            for cause in self.schema.time.causes or {}
+        }
+        heading = CausesRelease.heading(self.schema)
+        facts = CausesRelease.shared_facts(designs, self.link, draw.point)
+        released = self.released_facts(plan, draw, head)
+        return CausesRelease.model_validate({**heading, **facts, **released})
+
+
 class CompetingRisks:
-    """Discrete-time regression on competing risks, one set of effects per cause; not private.
+    """Discrete-time regression on competing risks, one set of effects per cause.
+
+    `fit` estimates it without privacy and never spends; `publish` makes one private release of all
+    causes under one (epsilon, delta), charged to a ledger.
 
     Parameters
     ----------
@@ -94,9 +134,20 @@ class CompetingRisks:
     baseline
         Such as ``"natural-spline:3"``, the same kind for every cause.
 
+    Attributes
+    ----------
+    model_
+        What is saved: a `CausesModel` after `fit`, a `CausesRelease` after `publish`.
+    release_
+        After `publish`.
+
     Examples
     --------
-    >>> model = ds.CompetingRisks("schema.toml").fit("registry.csv")  # doctest: +SKIP
+    >>> model = ds.CompetingRisks("schema.toml")
+    >>> model.publish(
+    ...     "registry.csv", mechanism=ds.PrivateNewton(epsilon=1), ledger="budget.db",
+    ...     path="release.json",
+    ... )  # doctest: +SKIP
     >>> model.predict_incidence("patients.csv", "cancer", [365, 1826])  # doctest: +SKIP
     """
 
@@ -124,7 +175,7 @@ class CompetingRisks:
             A table or a file with the columns of the schema.
         """
         self.schema.require_bounds()
-        engine = People(data).open(self.schema)
+        engine = _people(data).open(self.schema)
         causes = list(self.schema.time.causes or {})
         problems = [self._problem(engine, place, name) for place, name in enumerate(causes, 1)]
         found = [estimate(problem) for problem in problems]
@@ -133,8 +184,94 @@ class CompetingRisks:
             for problem, item in zip(problems, found, strict=True)
         ]
         joint = _joint_covariance(engine, problems, found)
-        self.model_ = _document(self.schema, causes, models, joint)
+        self.model_: CausesFile = _document(self.schema, causes, models, joint)
         return self
+
+    def publish(  # noqa: PLR0913 - the terms of a release, each by name
+        self,
+        data: Any,
+        *,
+        mechanism: "Mechanism",
+        ledger: "Ledger | str | PathLike[str]",
+        path: str | Path | None = None,
+        persons: int | None = None,
+        release_id: str | None = None,
+        overwrite: bool = False,
+        federation: "Federation | None" = None,
+    ) -> Self:
+        """Make one private release of all causes and charge it to a ledger; nothing is refunded.
+
+        Parameters
+        ----------
+        data
+            As in `fit`.
+        mechanism
+            ``ds.PrivateNewton(epsilon=1)``; no other has a proof for competing risks.
+        ledger
+            Who pays: the location of a ledger, a Ledger, or ``ds.NO_LEDGER``.
+        path
+            Where the release is written, before the ledger learns that it is settled.
+        persons
+            The number of persons, public under replace-one; counted if None.
+        release_id
+            The name of the release in the ledger; made up if None.
+        overwrite
+            Whether an existing file is replaced.
+        federation
+            The sites that make the release together.
+
+        Returns
+        -------
+        CompetingRisks
+            This object with the released numbers; ``release_`` is the document.
+
+        Raises
+        ------
+        BudgetError
+            The budget does not cover the release; nothing was read or charged.
+        InputError
+            A setting, the schema or the form of the data is wrong.
+        """
+        way: Callable[..., CausesRelease] = publish
+        if federation is not None:
+            from discreet.joint import publish_jointly  # noqa: PLC0415 - an extra, and its network
+
+            way = partial(publish_jointly, federation=federation)
+        self.release_ = way(
+            self._order(mechanism, persons=persons, release_id=release_id or new_release_id()),
+            _people(data),
+            ledger=as_ledger(ledger),
+            path=None if path is None else Path(path),
+            overwrite=overwrite,
+        )
+        self.model_ = self.release_
+        return self
+
+    def simulate(
+        self, data: Any, *, mechanism: "Mechanism", seed: int, persons: int | None = None
+    ) -> Self:
+        """Draw what a release could look like, with noise that can be repeated: **not private**.
+
+        Parameters
+        ----------
+        data, mechanism, persons
+            As in `publish`.
+        seed
+            A whole number.
+        """
+        from discreet.privacy.testing import SeededNoise  # noqa: PLC0415 - loads the samplers
+
+        order = self._order(mechanism, persons=persons)
+        self.model_ = simulate(order, _people(data), SeededNoise(seed))
+        return self
+
+    def _order(self, mechanism: "Mechanism", **terms: Any) -> CausesOrder:
+        """What a release asks for; an error here comes before any data is read."""
+        if not hasattr(type(mechanism), "draw"):
+            raise SettingsError(
+                "publishing needs a mechanism, such as mechanism=ds.PrivateNewton(epsilon=1)."
+            )
+        return CausesOrder(mechanism, self.schema, self.link, self.baseline, **terms)
 
     def _problem(self, engine: Engine, place: int, name: str) -> Problem:
         design = Design(self.schema.of_cause(name), self.baseline)
@@ -196,6 +333,11 @@ class CompetingRisks:
             Whether an existing file is replaced.
         """
         self.model_.save(path, overwrite=overwrite)
+
+
+def _people(data: Any) -> People:
+    """The people; a source that was opened already stays itself."""
+    return data if type(data) is People else People(data)
 
 
 def _document(
@@ -261,20 +403,20 @@ def block_products(block: Episodes, basis: Array, points: list[Array], link: Lin
     return (middle,)
 
 
-def _encoded(model: CausesModel, data: Any) -> Array:
+def _encoded(model: CausesFile, data: Any) -> Array:
     from discreet.people import encode_covariates  # noqa: PLC0415 - loads pyarrow
 
     first = next(iter(model.models.values()))
     return encode_covariates(data, first.public_schema)
 
 
-def predict_survival(model: CausesModel, data: Any, times: ArrayLike) -> Array:
+def predict_survival(model: CausesFile, data: Any, times: ArrayLike) -> Array:
     """Probability of no event of any cause by each time, one row per person."""
     return model.curves.survival(_encoded(model, data), times)
 
 
 def predict_incidence(
-    model: CausesModel, data: Any, cause: str, times: ArrayLike, *, interval: bool = False
+    model: CausesFile, data: Any, cause: str, times: ArrayLike, *, interval: bool = False
 ) -> "Array | Interval":
     """Probability of an event of the cause by each time, with 95 % limits if asked for."""
     if interval:
@@ -282,20 +424,20 @@ def predict_incidence(
     return model.curves.incidence(_encoded(model, data), model.number_of(cause), times)
 
 
-def incidence_interval(model: CausesModel, data: Any, cause: str, times: ArrayLike) -> Interval:
+def incidence_interval(model: CausesFile, data: Any, cause: str, times: ArrayLike) -> Interval:
     """Incidence with 95 % limits from the joint covariance of all causes."""
     place, encoded = model.number_of(cause), _encoded(model, data)
     return _limits(model, lambda curves: curves.incidence(encoded, place, times))
 
 
-def survival_interval(model: CausesModel, data: Any, times: ArrayLike) -> Interval:
+def survival_interval(model: CausesFile, data: Any, times: ArrayLike) -> Interval:
     """Survival without any event, with 95 % limits from the joint covariance of all causes."""
     encoded = _encoded(model, data)
     event = _limits(model, lambda curves: 1.0 - curves.survival(encoded, times))
     return Interval(1.0 - event.estimate, 1.0 - event.upper, 1.0 - event.lower)
 
 
-def _limits(model: CausesModel, risk: Callable[[CausesCurves], Array]) -> Interval:
+def _limits(model: CausesFile, risk: Callable[[CausesCurves], Array]) -> Interval:
     """By the delta method on log(-log(1 - F)), F the risk, derivatives by central differences."""
     covariance, found = model.covariance, risk(model.curves)
     if covariance is None:
@@ -317,7 +459,7 @@ def _limits(model: CausesModel, risk: Callable[[CausesCurves], Array]) -> Interv
     return Interval(found, np.where(nothing, 0.0, lower), np.where(nothing, 0.0, upper))
 
 
-def _moved(model: CausesModel, point: Array) -> CausesCurves:
+def _moved(model: CausesFile, point: Array) -> CausesCurves:
     """The curves of other internal coefficients."""
     parts, start = [], 0
     for item in model.models.values():
@@ -327,11 +469,16 @@ def _moved(model: CausesModel, point: Array) -> CausesCurves:
     return CausesCurves(tuple(parts))
 
 
-def summarise_causes(model: CausesModel) -> str:
-    """A table of coefficients per cause, as text."""
+def summarise_causes(model: CausesFile) -> str:
+    """A table of coefficients per cause, as text; what is promised of all of them is said once."""
     from discreet.fitted import summarise  # noqa: PLC0415 - the same layer
 
     tables: dict[str, CoefficientTable] = {
         name: summarise(part) for name, part in model.models.items()
     }
-    return "\n\n".join(f"Cause: {name}\n{table}" for name, table in tables.items())
+    if not isinstance(model, CausesRelease):
+        return "\n\n".join(f"Cause: {name}\n{table}" for name, table in tables.items())
+    first = next(iter(tables.values()))
+    blocks = (f"Cause: {name}\n{aligned(table.rows())}" for name, table in tables.items())
+    warnings = (f"Warning: {caution}" for caution in model.warnings)
+    return "\n\n".join(["\n".join(first.heading[:2]), *blocks, *warnings, *first.footer[-2:]])

@@ -364,6 +364,8 @@ class SurvivalRegression(Predictions):
             raise SettingsError("a release takes its ridge from the mechanism; leave it at 0.")
         if self.schema is None:
             raise SettingsError("a release needs a public schema: nothing in it is learned.")
+        if as_schema(self.schema).time.causes is not None:
+            raise SettingsError("the schema has causes: publish them with ds.CompetingRisks.")
         terms["release_id"] = terms.get("release_id") or new_release_id()
         return Order(
             mechanism, as_schema(self.schema), get_link(self.link), self._baseline(), **terms

@@ -72,6 +72,7 @@ __all__ = [
     "AbstractOrder",
     "Document",
     "Ledger",
+    "ModelOrder",
     "OpenLedger",
     "Order",
     "Source",
@@ -214,8 +215,8 @@ class Promising(Protocol):
 
 
 @dataclass(frozen=True)
-class Order(AbstractOrder[Release]):
-    """A model: mechanism, schema, link and baseline."""
+class ModelOrder(AbstractOrder[Document]):
+    """A model of some kind: mechanism, schema, link and baseline."""
 
     mechanism: Mechanism
     schema: Schema
@@ -226,14 +227,6 @@ class Order(AbstractOrder[Release]):
     description: str = ""
     accept_approximate: bool = False
     sites: NoiseShares = ALONE
-
-    def require_supported(self) -> None:
-        """Competing risks have no proof yet as a private model."""
-        if self.schema.time.causes is not None:
-            raise SettingsError(
-                "competing risks are not released as a private model yet; 'discreet curves' "
-                "publishes the incidence of each cause by group, privately."
-            )
 
     @cached_property
     def design(self) -> Design:
@@ -257,15 +250,24 @@ class Order(AbstractOrder[Release]):
         """One draw of the mechanism."""
         return self.mechanism.draw(plan, Problem(engine, self.design, self.link), noise)
 
-    def compose(self, plan: Plan, draw: Draw, head: str) -> Release:
-        """The model's document."""
-        facts = Release.shared_facts(self.design, self.link, draw.point)
-        return Release.model_validate({**facts, **self.released_facts(plan, draw, head)})
-
     @property
     def facts(self) -> str:
         """Mechanism, link and baseline."""
         return f"{self.mechanism.name}, {self.link.name} link, {self.baseline.spelling}"
+
+
+class Order(ModelOrder[Release]):
+    """A model of one kind of event."""
+
+    def require_supported(self) -> None:
+        """Causes are asked for by an order of their own."""
+        if self.schema.time.causes is not None:
+            raise SettingsError("the schema has causes: publish them with ds.CompetingRisks.")
+
+    def compose(self, plan: Plan, draw: Draw, head: str) -> Release:
+        """The model's document."""
+        facts = Release.shared_facts(self.design, self.link, draw.point)
+        return Release.model_validate({**facts, **self.released_facts(plan, draw, head)})
 
 
 class Source(Protocol):

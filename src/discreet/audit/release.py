@@ -17,6 +17,7 @@ from discreet.ledger.book import Head
 from discreet.ledger.interface import UNCHARGED
 from discreet.mechanisms import Plan, mechanism_from_settings
 from discreet.mechanisms.group_counts import GroupCounts
+from discreet.models.causes import CausesRelease, causes_from_mapping, has_causes
 from discreet.models.curves_release import CurvesRelease, curves_from_mapping
 from discreet.models.model import AGREEMENT, Model, Promised, Release, model_from_mapping
 from discreet.models.strict import read_strict
@@ -33,6 +34,8 @@ def audit_release(path: str | Path) -> Audit:
     mapping = read_strict(path)
     if mapping.get("format") == CurvesRelease.kind:
         return _audit_curves(mapping)
+    if has_causes(mapping):
+        return _audit_causes(mapping)
     if mapping.get("format") != Release.kind:
         raise ArtefactError(f"'{path}' is not a release; there is nothing to audit.")
     try:
@@ -50,11 +53,29 @@ def audit_model(model: Model) -> Audit:
     return _audit(model)
 
 
+def _audit_causes(mapping: dict[str, Any]) -> Audit:
+    """Competing risks: every cause's numbers, then what all of them share."""
+    try:
+        release = causes_from_mapping(mapping)
+    except ArtefactError as error:
+        refused = _line("the file", "a sound release", "refused", sound=False, note=str(error))
+        return Audit("a release that cannot be read", {}, (refused,))
+    if not isinstance(release, CausesRelease):
+        raise ArtefactError("only a release can be audited; this model is not private.")
+    parts = [cast("Release", part) for part in release.models.values()]
+    found = [item for part in parts for check in (_coefficients, _grid) for item in check(part)]
+    shared = [item for check in (_plan_again, _promise, _ledger) for item in check(release)]
+    return _audited(release, [*_form(release), *found, *shared])
+
+
 def _audit(release: Release) -> Audit:
     checks: tuple[Callable[[Release], list[Finding]], ...] = (
         _form, _coefficients, _grid, _plan_again, _promise, _ledger,
     )  # fmt: skip
-    found = [item for check in checks for item in check(release)]
+    return _audited(release, [item for check in checks for item in check(release)])
+
+
+def _audited(release: Promised, found: list[Finding]) -> Audit:
     facts = {
         "release_id": release.release_id,
         "mechanism": release.mechanism.get("name"),
@@ -159,7 +180,7 @@ def _grid(release: Release) -> list[Finding]:
     ]
 
 
-def _plan_again(release: Release) -> list[Finding]:
+def _plan_again(release: Release | CausesRelease) -> list[Finding]:
     """The plan from the settings and the public facts of the file, made anew."""
     try:
         plan = _plan(release)
@@ -174,7 +195,7 @@ def _plan_again(release: Release) -> list[Finding]:
     ]
 
 
-def _plan(release: Release) -> Plan:
+def _plan(release: Release | CausesRelease) -> Plan:
     """Made from the public facts of the file; what was accepted when it was made counts no more."""
     order = Order(
         mechanism=mechanism_from_settings(release.mechanism),
@@ -187,7 +208,7 @@ def _plan(release: Release) -> Plan:
     return order.plan(release.persons)
 
 
-def _settings(plan: Plan, release: Release) -> Finding:
+def _settings(plan: Plan, release: Promised) -> Finding:
     """A promise that is not proved for the draw itself must be declared among the warnings."""
     needed = int(plan.guarantee.status in {"ideal-draw-only", "unproved"})
     weak = set(weak_promises(plan.guarantee, plan.persons))  # not in releases of version 0.1

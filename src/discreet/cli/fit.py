@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.competing import CompetingRisks
     from discreet.joint import Federation
     from discreet.mechanisms.contract import Mechanism
-    from discreet.models.model import Release
+    from discreet.models.model import Promised
     from discreet.people.source import People
     from discreet.regression import SurvivalRegression
     from discreet.release import Ledger
@@ -112,23 +112,23 @@ def fit(  # noqa: PLR0913 - one parameter an option
             _fit(regression, data, out, overwrite=overwrite)
         return
     pays = payer(ledger, no_ledger=no_ledger)
+    terms: dict[str, Any] = {"mechanism": chosen, "ledger": pays, "path": out, "persons": persons}
+    terms |= {"release_id": release_id, "overwrite": overwrite}
     sites = joint_sites(federation, party, wait, release_id)
     source = People(data, None, regression.engine, scheduler)
     if ledger is not None and not yes:
         ask(source, schema, f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'")
     with warnings_as_lines(), progress("Fitting"):
-        regression.publish(
-            source,
-            mechanism=chosen,
-            ledger=pays,
-            path=out,
-            persons=persons,
-            release_id=release_id,
-            accept_approximate=accept_approximate,
-            overwrite=overwrite,
-            federation=sites,
-        )
-    _conclude(regression.release_, out)
+        release: Promised
+        if as_schema(schema).time.causes is not None:
+            causes = CompetingRisks(schema, link=link, baseline=baseline)
+            release = causes.publish(source, **terms, federation=sites).release_
+        else:
+            regression.publish(
+                source, **terms, accept_approximate=accept_approximate, federation=sites
+            )
+            release = regression.release_
+    _conclude(release, out)
 
 
 def _fit(
@@ -159,7 +159,7 @@ def ask(source: "People", schema: Path, charge: str) -> None:
         raise typer.Exit(1)
 
 
-def _conclude(release: "Release", out: Path) -> None:
+def _conclude(release: "Promised", out: Path) -> None:
     """Two or three lines; the promise stands in `summary` and in the release."""
     guarantee = release.guarantee
     paid = "charged to no ledger" if release.ledger == UNCHARGED else "charged to the ledger"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.competing import Interval
     from discreet.design.schema import Schema
     from discreet.fitted import FittedModel
-    from discreet.models.causes import CausesModel
+    from discreet.models.causes import CausesFile
     from discreet.models.model import Model
     from discreet.models.prediction import Estimate
     from discreet.types import Array
@@ -58,7 +58,7 @@ def predict(  # noqa: PLR0913 - one parameter an option
     overwrite: options.Overwrite = False,
 ) -> None:
     """Predict for new people; one row a person, one column a time."""
-    from discreet.models.causes import CausesModel  # noqa: PLC0415 - numpy and scipy
+    from discreet.models.causes import CausesFile  # noqa: PLC0415 - numpy and scipy
     from discreet.models.curves_release import CurvesRelease, read_file  # noqa: PLC0415
 
     require_free(out, overwrite=overwrite)
@@ -66,7 +66,7 @@ def predict(  # noqa: PLR0913 - one parameter an option
     if isinstance(found, CurvesRelease):
         raise ArtefactError(f"'{model}': this file holds curves by group, not a model.")
     with progress("Predicting"):
-        if isinstance(found, CausesModel):
+        if isinstance(found, CausesFile):
             columns = _of_causes(found, data, incidence, _numbers("times", times), limits=intervals)
         elif incidence:
             raise SettingsError(
@@ -102,7 +102,7 @@ class _Wanted:
 
 
 def _of_causes(
-    model: "CausesModel", data: Path, cause: str, times: list[float], *, limits: bool
+    model: "CausesFile", data: Path, cause: str, times: list[float], *, limits: bool
 ) -> Columns:
     """Survival without any event, or the incidence of a cause."""
     from discreet import competing  # noqa: PLC0415 - numpy and scipy

@@ -36,14 +36,14 @@ def summary(
     """Show the coefficients, on the data's own scale, and what is promised about them."""
     from discreet.competing import summarise_causes  # noqa: PLC0415
     from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy
-    from discreet.models.causes import CausesModel  # noqa: PLC0415
+    from discreet.models.causes import CausesFile  # noqa: PLC0415
     from discreet.models.curves_release import CurvesRelease, read_file  # noqa: PLC0415
 
     found = read_file(model)
     if isinstance(found, CurvesRelease):
         _show_curves(found)
         return
-    if isinstance(found, CausesModel):
+    if isinstance(found, CausesFile):
         say(summarise_causes(found))
         return
     table = FittedModel(found).summary(confidence)

@@ -12,6 +12,7 @@ link it is cause-specific proportional hazards in the limit of a fine grid.
 Reference: Begg and Gray (1984); Tutz and Schmid (2016), chapter 8.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,17 +23,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, ValidationError, model_validator
 
+from discreet.design.design import Design
+from discreet.design.grid import TimeGrid
+from discreet.design.link import Link
 from discreet.errors import ArtefactError, SettingsError
+from discreet.models.caution import Caution
 from discreet.models.curves import BLOCK, Curves
+from discreet.models.group_curves import Counts, GroupCurve, Noise, group_curves
 from discreet.models.model import (
     Coefficients,
     File,
     FitRecord,
     Internal,
+    Model,
     Number,
     PlainModel,
+    Promised,
+    Release,
     Text,
     Uncertainty,
+    numbers_of,
     sentence,
 )
 from discreet.models.strict import read_strict
@@ -41,31 +51,38 @@ from discreet.types import Array
 Triangle = tuple[tuple[Number, ...], ...]
 
 
-class CausesModel(File):
-    """A fit of competing risks that is not private; it says so."""
+class CausesFile(File):
+    """What every file of competing risks has; predictions follow from it."""
 
-    kind: ClassVar[str] = "discreet-model"
-
-    private: Literal[False]
     link: Text
     baseline: Text
     coefficients: dict[str, Coefficients]
     internal: dict[str, Internal]
-    fit: dict[str, FitRecord]
-    uncertainty: dict[str, Uncertainty]
-    joint_covariance: Annotated[Triangle | None, Field()] = None
 
-    @model_validator(mode="after")
-    def _check_causes(self) -> Self:
-        causes = self.public_schema.time.causes
-        parts = (self.coefficients, self.internal, self.fit, self.uncertainty)
-        if causes is None or any(list(part) != list(causes) for part in parts):
-            raise ValueError("the coefficients are not those of the schema's causes")
-        size = sum(model.design.dimension for model in self.models.values())
-        rows = self.joint_covariance
-        if rows is not None and [len(row) for row in rows] != list(range(1, size + 1)):
-            raise ValueError("the joint covariance is not a lower triangle of the right size")
-        return self
+    @abstractmethod
+    def of_cause(self, cause: str) -> Model:
+        """One cause's binary model, in which other causes' intervals do not count."""
+
+    @property
+    @abstractmethod
+    def covariance(self) -> Array | None:
+        """Joint covariance of all causes' internal coefficients, one cause after the other."""
+
+    @classmethod
+    def shared_facts(cls, designs: dict[str, Design], link: Link, point: Array) -> dict[str, Any]:
+        """What every kind of file says of a fit that came to ``point``, one cause after another."""
+        parts = dict(zip(designs, np.split(point, len(designs)), strict=True))
+        return {
+            "link": link.name,
+            "baseline": next(iter(designs.values())).baseline.spelling,
+            "coefficients": {
+                cause: Coefficients.of(design.to_user @ parts[cause], design)
+                for cause, design in designs.items()
+            },
+            "internal": {
+                cause: Internal.of(parts[cause], design) for cause, design in designs.items()
+            },
+        }
 
     @property
     def causes(self) -> tuple[str, ...]:
@@ -73,11 +90,55 @@ class CausesModel(File):
         return tuple(self.coefficients)
 
     @cached_property
-    def models(self) -> dict[str, PlainModel]:
-        """Each cause's binary model, in which other causes' intervals do not count."""
-        return {cause: self._of_cause(cause) for cause in self.coefficients}
+    def models(self) -> dict[str, Model]:
+        """Each cause's binary model."""
+        return {cause: self.of_cause(cause) for cause in self.coefficients}
 
-    def _of_cause(self, cause: str) -> PlainModel:
+    @cached_property
+    def curves(self) -> "CausesCurves":
+        """Survival without any event, and the incidence of each cause."""
+        return CausesCurves(tuple(model.curves for model in self.models.values()))
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients of all causes."""
+        return sum(model.design.dimension for model in self.models.values())
+
+    def number_of(self, cause: str) -> int:
+        """The place of a cause; a `SettingsError` names those that there are."""
+        if cause not in self.causes:
+            raise SettingsError(
+                f"there is no cause '{cause}'; causes are {', '.join(self.causes)}."
+            )
+        return self.causes.index(cause)
+
+    def require_causes(self, *parts: dict[str, Any]) -> None:
+        """`ValueError` unless every part has the schema's causes, in their order."""
+        causes = self.public_schema.time.causes
+        if causes is None or any(list(part) != list(causes) for part in parts):
+            raise ValueError("the coefficients are not those of the schema's causes")
+
+
+class CausesModel(CausesFile):
+    """A fit of competing risks that is not private; it says so."""
+
+    kind: ClassVar[str] = "discreet-model"
+
+    private: Literal[False]
+    fit: dict[str, FitRecord]
+    uncertainty: dict[str, Uncertainty]
+    joint_covariance: Annotated[Triangle | None, Field()] = None
+
+    @model_validator(mode="after")
+    def _check_causes(self) -> Self:
+        self.require_causes(self.coefficients, self.internal, self.fit, self.uncertainty)
+        rows = self.joint_covariance
+        if rows is not None and [len(row) for row in rows] != list(range(1, self.size + 1)):
+            raise ValueError("the joint covariance is not a lower triangle of the right size")
+        return self
+
+    def of_cause(self, cause: str) -> PlainModel:
+        """One cause's binary model."""
         return PlainModel.model_validate(
             {
                 **PlainModel.heading(self.public_schema.of_cause(cause)),
@@ -93,11 +154,6 @@ class CausesModel(File):
         )
 
     @cached_property
-    def curves(self) -> "CausesCurves":
-        """Survival without any event, and the incidence of each cause."""
-        return CausesCurves(tuple(model.curves for model in self.models.values()))
-
-    @cached_property
     def covariance(self) -> Array | None:
         """Joint covariance of all causes' internal coefficients, one cause after the other."""
         rows = self.joint_covariance
@@ -108,13 +164,118 @@ class CausesModel(File):
             full[index, : len(row)] = row
         return np.asarray(full + np.tril(full, -1).T)
 
-    def number_of(self, cause: str) -> int:
-        """The place of a cause; a `SettingsError` names those that there are."""
-        if cause not in self.causes:
-            raise SettingsError(
-                f"there is no cause '{cause}'; causes are {', '.join(self.causes)}."
-            )
-        return self.causes.index(cause)
+
+class CausesRelease(Promised, CausesFile):
+    """A private model of competing risks: one release of all causes under one promise.
+
+    ``released`` has the joint ``covariance``, the ``life_table`` with rows (first interval, last,
+    censored, cause 1, ..., cause R[, entered]) and for every cause its ``calibration``.
+    """
+
+    kind: ClassVar[str] = "discreet-release"
+
+    @model_validator(mode="after")
+    def _check_causes(self) -> Self:
+        self.require_causes(self.coefficients, self.internal)
+        if self.covariance.shape != (self.size, self.size):
+            raise ValueError("the released covariance has another size than the coefficients")
+        if not np.all(np.isfinite(self.covariance)):
+            raise ValueError("the released covariance is too large")
+        return self
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Joint covariance, privacy noise included, in internal coordinates."""
+        return numbers_of("covariance", self.released.get("covariance"))
+
+    @cached_property
+    def exits(self) -> Array:
+        """The released life table of all causes."""
+        rows = numbers_of("life table", self.released.get("life_table"))
+        if rows.shape[1] not in {len(self.causes) + 3, len(self.causes) + 4}:
+            raise ArtefactError("the released life table has not a column for every cause.")
+        return rows
+
+    def of_cause(self, cause: str) -> Release:
+        """One cause as a release of its own: its block of the covariance, its life table."""
+        return Release.model_validate(
+            {
+                **Release.heading(self.public_schema.of_cause(cause)),
+                "library_version": self.library_version,
+                "private": self.private,
+                "link": self.link,
+                "baseline": self.baseline,
+                "persons": self.persons,
+                "mechanism": self.mechanism,
+                "guarantee": self.guarantee,
+                "noise_scale": self.noise_scale,
+                "grid_exponent": self.grid_exponent,
+                "details": self.details,
+                "release_id": self.release_id,
+                "ledger": self.ledger,
+                "promise": self.promise,
+                "coefficients": self.coefficients[cause],
+                "internal": self.internal[cause],
+                "released": self._released(cause),
+                "warnings": tuple(cautions_of(self.warnings, cause)),
+            }
+        )
+
+    def _released(self, cause: str) -> dict[str, Any]:
+        """What was released, as the cause sees it."""
+        place, size = self.number_of(cause), len(self.internal[cause].vector)
+        own, number = slice(place * size, (place + 1) * size), len(self.causes)
+        exits, tables = self.exits, self.released.get("calibration")
+        events = exits[:, 3 + place]
+        rest = exits[:, 2 : 3 + number].sum(axis=1) - events
+        table = np.column_stack([exits[:, :2], rest, events, exits[:, 3 + number :]])
+        if not isinstance(tables, list) or len(tables) != number:
+            raise ArtefactError("the released calibration has not a table for every cause.")
+        return {
+            "covariance": self.covariance[own, own].tolist(),
+            "life_table": table.tolist(),
+            "calibration": tables[place],
+        }
+
+    @cached_property
+    def aalen_johansen(self) -> GroupCurve:
+        """Incidence of every cause without a model, from the released counts, with bands."""
+        rows, number = self.exits, len(self.causes)
+        censored, entered = rows[:, 2], rows[:, 3 + number :].T
+        # the last bin is one interval, whose censored were there to the end; the first is the start
+        counts = Counts(
+            rows[:, 3 : 3 + number].T[None],
+            np.insert(censored, len(rows) - 1, 0.0)[None],
+            np.insert(entered, 1, 0.0, axis=1) if len(entered) else None,
+            rows[:, 1] - rows[:, 0] + 1.0,
+        )
+        return group_curves(counts, self.times, self._noise)[0]
+
+    @property
+    def times(self) -> Array:
+        """Start of the axis and ends of the stretches of the life table."""
+        edges = TimeGrid.of(self.public_schema.time).edges
+        return np.asarray(edges[[0, *self.exits[:, 1].astype(np.int64)]])
+
+    @property
+    def _noise(self) -> Noise:
+        """The law of the noise of cumulated counts."""
+        deviation = float(np.max(numbers_of("calibration", self.released["calibration"][0])[:, 4]))
+        pure, bins = self.guarantee.delta == 0, len(self.exits)
+        scale = deviation / np.sqrt(2.0) if pure else deviation
+        lifts = {size: scale * np.tril(np.ones((size, size))) for size in (bins, bins + 1)}
+        return Noise(lifts, pure)
+
+
+def cautions_of(cautions: tuple[Caution, ...], cause: str) -> Iterator[Caution]:
+    """Those of all causes, and those of this one without its name."""
+    start, name = f"Cause {cause}: ", f"{cause}: "
+    for caution in cautions:
+        if caution.message.startswith(start):
+            coefficients = tuple(item.removeprefix(name) for item in caution.coefficients)
+            yield Caution.about(caution.code, caution.message.removeprefix(start), coefficients)
+        elif not caution.message.startswith("Cause "):
+            yield caution
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,15 +321,16 @@ def _losses(curves: Curves, encoded: Array) -> Array:
     return np.minimum(curves.link.survival_loss(positions), 700.0)
 
 
-def read_causes(path: str | Path) -> CausesModel:
+def read_causes(path: str | Path) -> CausesModel | CausesRelease:
     """The model of competing risks in a file."""
     return causes_from_mapping(read_strict(path))
 
 
-def causes_from_mapping(mapping: dict[str, Any]) -> CausesModel:
+def causes_from_mapping(mapping: dict[str, Any]) -> CausesModel | CausesRelease:
     """The model of competing risks in a JSON object."""
+    kind = CausesRelease if mapping.get("format") == CausesRelease.kind else CausesModel
     try:
-        return CausesModel.model_validate(mapping, by_alias=True, by_name=False)
+        return kind.model_validate(mapping, by_alias=True, by_name=False)
     except ValidationError as error:
         raise ArtefactError(sentence(error)) from None
 
@@ -178,4 +340,4 @@ def has_causes(mapping: dict[str, Any]) -> bool:
     schema = mapping.get("schema")
     time = schema.get("time") if isinstance(schema, dict) else None
     known = isinstance(time, dict) and time.get("causes") is not None
-    return known and mapping.get("format") == CausesModel.kind
+    return known and mapping.get("format") in {CausesModel.kind, CausesRelease.kind}

@@ -11,7 +11,7 @@ from pydantic import ValidationError, model_validator
 from discreet.design.grid import TimeGrid
 from discreet.design.groups import Groups, strategy, stretch_edges
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.causes import CausesModel, causes_from_mapping, has_causes
+from discreet.models.causes import CausesFile, causes_from_mapping, has_causes
 from discreet.models.caution import Caution
 from discreet.models.group_curves import (
     Band,
@@ -211,7 +211,7 @@ class CurvesRelease(Promised):
         return (*lines, *map(str, self.warnings))
 
 
-def read_file(path: str | Path) -> Model | CurvesRelease | CausesModel:
+def read_file(path: str | Path) -> Model | CurvesRelease | CausesFile:
     """The model, release or curves in a file; an `ArtefactError` says in a sentence what is wrong."""
     mapping = read_strict(path)
     try:
@@ -220,7 +220,7 @@ def read_file(path: str | Path) -> Model | CurvesRelease | CausesModel:
         raise ArtefactError(f"'{path}': {error}") from None
 
 
-def _from_mapping(mapping: dict[str, Any]) -> Model | CurvesRelease | CausesModel:
+def _from_mapping(mapping: dict[str, Any]) -> Model | CurvesRelease | CausesFile:
     if has_causes(mapping):
         return causes_from_mapping(mapping)
     is_curves = mapping.get("format") == CurvesRelease.kind

@@ -396,7 +396,7 @@ class Release(Promised, Model):
         """Covariance on the user's scale, privacy noise included, where the mechanism gave one."""
         if "covariance" not in self.released:
             return None
-        internal = _numbers("covariance", self.released["covariance"])
+        internal = numbers_of("covariance", self.released["covariance"])
         if internal.shape != (self.design.dimension, self.design.dimension):
             raise ArtefactError("the released covariance has another size than the coefficients.")
         with np.errstate(all="ignore"):
@@ -407,7 +407,7 @@ class Release(Promised, Model):
         """Survival of everybody together, where the mechanism released counts of exits."""
         if "life_table" not in self.released:
             return None
-        rows = _numbers("life table", self.released["life_table"])
+        rows = numbers_of("life table", self.released["life_table"])
         time = self.public_schema.time
         return LifeTable.of(rows, self.persons, TimeGrid.of(time).edges, time.axis_label)
 
@@ -416,7 +416,7 @@ class Release(Promised, Model):
         """A person of the released distribution: each number's median, the number of each level."""
         if "typical" not in self.released:
             return None
-        values = _numbers("typical person", self.released["typical"])
+        values = numbers_of("typical person", self.released["typical"])
         if values.shape != (1, len(self.public_schema.covariates)):
             raise ArtefactError("the typical person has not one number for each covariate.")
         return tuple(values[0].tolist())
@@ -426,7 +426,7 @@ class Release(Promised, Model):
         """The model against the life table, where the mechanism released the comparison."""
         if "calibration" not in self.released or self.life_table is None:
             return None
-        rows = _numbers("calibration", self.released["calibration"])
+        rows = numbers_of("calibration", self.released["calibration"])
         return Calibration.of(rows, self.life_table)
 
 
@@ -455,7 +455,7 @@ def model_from_mapping(mapping: dict[str, Any]) -> Model:
         raise ArtefactError(sentence(error)) from None
 
 
-def _numbers(name: str, rows: Any) -> Array:
+def numbers_of(name: str, rows: Any) -> Array:
     """Rows of equally many numbers from a file."""
     table: list[Any] = rows if isinstance(rows, list) else [None]
     whole = all(isinstance(row, list) and len(row) == len(table[0]) for row in table)

@@ -1,0 +1,175 @@
+"""The private model of competing risks as users have it: publish, file, commands, audit."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import discreet as ds
+from discreet.audit.release import audit_release
+from discreet.cli import main
+from discreet.competing import CausesOrder, predict_incidence
+from discreet.errors import ArtefactError, BudgetError, SettingsError
+from discreet.ledger import open_ledger
+from discreet.models.causes import CausesRelease, read_causes
+from discreet.models.curves_release import read_file
+from tests.test_causes import aalen_johansen, mapping, people
+
+NEW = people(4, seed=9)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """One private release, written, with its ledger."""
+    folder = tmp_path_factory.mktemp("causes")
+    ledger = folder / "budget.db"
+    open_ledger(ledger).initialise("registry", "3", "1e-4")
+    path = folder / "release.json"
+    model = ds.CompetingRisks(mapping())
+    model.publish(people(3000), mechanism=ds.PrivateNewton(1.0), ledger=str(ledger), path=path)
+    return model, path, ledger
+
+
+def test_a_release_is_one_file_with_a_block_per_cause(released):
+    model, path, _ = released
+    found = read_causes(path)
+    assert isinstance(found, CausesRelease)
+    assert list(found.coefficients) == ["cancer", "other"]
+    assert found.guarantee.epsilon == 1.0
+    assert found.to_mapping() == model.release_.to_mapping()
+    times = [5.0, 20.0]
+    np.testing.assert_array_equal(
+        predict_incidence(found, NEW, "cancer", times),
+        model.predict_incidence(NEW, "cancer", times),
+    )
+    total = model.predict_survival(NEW, times) + sum(
+        model.predict_incidence(NEW, cause, times) for cause in found.causes
+    )
+    np.testing.assert_allclose(total, 1.0, atol=1e-12)
+    assert isinstance(read_file(path), CausesRelease)
+
+
+def test_intervals_hold_the_noise(released):
+    private, _, _ = released
+    plain = ds.CompetingRisks(mapping()).fit(people(3000))
+    found = [
+        model.predict_incidence(NEW, "cancer", [10.0], interval=True) for model in (private, plain)
+    ]
+    widths = [item.upper - item.lower for item in found]
+    assert np.all(widths[0] > widths[1])
+    assert np.all(np.linalg.eigvalsh(private.model_.covariance) > 0)
+
+
+def test_the_ledger_is_charged_once_and_refuses_what_it_cannot_pay(released):
+    _, _, ledger = released
+    model = ds.CompetingRisks(mapping())
+    with pytest.raises(BudgetError):
+        model.publish(people(300), mechanism=ds.PrivateNewton(4.0), ledger=str(ledger))
+
+
+def test_the_audit_of_a_release_is_sound_and_notices_a_change(released, tmp_path):
+    _, path, _ = released
+    found = audit_release(path)
+    assert found.sound
+    assert sum(item.check == "coefficients from internal values" for item in found.findings) == 2
+    mapping_ = json.loads(path.read_text())
+    mapping_["details"]["causes"] = 3
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(mapping_))
+    assert not audit_release(changed).sound
+    mapping_ = json.loads(path.read_text())
+    mapping_["internal"]["cancer"]["covariates"][0] += 1e-9
+    changed.write_text(json.dumps(mapping_))
+    assert not audit_release(changed).sound
+    with pytest.raises(ArtefactError):
+        read_causes(changed)
+
+
+def test_the_life_table_is_aalen_johansen():
+    """With next to no noise the released counts give the estimate of the definition."""
+    table = people(2000)
+    mechanism = ds.PrivateNewton(1e6, 1e-6)
+    model = ds.CompetingRisks(mapping()).simulate(table, mechanism=mechanism, seed=1).model_
+    curve, frame = model.aalen_johansen, table.to_pandas()
+    for place, value in enumerate(("C", "O")):
+        exact = aalen_johansen(np.ceil(frame.time), frame.cause, value)
+        ends = model.exits[:, 1].astype(int) - 1
+        found = curve.incidence[place].estimate
+        np.testing.assert_allclose(found, exact[ends], atol=0.01)
+
+
+def test_with_next_to_no_noise_the_fit_without_privacy_comes_out():
+    table = people(3000)
+    plain = ds.CompetingRisks(mapping()).fit(table).model_
+    found = (
+        ds.CompetingRisks(mapping())
+        .simulate(table, mechanism=ds.PrivateNewton(1000.0), seed=2)
+        .model_
+    )
+    for cause in plain.causes:
+        gap = found.internal[cause].vector - plain.internal[cause].vector
+        errors = np.sqrt(np.diag(found.models[cause].covariance))
+        user = found.models[cause].design.to_user @ gap
+        assert np.max(np.abs(user) / errors) < 0.5
+
+
+def test_files_in_parts_give_the_same_release(tmp_path):
+    """Streamed blocks add up to the same integers, so the seeded release is the same."""
+    table = people(900)
+    for number in range(3):
+        pq.write_table(table.slice(300 * number, 300), tmp_path / f"part{number}.parquet")
+    mechanism = ds.PrivateNewton(2.0)
+    whole, parts = (
+        ds.CompetingRisks(mapping()).simulate(data, mechanism=mechanism, seed=3).model_
+        for data in (table, str(tmp_path / "part*.parquet"))
+    )
+    assert whole.internal == parts.internal
+    assert whole.released == parts.released
+
+
+def test_other_mechanisms_and_estimators_are_refused_before_any_charge():
+    model = ds.CompetingRisks(mapping())
+    with pytest.raises(SettingsError, match="private Newton alone"):
+        model.publish(people(50), mechanism=ds.OutputPerturbation(epsilon=1.0), ledger=ds.NO_LEDGER)
+    with pytest.raises(SettingsError, match="mechanism"):
+        model.publish(people(50), mechanism=1.0, ledger=ds.NO_LEDGER)
+    with pytest.raises(SettingsError, match="CompetingRisks"):
+        ds.SurvivalRegression(mapping()).publish(
+            people(50), mechanism=ds.PrivateNewton(1.0), ledger=ds.NO_LEDGER
+        )
+    assert CausesOrder(ds.PrivateNewton(1.0), model.schema, model.link, model.baseline).facts
+
+
+def test_commands(tmp_path, capsys, monkeypatch):
+    table = people(1500).append_column("id", pa.array([f"p{k}" for k in range(1500)]))
+    table.to_pandas().to_csv(tmp_path / "registry.csv", index=False)
+    (tmp_path / "schema.toml").write_text(
+        'person = "id"\n[time]\nduration = "time"\nevent = "cause"\nhorizon = 20\nintervals = 20\n'
+        'causes = { cancer = ["C", 1], other = ["O", 2] }\n'
+        '[[covariate]]\nname = "age"\nlow = 40\nhigh = 90\n'
+        '[[covariate]]\nname = "arm"\nlevels = ["a", "b"]\n'
+    )
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["discreet", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        assert not ended.value.code, captured.err
+        return captured.out
+
+    release, out = tmp_path / "release.json", tmp_path / "out.csv"
+    asked = (tmp_path / "registry.csv", "--schema", tmp_path / "schema.toml")
+    run("fit", *asked, "--epsilon", "2", "--no-ledger", "--out", release)
+    shown = run("summary", release)
+    assert "Cause: cancer" in shown
+    assert "Cause: other" in shown
+    assert shown.count("Release r") == 1  # what is promised of all is said once
+    wanted = ("--times", "5,20", "--incidence", "cancer", "--intervals")
+    run("predict", release, tmp_path / "registry.csv", *wanted, "--out", out)
+    head, first = out.read_text().splitlines()[:2]
+    assert head.startswith("id,incidence_cancer_5,incidence_cancer_5_lower")
+    assert first.startswith("p0,")
+    assert "Nothing failed." in run("audit", release)
