@@ -15,6 +15,8 @@ from discreet.errors import ArtefactError, BudgetError, SettingsError
 from discreet.ledger import open_ledger
 from discreet.models.causes import CausesRelease, read_causes
 from discreet.models.curves_release import read_file
+from discreet.models.release_schema import release_schema
+from tests.json_schema import is_valid
 from tests.test_causes import aalen_johansen, mapping, people
 
 NEW = people(4, seed=9)
@@ -49,6 +51,7 @@ def test_a_release_is_one_file_with_a_block_per_cause(released):
     )
     np.testing.assert_allclose(total, 1.0, atol=1e-12)
     assert isinstance(read_file(path), CausesRelease)
+    assert is_valid(found.to_mapping(), release_schema())
 
 
 def test_intervals_hold_the_noise(released):

@@ -9,11 +9,12 @@ import inspect
 import re
 from typing import Any
 
+from discreet.models.causes import CausesRelease
 from discreet.models.curves_release import CurvesRelease
 from discreet.models.model import VERSION, Promised, Release
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-KINDS: tuple[type[Promised], ...] = (Release, CurvesRelease)
+KINDS: tuple[type[Promised], ...] = (Release, CausesRelease, CurvesRelease)
 """Every kind of file that is published."""
 
 Node = dict[str, Any]
@@ -60,6 +61,20 @@ _RELEASED: dict[str, Node] = {
 }
 
 
+_BY_CAUSE: dict[str, Node] = {
+    "covariance": {**_TABLE, "description": "Joint covariance of all causes, noise included."},
+    "life_table": {
+        **_TABLE,
+        "description": "Rows: first and last interval, censored, each cause, and who entered late.",
+    },
+    "calibration": {
+        "type": "array",
+        "items": _TABLE,
+        "description": "A table of the model against the counts for each cause.",
+    },
+}
+
+
 def release_schema() -> Node:
     """The JSON Schema of every published file.
 
@@ -71,7 +86,7 @@ def release_schema() -> Node:
     Examples
     --------
     >>> [item["$ref"] for item in release_schema()["oneOf"]]
-    ['#/$defs/Release', '#/$defs/CurvesRelease']
+    ['#/$defs/Release', '#/$defs/CausesRelease', '#/$defs/CurvesRelease']
     """
     parts: dict[str, Node] = {}
     for kind in KINDS:
@@ -103,6 +118,8 @@ def _published(node: Node, kind: type[Promised]) -> Node:
         part["description"] = MEANINGS[name]
     if kind is CurvesRelease:
         keys["released"]["required"] = ["sums"]
+    if kind is CausesRelease:
+        keys["released"] |= {"properties": _BY_CAUSE, "required": list(_BY_CAUSE)}
     return {**node, "description": inspect.cleandoc(kind.__doc__ or "").partition("\n")[0]}
 
 
