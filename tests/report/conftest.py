@@ -1,6 +1,7 @@
-"""Releases to make pages of."""
+"""Releases to make pages of, and visits to them in a real browser."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from cohorts import cohort, schema
 
@@ -11,6 +12,7 @@ from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.models.model import Release
 from discreet.privacy.guarantee import Guarantee
+from discreet.report import make_page
 
 HOSTILE = "<img src=x onerror=alert(1)></script>"
 
@@ -77,3 +79,46 @@ def make_covariance(size):
 def curves_release():
     """Curves of three groups."""
     return ds.Curves(schema(), by="arm").publish(cohort(3000), epsilon=2.0, ledger=ds.NO_LEDGER)
+
+
+@pytest.fixture(scope="session")
+def causes_release():
+    """Curves of two causes by group."""
+    table = cohort(2000)
+    draw = np.random.default_rng(1).random(len(table))
+    events = np.array(table["status"].to_pylist())
+    causes = np.where(events, np.where(draw < 0.6, "cancer", "other"), "alive")
+    place = table.schema.get_field_index("status")
+    mapping = schema().to_mapping()
+    mapping["time"]["causes"] = {"cancer": ["cancer"], "other causes": ["other"]}
+    data = table.set_column(place, "status", pa.array(causes))
+    return ds.Curves(mapping, by="arm").publish(data, epsilon=2.0, ledger=ds.NO_LEDGER)
+
+
+@pytest.fixture
+def visit(browser, tmp_path):
+    """Open a release's page; whatever the console says fails the test."""
+    complaints = []
+    opened = []
+
+    def open_page(release, **context):
+        file = tmp_path / "page.html"
+        file.write_text(make_page(release), encoding="utf-8")
+        page = browser.new_context(**context).new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: _local_only(request.url, complaints))
+        page.goto(file.as_uri(), timeout=120_000)
+        page.wait_for_selector("html[data-ready=yes]", timeout=120_000)
+        opened.append(page)
+        return page
+
+    yield open_page
+    for page in opened:
+        page.context.close()
+    assert complaints == []
+
+
+def _local_only(url, complaints):
+    if not url.startswith(("file:", "data:", "blob:")):
+        complaints.append(f"asked for {url}")

@@ -75,7 +75,7 @@ def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
         "alpha": [list(part) for part in release.coefficients.baselines],
         "beta": list(release.coefficients.covariates.values()),
         "covariance": None if covariance is None else np.asarray(covariance).tolist(),
-        "covariates": _covariates(release),
+        "covariates": _covariates(release, words["unknown"]),
         "coefficients": _coefficients(schema),
         "interactions": _interactions(schema),
         "strata": _strata(schema),
@@ -176,10 +176,10 @@ def _life_table(release: Release) -> dict[str, list[float]] | None:
     return {name: column[: known + 1] for name, column in found.items()}
 
 
-def _covariates(release: Release) -> list[dict[str, Any]]:
+def _covariates(release: Release, unknown: str) -> list[dict[str, Any]]:
     """Sliders for numbers, menus for levels; each says how its columns are made of the value."""
     return [
-        {"name": item.name, "title": item.title, "start": start, **_kind(item)}
+        {"name": item.name, "title": item.title, "start": start, **_kind(item, unknown)}
         for item, start in zip(release.public_schema.covariates, _starts(release), strict=True)
     ]
 
@@ -194,9 +194,9 @@ def _starts(release: Release) -> list[float]:
     ]
 
 
-def _kind(item: Numeric | Categorical) -> dict[str, Any]:
+def _kind(item: Numeric | Categorical, unknown: str) -> dict[str, Any]:
     if isinstance(item, Categorical):
-        missing = ["missing"] if item.indicated else []
+        missing = [unknown] if item.indicated else []
         return {"levels": [*item.level_titles, *missing], "declared": len(item.levels)}
     low, high = item.bounds
     return {
@@ -204,6 +204,7 @@ def _kind(item: Numeric | Categorical) -> dict[str, Any]:
         "high": high,
         "scale": "spline" if item.knots is not None else (item.scale or "linear"),
         "knots": item.knots,
+        "fill": item.fill,
         "indicator": item.indicated,
     }
 
@@ -311,7 +312,8 @@ def _time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
     """The ends of the axis in the reader's unit, and whether model and counts agree."""
     time = model.public_schema.time
     unit, size = reader_unit(time)
-    first, last = f"{time.zero / size:.4g}", f"{time.horizon / size:.4g}"
+    digits = 4 if size == 1 else 3  # as the page's script shows them
+    first, last = f"{time.zero / size:.{digits}g}", f"{time.horizon / size:.{digits}g}"
     help_text = words["times_help"].format(
         first=first, horizon=last, unit=unit or words["own_unit"]
     )

@@ -1,13 +1,13 @@
 // Curves by group: one chart, one table, two downloads. Names are set as text, never HTML.
 (() => {
-  const { element, facts, dark, make, row, cell, offer } = page;
+  const { element, facts, dark, make, cell, offer } = page;
   const columns = [...(facts.causes.length ? ["cause"] : []), "group", "time", "at_risk", "estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous"];
 
   function spec(simultaneous) {
     const ending = simultaneous ? "_simultaneous" : "";
     const domain = [facts.times[0], facts.times[facts.times.length - 1]];
     const x = { field: "time", type: "quantitative", title: facts.time_label, scale: { domain, nice: false } };
-    const shade = { field: "group", type: "nominal", title: null, sort: facts.groups, scale: { scheme: "tableau10" } };
+    const shade = { field: "group", type: "nominal", title: null, sort: facts.groups, scale: { scheme: "tableau10" }, legend: { symbolOpacity: 1 } };
     const share = { type: "quantitative", scale: { domain: [0, 1] }, axis: { format: "%" } };
     const band = {
       mark: { type: "area", opacity: 0.17 },
@@ -23,10 +23,10 @@
     document.documentElement.dataset.ready = "yes";
   }
 
-  function fillTable() {
+  function listNumbers() {
     const shown = (value) => (typeof value === "number" ? Number(value.toPrecision(5)) : value);
     const head = columns.map((name) => name.replaceAll("_", " "));
-    element("numbers").append(row(head, "th"), ...facts.rows.map((item) => row(columns.map((name) => shown(item[name])))));
+    page.fillTable("numbers", head, facts.rows.map((item) => columns.map((name) => shown(item[name]))));
   }
 
   function csv() {
@@ -40,6 +40,6 @@
   element("simultaneous").addEventListener("change", draw);
   offer("save-curve", `${facts.release_id}.csv`, "text/csv", csv);
   dark.addEventListener("change", draw);
-  fillTable();
+  listNumbers();
   draw();
 })();

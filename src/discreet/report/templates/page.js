@@ -1,10 +1,11 @@
 // The page around the model: controls in, curves and tables out. Names are set as text, never HTML.
 (() => {
-  const { element, facts, words, dark, make, fill, colour, row, cell, offer } = page;
+  const { element, facts, words, dark, make, fill, colour, row, fillTable, cell, offer } = page;
   const controls = facts.covariates.concat(facts.strata ? [{ ...facts.strata, start: 0 }] : []);
   const start = controls.map((item) => item.start);
   const state = { a: start.slice(), b: another(start), compare: true, times: defaultTimes(), effectsTime: facts.horizon };
   const views = {};
+  const narrow = window.matchMedia("(max-width: 46rem)"); // as in the style
 
   // Person B differs from A in the covariate that moves the risk most.
   function another(profile) {
@@ -33,9 +34,9 @@
     return rounded(value + quarter <= item.high ? value + quarter : value - quarter);
   }
 
-  // A time for reading: four digits.
+  // A time for reading: four digits, three in a unit that is not the data's own.
   function brief(time) {
-    return Number(shown(time).toPrecision(4));
+    return Number(shown(time).toPrecision(facts.unit_size === 1 ? 4 : 3));
   }
 
   // Times are computed in the data's unit and shown in the reader's.
@@ -83,7 +84,24 @@
     range.addEventListener("input", change(range, box));
     box.addEventListener("input", change(box, range));
     box.addEventListener("change", () => (box.value = rounded(state[person][index])));
-    field.append(make("label", { htmlFor: id, textContent: item.title }), box, range);
+    field.append(make("label", { htmlFor: id, textContent: item.title, dir: "auto" }), range, box);
+    if (item.indicator) {
+      field.append(unknown(item, index, person, [box, range]));
+    }
+  }
+
+  // Where missing values have a coefficient, a person's number may be unknown too.
+  function unknown(item, index, person, inputs) {
+    const mark = make("input", { type: "checkbox", id: `${person}-${index}-unknown` });
+    mark.setAttribute("aria-label", `${item.title}, ${words[`person_${person}`]}: ${words.unknown}`);
+    mark.addEventListener("change", () => {
+      state[person][index] = mark.checked ? null : Number(inputs[0].value);
+      inputs.forEach((input) => (input.disabled = mark.checked));
+      update();
+    });
+    const label = make("label", { className: "unknown" });
+    label.append(mark, ` ${words.unknown}`);
+    return label;
   }
 
   function levelField(item, index, person, field) {
@@ -97,7 +115,7 @@
       state[person][index] = Number(menu.value);
       update();
     });
-    field.append(make("label", { htmlFor: id, textContent: item.title }), menu);
+    field.append(make("label", { htmlFor: id, textContent: item.title, dir: "auto" }), menu);
   }
 
   function buildControls(person) {
@@ -137,7 +155,8 @@
       mark: { type: "area", interpolate: "step-after", opacity: 0.2 },
       encoding: { x, y: { field: "lower", ...share }, y2: { field: "upper" }, color: shade },
     };
-    return { width: "container", height: 320, data: { name: "curve", values }, layer: facts.covariance ? [band, line] : [line] };
+    const height = narrow.matches ? 230 : 320; // on a phone the controls need room below it
+    return { width: "container", height, data: { name: "curve", values }, layer: facts.covariance ? [band, line] : [line] };
   }
 
   function coefficientRows() {
@@ -165,21 +184,40 @@
     return rounded(power * Math.max(...[1, 2, 5].filter((factor) => factor * power <= quarter)));
   }
 
+  // A name in one or two lines of at most so many signs; what does not fit is cut by the chart.
+  function inLines(name, most) {
+    const cut = name.length > most ? name.lastIndexOf(" ", most) : -1;
+    return cut > 0 ? [name.slice(0, cut), name.slice(cut + 1)] : [name];
+  }
+
+  const VALUES = 115; // pixels that a ratio with its interval takes
+
+  function forestRows() {
+    const signs = (element("forest-chart").clientWidth - VALUES) / 6.8;
+    return coefficientRows().filter((item) => !item.curve).map((item) => ({ ...item, lines: inLines(item.label, signs) }));
+  }
+
+  const tall = (rows) => rows.some((item) => item.lines.length > 1);
+  const forestHeight = (rows) => rows.length * (tall(rows) ? 62 : 46);
+
+  // Names and values stand above their lines, so that long names leave the lines their width.
   function forestSpec(rows) {
     const probit = facts.link === "probit";
+    const yOffset = tall(rows) ? 19 : 12;
     const values = rows.map((item) => ({ ...item, text: item.lower === null ? show(item.ratio, 2) : `${show(item.ratio, 2)} (${show(item.lower, 2)}–${show(item.upper, 2)})` }));
     const ends = values.flatMap((item) => [item.lower ?? item.ratio, item.upper ?? item.ratio, probit ? 0 : 1]).filter((value) => Number.isFinite(value) && (probit || value > 0));
     const scale = { ...(probit ? { zero: false } : { type: "log" }), domain: [Math.min(...ends), Math.max(...ends)], nice: false, padding: 14 };
-    const x = (field) => ({ field, type: "quantitative", scale, axis: { tickCount: 4, format: "~g" }, title: `← ${words.lower_risk}   ${facts.ratio}   ${words.higher_risk} →` });
-    const y = { field: "label", type: "nominal", title: null, sort: null, axis: { labelLimit: 220 }, scale: { padding: 0.35 } };
-    const text = { mark: { type: "text", dy: -11, fontSize: 11, color: colour("ink"), clip: false }, encoding: { y, x: x("ratio"), text: { field: "text" } } };
+    const x = (field) => ({ field, type: "quantitative", scale, axis: { tickCount: 4, format: ".6~g" }, title: `← ${words.lower_risk}   ${facts.ratio}   ${words.higher_risk} →` });
+    const y = { field: "label", type: "nominal", sort: null, axis: null, scale: { padding: 0.35 } };
+    const text = (field, align, place) => ({ mark: { type: "text", align, dy: -8, fontSize: 12, color: colour("ink"), limit: align === "left" ? { expr: `width - ${VALUES}` } : VALUES }, encoding: { y, x: { value: place }, text: { field } } });
     return {
-      width: "container", height: 44 * values.length, data: { values },
+      width: "container", height: forestHeight(rows), data: { values },
       layer: [
         { data: { values: [{ none: probit ? 0 : 1 }] }, mark: { type: "rule", strokeDash: [4, 3], color: colour("soft") }, encoding: { x: x("none") } },
-        ...(facts.covariance ? [{ mark: { type: "rule", strokeWidth: 2, color: colour("ink") }, encoding: { y, x: x("lower"), x2: { field: "upper" } } }] : []),
-        { mark: { type: "point", filled: true, size: 90, color: colour("a"), opacity: 1 }, encoding: { y, x: x("ratio") } },
-        text,
+        ...(facts.covariance ? [{ mark: { type: "rule", strokeWidth: 2, yOffset, color: colour("ink") }, encoding: { y, x: x("lower"), x2: { field: "upper" } } }] : []),
+        { mark: { type: "point", filled: true, size: 90, yOffset, color: colour("a"), opacity: 1 }, encoding: { y, x: x("ratio") } },
+        text("lines", "left", 0),
+        text("text", "right", "width"),
       ],
     };
   }
@@ -202,18 +240,22 @@
     });
   }
 
+  // As many small charts beside each other as there is room for.
   function effectsSpec(rows) {
-    const y = { field: "survival", ...share, title: null };
+    const room = element("effects-chart").clientWidth;
+    const columns = Math.max(1, Math.min(3, Math.floor(room / 215)));
+    const width = room / columns - 66;
+    const y = { field: "survival", ...share, title: null, axis: { ...share.axis, tickCount: 3 } };
     const one = (item) => {
-      const filter = { transform: [{ filter: { field: "title", equal: item.title } }], width: 190, height: 110, title: { text: item.title, anchor: "start", fontSize: 12, fontWeight: "normal", limit: 210, color: colour("ink") } };
+      const frame = { transform: [{ filter: { field: "title", equal: item.title } }], width, height: 100, title: { text: item.title, anchor: "start", fontSize: 12, fontWeight: "normal", limit: width + 40, color: colour("ink") } };
       if (item.levels) {
-        const x = { field: "level", type: "nominal", title: null, sort: null, axis: { labelAngle: 0, labelLimit: 80 } };
-        return { ...filter, layer: [{ mark: { type: "bar", color: colour("a"), opacity: 0.7 }, encoding: { x, y } }, { mark: { type: "text", dy: -7, color: colour("ink") }, encoding: { x, y, text: { field: "survival", format: ".0%" } } }] };
+        const x = { field: "level", type: "nominal", title: null, sort: null, axis: { labelAngle: 0, labelLimit: Math.max(24, width / item.levels.length - 6) } };
+        return { ...frame, layer: [{ mark: { type: "bar", color: colour("a"), opacity: 0.7 }, encoding: { x, y } }, { mark: { type: "text", dy: -7, color: colour("ink") }, encoding: { x, y, text: { field: "survival", format: ".0%" } } }] };
       }
-      const x = { field: "value", type: "quantitative", title: null, scale: { zero: false, nice: false }, axis: { tickCount: 4 } };
-      return { ...filter, mark: { type: "line", color: colour("a"), strokeWidth: 2.2 }, encoding: { x, y } };
+      const x = { field: "value", type: "quantitative", title: null, scale: { zero: false, nice: false }, axis: { tickCount: 4, format: ".6~g" } };
+      return { ...frame, mark: { type: "line", color: colour("a"), strokeWidth: 2.2 }, encoding: { x, y } };
     };
-    return { data: { name: "effects", values: rows }, columns: 2, concat: controls.map(one), autosize: "pad" };
+    return { data: { name: "effects", values: rows }, columns, spacing: { row: 18, column: 16 }, concat: controls.map(one), autosize: "pad" };
   }
 
   function lifeSpec(values) {
@@ -251,10 +293,10 @@
   function answers(found) {
     const heads = found.map((item) => words[`person_${item.person.toLowerCase()}`]);
     element("answers-head").replaceChildren(row([facts.time_label, ...heads], "th"));
-    const cell = (point) => show(point.survival) + (point.lower === null ? "" : ` (${show(point.lower)} to ${show(point.upper)})`);
+    const cell = (point) => between(...["survival", "lower", "upper"].map((name) => show(point[name])));
     const lines = state.times.map((time) => row([String(brief(time)), ...found.map((item) => cell(survival.at(item.points, time)))]));
-    const last = `${brief(facts.horizon)}${facts.unit ? ` ${facts.unit}` : ""}`;
-    const mean = fill(words.restricted_mean, { horizon: last });
+    const last = brief(facts.horizon);
+    const mean = fill(words.restricted_mean, { horizon: facts.unit ? `${last} ${facts.unit}` : last });
     element("answers").replaceChildren(
       ...lines,
       row([words.median, ...found.map((item) => medianText(item.points, last))]),
@@ -262,20 +304,27 @@
     );
   }
 
+  // An estimate with its interval, which has a line of its own on a phone.
+  function between(middle, low, high) {
+    const found = make("span", { textContent: middle });
+    if (facts.covariance && (low !== middle || high !== middle)) {
+      found.append(" ", make("span", { className: "interval", textContent: `(${low} ${words.to} ${high})` }));
+    }
+    return found;
+  }
+
   function medianText(points, last) {
     const text = (name) => {
       const value = survival.median(points, name);
       return value === null ? fill(words.after, { horizon: last }) : String(brief(value));
     };
-    const [middle, low, high] = ["survival", "lower", "upper"].map(text);
-    const same = low === middle && high === middle;
-    return facts.covariance && !same ? `${middle} (${low} to ${high})` : middle;
+    return between(...["survival", "lower", "upper"].map(text));
   }
 
   // The limits are those of the band, integrated: at least as wide as the interval of the mean.
   function meanText(points) {
-    const text = (name) => Number(shown(survival.mean(points, name)).toPrecision(4));
-    return facts.covariance ? `${text("survival")} (${text("lower")} to ${text("upper")})` : String(text("survival"));
+    const text = (name) => String(brief(survival.mean(points, name)));
+    return between(text("survival"), ...(facts.covariance ? [text("lower"), text("upper")] : []));
   }
 
   function flat(found) {
@@ -289,9 +338,26 @@
     }
   }
 
+  // Every chart's numbers once more, as a table.
+  function tables(found) {
+    const percent = (value) => `${(100 * value).toFixed(1)}%`;
+    const hazards = found[0].points.slice(1).map((point) => [brief(point.time), percent(point.hazard)]);
+    fillTable("hazard-table", [facts.time_label, words.hazard_axis], hazards);
+    const effects = effectRows().map((item) => [item.title, item.level ?? rounded(item.value), percent(item.survival)]);
+    fillTable("effects-table", [words.covariate, words.value, words.survival_axis], effects);
+  }
+
+  function lifeTable(rows) {
+    const times = [...new Set(rows.map((item) => item.time))];
+    const kinds = [...new Set(rows.map((item) => item.kind))];
+    const at = (time, kind) => rows.find((item) => item.time === time && item.kind === kind).survival;
+    fillTable("life-table", [facts.time_label, ...kinds], times.map((time) => [Number(time.toPrecision(4)), ...kinds.map((kind) => show(at(time, kind)))]));
+  }
+
   function update() {
     const found = curves();
     answers(found);
+    tables(found);
     replace("survival-chart", "curve", flat(found));
     replace("hazard-chart", "curve", flat(found.slice(0, 1)));
     replace("effects-chart", "effects", effectRows());
@@ -302,13 +368,20 @@
     await draw("survival-chart", survivalSpec(flat(found)));
     await draw("hazard-chart", hazardSpec(flat(found.slice(0, 1))));
     element("effects-panel").hidden = !facts.covariates.length;
+    element("forest-panel").hidden = !facts.covariates.length;
     if (facts.covariates.length) {
-      await draw("forest-chart", forestSpec(coefficientRows().filter((item) => !item.curve)));
+      const rows = forestRows();
+      element("forest-panel").hidden = !rows.length;
+      element("forest-chart").style.minHeight = `${forestHeight(rows) + 40}px`;
+      if (rows.length) {
+        await draw("forest-chart", forestSpec(rows));
+      }
       await draw("effects-chart", effectsSpec(effectRows()));
     }
     const life = lifeRows();
     element("life-panel").hidden = !life.length;
     if (life.length) {
+      lifeTable(life);
       await draw("life-chart", lifeSpec(life));
     }
     document.documentElement.dataset.ready = "yes";
@@ -319,8 +392,8 @@
     element("forest-note").textContent = fill(facts.covariance ? words.forest_note : words.forest_note_bare, { ratio: facts.ratio });
     const rows = coefficientRows();
     const head = [words.covariate, words.coefficient, words.standard_error, facts.ratio, words.interval];
-    const lines = rows.map((item) => row([item.name, item.coefficient.toPrecision(5), item.error === null ? "—" : item.error.toPrecision(3), `${show(item.ratio)}${item.step === 1 ? "" : ` per ${item.step}`}`, item.lower === null ? "—" : `${show(item.lower)} to ${show(item.upper)}`]));
-    element("coefficients").replaceChildren(row(head, "th"), ...lines);
+    const lines = rows.map((item) => [item.name, item.coefficient.toPrecision(5), item.error === null ? "—" : item.error.toPrecision(3), `${show(item.ratio)}${item.step === 1 ? "" : ` ${fill(words.per, { step: item.step })}`}`, item.lower === null ? "—" : `${show(item.lower)} ${words.to} ${show(item.upper)}`]);
+    fillTable("coefficients", head, lines);
   }
 
   // --- files ------------------------------------------------------------------------------
@@ -377,7 +450,7 @@
   element("times").addEventListener("input", (event) => {
     const numbers = event.target.value.split(",").map((text) => text.trim()).filter(Boolean).map((text) => Number(text) * facts.unit_size);
     const slack = 1e-9 * facts.horizon;
-    const good = numbers.filter((value) => Number.isFinite(value) && value >= facts.edges[0] - slack && value <= facts.horizon * (1 + 1e-4));
+    const good = numbers.filter((value) => Number.isFinite(value) && value >= facts.edges[0] - slack && value <= facts.horizon * 1.005);
     event.target.setAttribute("aria-invalid", String(good.length < numbers.length));
     if (good.length) {
       state.times = good.slice(0, 20).map((value) => Math.min(Math.max(value, facts.edges[0]), facts.horizon));
@@ -401,6 +474,7 @@
   offer("save-picture", "survival.svg", "image/svg+xml", () => views["survival-chart"].toSVG());
   offer("save-png", "survival.png", "image/png", png);
   dark.addEventListener("change", drawAll);
+  narrow.addEventListener("change", drawAll);
   window.discreet = { survival, facts, state };
   showChosen();
   notes();

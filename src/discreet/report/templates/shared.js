@@ -26,8 +26,9 @@ const page = (() => {
       background: null,
       font: "system-ui, sans-serif",
       axis: { ...axis, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" },
+      axisY: { minExtent: 44 }, // labels of another length do not move the picture
       header: { labelColor: ink, titleColor: ink },
-      legend: { labelColor: ink, titleColor: ink, orient: "bottom", columns: 3, labelLimit: 300 },
+      legend: { labelColor: ink, titleColor: ink, orient: "bottom", columns: 3, labelLimit: 300, labelFontSize: 12 },
       view: { stroke: null },
     };
   }
@@ -38,17 +39,28 @@ const page = (() => {
     const found = await vegaEmbed(`#${id}`, full, {
       actions: false, renderer: "svg", ast: true, defaultStyle: false, tooltip: false, mode: "vega-lite",
     });
+    element(id).setAttribute("role", "img"); // the chart library says otherwise
     return found.view;
   }
 
   function row(cells, tag = "td") {
     const line = make("tr");
     cells.forEach((text, index) => {
-      const cell = make(index === 0 && tag === "td" ? "th" : tag, { textContent: text });
-      cell.scope = tag === "th" ? "col" : index === 0 ? "row" : "";
+      const cell = make(index === 0 && tag === "td" ? "th" : tag, { dir: "auto" });
+      cell.append(text);
+      if (cell.tagName === "TH") {
+        cell.scope = tag === "th" ? "col" : "row";
+      }
       line.append(cell);
     });
     return line;
+  }
+
+  function fillTable(id, head, rows) {
+    const [top, body] = [make("thead"), make("tbody")];
+    top.append(row(head, "th"));
+    body.append(...rows.map((cells) => row(cells)));
+    element(id).replaceChildren(top, body);
   }
 
   function save(name, type, content) {
@@ -72,5 +84,5 @@ const page = (() => {
   }
 
   offer("save-release", `${facts.release_id}.json`, "application/json", () => JSON.stringify(read("document"), null, 2));
-  return { element, facts, words, dark, make, fill, colour, draw, row, cell, offer };
+  return { element, facts, words, dark, make, fill, colour, draw, row, fillTable, cell, offer };
 })();

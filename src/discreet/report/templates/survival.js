@@ -114,11 +114,11 @@ const survival = (() => {
     return [item.scale === "log" ? Math.log(value) : value];
   }
 
-  // All columns: of each covariate (nobody chosen here lacks a number), then products of pairs,
-  // without the column for a missing level.
+  // All columns: of each covariate, then products of pairs, without the columns for what is missing.
+  // A number that is not known is null: its fill stands in for it, and its own column is 1.
   function raw(facts, profile) {
-    const blocks = facts.covariates.map((item, index) => columns(item, profile[index]));
-    const own = blocks.flatMap((block, index) => (facts.covariates[index].indicator ? [...block, 0] : block));
+    const blocks = facts.covariates.map((item, index) => columns(item, profile[index] ?? item.fill));
+    const own = blocks.flatMap((block, index) => (facts.covariates[index].indicator ? [...block, profile[index] === null ? 1 : 0] : block));
     const factors = blocks.map((block, index) => (facts.covariates[index].levels ? block.slice(0, facts.covariates[index].declared - 1) : block));
     const products = facts.interactions.flatMap(([one, other]) => factors[one].flatMap((left) => factors[other].map((right) => left * right)));
     return own.concat(products);
