@@ -40,6 +40,9 @@ PROOFS = {
     "unproved": "without a proof",
 }
 NOT_ACROSS_SITES = "not offered across sites"
+NOT_FOR_CAUSES = "not offered for competing risks"
+FEW_EVENTS = 10.0
+"""Events per coefficient below which a cause is called rare (Peduzzi 1996)."""
 BEARABLE = 1.5
 """Intervals so many times as wide as without privacy are still worth publishing."""
 DEFAULT = "newton"
@@ -160,6 +163,52 @@ class Comparison:
         return f"<pre>{escape(str(self))}</pre>"
 
 
+@dataclass(frozen=True)
+class CausesComparison:
+    """The same for every cause of competing risks: one release, an error for each cause."""
+
+    parts: Mapping[str, Comparison]
+
+    def rare(self) -> list[str]:
+        """A sentence for every cause with too few events for its coefficients."""
+        return [
+            f"Cause {cause} is rare: about {part.outlook.events:,} events for "
+            f"{part.outlook.design.dimension} coefficients. Its effects will say little; give it "
+            "fewer covariates, or join it with another cause."
+            for cause, part in self.parts.items()
+            if part.outlook.events < FEW_EVENTS * part.outlook.design.dimension
+        ]
+
+    def __str__(self) -> str:
+        blocks = (f"Cause: {cause}\n{part}" for cause, part in self.parts.items())
+        return "\n\n".join([*blocks, *self.rare()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def outlooks_by_cause(
+    schema: Schema,
+    persons: int,
+    events: Mapping[str, int],
+    link: str = "logit",
+    baseline: str = "natural-spline:3",
+    sites: NoiseShares = ALONE,
+) -> dict[str, Outlook]:
+    """An outlook for every cause; other causes are taken to leave the people alone."""
+    causes = list(schema.time.causes or {})
+    if set(events) != set(causes):
+        raise SettingsError(f"say how many events each cause has: {', '.join(causes)}.")
+    if sum(events.values()) > persons:
+        raise SettingsError("the causes have more events together than there are persons.")
+    return {
+        cause: outlook_for(schema, persons, events[cause], link, baseline, sites)
+        for cause in causes
+    }
+
+
 def compare(outlook: Outlook, epsilons: Sequence[float], delta: float | None = None) -> Comparison:
     """Every mechanism at every epsilon."""
     if not epsilons:
@@ -201,13 +250,13 @@ def needed_epsilon(
 def plan(
     schema: Schema | str | PathLike[str] | Mapping[str, Any],
     persons: int,
-    events: int,
+    events: int | Mapping[str, int],
     epsilon: float | Sequence[float] = (0.5, 1.0, 2.0, 4.0),
     *,
     delta: float | None = None,
     link: str = "logit",
     baseline: str = "natural-spline:3",
-) -> Comparison:
+) -> "Comparison | CausesComparison":
     """Predict the accuracy of a release from public facts alone; no data is read.
 
     Parameters
@@ -215,7 +264,8 @@ def plan(
     schema
         A Schema, the path of its TOML file, or its mapping.
     persons, events
-        The number of people, and about how many of them have the event.
+        The number of people, and about how many of them have the event; with competing risks a
+        number for each cause, ``{"cancer": 900, "other": 300}``.
     epsilon
         One epsilon or several.
     delta
@@ -226,14 +276,23 @@ def plan(
     Returns
     -------
     Comparison
-        Prints as a table with a recommendation; ``to_pandas()`` and ``plot()`` give the rest.
+        Prints as a table with a recommendation; ``to_pandas()`` and ``plot()`` give the rest. With
+        competing risks a `CausesComparison`, whose ``parts`` has one for each cause.
 
     Examples
     --------
     >>> ds.plan("schema.toml", persons=20_000, events=2_000)  # doctest: +SKIP
     """
     epsilons = [float(value) for value in np.atleast_1d(np.asarray(epsilon, dtype=np.float64))]
-    return compare(outlook_for(as_schema(schema), persons, events, link, baseline), epsilons, delta)
+    declared = as_schema(schema)
+    if isinstance(events, Mapping):
+        outlooks = outlooks_by_cause(declared, persons, events, link, baseline)
+        return CausesComparison(
+            {cause: compare(one, epsilons, delta) for cause, one in outlooks.items()}
+        )
+    if declared.time.causes is not None:
+        raise SettingsError("the schema has causes: give events for each, such as {'cancer': 900}.")
+    return compare(outlook_for(declared, persons, events, link, baseline), epsilons, delta)
 
 
 def _forecast(
@@ -242,6 +301,8 @@ def _forecast(
     known = {item.name for item in fields(kind)}
     if outlook.sites != ALONE and not kind.across_sites:
         return Forecast(name, note=NOT_ACROSS_SITES)
+    if outlook.facts.causes > 1 and name != DEFAULT:
+        return Forecast(name, note=NOT_FOR_CAUSES)
     try:
         mechanism = kind(**{key: value for key, value in given.items() if key in known})
         require_one_baseline(mechanism, outlook.facts)

@@ -22,7 +22,12 @@ def plan(  # noqa: PLR0913 - one parameter an option
     *,
     schema: options.SchemaFile,
     n: Annotated[int, typer.Option("--persons", "--n", help="Number of persons.")],
-    events: Annotated[int, typer.Option(help="About how many of them have the event.")],
+    events: Annotated[
+        str,
+        typer.Option(
+            help="About how many of them have the event; of each cause: cancer=900,other=300."
+        ),
+    ],
     epsilon: Annotated[
         str, typer.Option(help="Privacy: the smaller, the stronger. Several: 0.5,1,2,4.")
     ] = "1",
@@ -48,35 +53,79 @@ def plan(  # noqa: PLR0913 - one parameter an option
 
     Several epsilons make one table; --target asks for the smallest epsilon that is enough.
     """
-    from rich.console import Console  # noqa: PLC0415 - loads with the command
-
     from discreet.design.schema import Schema  # noqa: PLC0415 - pydantic
-    from discreet.forecast import compare, outlook_for  # noqa: PLC0415 - loads the mechanisms
+    from discreet.forecast import (  # noqa: PLC0415 - loads the mechanisms
+        CausesComparison,
+        compare,
+        outlook_for,
+        outlooks_by_cause,
+    )
     from discreet.privacy.shares import ALONE, NoiseShares  # noqa: PLC0415 - numpy
 
     shares = ALONE if sites is None else NoiseShares.among(sites, colluding)
-    outlook = outlook_for(Schema.from_toml(schema), n, events, link, baseline, shares)
+    declared, settings = Schema.from_toml(schema), (link, baseline, shares)
+    if declared.time.causes is not None:
+        outlooks = outlooks_by_cause(declared, n, _by_cause(events), *settings)
+        with progress("Planning"):
+            found = {
+                cause: compare(one, _epsilons(epsilon), delta) for cause, one in outlooks.items()
+            }
+        for cause, part in found.items():
+            say(f"Cause: {cause}")
+            _show(part)
+            for text in target or ():
+                say(wrapped(_answer(part.outlook, text, delta)))
+        for text in CausesComparison(found).rare():
+            say(wrapped(text))
+        say(wrapped(EXPLANATION))
+        return
+    outlook = outlook_for(declared, n, _count(events), *settings)
     if picture is not None:
         require_free(picture, overwrite=overwrite)
     epsilons = _epsilons(epsilon)
     with progress("Planning"):
         comparison = compare(outlook, epsilons, delta)
+    _show(comparison)
+    for text in target or ():
+        say(wrapped(_answer(outlook, text, delta)))
+    say(wrapped(EXPLANATION))
+    if picture is not None:
+        _draw(comparison, picture, overwrite=overwrite)
+
+
+def _show(comparison: "Comparison") -> None:
+    """The tables of one kind of event, and what to do."""
+    from rich.console import Console  # noqa: PLC0415 - loads with the command
+
     console = Console()
-    if len(epsilons) == 1:
+    if len(comparison.found) == 1:
         (found,) = comparison.found.values()
         console.print(_errors(found))
-        console.print(_coefficients(outlook, found))
+        console.print(_coefficients(comparison.outlook, found))
         for item in found:
             if item.note:
                 say(wrapped(f"{item.mechanism}: {item.note}"))
     else:
         console.print(_by_epsilon(comparison))
     say(wrapped(comparison.recommendation()))
-    for text in target or ():
-        say(wrapped(_answer(outlook, text, delta)))
-    say(wrapped(EXPLANATION))
-    if picture is not None:
-        _draw(comparison, picture, overwrite=overwrite)
+
+
+def _count(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise SettingsError("--events takes a whole number.") from None
+
+
+def _by_cause(text: str) -> dict[str, int]:
+    """Numbers of events by the name of the cause."""
+    pairs = (part.partition("=") for part in text.split(","))
+    try:
+        return {name.strip(): int(number) for name, _, number in pairs}
+    except ValueError:
+        raise SettingsError(
+            "the schema has causes: say --events of each, such as cancer=900,other=300."
+        ) from None
 
 
 def _epsilons(text: str) -> list[float]:

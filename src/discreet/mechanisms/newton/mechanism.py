@@ -186,7 +186,8 @@ class PrivateNewton:
 
     def variance(self, plan: Plan, outlook: "Outlook") -> Array:
         """The steps without the data, from a start as far away as effects are guessed to be."""
-        setting = Setting(outlook.design, outlook.link, Layout.read(plan).budget)
+        layout = Layout.read(plan)
+        setting = Setting(outlook.design, outlook.link, layout.budget, causes=layout.causes)
         prior = setting.prior(outlook.profile, each=outlook.profiles)
         far = float(np.sum(np.diag(outlook.information) * outlook.effects))
         return predicted_variance(setting, outlook.point, outlook.shape, prior, far)
