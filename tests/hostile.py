@@ -92,7 +92,7 @@ def use_document(content: bytes) -> bool:
             with patch.object(page, "_charts", str):  # the library of charts is large and fixed
                 page.make_page(model)
     except DiscreetError as error:
-        _require_a_sentence(error)
+        require_a_sentence(error)
         return False
     return True
 
@@ -120,7 +120,7 @@ def _made(make: Callable[[], Schema]) -> bool:
         found = make()
         assert Schema.from_mapping(found.to_mapping()) == found
     except DiscreetError as error:
-        _require_a_sentence(error)
+        require_a_sentence(error)
         return False
     return True
 
@@ -146,12 +146,12 @@ def _read(path: Path, said: io.StringIO) -> bool:
     except DiscreetError as error:
         said.write(str(error))
         said.write(repr(error.__cause__))
-        _require_a_sentence(error)
+        require_a_sentence(error)
         return False
     return True
 
 
-def _require_a_sentence(error: DiscreetError) -> None:
+def require_a_sentence(error: DiscreetError) -> None:
     """One line, not too long, with an end, nothing that moves a terminal's cursor."""
     text = str(error)
     assert text.endswith((".", "?"))

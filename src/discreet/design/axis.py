@@ -1,6 +1,7 @@
 """The public time axis: its columns and its grid, as declared in ``[time]``."""
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -43,7 +44,7 @@ def _check_format(date_format: str) -> str:
     sample = datetime(2003, 2, 1, tzinfo=UTC)
     try:
         year = datetime.strptime(sample.strftime(date_format), date_format).year  # noqa: DTZ007
-    except ValueError:
+    except (ValueError, re.error):  # one code twice is an error of the pattern made of it
         year = None
     if year != sample.year:
         raise ValueError("must be a format of dates such as %d/%m/%Y")

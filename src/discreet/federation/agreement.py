@@ -27,6 +27,8 @@ from discreet.version import __version__
 
 _PACKAGES = ("numpy", "scipy", "numba", "opendp", "mpyc")
 _ELEMENTARY = (math.exp, math.expm1, math.erfc, math.tanh, lambda x: math.log1p(x * x))
+LONGEST_NAME, MOST_NAMES = 60, 8
+"""Of facts that differ: names may come from another site, and the end of the sentence must be read."""
 NOTHING_CHARGED = "Nothing was charged."
 
 
@@ -80,7 +82,9 @@ def agree(mesh: Mesh, facts: Mapping[str, str], persons: int, release_id: str) -
         for text in _differences(number, facts, message["facts"])
     ]
     if differing:
-        raise FederationError(f"the sites differ in {'; '.join(differing[:12])}. {NOTHING_CHARGED}")
+        raise FederationError(
+            f"the sites differ in {'; '.join(differing[:MOST_NAMES])}. {NOTHING_CHARGED}"
+        )
     counts = tuple(message["persons"] for message in messages)
     return Agreement(counts, messages[0]["release_id"])
 
@@ -152,7 +156,10 @@ def _schema_parts(schema: Schema) -> list[tuple[str, Any]]:
 
 def _differences(number: int, own: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
     names = [name for name in {**own, **theirs} if own.get(name) != theirs.get(name)]
-    return [f"{name} (site {number}{_shown(own.get(name), theirs.get(name))})" for name in names]
+    return [
+        f"{name[:LONGEST_NAME]} (site {number}{_shown(own.get(name), theirs.get(name))})"
+        for name in names
+    ]
 
 
 def _shown(own: str | None, theirs: str | None) -> str:

@@ -16,6 +16,8 @@ from discreet.errors import SettingsError
 from discreet.federation.sites import Site
 
 LARGEST_MESSAGE = 1 << 26
+MOST_HELD = 1024
+"""Messages that may wait to be asked for: sites go in step, so there are few."""
 HELLO, GOODBYE = -2, -3
 FIRST_LABEL = -10
 GREETING = b"discreet joint fit 1"
@@ -95,7 +97,7 @@ class Connection(asyncio.Protocol):
         while len(self._arrived) >= _HEADER.size:
             label, size = _HEADER.unpack_from(self._arrived)
             held = sum(map(len, self._held.values()))
-            if size + held > LARGEST_MESSAGE:
+            if size + held > LARGEST_MESSAGE or len(self._held) >= MOST_HELD:
                 self.owner.broken(self, "sent more than a joint fit ever does")
                 self.abort()
                 return

@@ -87,7 +87,7 @@ class Sites:
             mapping = tomllib.loads(content.decode())
         except OSError as error:
             raise SettingsError(f"'{path}' cannot be read: {error.strerror}.") from None
-        except (UnicodeError, tomllib.TOMLDecodeError):
+        except (UnicodeError, tomllib.TOMLDecodeError, RecursionError):
             raise SettingsError(f"'{path}' is not TOML in UTF-8.") from None
         return cls.from_mapping(mapping, Path(path).parent)
 

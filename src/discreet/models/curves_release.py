@@ -30,6 +30,8 @@ from discreet.types import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+LARGEST_SUM = 1e30
+"""More than integers of 64 bits at 64 sites; squares of sums of these are still numbers."""
 BANDS = ("estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
 
 
@@ -50,6 +52,8 @@ class CurvesRelease(Promised):
         sums = self.released.get("sums")
         if not isinstance(sums, list) or not all(type(item) in {int, float} for item in sums):
             raise ValueError("the released sums are not a list of numbers")
+        if any(abs(item) > LARGEST_SUM for item in (*sums, self.noise_scale)):
+            raise ValueError("a released sum, or its noise, is larger than any release has")
         if self.outcomes != len(self.causes):
             raise ValueError("the number of outcomes is not that of the schema's causes")
         if len(sums) != sum(math.prod(shape) for shape in self._tables):

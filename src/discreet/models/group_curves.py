@@ -32,6 +32,8 @@ SIMULATIONS = 600
 """Enough for standard deviations to 3 % and 95 % points of a maximum."""
 TEST_SIMULATIONS = 999
 SEED = 2026_11
+MOST_EVENTS = 1e18
+"""Of one stretch in a simulation: numpy draws no more, however absurd the noise is."""
 LEVEL = 0.95
 NORMAL_POINT = 1.959963984540054
 FEWEST_PER_DEVIATION = 3.0
@@ -239,7 +241,7 @@ def _simulated(flow: _Flow, hazards: Array, noise: Noise, rounds: int, *, late: 
         there = there + entering
         censored[..., k] = np.minimum(leaving[..., k], 1.0) * there
         exposed = np.maximum(there - part[k] * (censored[..., k] + entering), 0.0)
-        drawn = generator.poisson(exposed[..., None] * hazards[..., k])
+        drawn = generator.poisson(np.minimum(exposed[..., None] * hazards[..., k], MOST_EVENTS))
         events[..., k] = np.minimum(drawn, exposed[..., None])
         there = np.maximum(there - events[..., k].sum(axis=-1) - censored[..., k], 0.0)
     censored[..., -1] = there
