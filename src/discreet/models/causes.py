@@ -235,6 +235,7 @@ class CausesRelease(Promised, CausesFile):
             "covariance": self.covariance[own, own].tolist(),
             "life_table": table.tolist(),
             "calibration": tables[place],
+            **{key: item for key, item in self.released.items() if key == "typical"},
         }
 
     @cached_property

@@ -24,6 +24,7 @@ from discreet.design.axis import TimeAxis
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric, PageWords, Schema
 from discreet.errors import ArtefactError
+from discreet.models.causes import CausesRelease
 from discreet.models.caution import Caution
 from discreet.models.curves_release import BANDS, CurvesRelease
 from discreet.models.group_curves import Band, GroupCurve
@@ -246,6 +247,10 @@ def make_page(model: File) -> str:
     """The page of a release or of curves by group; what is not private is refused."""
     if isinstance(model, CurvesRelease) and model.private:
         return _curves_page(model)
+    if isinstance(model, CausesRelease) and model.private:
+        from discreet.report.causes import causes_page  # noqa: PLC0415 - made of this page's parts
+
+        return causes_page(model)
     if not isinstance(model, Release) or not model.private:
         raise ArtefactError(
             "only a private release becomes a page: fit again with --epsilon and publish that."
@@ -256,7 +261,7 @@ def make_page(model: File) -> str:
 def _model_page(release: Release) -> str:
     own = release.public_schema.page or PageWords()
     words = page_texts(own.language)
-    return _render(
+    return render(
         "page.html",
         release,
         ("survival.js", "page.js"),
@@ -270,7 +275,7 @@ def _model_page(release: Release) -> str:
     )
 
 
-def _render(
+def render(
     template: str,
     release: Promised,
     scripts: tuple[str, ...],
@@ -334,7 +339,7 @@ def _curves_page(release: CurvesRelease) -> str:
     own = release.public_schema.page or PageWords()
     words = page_texts(own.language)
     groups = f" {words['and']} ".join(item.title for item in release.groups.covariates)
-    return _render(
+    return render(
         "curves.html",
         release,
         ("curves.js",),
