@@ -24,6 +24,7 @@ from discreet.ledger import open_ledger  # noqa: E402
 from discreet.likelihood.problem import Problem, block_totals  # noqa: E402
 from discreet.people import to_episodes  # noqa: E402
 from discreet.people.source import People  # noqa: E402
+from tests import test_causes as causes  # noqa: E402
 from tests.engine.test_stream import _schema, _table  # noqa: E402
 from tests.people import metamorphic as world  # noqa: E402
 
@@ -42,6 +43,20 @@ def _frame(people=200, partitions=4):
     """Partitioned by person."""
     frame = _table(people).to_pandas()
     return frame, dask.from_pandas(frame.set_index("id", drop=False), npartitions=partitions)
+
+
+def test_a_release_of_causes_is_that_of_the_table_in_memory(client):
+    """The same integers, so under the same noise the same release."""
+    table = causes.people(600).to_pandas().reset_index(names="id")
+    mapping = {"person": "id", **causes.mapping()}
+    spread = dask.from_pandas(table.set_index("id", drop=False), npartitions=3)
+    found = []
+    with client.as_current():
+        for data in (table, spread):
+            model = ds.CompetingRisks(mapping)
+            made = model.simulate(data, mechanism=ds.PrivateNewton(2.0), seed=4).model_
+            found.append((made.internal, made.released))
+    assert found[0] == found[1]
 
 
 def test_sums_equal_those_in_memory(client):

@@ -1,5 +1,7 @@
 """The private model of competing risks: one release, sensitivities of one event, tight witnesses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,6 +10,7 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
+from discreet.engine.federation import FederatedEngine
 from discreet.likelihood.score import LARGEST, Whitened
 from discreet.likelihood.score_causes import CauseLevels, Together
 from discreet.mechanisms import PrivateNewton
@@ -64,6 +67,21 @@ def test_the_bound_is_attained_by_every_outcome(cause):
         own = ["C", "H", "O"].index(cause)
         assert np.count_nonzero(sums.reshape(3, size).any(axis=1)) == 1
         assert sums.reshape(3, size)[own].any()
+
+
+def test_every_sum_may_cross_sites():
+    """Each is asked with numbers that sites compare by a digest, and is a sum of integers."""
+    facts, asked = facts_of(20_000), []
+    mechanism = PrivateNewton(4.0)
+    plan, problem = mechanism.plan(facts), cohort(facts, 5, 200)
+    alone = mechanism.draw(plan, _among(problem, facts.persons, [].append), SeededNoise(1))
+    joint = mechanism.draw(plan, _among(problem, facts.persons, asked.append), SeededNoise(1))
+    assert np.array_equal(alone.point, joint.point)
+    assert len(asked) == 5 + len(plan.details["steps"])  # four first releases and the information
+
+
+def _among(problem, persons, ask):
+    return replace(problem, engine=FederatedEngine(problem.engine, persons, ask))
 
 
 def test_noise_of_a_cause_is_that_of_one_event():

@@ -67,7 +67,10 @@ def _counts_by_cause(release: CausesRelease) -> list[dict[str, list[float]]]:
     curve = release.aalen_johansen
     tables = [release.of_cause(cause).calibration for cause in release.causes]
     expected = np.array([table.expected for table in tables if table is not None])
-    hazards = np.clip(expected / np.maximum(curve.at_risk, 1.0), 0.0, 1.0)
+    widths, censored = release.exits[:, 1] - release.exits[:, 0] + 1.0, release.exits[:, 2]
+    # as in the counts: of those censored within a stretch half were there in its other intervals
+    exposed = curve.at_risk - (widths - 1.0) / (2.0 * widths) * np.maximum(censored, 0.0)
+    hazards = np.clip(expected / np.maximum(exposed, 1.0), 0.0, 1.0)
     hazards = hazards / np.maximum(hazards.sum(axis=0), 1.0)
     return [
         {

@@ -228,7 +228,7 @@ class CausesRun(Run):
 
     def _scores(self, equations: Sequence[Equation], share: Fraction) -> list[Array]:
         """The noisy sum of all causes' scores, each part in its cause's whitened units."""
-        together = Together(tuple(equation.scores for equation in equations))
+        together = Together(tuple(Whitened(*_fields(one.scores)) for one in equations))
         levels = CauseLevels.make(together, self.persons)
         (sums,) = self.engine.reduce(block_cause_scores, together, levels)
         noisy = self.budget.release(sums, share, (2 * LARGEST) ** 2, self.noise) / LARGEST
@@ -238,7 +238,8 @@ class CausesRun(Run):
     def _informations(self, equations: Sequence[Equation]) -> list[Information]:
         """The sum of the people's information of every cause, each person's of trace at most R."""
         causes = len(equations)
-        together = Together(tuple(replace(one.scores, bound=1.0) for one in equations))
+        plain = [Whitened(*_fields(one.scores)) for one in equations]
+        together = Together(tuple(replace(one, bound=1.0) for one in plain))
         limit = information_limit(self.budget, self.size, self.persons, causes)
         tables = information_tables(together, self.persons)
         (halves,) = self.engine.reduce(block_cause_information, together, tables, limit)
