@@ -15,6 +15,8 @@ from discreet.errors import SchemaError, SettingsError
 from discreet.forecast import forecasts, needed_epsilon, outlook_for
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import PrivateNewton, registered
+from discreet.mechanisms.newton.rehearsal import made_up
+from discreet.mechanisms.outlook import Known
 from discreet.people.episodes import Episodes
 from discreet.privacy.testing import SeededNoise
 
@@ -62,7 +64,8 @@ def test_noise_relative_to_sampling_falls_with_the_number_of_people():
     assert found[1] > errors(epsilon=1.0, delta=1e-3)["newton"]
 
 
-def test_the_cohort_has_the_stated_events_and_textbook_standard_errors():
+def test_the_cohort_has_the_stated_events_and_textbook_standard_errors(monkeypatch):
+    monkeypatch.setattr("discreet.mechanisms.outlook.CORRELATION", 0.0)
     outlook = outlook_for(SCHEMA, 5000, 1000)
     assert outlook.profile.events.sum() == pytest.approx(1000)
     # grouped exponential survival: information of a coefficient is events times variance
@@ -70,6 +73,61 @@ def test_the_cohort_has_the_stated_events_and_textbook_standard_errors():
     level = math.sqrt(2 / (1000 / 3))
     expected = [age, level, level]
     assert np.allclose(outlook.sampling_errors, expected, rtol=0.03)
+
+
+def test_covariates_that_go_together_are_known_less_well(monkeypatch):
+    together = outlook_for(SCHEMA, 5000, 1000).sampling_errors
+    monkeypatch.setattr("discreet.mechanisms.outlook.CORRELATION", 0.0)
+    alone = outlook_for(SCHEMA, 5000, 1000).sampling_errors
+    assert all(1.02 < one / other < 1.5 for one, other in zip(together, alone, strict=True))
+
+
+def test_what_is_known_of_covariates_is_used():
+    """Half the deviation doubles the standard error; a rare level is known less well."""
+    plain = outlook_for(SCHEMA, 20_000, 2000)
+    uniform = 70 / math.sqrt(12)
+    told = Known(sd={"age": uniform / 2}, shares={"site": [0.8, 0.15, 0.05]})
+    known = outlook_for(SCHEMA, 20_000, 2000, known=told)
+    ratio = np.array(known.sampling_errors) / np.array(plain.sampling_errors)
+    assert ratio[0] == pytest.approx(2.0, rel=0.1)
+    assert ratio[2] > 1.5
+    same = outlook_for(SCHEMA, 20_000, 2000, known=Known(sd={"age": uniform}))
+    assert np.allclose(same.sampling_errors, plain.sampling_errors, rtol=0.05)
+
+
+def test_made_up_people_have_the_stated_numbers():
+    outlook = outlook_for(SCHEMA, 50_000, 7000)
+    people = made_up(outlook)
+    assert people.persons == pytest.approx(50_000, rel=0.01)
+    events = int(people.engine.episodes.event.sum()) * people.times
+    assert events == pytest.approx(7000, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("known", "says"),
+    [
+        (Known(sd={"bmi": 4.0}), "no covariate 'bmi'"),
+        (Known(sd={"site": 4.0}), "'site' is not a number"),
+        (Known(sd={"age": 40.0}), "between 0 and 35"),
+        (Known(shares={"site": [0.5, 0.5]}), "one share for each"),
+        (Known(shares={"age": [0.5, 0.5]}), "one share for each"),
+        (Known(shares={"site": [1.0, 0.0, 0.0]}), "must be positive"),
+    ],
+)
+def test_what_cannot_be_known_is_refused(known, says):
+    with pytest.raises(SettingsError, match=says):
+        outlook_for(SCHEMA, 20_000, 2000, known=known)
+
+
+def test_the_command_takes_what_is_known(tmp_path):
+    (tmp_path / "schema.toml").write_text(TOML)
+    base = ["plan", "--schema", str(tmp_path / "schema.toml"), "--persons", "20000"]
+    base += ["--events", "2000", "--epsilon", "1"]
+    told = CliRunner().invoke(app, [*base, "--sd", "age: 10", "--shares", "site: 0.8, 0.1, 0.1"])
+    assert told.exit_code == 0
+    assert told.output != CliRunner().invoke(app, base).output
+    refused = CliRunner().invoke(app, [*base, "--sd", "age: wide"])
+    assert "--sd takes a covariate and numbers" in str(refused.exception)
 
 
 def test_private_standard_errors_include_sampling():
@@ -203,7 +261,8 @@ def test_several_epsilons_are_one_table():
     assert len(found.plot().axes[0].lines) == 4
 
 
-def test_the_needed_epsilon_is_enough_and_hardly_more():
+def test_the_needed_epsilon_is_enough_and_hardly_more(monkeypatch):
+    monkeypatch.setattr("discreet.mechanisms.newton.rehearsal.DRAWS", 1)
     outlook = compared(epsilon=1).outlook
     margin = 1.96 * compared(epsilon=1).best(1.0).standard_errors[1]
     assert needed_epsilon(outlook, "arm[b]", margin) == pytest.approx(1.0, rel=0.05)

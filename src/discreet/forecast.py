@@ -1,30 +1,40 @@
 """How large the error of a private fit will be, before any data is touched.
 
-From public facts alone: a synthetic cohort (numbers uniform on their ranges, levels equally likely),
-nobody censored before the horizon, the constant hazard h with n (1 - (1 - h)^q) = events, and the
-expected information H there. Every mechanism's noise is then set against H:
+From public facts alone: a synthetic cohort (numbers uniform on their ranges and levels equally likely,
+unless their sd and shares are known), nobody censored before the horizon, the constant hazard h with
+n (1 - (1 - h)^q) = events, and the expected information H there. Every mechanism's noise is then set
+against H:
 
     err = sqrt(E (f - f*)' H (f - f*) / d),   f* the maximum likelihood estimate,
 
-so 1 is what sampling costs anyway. A prediction is a guess of accuracy; privacy never rests on it.
+so 1 is what sampling costs anyway. Standard errors of private Newton are those that it states when it
+runs on people who are made up from the same facts (`mechanisms.newton.rehearsal`). A prediction is a guess of accuracy; privacy never rests on it.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from html import escape
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from discreet.design.baseline import parse_baseline
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.errors import SettingsError
 from discreet.mechanisms import registered
-from discreet.mechanisms.contract import Plan, Predicts, require_one_baseline, require_positive
-from discreet.mechanisms.outlook import Outlook
+from discreet.mechanisms.contract import (
+    Plan,
+    Predicts,
+    States,
+    require_one_baseline,
+    require_positive,
+)
+from discreet.mechanisms.outlook import NOTHING, Known, Outlook
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.regression import as_schema
@@ -46,6 +56,8 @@ FEW_EVENTS = 10.0
 BEARABLE = 1.5
 """Intervals so many times as wide as without privacy are still worth publishing."""
 DEFAULT = "newton"
+EPSILONS, CLOSE = (1e-3, 100.0), 0.01
+"""Where an epsilon is looked for, and how near to it, on the scale of logarithms."""
 NO_PREDICTION = "no prediction for this mechanism"
 
 
@@ -56,8 +68,13 @@ class Forecast:
     mechanism: str
     guarantee: Guarantee | None = None
     error: float | None = None
-    standard_errors: tuple[float, ...] = ()
     note: str = ""
+    foretell: Callable[[], tuple[float, ...]] = tuple
+
+    @cached_property
+    def standard_errors(self) -> tuple[float, ...]:
+        """Of the covariates' coefficients; made when asked for, because a rehearsal takes a while."""
+        return self.foretell()
 
     @property
     def promise(self) -> str:
@@ -75,10 +92,12 @@ def outlook_for(
     link: str = "logit",
     baseline: str = "natural-spline:3",
     sites: NoiseShares = ALONE,
+    known: Known = NOTHING,
 ) -> Outlook:
     """The outlook with names read; every error a user can fix comes from here."""
     schema.require_bounds()
-    return Outlook(schema, persons, events, get_link(link), parse_baseline(baseline), sites)
+    form = parse_baseline(baseline)
+    return Outlook(schema, persons, events, get_link(link), form, sites, known)
 
 
 def forecasts(outlook: Outlook, epsilon: float, delta: float | None = None) -> list[Forecast]:
@@ -196,6 +215,7 @@ def outlooks_by_cause(
     link: str = "logit",
     baseline: str = "natural-spline:3",
     sites: NoiseShares = ALONE,
+    known: Known = NOTHING,
 ) -> dict[str, Outlook]:
     """An outlook for every cause; other causes are taken to leave the people alone."""
     causes = list(schema.time.causes or {})
@@ -204,7 +224,7 @@ def outlooks_by_cause(
     if sum(events.values()) > persons:
         raise SettingsError("the causes have more events together than there are persons.")
     return {
-        cause: outlook_for(schema, persons, events[cause], link, baseline, sites)
+        cause: outlook_for(schema, persons, events[cause], link, baseline, sites, known)
         for cause in causes
     }
 
@@ -222,7 +242,7 @@ def needed_epsilon(
     """The smallest epsilon of private Newton whose 95 % interval is coefficient +- margin at most.
 
     `coefficient` is one, or a covariate, of which then the least certain counts.  None where even
-    epsilon 1,000 is not enough.
+    epsilon 100, which protects nobody, is not enough.
     """
     require_positive("the target", margin)
     names = outlook.schema.coefficient_names
@@ -233,21 +253,23 @@ def needed_epsilon(
         )
     quantile = 1.959964
 
-    def wide(epsilon: float) -> bool:
-        given = {"epsilon": epsilon, "delta": delta, "survival": outlook.survival}
+    def excess(log_epsilon: float) -> float:
+        """log of half width over margin; falls with epsilon."""
+        given = {"epsilon": math.exp(log_epsilon), "delta": delta, "survival": outlook.survival}
         errors = _forecast(outlook, DEFAULT, registered()[DEFAULT], given).standard_errors
-        return not errors or quantile * max(errors[place] for place in places) > margin
+        if not errors:
+            return math.inf
+        return math.log(quantile * max(errors[place] for place in places) / margin)
 
-    low, high = math.log(1e-3), math.log(1e3)
-    if wide(math.exp(high)):
+    low, high = map(math.log, EPSILONS)
+    if excess(high) > 0:
         return None
-    while high - low > 0.02:
-        middle = (low + high) / 2
-        low, high = (middle, high) if wide(math.exp(middle)) else (low, middle)
-    return math.exp(high)
+    if excess(low) <= 0:
+        return EPSILONS[0]
+    return math.exp(brentq(excess, low, high, xtol=CLOSE) + CLOSE)
 
 
-def plan(
+def plan(  # noqa: PLR0913 - what is publicly known, each by name
     schema: Schema | str | PathLike[str] | Mapping[str, Any],
     persons: int,
     events: int | Mapping[str, int],
@@ -256,6 +278,8 @@ def plan(
     delta: float | None = None,
     link: str = "logit",
     baseline: str = "natural-spline:3",
+    sd: Mapping[str, float] | None = None,
+    shares: Mapping[str, Sequence[float]] | None = None,
 ) -> "Comparison | CausesComparison":
     """Predict the accuracy of a release from public facts alone; no data is read.
 
@@ -272,6 +296,11 @@ def plan(
         As in the mechanism; None for its default.
     link, baseline
         As in `SurvivalRegression`.
+    sd
+        Standard deviations of numbers where they are publicly known, by covariate. Without one a
+        number is taken to be spread evenly between its bounds.
+    shares
+        Shares of the levels of a category, the reference first. Without them levels are alike.
 
     Returns
     -------
@@ -284,15 +313,16 @@ def plan(
     >>> ds.plan("schema.toml", persons=20_000, events=2_000)  # doctest: +SKIP
     """
     epsilons = [float(value) for value in np.atleast_1d(np.asarray(epsilon, dtype=np.float64))]
-    declared = as_schema(schema)
+    declared, known = as_schema(schema), Known(sd or {}, shares or {})
     if isinstance(events, Mapping):
-        outlooks = outlooks_by_cause(declared, persons, events, link, baseline)
+        outlooks = outlooks_by_cause(declared, persons, events, link, baseline, known=known)
         return CausesComparison(
             {cause: compare(one, epsilons, delta) for cause, one in outlooks.items()}
         )
     if declared.time.causes is not None:
         raise SettingsError("the schema has causes: give events for each, such as {'cancer': 900}.")
-    return compare(outlook_for(declared, persons, events, link, baseline), epsilons, delta)
+    outlook = outlook_for(declared, persons, events, link, baseline, known=known)
+    return compare(outlook, epsilons, delta)
 
 
 def _forecast(
@@ -312,5 +342,10 @@ def _forecast(
     if not isinstance(mechanism, Predicts):
         return Forecast(name, plan.guarantee, note=NO_PREDICTION)
     extra = mechanism.variance(plan, outlook)
-    total = extra + outlook.sampling_variance
-    return Forecast(name, plan.guarantee, outlook.error(extra), outlook.deviations(total))
+
+    def deviations() -> tuple[float, ...]:
+        if isinstance(mechanism, States):
+            return outlook.deviations(mechanism.stated(plan, outlook))
+        return outlook.deviations(extra + outlook.sampling_variance)
+
+    return Forecast(name, plan.guarantee, outlook.error(extra), foretell=deviations)

@@ -1,5 +1,6 @@
 """`discreet plan`: what each mechanism would cost in accuracy, before any data is touched."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,6 +43,16 @@ def plan(  # noqa: PLR0913 - one parameter an option
         Path | None, typer.Option(help="A PNG or SVG of standard errors against epsilon.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the picture.")] = False,
+    sd: Annotated[
+        list[str] | None,
+        typer.Option(help="The public standard deviation of a number: 'bmi: 4'; once for each."),
+    ] = None,
+    shares: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Public shares of a category's levels, in order: 'stage: 0.5, 0.3, 0.2'."
+        ),
+    ] = None,
     sites: Annotated[
         int | None, typer.Option(help="Sites of a joint fit, if it is one: their noise adds up.")
     ] = None,
@@ -51,7 +62,8 @@ def plan(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Predict the error of every mechanism from public facts: no data is read.
 
-    Several epsilons make one table; --target asks for the smallest epsilon that is enough.
+    Several epsilons make one table; --target asks for the smallest epsilon that is enough. What is
+    publicly known of covariates, --sd and --shares, makes the prediction better.
     """
     from discreet.design.schema import Schema  # noqa: PLC0415 - pydantic
     from discreet.forecast import (  # noqa: PLC0415 - loads the mechanisms
@@ -60,10 +72,15 @@ def plan(  # noqa: PLR0913 - one parameter an option
         outlook_for,
         outlooks_by_cause,
     )
+    from discreet.mechanisms.outlook import Known  # noqa: PLC0415 - numpy
     from discreet.privacy.shares import ALONE, NoiseShares  # noqa: PLC0415 - numpy
 
-    shares = ALONE if sites is None else NoiseShares.among(sites, colluding)
-    declared, settings = Schema.from_toml(schema), (link, baseline, shares)
+    noise = ALONE if sites is None else NoiseShares.among(sites, colluding)
+    known = Known(
+        {name: values[0] for name, values in _facts("sd", sd, 1)},
+        dict(_facts("shares", shares, None)),
+    )
+    declared, settings = Schema.from_toml(schema), (link, baseline, noise, known)
     if declared.time.causes is not None:
         outlooks = outlooks_by_cause(declared, n, _by_cause(events), *settings)
         with progress("Planning"):
@@ -126,6 +143,22 @@ def _by_cause(text: str) -> dict[str, int]:
         raise SettingsError(
             "the schema has causes: say --events of each, such as cancer=900,other=300."
         ) from None
+
+
+def _facts(
+    option: str, texts: list[str] | None, number: int | None
+) -> Iterator[tuple[str, list[float]]]:
+    """A covariate and what is known of it, of every text."""
+    for text in texts or ():
+        name, _, values = text.replace("=", ":").rpartition(":")
+        try:
+            found = [float(part) for part in values.split(",")]
+        except ValueError:
+            found = []
+        if not name.strip() or not found or number not in {None, len(found)}:
+            example = "'bmi: 4'" if option == "sd" else "'stage: 0.5, 0.3, 0.2'"
+            raise SettingsError(f"--{option} takes a covariate and numbers, such as {example}.")
+        yield name.strip(), found
 
 
 def _epsilons(text: str) -> list[float]:

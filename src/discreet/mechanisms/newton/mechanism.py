@@ -192,6 +192,12 @@ class PrivateNewton:
         far = float(np.sum(np.diag(outlook.information) * outlook.effects))
         return predicted_variance(setting, outlook.point, outlook.shape, prior, far)
 
+    def stated(self, plan: Plan, outlook: "Outlook") -> Array:
+        """What a release will state, rehearsed on made-up people."""
+        from discreet.mechanisms.newton.rehearsal import stated_covariance  # noqa: PLC0415 - plans
+
+        return stated_covariance(self, plan, outlook)
+
     def _delta(self, persons: int) -> float:
         if self.delta is not None:
             return float(self.delta)

@@ -1,0 +1,182 @@
+# ruff: noqa: INP001, T201, scripts beside each other, no package; progress is printed
+"""Foretold standard errors against those that releases state, on real data.
+
+    python studies/plan.py           predictions for every set, into results/plan.csv
+    python studies/plan.py --page    the table of docs/choosing-epsilon.md from them
+
+The planner is told what is public: persons, events, and of the covariates the standard deviations of
+numbers and the shares of levels. What comes out is in results/real.csv (`make real`), newest version:
+the median over its draws. Its constants were chosen on the development sets, not on those kept apart.
+"""
+
+import argparse
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from real import exact_fit
+from real_sets import DEVELOPMENT, HELD_OUT, load
+from simulated import Sample
+
+from discreet import Schema
+from discreet.forecast import forecasts, outlook_for
+from discreet.mechanisms.outlook import Known
+
+HERE = Path(__file__).parent
+RESULTS, REAL = HERE / "results" / "plan.csv", HERE / "results" / "real.csv"
+PAGE = HERE.parent / "docs" / "choosing-epsilon.md"
+BEGIN, END = "<!-- plan: begin -->", "<!-- plan: end -->"
+EPSILONS, DELTA, BASELINE = ("1", "4"), "1e-06", 3
+FACTOR = 1.5
+COLUMNS = (
+    "set", "kind", "epsilon", "coefficient", "version", "draws", "unreached",
+    "foretold", "came_out", "foretold_plain", "plain",
+)  # fmt: skip
+
+
+def known_of(sample: Sample) -> Known:
+    """What a custodian could know from published tables."""
+    sd, shares = {}, {}
+    for item in sample.schema["covariate"]:
+        values = sample.frame[item["name"]]
+        if "levels" in item:
+            shares[item["name"]] = [max(float((values == x).mean()), 1e-4) for x in item["levels"]]
+        else:
+            sd[item["name"]] = float(values.clip(item["low"], item["high"]).std())
+    return Known(sd, shares)
+
+
+def measured() -> dict[tuple[str, str], list[dict[str, str]]]:
+    """The newest version's draws, by set and epsilon."""
+    with REAL.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["delta"] == DELTA]
+    newest = rows[-1]["label"]
+    found: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in rows:
+        if row["label"] == newest:
+            found.setdefault((row["set"], row["epsilon"]), []).append(row)
+    return found
+
+
+def run() -> None:
+    """Every set again."""
+    draws = measured()
+    with RESULTS.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for name in (*DEVELOPMENT, *HELD_OUT):
+            if (name, EPSILONS[0]) in draws:
+                writer.writerows(rows_of(name, draws))
+                file.flush()
+                print(name, flush=True)
+
+
+def rows_of(
+    name: str, draws: dict[tuple[str, str], list[dict[str, str]]]
+) -> Iterator[dict[str, object]]:
+    """A row for every epsilon and coefficient of a set."""
+    sample = load(name)
+    exact, schema = exact_fit(sample), Schema.from_mapping(sample.schema)
+    persons, events = len(sample.frame), int(sample.frame["e"].sum())
+    outlook = outlook_for(schema, persons, events, known=known_of(sample))
+    for epsilon in EPSILONS:
+        (plan,) = (
+            item
+            for item in forecasts(outlook, float(epsilon), float(DELTA))
+            if item.mechanism == "newton"
+        )
+        rows = draws[name, epsilon]
+        ratios = np.median([_numbers(row["ratios"]) for row in rows], axis=0)
+        unreached = np.mean([[flag == "1" for flag in row["flags"]] for row in rows], axis=0)
+        for place, coefficient in enumerate(schema.coefficient_names):
+            behind = BASELINE + place
+            yield {
+                "set": name,
+                "kind": "kept apart" if name in HELD_OUT else "development",
+                "epsilon": epsilon,
+                "coefficient": coefficient,
+                "version": rows[0]["label"],
+                "draws": len(rows),
+                "unreached": f"{unreached[behind]:.2f}",
+                "foretold": f"{plan.standard_errors[place]:.5g}",
+                "came_out": f"{ratios[behind] * exact.errors[behind]:.5g}",
+                "foretold_plain": f"{outlook.sampling_errors[place]:.5g}",
+                "plain": f"{exact.errors[behind]:.5g}",
+            }
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(part) for part in text.split()]
+
+
+def rows() -> list[dict[str, str]]:
+    """What was foretold and came out."""
+    with RESULTS.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def reached(row: dict[str, str]) -> bool:
+    """Whether most releases say that the data reach the coefficient: others are what was assumed."""
+    return float(row["unreached"]) <= 0.5
+
+
+def ratios(chosen: list[dict[str, str]]) -> np.ndarray:
+    """Foretold over what came out."""
+    return np.array([float(row["foretold"]) / float(row["came_out"]) for row in chosen])
+
+
+def share(found: np.ndarray) -> float:
+    """Within the factor, both ways."""
+    return float(np.mean((found >= 1.0 / FACTOR) & (found <= FACTOR)))
+
+
+def tables() -> str:
+    """What stands between the page's marks."""
+    lines = ["| sets | ε | coefficients | within 1.5, both ways | median ratio | least, largest |"]
+    lines.append("|---|---|---|---|---|---|")
+    for kind in ("development", "kept apart"):
+        for epsilon in (*EPSILONS, "both"):
+            chosen = [
+                row
+                for row in rows()
+                if row["kind"] == kind and epsilon in {"both", row["epsilon"]} and reached(row)
+            ]
+            if chosen:
+                found = ratios(chosen)
+                lines.append(
+                    f"| {kind} | {epsilon} | {len(found)} | {share(found):.0%} | "
+                    f"{np.median(found):.2f} | {found.min():.2f}, {found.max():.2f} |"
+                )
+    return "\n".join([BEGIN, *lines, "", *misses(), END])
+
+
+def misses() -> list[str]:
+    """The worst, in words."""
+    wrong = [row for row in rows() if reached(row) and not share(ratios([row]))]
+    worst = sorted(wrong, key=lambda row: -abs(float(np.log(ratios([row])[0]))))[:6]
+    named = "; ".join(
+        f"{row['coefficient']} of {row['set']} at ε = {row['epsilon']}, {row['foretold']} foretold, "
+        f"{row['came_out']} came out"
+        for row in worst
+    )
+    left_out = sum(not reached(row) for row in rows())
+    said = f"{left_out} coefficients are left out because most releases say that the data do not reach them."
+    return [f"Furthest off: {named}. {said}"]
+
+
+def write_page() -> None:
+    """The table of the page, made again."""
+    before, rest = PAGE.read_text().split(BEGIN)
+    PAGE.write_text(before + tables() + rest.split(END)[1])
+
+
+def main() -> None:
+    """Foretell, or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--page", action="store_true")
+    write_page() if parser.parse_args().page else run()
+
+
+if __name__ == "__main__":
+    main()
