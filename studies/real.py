@@ -175,7 +175,7 @@ def exact_fit(sample: Sample) -> Exact:
     from discreet import Schema, SurvivalRegression  # noqa: PLC0415 - of the tree on the path
 
     schema = Schema.from_mapping(sample.schema)
-    names = (*(f"baseline[{k}]" for k in (1, 2, 3)), *schema.coefficient_names)
+    names = (*_baseline_names(sample), *schema.coefficient_names)
     if set(names) == set(sample.unreached):
         nothing = np.full(len(names), np.nan)
         return Exact(names, nothing, nothing, np.eye(len(names)))
@@ -184,6 +184,15 @@ def exact_fit(sample: Sample) -> Exact:
     errors = np.sqrt(np.diag(covariance))
     estimate = fitted.model_.coefficients.vector
     return Exact(names, estimate, errors, covariance / np.outer(errors, errors))
+
+
+def _baseline_names(sample: Sample) -> list[str]:
+    """Of three knots; with strata those of each."""
+    strata = sample.schema.get("strata")
+    if strata is None:
+        return [f"baseline[{k}]" for k in (1, 2, 3)]
+    named = [f"baseline[{strata['name']}={level}]" for level in strata["levels"]]
+    return [f"{name}[{k}]" for name in named for k in (1, 2, 3)]
 
 
 def private_fit(sample: Sample, epsilon: float, delta: float, seed: int | None) -> Any:

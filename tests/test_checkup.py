@@ -6,6 +6,9 @@ import pytest
 from pyarrow import parquet
 
 import discreet as ds
+from discreet.design.grid import TimeGrid
+from discreet.errors import ArtefactError
+from discreet.models.life_table import LifeTable
 from discreet.people.picture import TENTHS
 from tests.cohorts import HORIZON, cohort, episodic, schema
 
@@ -107,3 +110,29 @@ def test_the_estimators_warning_names_no_value():
             with_column("age", [987654.0, *[50.0] * 100, *[60.0] * 99])
         )
     assert "987654" not in str(caught[0].message)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_an_earlier_release_proposes_the_grid(tmp_path):
+    model = ds.SurvivalRegression(schema())
+    earlier = model.publish(TABLE, mechanism=ds.PrivateNewton(4.0), ledger=ds.NO_LEDGER).release_
+    earlier.save(tmp_path / "earlier.json")
+    said = str(ds.check(TABLE, schema(), like=tmp_path / "earlier.json"))
+    assert earlier.release_id in said
+    assert "half of the events" in said.replace("\n", " ")
+    model.fit(TABLE).save(tmp_path / "plain.json")
+    with pytest.raises(ArtefactError, match="no private life table"):
+        ds.check(TABLE, schema(), like=tmp_path / "plain.json")
+
+
+def test_the_proposed_grid_has_half_of_the_events_in_each_half():
+    edges = np.linspace(0.0, 1826.0, 61)
+    died = np.diff(-np.exp(-edges / 200.0))
+    rows = np.column_stack([np.arange(1, 61), np.arange(1, 61), 0 * died, 5000 * died])
+    table = LifeTable.of(rows, 5000, edges)
+    assert table.half_time == pytest.approx(200 * np.log(2), rel=0.02)
+    for intervals in (20, 100, 1000):
+        grid = TimeGrid(1826.0, intervals, first=table.proposed_first(intervals))
+        assert grid.edges[intervals // 2] == pytest.approx(table.half_time, rel=0.15)
+    steady = LifeTable.of(rows * [1, 1, 1, 0] + [0, 0, 0, 50], 5000, edges)
+    assert steady.proposed_first(100) is None

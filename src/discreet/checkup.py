@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.design.schema import Categorical, Schema
+from discreet.errors import ArtefactError
+from discreet.models.model import Release, read_model
 from discreet.people.picture import Picture
 from discreet.people.repairs import RepairReport, grid_hints, hints, quote_hints
 from discreet.people.source import EngineName, People
@@ -36,6 +38,8 @@ class Check:
     picture: Picture
     notes: tuple[str, ...] = ()
     """What the file itself shows, such as a quote that was never closed."""
+    proposals: tuple[str, ...] = ()
+    """What an earlier release suggests: public, not learned from these records."""
 
     @property
     def verdict(self) -> Verdict:
@@ -92,6 +96,7 @@ class Check:
         yield from hints(self.report, self.schema)
         yield from self._questions()
         yield from grid_hints(self.report, self.schema)
+        yield from self.proposals
         yield from self.notes
         if self.obstacles:
             yield "This file will not give a useful model:"
@@ -151,6 +156,7 @@ def check(
     outcome: Any = None,
     *,
     engine: EngineName = "auto",
+    like: str | PathLike[str] | None = None,
 ) -> Check:
     """Compare a file or table with a schema, for the custodian: nothing here is private.
 
@@ -162,6 +168,8 @@ def check(
         A Schema, the path of its TOML file, or its mapping.
     engine
         As in `SurvivalRegression`.
+    like
+        The file of an earlier release, whose life table may propose a time grid.
 
     Returns
     -------
@@ -173,12 +181,32 @@ def check(
     >>> ds.check("registry.csv", "schema.toml")  # doctest: +SKIP
     """
     declared = as_schema(schema)
+    proposals = () if like is None else (proposed_grid(like, declared),)
     source = People.of(data, outcome, engine)
     report, picture = source.review(declared)
     place = source.data
     file = isinstance(place, str | PathLike) and source.in_memory
     notes = tuple(quote_hints(Path(place), report.rows)) if file else ()
-    return Check(declared, report, picture, notes)
+    return Check(declared, report, picture, notes, proposals)
+
+
+def proposed_grid(like: str | PathLike[str], schema: Schema) -> str:
+    """A time grid in a sentence, from the life table of an earlier release and the schema alone."""
+    model = read_model(Path(like))
+    if not isinstance(model, Release) or (table := model.life_table) is None:
+        raise ArtefactError(f"'{like}' has no private life table to propose a time grid from.")
+    intervals = schema.time.intervals
+    first, half, end = table.proposed_first(intervals), table.half_time, float(table.time[-1])
+    said = (
+        f"In the life table of release {model.release_id}, which is public, half of the events come by "
+        f"{half:.3g} of {end:g}"
+    )
+    if first is None:
+        return f"{said}: equal intervals suit such people."
+    return (
+        f"{said}. For such people [time] could have horizon = {end:g}, intervals = {intervals} and "
+        f"first = {first:g}: each half of the intervals would then hold half of the events."
+    )
 
 
 _HARMLESS = ("event after the horizon",)

@@ -22,8 +22,11 @@ from discreet.engine.local import LocalEngine  # noqa: E402
 from discreet.errors import DataFormError, SettingsError  # noqa: E402
 from discreet.ledger import open_ledger  # noqa: E402
 from discreet.likelihood.problem import Problem, block_totals  # noqa: E402
+from discreet.mechanisms import PrivateNewton  # noqa: E402
+from discreet.mechanisms.contract import Facts  # noqa: E402
 from discreet.people import to_episodes  # noqa: E402
 from discreet.people.source import People  # noqa: E402
+from discreet.privacy.testing import SeededNoise  # noqa: E402
 from tests import test_causes as causes  # noqa: E402
 from tests.engine.test_stream import _schema, _table  # noqa: E402
 from tests.people import metamorphic as world  # noqa: E402
@@ -90,6 +93,26 @@ def test_grids_terms_and_strata_are_the_same_on_workers(client):
     there = Problem(ClusterEngine.from_frame(parts, schema, client), design, link)(point)
     assert there.value == pytest.approx(here.value, rel=1e-12)
     np.testing.assert_allclose(there.hessian, here.hessian, rtol=1e-9, atol=1e-9)
+
+
+def test_private_strata_are_the_same_integers_on_workers(client):
+    frame, parts = _frame()
+    mapping = _schema(person=True).to_mapping()
+    levels = next(item for item in mapping["covariate"] if "levels" in item)
+    mapping["covariate"] = [item for item in mapping["covariate"] if item is not levels]
+    mapping["strata"] = {"name": levels["name"], "levels": levels["levels"]}
+    schema, mechanism = Schema.from_mapping(mapping), PrivateNewton(1.0, 1e-6)
+    design, link = Design(schema, NaturalSpline(3)), get_link("logit")
+    engines = (
+        LocalEngine(to_episodes(frame, schema)),
+        ClusterEngine.from_frame(parts, schema, client),
+    )
+    plan = mechanism.plan(Facts.of(engines[0].persons, design, link))
+    drawn = [
+        mechanism.draw(plan, Problem(engine, design, link), SeededNoise(2)) for engine in engines
+    ]
+    assert np.array_equal(drawn[0].point, drawn[1].point)
+    assert np.array_equal(drawn[0].extras["life_tables"], drawn[1].extras["life_tables"])
 
 
 def test_a_person_in_two_partitions_is_an_error_of_form(client):

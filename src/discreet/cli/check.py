@@ -1,6 +1,7 @@
 """`discreet check`: what does not fit the schema, in counts; for the custodian's eyes."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 def check(
     data: options.Data,
     schema: options.SchemaFile,
+    like: Annotated[
+        Path | None,
+        typer.Option(help="An earlier release, whose life table proposes a time grid."),
+    ] = None,
 ) -> None:
     """Compare a file with its schema; exit status 6 where no useful model can come of it.
 
@@ -22,7 +27,7 @@ def check(
     from discreet.checkup import check as compare  # noqa: PLC0415 - loads pyarrow
 
     with progress("Checking"):
-        found = compare(data, schema)
+        found = compare(data, schema, like=like)
     show(found)
     if found.exit_status:
         raise typer.Exit(found.exit_status)

@@ -11,6 +11,7 @@ is the actuarial life table.
 Reference: Kalbfleisch and Prentice (2002), section 1.4.
 """
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+EARLY = 3.0
+"""Events come early where half of them come before this part of the time axis."""
 COLOUR, INK = "#0072B2", "#333333"
 COUNTS_SHOWN = 6
 """How many numbers at risk are written under the curve."""
@@ -59,6 +62,27 @@ class LifeTable:
         hazard = np.clip(events / exposed, 0.0, 1.0)
         time, survival = edges[last.astype(np.int64)], np.cumprod(1.0 - hazard)
         return cls(time, at_risk, censored, events, survival, float(edges[0]), label)
+
+    @property
+    def half_time(self) -> float:
+        """The time by which half of the released events have happened, by linear interpolation."""
+        reached = np.concatenate([[0.0], np.cumsum(self.events)])
+        times = np.concatenate([[self.zero], self.time])
+        return float(np.interp(0.5 * reached[-1], reached, times))
+
+    def proposed_first(self, intervals: int) -> float | None:
+        """The first of so many growing intervals that puts half of the events into each half of them.
+
+        With factor r the middle of the grid is at 1/(r^(q/2) + 1) of its length; None where half of
+        the events come late enough for equal intervals. Rounded down to two digits.
+        """
+        length, half = float(self.time[-1]) - self.zero, self.half_time - self.zero
+        if not 0 < half < length / EARLY:
+            return None
+        factor = (length / half - 1.0) ** (2.0 / intervals)
+        first = length * (factor - 1.0) / (factor**intervals - 1.0)
+        unit = 10.0 ** (math.floor(math.log10(first)) - 1)
+        return float(f"{math.floor(first / unit) * unit:.6g}")
 
     def to_mapping(self) -> dict[str, list[float]]:
         """Columns by name, with the start of time in front."""

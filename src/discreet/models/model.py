@@ -388,6 +388,7 @@ class Release(Promised, Model):
         if table is not None and not np.all(np.isfinite(table.at_risk)):
             raise ValueError("the released life table is too large")
         _ = self.calibration  # an error if it does not go with the life table
+        _ = self.life_tables  # or these with the strata
         _ = self.typical
         return self
 
@@ -420,6 +421,27 @@ class Release(Promised, Model):
         if values.shape != (1, len(self.public_schema.covariates)):
             raise ArtefactError("the typical person has not one number for each covariate.")
         return tuple(values[0].tolist())
+
+    @cached_property
+    def life_tables(self) -> dict[str, LifeTable]:
+        """The life table of each stratum by its level; none where there are no strata.
+
+        As many are at risk at the start as leave: nobody's number of persons is released.
+        """
+        strata, time = self.public_schema.strata, self.public_schema.time
+        if strata is None or "life_tables" not in self.released:
+            return {}
+        rows = numbers_of("life tables", self.released["life_tables"])
+        edges = TimeGrid.of(time).edges
+        parts = [rows[rows[:, 0] == number, 1:] for number in range(len(strata.levels))]
+        if {len(part) for part in parts} != {len(rows) / len(parts)}:
+            raise ArtefactError("the released life tables are not one for each stratum.")
+        starts = [max(round(part[:, 2:4].sum()), 1) for part in parts]
+        tables = [
+            LifeTable.of(part, persons, edges, time.axis_label)
+            for part, persons in zip(parts, starts, strict=True)
+        ]
+        return dict(zip(strata.levels, tables, strict=True))
 
     @cached_property
     def calibration(self) -> Calibration | None:

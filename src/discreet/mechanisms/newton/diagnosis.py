@@ -15,7 +15,7 @@ from discreet.design.link import Link
 from discreet.mechanisms.newton.warnings import (
     Counts,
     Estimate,
-    StratumCounts,
+    HiddenStrata,
     cautions,
     few_in_strata,
 )
@@ -72,7 +72,7 @@ class Ending:
     sampling: Array
     prior: Array
     missing: Array
-    strata: StratumCounts | None = None
+    strata: HiddenStrata | None = None
 
     @property
     @np.errstate(all="ignore")

@@ -77,7 +77,7 @@ from discreet.mechanisms.newton.split import (
 )
 from discreet.mechanisms.newton.spread import Answer, Spread, spread_of
 from discreet.mechanisms.newton.steps import Prior
-from discreet.mechanisms.newton.warnings import Counts, StratumCounts
+from discreet.mechanisms.newton.warnings import Counts, HiddenStrata
 from discreet.privacy.accountant import rho_for
 from discreet.privacy.guarantee import Guarantee, checked_delta
 from discreet.privacy.noise import LARGEST_VALUE
@@ -484,18 +484,16 @@ class Run:
             spread.sampling,
             np.asarray(np.linalg.inv(prior.precision)),
             spread.missing,
-            self._stratum_counts(releases),
+            self._hidden(releases),
         )
 
-    def _stratum_counts(self, releases: Releases) -> StratumCounts | None:
-        """Everybody who was counted to leave, by stratum."""
+    def _hidden(self, releases: Releases) -> HiddenStrata | None:
+        """Strata in which hardly anybody was counted."""
         declared = self.design.schema.strata
         if declared is None:
             return None
-        exits = releases.exits_by_stratum[:, : 2 * (len(releases.edges) - 1)]
-        noise = releases.exits.deviation * math.sqrt(exits.shape[1])
         names = self.design.baseline_names
-        return StratumCounts(declared.name, declared.levels, names, exits.sum(axis=1), noise)
+        return HiddenStrata(declared.title, declared.level_titles, names, releases.hidden)
 
     def _picture(self) -> Picture:
         """The people as far as they were released."""

@@ -31,13 +31,15 @@ from discreet.mechanisms.newton.cohort import (
 )
 from discreet.mechanisms.newton.counts import Marginal, Stretches, gaps_of
 from discreet.mechanisms.newton.shape import Shape
-from discreet.types import Array, Integers
+from discreet.types import Array, Flags, Integers
 
 SMALLEST_SPREAD = 1e-6
 NARROWEST, WIDEST = 0.5, 2.0
 """Second moments may make a column of the cohort so much narrower or wider than the counts."""
 LEAST = 0.03
 """Eigenvalues of a released information, in parts of the cohort's, are at least this."""
+CLEAR = 3.0
+"""Standard deviations of noise that the exits of a stratum must exceed."""
 NOTHING = 1e-3
 BELIEVED = 1.25
 """Nor are they believed below so much of what noise alone would make of them."""
@@ -115,6 +117,13 @@ class Releases:
     def exits_by_stratum(self) -> Array:
         """The released counts, one row a stratum."""
         return self.exits.values.reshape(self.strata, -1)
+
+    @property
+    def hidden(self) -> Flags:
+        """Strata whose exits, all times together, are not told from noise; not asked of one alone."""
+        exits = self.exits_by_stratum[:, : 2 * (len(self.edges) - 1)]
+        noise = self.exits.deviation * math.sqrt(exits.shape[1])
+        return np.asarray((exits.sum(axis=1) < CLEAR * noise) & (self.strata > 1))
 
     @property
     def exit_deviation(self) -> float:

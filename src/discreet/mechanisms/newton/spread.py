@@ -113,7 +113,9 @@ def unreached(picture: Picture, size: int) -> Array:
     found += [_along(size, time + column, 1.0) for column in _products(picture)]
     for stratum, profile in enumerate(picture.releases.profiles):
         own = design.columns(stratum)[: design.baseline.dimension]
-        found += [_along(size, own, vector) for vector in _times(picture, profile)]
+        hidden = picture.releases.hidden[stratum]
+        vectors = np.eye(len(own)) if hidden else _times(picture, profile)
+        found += [_along(size, own, vector) for vector in vectors]
     return np.array(found).T if found else np.zeros((size, 0))
 
 

@@ -64,8 +64,8 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class StratumCounts:
-    """Released exits of each stratum, all times together, and the noise of such a sum.
+class HiddenStrata:
+    """Which strata have released exits that are not told from noise.
 
     `coefficients` are the names of the baselines', stratum after stratum.
     """
@@ -73,8 +73,7 @@ class StratumCounts:
     name: str
     levels: tuple[str, ...]
     coefficients: tuple[str, ...]
-    exits: Array
-    deviation: float
+    hidden: Flags
 
 
 @dataclass(frozen=True)
@@ -134,17 +133,17 @@ def few_at_risk(counts: Counts) -> Iterator[Caution]:
     )
 
 
-def few_in_strata(counts: StratumCounts) -> Iterator[Caution]:
-    """Strata whose exits are not told from noise."""
-    few = np.asarray(counts.exits < CLEAR * counts.deviation)
-    flagged, each = _chosen(counts.levels, few), len(counts.coefficients) // len(counts.levels)
+def few_in_strata(strata: HiddenStrata) -> Iterator[Caution]:
+    """Strata in which hardly anybody was counted."""
+    flagged = _chosen(strata.levels, strata.hidden)
+    each = len(strata.coefficients) // len(strata.levels)
     if flagged:
         yield Caution.about(
             "stratum",
-            f"Hardly anybody was counted in {counts.name} = {_listed(flagged)} (noise of "
-            f"{_whole(2 * counts.deviation)} hides so many): the baseline there is mostly that of "
-            "all strata together, which was assumed beforehand; do not interpret it.",
-            _chosen(counts.coefficients, np.repeat(few, each)),
+            f"Hardly anybody was counted in {strata.name} {_listed(flagged)}, at most as many as "
+            "noise hides: the baseline there is mostly that of all strata together, which was "
+            "assumed beforehand; do not interpret it.",
+            _chosen(strata.coefficients, np.repeat(strata.hidden, each)),
         )
 
 
