@@ -22,7 +22,7 @@ def study(monkeypatch):
     return load
 
 
-@pytest.mark.parametrize("name", ["plan"])
+@pytest.mark.parametrize("name", ["plan", "cox"])
 def test_a_table_is_made_from_its_results(study, name):
     made = study(name)
     assert made.tables() in made.PAGE.read_text()
