@@ -54,6 +54,17 @@ def test_a_release_is_one_file_with_a_block_per_cause(released):
     assert is_valid(found.to_mapping(), release_schema())
 
 
+def test_a_file_is_loaded_ready_to_predict(released):
+    model, path, _ = released
+    loaded = ds.CompetingRisks.load(path)
+    np.testing.assert_array_equal(
+        loaded.predict_incidence(NEW, "other", [7.0]), model.predict_incidence(NEW, "other", [7.0])
+    )
+    assert loaded.release_.release_id == model.release_.release_id
+    with pytest.raises(ArtefactError, match=r"CompetingRisks\.load"):
+        ds.load(path)
+
+
 def test_intervals_hold_the_noise(released):
     private, _, _ = released
     plain = ds.CompetingRisks(mapping()).fit(people(3000))

@@ -32,7 +32,13 @@ from discreet.errors import SettingsError
 from discreet.estimate import Estimate, estimate, plain_model
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Draw, Plan
-from discreet.models.causes import CausesCurves, CausesFile, CausesModel, CausesRelease
+from discreet.models.causes import (
+    CausesCurves,
+    CausesFile,
+    CausesModel,
+    CausesRelease,
+    read_causes,
+)
 from discreet.models.curves import Curves
 from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import PlainModel
@@ -165,6 +171,27 @@ class CompetingRisks:
             raise SettingsError("key 'causes' in [time] is missing; a single risk needs none.")
         if self.schema.strata is not None:
             raise SettingsError("strata do not go with causes yet; remove [strata] or causes.")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The model or release of competing risks in a file, ready to predict.
+
+        Parameters
+        ----------
+        path
+            As `save` or `publish` wrote it.
+
+        Raises
+        ------
+        ArtefactError
+            The file is something else.
+        """
+        found = read_causes(path)
+        model = cls(found.public_schema, link=found.link, baseline=found.baseline)
+        model.model_ = found
+        if isinstance(found, CausesRelease):
+            model.release_ = found
+        return model
 
     def fit(self, data: Any) -> Self:
         """Estimate every cause; not private, and never charged to a ledger.

@@ -30,7 +30,7 @@ from discreet.solve import Evaluation
 from discreet.types import Array
 
 
-def make_constants(
+def make_constants(  # noqa: PLR0913, PLR0917 - each fact by name
     persons: int = 50,
     intervals: int = 20,
     covariates: int = 2,
@@ -38,6 +38,7 @@ def make_constants(
     link: str = "logit",
     coordinates: Coordinates = "orthonormal",
     strata: int = 1,
+    causes: int = 1,
     **further: Any,
 ) -> Facts:
     """Public facts of a small cohort with numeric covariates in [-1, 1]."""
@@ -45,6 +46,8 @@ def make_constants(
         "time": {"duration": "time", "event": "event", "horizon": 1.0, "intervals": intervals},
         "covariate": [{"name": f"x{i}", "low": -1, "high": 1} for i in range(covariates)],
     }
+    if causes > 1:
+        mapping["time"]["causes"] = {f"cause{i}": [i] for i in range(1, causes + 1)}
     if strata > 1:
         mapping["strata"] = {"name": "site", "levels": [f"s{i}" for i in range(strata)]}
     design = Design(Schema.from_mapping(mapping), NaturalSpline(knots), coordinates)
@@ -53,13 +56,17 @@ def make_constants(
 
 @dataclass(frozen=True)
 class Person:
-    """Rows of one person: x (rows, p), the intervals entry+1 ... exit of each row, the stratum."""
+    """Rows of one person: x (rows, p), the intervals entry+1 ... exit of each row, the stratum.
+
+    `cause` is that of the event, where there are several.
+    """
 
     covariates: Array
     entry: NDArray[np.int64]
     exit: NDArray[np.int64]
     event: bool
     stratum: int = 0
+    cause: int = 1
 
     def derivatives(self, facts: Facts, f: Array) -> tuple[Array, Array]:
         """Gradient and Hessian of the person's loss, by plain summation over intervals."""
@@ -111,7 +118,17 @@ def episodes_of(people: Sequence[Person], covariates: int) -> Episodes:
         offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         persons=len(people),
         stratum=_strata_of(people, counts),
+        cause=_causes_of(people, counts, last),
     )
+
+
+def _causes_of(
+    people: Sequence[Person], counts: list[int], event: NDArray[np.bool_]
+) -> NDArray[np.int8] | None:
+    """The cause of every event; none where all are of the first."""
+    numbers = [person.cause for person in people]
+    found = (np.repeat(numbers, counts) * event).astype(np.int8)
+    return found if max(numbers, default=1) > 1 else None
 
 
 def _strata_of(people: Sequence[Person], counts: list[int]) -> NDArray[np.int16] | None:
@@ -139,7 +156,8 @@ def random_person(
     x *= radius / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300)
     event = bool(random.random() < 0.5)
     stratum = int(random.integers(facts.design.strata)) if facts.design.strata > 1 else 0
-    return Person(x, cuts[:-1], cuts[1:], event, stratum)
+    cause = int(random.integers(facts.causes)) + 1 if facts.causes > 1 else 1
+    return Person(x, cuts[:-1], cuts[1:], event, stratum, cause)
 
 
 def corner_people(facts: Facts) -> list[Person]:
@@ -157,8 +175,12 @@ def corner_people(facts: Facts) -> list[Person]:
     ]
     if facts.time_varying and intervals > 1:
         people += _flipping(facts, corner)
-    strata = range(facts.design.strata)
-    return [replace(person, stratum=number) for number in strata for person in people]
+    kinds = product(range(facts.design.strata), range(1, facts.causes + 1))
+    return [
+        replace(person, stratum=stratum, cause=cause)
+        for stratum, cause in kinds
+        for person in people
+    ]
 
 
 def _flipping(facts: Facts, corner: Array) -> list[Person]:

@@ -234,16 +234,25 @@ def _newton(mechanism: PrivateNewton, subject: Subject, effort: Effort) -> list[
             FAMILY, "loss with strata", 1.0, _newton_sums(mechanism, subject, effort, 3), strata
         ),
         at_most(
+            FAMILY,
+            "loss with causes",
+            1.0,
+            _newton_sums(mechanism, subject, effort, causes=3),
+            "the same with three causes, neighbours of one or of two of them",
+        ),
+        at_most(
             FAMILY, "loss of a release", 1.0, _newton_tables(subject), "hostile rows of a table"
         ),
     ]
 
 
 def _newton_sums(
-    mechanism: PrivateNewton, subject: Subject, effort: Effort, strata: int = 1
+    mechanism: PrivateNewton, subject: Subject, effort: Effort, strata: int = 1, causes: int = 1
 ) -> float:
     random = np.random.default_rng(10)
-    facts = make_constants(persons=4000, intervals=10, time_varying=True, strata=strata)
+    facts = make_constants(
+        persons=4000, intervals=10, strata=strata, causes=causes, time_varying=True
+    )
     plan = mechanism.plan(facts)
     worst = 0.0
     for _ in range(max(4, effort.pairs // 8)):

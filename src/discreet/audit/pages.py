@@ -47,13 +47,17 @@ def _objective(mechanism: ObjectivePerturbation, subject: Subject) -> list[Findi
 
 
 def newton_squares(
-    covariates: int, trace: Sequence[tuple[str, int, Fraction]], strata: int = 1
+    covariates: int,
+    trace: Sequence[tuple[str, int, Fraction]],
+    strata: int = 1,
+    causes: int = 1,
 ) -> list[int]:
     """Squared L2 sensitivities of private Newton's sums in their order (L1 of counts the same).
 
     For numbers that do not change, p of them: exits 2, ranges 2 p, marginals 2 p, second moments
     2 (w R^2)^2 where they are released, scores (2 L)^2, the information 2 (w Q^2)^2. Second moments
-    may have the strata but the first as further columns; nothing else changes with strata.
+    may have the strata but the first as further columns; nothing else changes with strata, and
+    with several causes only the dimensions do.
     """
     first = [2, 2 * covariates, 2 * covariates]
     for columns in sorted({covariates, covariates + strata - 1}):
@@ -61,8 +65,8 @@ def newton_squares(
         if len(trace) > 3 and trace[3][1] == columns * (columns + 1) // 2:
             first.append(2 * (MOMENT_WEIGHT * limit) ** 2)
     score, information = (2 * LARGEST_SCORE) ** 2, 2 * (MOMENT_WEIGHT * LARGEST_FACTOR**2) ** 2
-    size = trace[-1][1]
-    half = size * (size + 1) // 2
+    size = trace[-1][1] // causes
+    half = causes * (size * (size + 1) // 2)
     return first + [information if item[1] == half else score for item in trace[len(first) :]]
 
 

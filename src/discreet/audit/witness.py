@@ -167,16 +167,22 @@ def _selected(mechanism: SelectedRidge, subject: Subject) -> list[Finding]:
 
 @witness.register(PrivateNewton)
 def _newton(mechanism: PrivateNewton, subject: Subject) -> list[Finding]:
-    """The parts compose to the whole, without strata and with them."""
-    return [*_newton_parts(mechanism, subject), *_newton_parts(mechanism, subject, 3)[:1]]
+    """The parts compose to the whole, without strata and with them, and with several causes."""
+    return [
+        *_newton_parts(mechanism, subject),
+        *_newton_parts(mechanism, subject, strata=3)[:1],
+        *_newton_parts(mechanism, subject, causes=3)[:1],
+    ]
 
 
-def _newton_parts(mechanism: PrivateNewton, subject: Subject, strata: int = 1) -> list[Finding]:
+def _newton_parts(
+    mechanism: PrivateNewton, subject: Subject, strata: int = 1, causes: int = 1
+) -> list[Finding]:
     """Squared sensitivities of the proof at the drawn scales."""
-    facts = make_constants(persons=20_000, strata=strata)
+    facts = make_constants(persons=20_000, strata=strata, causes=causes)
     plan, noise = mechanism.plan(facts), KnownNoise()
     mechanism.draw(plan, loss_of(corner_people(facts)[:7], facts), noise)
-    squares = newton_squares(facts.covariates, noise.trace, strata)
+    squares = newton_squares(facts.covariates, noise.trace, strata, causes)
     calls = list(zip(noise.calls, squares, strict=True))
     pure = plan.guarantee.rho is None
     spent = sum(
@@ -189,6 +195,7 @@ def _newton_parts(mechanism: PrivateNewton, subject: Subject, strata: int = 1) -
     laws = {call.law for call in noise.calls} <= ({L1, LATTICE} if pure else {GAUSSIAN})
     name = "epsilon of all sums together" if pure else "rho of all sums together"
     name += "" if strata == 1 else f", {strata} strata"
+    name += "" if causes == 1 else f", {causes} causes"
     note = f"{len(calls)} noisy sums, sensitivities of the proof page at the drawn scales"
     found = [equal_to(FAMILY, name, claimed, spent if laws else math.inf, note)]
     if not pure:

@@ -43,6 +43,7 @@ from discreet.models.model import (
     Text,
     Uncertainty,
     numbers_of,
+    of_causes,
     sentence,
 )
 from discreet.models.strict import read_strict
@@ -338,7 +339,4 @@ def causes_from_mapping(mapping: dict[str, Any]) -> CausesModel | CausesRelease:
 
 def has_causes(mapping: dict[str, Any]) -> bool:
     """Whether a JSON object is a model of competing risks."""
-    schema = mapping.get("schema")
-    time = schema.get("time") if isinstance(schema, dict) else None
-    known = isinstance(time, dict) and time.get("causes") is not None
-    return known and mapping.get("format") in {CausesModel.kind, CausesRelease.kind}
+    return of_causes(mapping) and mapping.get("format") in {CausesModel.kind, CausesRelease.kind}

@@ -471,10 +471,19 @@ def model_from_mapping(mapping: dict[str, Any]) -> Model:
         raise ArtefactError("this file holds curves by group, not a model.")
     if kind is None:
         raise ArtefactError("this is neither a model nor a release of this package.")
+    if of_causes(mapping):
+        raise ArtefactError("this file holds competing risks: read it with ds.CompetingRisks.load.")
     try:
         return kind.model_validate(mapping, by_alias=True, by_name=False)
     except ValidationError as error:
         raise ArtefactError(sentence(error)) from None
+
+
+def of_causes(mapping: dict[str, Any]) -> bool:
+    """Whether a JSON object's schema has competing risks."""
+    schema = mapping.get("schema")
+    time = schema.get("time") if isinstance(schema, dict) else None
+    return isinstance(time, dict) and time.get("causes") is not None
 
 
 def numbers_of(name: str, rows: Any) -> Array:
