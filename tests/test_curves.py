@@ -1,6 +1,8 @@
 """Curves by group as a user meets them: Python, command line, file, page, ledger, stream."""
 
 import json
+import re
+from importlib import resources
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -76,6 +78,24 @@ def test_a_level_that_nobody_has_says_so():
     found = ds.Curves(mapping, by="arm").simulate(cohort(3000), epsilon=1.0)
     assert found.possibly_empty == ("never",)
     assert any("may be empty" in row[0] for row in found.table())
+
+
+def test_a_curve_that_noise_hides_says_so():
+    few = ds.Curves(schema(), by="arm").simulate(cohort(300), epsilon=0.3)
+    codes = {item.code for item in few.warnings}
+    assert codes & {"wide-band", "empty-group"}
+    many = ds.Curves(schema(), by="arm").simulate(cohort(3000), epsilon=2.0)
+    assert "wide-band" not in {item.code for item in many.warnings}
+
+
+def test_the_page_takes_every_text_from_the_file_of_texts(release):
+    """Words in the template itself would not be translated."""
+    template = resources.files("discreet.report") / "templates" / "curves.html"
+    bare = re.sub(r"{%.*?%}|{{.*?}}|<[^>]*>", " ", template.read_text())
+    assert re.findall(r"[A-Za-z]{3,}", bare) == []
+    page = make_page(release[0])
+    assert "Do the groups differ?" in page
+    assert "Nothing in the released numbers speaks against these curves" in page
 
 
 def test_a_simulation_is_not_written(tmp_path):

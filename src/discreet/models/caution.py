@@ -21,8 +21,8 @@ class Caution(BaseModel):
     Parameters
     ----------
     code : str
-        ``at-risk``, ``events``, ``noise``, ``unreached``, ``stratum``, ``life-table``, ``varying``:
-        what is wrong with the numbers; others are about the promise (``seeded``, ``approximate``, ...).
+        ``at-risk``, ``events``, ``noise``, ``unreached``, ``stratum``, ``life-table``, ``varying``;
+        of curves ``empty-group``, ``wide-band``: what is wrong with the numbers; others are about the promise (``seeded``, ``approximate``, ...).
     message : str
         The same in a sentence or two.
     coefficients : tuple of str

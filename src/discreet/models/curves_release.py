@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 LARGEST_SUM = 1e30
 """More than integers of 64 bits at 64 sites; squares of sums of these are still numbers."""
+WIDE = 0.35
+"""A curve is hardly known where its band is wider than this on average: a third of all there is."""
 BANDS = ("estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
 
 
@@ -157,7 +159,7 @@ class CurvesRelease(Promised):
         found = {
             "curves": curves,
             "test": test,
-            "warnings": (*self.warnings, *self._empty_groups()),
+            "warnings": (*self.warnings, *self._empty_groups(), *self._hidden_groups()),
         }
         return self.model_copy(update=found)
 
@@ -170,6 +172,19 @@ class CurvesRelease(Promised):
                 "curve is noise too, as its band says.",
             )
             for name in self.possibly_empty
+        )
+
+    def _hidden_groups(self) -> tuple[Caution, ...]:
+        """A caution for each group of which the band leaves little."""
+        empty, pairs = self.possibly_empty, zip(self.names, self.estimates, strict=True)
+        return tuple(
+            Caution.about(
+                "wide-band",
+                f"The curve of the group '{name}' is hardly known: its band is {curve.width:.2f} wide "
+                "on average. Fewer groups, more people or a larger epsilon would tell more.",
+            )
+            for name, curve in pairs
+            if curve.width > WIDE and name not in empty
         )
 
     def plot(self, *, cause: str | None = None, simultaneous: bool = False) -> "Figure":

@@ -116,6 +116,11 @@ class GroupCurve:
     restricted_mean: Number
 
     @property
+    def width(self) -> float:
+        """The mean width of the pointwise band."""
+        return float(np.mean(self.survival.upper - self.survival.lower))
+
+    @property
     def may_be_empty(self) -> bool:
         """Whether the released size could be noise alone."""
         return self.size < FEWEST_PER_DEVIATION * self.size_deviation

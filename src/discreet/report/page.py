@@ -347,7 +347,7 @@ def _curves_page(release: CurvesRelease) -> str:
         title=own.title or words["curves_title"].format(groups=groups),
         lead=words["curves_lead"],
         start="curves",
-        quality=quality_of(release, words, known=True),
+        quality=quality_of(release, {**words, "quality_good": words["curves_good"]}, known=True),
         table=release.table(),
     )
 
