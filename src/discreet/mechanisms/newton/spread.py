@@ -33,6 +33,10 @@ LIKENESS = 1.15
 """The cohort's sampling variance times this: it is like the people, not the people."""
 UNINFORMED = 1.3
 """The covariance times this where the people's own information was not released."""
+NOISY, NOISE = 0.1, 0.2
+"""Noise of a correlation above which hardly anything, or nothing, is said of repeated columns."""
+LOADING = 0.15
+"""Columns with a smaller part in a flat combination are not taken for a part of it."""
 REACHED = 0.05
 """A direction is not reached where the people seen for certain have less of its information."""
 
@@ -111,6 +115,7 @@ def unreached(picture: Picture, size: int) -> Array:
     time = design.time_dimension
     found = [_effects(design, vector) for vector in _columns(picture)]
     found += [_along(size, time + column, 1.0) for column in _products(picture)]
+    found = [_apart(design, direction, _present(picture)) for direction in found]
     for stratum, profile in enumerate(picture.releases.profiles):
         own = design.columns(stratum)[: design.baseline.dimension]
         hidden = picture.releases.hidden[stratum]
@@ -130,6 +135,31 @@ def _effects(design: Design, vector: Array) -> Array:
     for number, effect in enumerate(vector[len(leads) :], start=1):
         direction[design.columns(number)[: len(level)]] = effect * level
     return direction
+
+
+def _apart(design: Design, direction: Array, people: Array) -> Array:
+    """The same effects with a constant that leaves the predictor of the people as it is.
+
+    What nobody shows moves nobody: the effect of an empty level is that of having it, not of the
+    centred column, which everybody has.
+    """
+    time = design.time_dimension
+    level = np.linalg.lstsq(design.basis, np.ones(design.intervals), rcond=None)[0]
+    moved = direction.copy()
+    for stratum in range(design.strata):
+        moved[design.columns(stratum)[: len(level)]] -= (direction[time:] @ people) * level
+    return moved
+
+
+def _present(picture: Picture) -> Array:
+    """The people's mean of every internal column; of an empty level that of those without it."""
+    people, covariates = picture.people, picture.shape.design.covariates
+    mean = np.average(people.cohort, axis=(0, 1), weights=people.counts)
+    for vector in _empty(picture):
+        places = covariates.leads[np.flatnonzero(vector[: len(covariates.leads)])]
+        if len(places) == 1:
+            mean[places] = -covariates.centre[places] * covariates.scale[places]
+    return np.asarray(mean)
 
 
 def _along(size: int, places: Integers | int, effects: Array | float) -> Array:
@@ -176,10 +206,15 @@ def _repeated(picture: Picture) -> list[Array]:
     correlation, error = moment_matrix(picture, moments)
     values, vectors = np.linalg.eigh(correlation)
     least = max(0.03, error * math.sqrt(len(correlation)))
-    if error > 0.1:
-        return []
-    flat = vectors[:, values < least].T
-    return [vector / picture.spreads for vector in flat]
+    if error > NOISY:  # then only what is below nothing is flat
+        least = 0.0 if error < NOISE else -math.inf
+    flat = vectors[:, values < least]
+    return [_clear(vector, error) / picture.spreads for vector in flat.T]
+
+
+def _clear(vector: Array, error: float) -> Array:
+    """The columns that repeat each other, without the loadings that noise gives to others."""
+    return np.where(np.abs(vector) >= max(LOADING, 2.0 * error), vector, 0.0)
 
 
 def moment_matrix(picture: Picture, moments: Noisy) -> tuple[Array, float]:

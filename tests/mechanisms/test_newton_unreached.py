@@ -1,0 +1,72 @@
+"""What nobody shows moves nobody: an empty level or repeated columns widen themselves alone."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import discreet as ds
+from discreet.mechanisms.newton.spread import _clear
+
+
+def people(random, size=3000):
+    """Two levels of three, and a number that repeats another but for one person in fifty."""
+    age = random.uniform(40, 80, size)
+    twice = np.where(random.random(size) < 0.02, random.uniform(40, 80, size), age)
+    arm = random.choice(["a", "b"], size)
+    time = random.exponential(20 * np.exp(-0.03 * (age - 60) - 0.4 * (arm == "b")))
+    ends = random.uniform(2, 30, size)
+    columns = {"time": np.minimum(time, ends), "event": (time <= ends) & (time < 24)}
+    return pa.table({**columns, "age": age, "twice": twice, "arm": arm})
+
+
+def schema(*covariates):
+    axis = {"duration": "time", "event": "event", "horizon": 24, "intervals": 24}
+    return ds.Schema.from_mapping({"time": axis, "covariate": list(covariates)})
+
+
+AGE = {"name": "age", "low": 30, "high": 90}
+TWICE = {"name": "twice", "low": 30, "high": 90}
+TWO = {"name": "arm", "levels": ["a", "b"]}
+THREE = {"name": "arm", "levels": ["a", "b", "c"]}
+
+
+def released(table, *covariates):
+    model = ds.SurvivalRegression(schema(*covariates))
+    newton = ds.PrivateNewton(epsilon=4.0, delta=1e-6)
+    found = ds.simulate(model, table, mechanism=newton, seed=1)
+    named = {name for item in found.model.warnings for name in item.coefficients}
+    return found, named
+
+
+@pytest.fixture(scope="module")
+def table():
+    return people(np.random.default_rng(8))
+
+
+def test_an_empty_level_is_named_and_widens_nothing_else(table):
+    plain, _ = released(table, AGE, TWO)
+    wider, named = released(table, AGE, THREE)
+    assert named == {"arm[c]"}
+    assert wider.standard_errors_.covariates["arm[c]"] > 1.0
+    for name in ("age", "arm[b]"):
+        one, other = (found.standard_errors_.covariates[name] for found in (plain, wider))
+        assert other < 1.5 * one
+    baseline = plain.standard_errors_.baselines[0][0], wider.standard_errors_.baselines[0][0]
+    assert baseline[1] < 1.5 * baseline[0]  # it was the prior's when the level's column was centred
+    who = pa.table({"age": [60.0], "twice": [60.0], "arm": ["b"]})
+    band = wider.predict_survival(who, [12.0], interval=True)
+    assert float(np.ptp([band.lower, band.upper])) < 0.2
+
+
+def test_columns_that_repeat_each_other_are_named_and_others_are_not(table):
+    found, named = released(table, AGE, TWICE, TWO)
+    assert {"age", "twice"} <= named
+    assert "arm[b]" not in named
+    exact = ds.SurvivalRegression(schema(AGE, TWICE, TWO)).fit(table).standard_errors_
+    assert found.standard_errors_.covariates["arm[b]"] < 2 * exact.covariates["arm[b]"]
+
+
+def test_loadings_that_noise_explains_are_dropped():
+    vector = np.array([0.75, -0.65, 0.09, -0.08])
+    assert _clear(vector, 0.04).tolist() == [0.75, -0.65, 0.0, 0.0]
+    assert _clear(vector, 0.35).tolist() == [0.75, 0.0, 0.0, 0.0]
