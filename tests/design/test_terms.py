@@ -198,3 +198,28 @@ def test_user_columns_and_internal_ones_are_one_map():
     assert by_name["stage[l2]:sex[l1]"] == 1
     assert by_name["log(crea):age[spline 1]"] == pytest.approx(np.log(2.5) * 27 / 70)
     assert by_name["stage[missing]"] == 0
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "spline:3", "spline:10"])
+def test_a_records_columns_do_not_depend_on_its_place_or_company(scale):
+    """To the last bit: logarithms and powers of a vector could be computed by other instructions."""
+    public = Schema.from_mapping(
+        {
+            "time": {"duration": "t", "event": "e", "horizon": 1.0, "intervals": 2},
+            "covariate": [
+                {"name": "x", "low": 0.3, "high": 15, "scale": scale, "missing": "indicator"},
+                {"name": "arm", "levels": ["a", "b", "c"]},
+            ],
+            "interaction": [{"of": ["x", "arm"]}],
+        }
+    )
+    random = np.random.default_rng(3)
+    people = 531
+    table = pa.table(
+        {"x": random.uniform(0.3, 15, people), "arm": random.choice(["a", "b", "c"], people)}
+    )
+    whole = encode_covariates(table, public)
+    for first, last in [(0, 1), (1, 2), (7, 9), (3, 12), (100, 131), (530, 531), (1, 531)]:
+        assert np.array_equal(
+            encode_covariates(table.slice(first, last - first), public), whole[first:last]
+        )

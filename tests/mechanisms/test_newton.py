@@ -22,6 +22,7 @@ from discreet.mechanisms.newton.counts import (
     ENTRIES_TOO,
     EXITS_ONLY,
     Stretches,
+    _shortened,
     block_exits,
     block_marginals,
     block_moments,
@@ -102,6 +103,17 @@ def test_values_that_are_no_numbers_stay_in_the_bins():
     (counts,) = block_marginals(block, marginals, Stretches((0, 20)))
     assert counts.sum() == 3 * 200
     assert counts.min() >= 0
+
+
+def test_nobody_is_shortened_by_the_company():
+    """Columns in memory are summed in another order where a row is alone: the factor would differ."""
+    limit, scale = 12 * 2**20, 2.0**16
+    # the large entries are at the limit, and only some orders of summation notice the small ones
+    row = np.array([*(scale * w for w in (3072, 1024, 1024, 1024)), 2.0, 2.0, 2.0, 2.0])
+    for layout in (np.asfortranarray, np.ascontiguousarray):
+        alone = _shortened(layout(row[None, :]), limit)
+        together = _shortened(layout(np.vstack([row, np.ones(8)])), limit)
+        assert np.array_equal(alone[0], together[0])
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])

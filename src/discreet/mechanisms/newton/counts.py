@@ -251,8 +251,10 @@ def _shortened(values: Array, limit: int) -> Integers:
     """Integer vectors of squared norm at most `limit`, checked in integers.
 
     What is not a number counts as 0: as an integer it would be -2^63, whose square wraps around.
+    Row after row in memory: where columns are, numpy adds them in another order for a row that is
+    alone in its chunk, and so somebody else's row would round this one's factor.
     """
-    values = np.nan_to_num(values, posinf=0.0, neginf=0.0)
+    values = np.ascontiguousarray(np.nan_to_num(values, posinf=0.0, neginf=0.0))
     squares = np.maximum(np.sum(values * values, axis=1), 1.0)
     factor = np.minimum(1.0, np.sqrt(limit / squares))
     whole: Integers = np.trunc(values * factor[:, None]).astype(np.int64)
