@@ -94,6 +94,10 @@ def test_the_audit_of_a_release_is_sound_and_notices_a_change(released, tmp_path
     changed.write_text(json.dumps(mapping_))
     assert not audit_release(changed).sound
     mapping_ = json.loads(path.read_text())
+    mapping_["mechanism"] = {"name": "output", "epsilon": 1.0, "survival": 0.5}
+    changed.write_text(json.dumps(mapping_))
+    assert not audit_release(changed).sound  # no other mechanism has a proof for causes
+    mapping_ = json.loads(path.read_text())
     mapping_["internal"]["cancer"]["covariates"][0] += 1e-9
     changed.write_text(json.dumps(mapping_))
     assert not audit_release(changed).sound

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from discreet.release import Ledger
 
 NEWTON = "newton"
+WITHOUT_STRATA = "strata do not go with causes yet; remove [strata] or causes."
 STEP = 1e-4
 """Of numerical derivatives, in standard errors of each coefficient."""
 
@@ -107,6 +108,8 @@ class CausesOrder(ModelOrder[CausesRelease]):
             raise SettingsError(
                 "competing risks are released by private Newton alone: use the mechanism newton."
             )
+        if self.schema.strata is not None:
+            raise SettingsError(WITHOUT_STRATA)
 
     def plan(self, persons: int) -> Plan:
         """The mechanism's plan for n persons."""
@@ -170,7 +173,7 @@ class CompetingRisks:
         if self.schema.time.causes is None:
             raise SettingsError("key 'causes' in [time] is missing; a single risk needs none.")
         if self.schema.strata is not None:
-            raise SettingsError("strata do not go with causes yet; remove [strata] or causes.")
+            raise SettingsError(WITHOUT_STRATA)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
