@@ -16,7 +16,8 @@ import typer
 from typer.core import TyperArgument, TyperOption
 
 from discreet.cli.app import app
-from discreet.models.model import VERSION
+from discreet.models.causes import CausesRelease
+from discreet.models.model import VERSION, Promised
 from discreet.models.release_schema import KINDS, release_schema
 
 PUBLISHED = Path(__file__).parent / f"release-schema-{VERSION}.json"
@@ -93,12 +94,17 @@ def _default(item: Any) -> str:
 def release() -> str:
     """The keys of every kind of file that is published."""
     parts = release_schema()["$defs"]
-    blocks = [_keys(kind.kind, parts[kind.__name__]) for kind in KINDS]
+    blocks = [_keys(_heading(kind), parts[kind.__name__]) for kind in KINDS]
     return "\n".join(line for block in blocks for line in block)
 
 
-def _keys(kind: str, node: dict[str, Any]) -> Iterator[str]:
-    yield from (f"### `{kind}`", "", node["description"], "", "| key | type | meaning |")
+def _heading(kind: type[Promised]) -> str:
+    """The file's format; one of competing risks has that of a model."""
+    return f"`{kind.kind}`" + (" of competing risks" if kind is CausesRelease else "")
+
+
+def _keys(heading: str, node: dict[str, Any]) -> Iterator[str]:
+    yield from (f"### {heading}", "", node["description"], "", "| key | type | meaning |")
     yield "|---|---|---|"
     for name, part in node["properties"].items():
         need = "" if name in node["required"] else " (may be left out)"
