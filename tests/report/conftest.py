@@ -10,6 +10,7 @@ from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
+from discreet.models.causes import CausesRelease
 from discreet.models.model import Release
 from discreet.privacy.guarantee import Guarantee
 from discreet.report import make_page
@@ -73,6 +74,39 @@ def make_covariance(size):
     """A covariance that is not diagonal."""
     half = np.random.default_rng(3).normal(size=(size, size))
     return 0.02 * (half @ half.T / size + np.eye(size))
+
+
+def make_causes(link="logit", baseline="natural-spline:4", first="cancer"):
+    """A release of two causes, with round numbers on a grid of 2^-20."""
+    mapping = make_schema().to_mapping()
+    mapping["time"]["causes"] = {first: ["C"], "other causes": ["O", "1"]}
+    declared = Schema.from_mapping(mapping)
+    designs = {
+        cause: Design(declared.of_cause(cause), parse_baseline(baseline))
+        for cause in declared.time.causes
+    }
+    release = make_release(link, baseline)
+    size = release.design.dimension
+    point = np.concatenate([release.internal.vector, release.internal.vector[::-1]])
+    point[[0, size]] = -5.0
+    counts = [[1, 40, 500.0, 600.0, 400.0], [41, 80, 300.0, 500.0, 300.0]]
+    calibration = [[1, 40, 600.0, 580.0, 20.0], [41, 80, 500.0, 520.0, 20.0]]
+    facts = {key: getattr(release, key) for key in (
+        "persons", "mechanism", "guarantee", "noise_scale", "grid_exponent", "details",
+        "release_id", "ledger", "promise", "private",
+    )}  # fmt: skip
+    return CausesRelease.model_validate(
+        {
+            **CausesRelease.heading(declared),
+            **CausesRelease.shared_facts(designs, get_link(link), point),
+            **facts,
+            "released": {
+                "covariance": make_covariance(2 * size).tolist(),
+                "life_table": counts,
+                "calibration": [calibration, calibration],
+            },
+        }
+    )
 
 
 @pytest.fixture(scope="session")

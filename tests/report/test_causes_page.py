@@ -3,63 +3,61 @@
 import json
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 import pytest
 
-import discreet as ds
+from discreet.competing import incidence_interval, survival_interval
+from discreet.design.link import LINKS
 from discreet.report import make_page
-from tests.test_causes import mapping, people
+from tests.report.conftest import HOSTILE, make_causes
 
 
-@pytest.fixture(scope="module")
-def model():
-    """A private release of two causes, one with a name that could be markup."""
-    given = mapping(causes={"<b>cancer</b>": ["C", 1], "other": ["O", 2]})
-    return ds.CompetingRisks(given).publish(
-        people(2000), mechanism=ds.PrivateNewton(4.0), ledger=ds.NO_LEDGER
-    )
-
-
-def test_incidence_and_bands_equal_the_library(visit, model):
-    page = visit(model.release_)
-    times = np.arange(1.0, 21.0)
-    for age, level in ((50.0, 0), (82.5, 1)):
-        new = pd.DataFrame({"age": [age], "arm": ["ab"[level]]})
-        points = page.evaluate(
-            "profile => discreet.causes.incidence(discreet.facts, profile)", [age, level]
+@pytest.mark.parametrize("link", sorted(LINKS))
+def test_causes_and_their_bands_equal_the_library(visit, link):
+    release = make_causes(link)
+    page = visit(release)
+    times = release.curves.parts[0].grid.edges
+    person = pa.table({"age": [41.25], "sex": ["M"]})
+    bands = [survival_interval(release, person, times)]
+    bands += [incidence_interval(release, person, cause, times) for cause in release.causes]
+    for cause, band in zip((None, 0, 1), bands, strict=True):
+        found = page.evaluate(
+            "([p, c]) => discreet.survival.curve(discreet.facts, p, c)", [[41.25, 1], cause]
         )
-        for place, cause in enumerate(model.release_.causes):
-            ours = model.predict_incidence(new, cause, times, interval=True)
-            theirs = [point["incidence"][place] for point in points[1:]]
-            np.testing.assert_allclose(theirs, ours.estimate[0], atol=1e-9)
-            band = page.evaluate(
-                "([profile, cause]) => discreet.causes.band(discreet.facts, profile, cause)",
-                [[age, level], place],
-            )
-            for name in ("lower", "upper"):
-                found = [point[name] for point in band[1:]]
-                np.testing.assert_allclose(found, getattr(ours, name)[0], atol=1e-6)
-        staying = [point["staying"] for point in points[1:]]
-        np.testing.assert_allclose(staying, model.predict_survival(new, times)[0], atol=1e-9)
+        np.testing.assert_allclose([p["survival"] for p in found], band.estimate[0], atol=1e-9)
+        np.testing.assert_allclose([p["lower"] for p in found], band.lower[0], atol=1e-5)
+        np.testing.assert_allclose([p["upper"] for p in found], band.upper[0], atol=1e-5)
 
 
-def test_the_reader_chooses_a_cause_and_sees_the_counts_beside_the_model(visit, model):
-    page = visit(model.release_)
-    assert page.locator("#stacked-chart path[aria-roledescription='area mark']").count() == 2
-    assert page.locator("#counts-chart path[aria-roledescription='line mark']").count() == 2
-    before = page.inner_html("#counts-chart")
-    page.select_option("#cause", "1")
+def test_the_reader_chooses_a_cause_and_sees_the_counts_beside_the_model(visit):
+    release = make_causes()
+    page = visit(release)
+    assert page.locator("#life-chart path[aria-roledescription='line mark']").count() == 2
+    before, answers = page.inner_html("#life-chart"), page.inner_text("#answers")
+    page.select_option("#shown", "0")
     page.wait_for_function(
-        "old => document.getElementById('counts-chart').innerHTML !== old", arg=before
+        "old => document.getElementById('life-chart').innerHTML !== old", arg=before
     )
-    assert page.locator("#cause option").nth(0).text_content() == "<b>cancer</b>"
-    with page.expect_download() as waiting:
-        page.click("#save-release")
-    text = waiting.value.path().read_text(encoding="utf-8")
-    assert json.loads(text) == model.release_.to_mapping()
+    assert page.inner_text("#answers") != answers
+    assert page.inner_text("#answers-title") == "probability of cancer so far"
+    assert "cancer (C); other causes (O, 1)." in page.inner_text("#trust")
 
 
-def test_the_page_holds_a_table_per_cause_and_no_foreign_markup(model):
-    page = make_page(model.release_)
-    assert "<b>cancer" not in page
-    assert page.count("<summary>") == 2
+def test_what_is_taken_away_holds_every_cause(visit):
+    release = make_causes()
+    page = visit(release)
+    for button, check in {
+        "#save-release": lambda text: json.loads(text) == release.to_mapping(),
+        "#save-curve": lambda text: len(text.splitlines()) == 1 + 3 * 2 * 81,
+        "#save-table": lambda text: len(text.splitlines()) == 1 + 2 * 3,
+    }.items():
+        with page.expect_download() as waiting:
+            page.click(button)
+        assert check(waiting.value.path().read_text(encoding="utf-8")), button
+
+
+def test_the_page_holds_the_coefficients_of_every_cause_and_no_foreign_markup(visit):
+    release = make_causes(first=HOSTILE)
+    assert HOSTILE not in make_page(release)
+    names = visit(release).locator("#coefficients tbody th").all_text_contents()
+    assert sum(name.startswith(f"{HOSTILE}: ") for name in names) == len(names) // 2

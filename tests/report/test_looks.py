@@ -9,7 +9,7 @@ from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
 from discreet.models.bands import survival_band
 from discreet.report import make_page
-from tests.report.conftest import HOSTILE, make_covariance, make_release
+from tests.report.conftest import HOSTILE, make_causes, make_covariance, make_release
 
 LONG = "A label that holds the whole question of the questionnaire, and what was left out of it"
 WORD = "Donaudampfschifffahrtsgesellschaftskapitänswitwenrentenauszahlungsstelle"
@@ -61,10 +61,11 @@ def releases(curves_release, causes_release):
         **{name: _release(name) for name in MAPPINGS},
         "curves": curves_release,
         "causes": causes_release,
+        "model of causes": make_causes(),
     }
 
 
-NAMES = [*MAPPINGS, "curves", "causes"]
+NAMES = [*MAPPINGS, "curves", "causes", "model of causes"]
 
 
 LOOKS = [

@@ -73,8 +73,7 @@ def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
         "time_label": words["time"] if unit is None else f"{words['time']} ({unit})",
         "unit": unit,
         "unit_size": size,
-        "alpha": [list(part) for part in release.coefficients.baselines],
-        "beta": list(release.coefficients.covariates.values()),
+        "parts": [part_facts(release, None)],
         "covariance": None if covariance is None else np.asarray(covariance).tolist(),
         "covariates": _covariates(release, words["unknown"]),
         "coefficients": _coefficients(schema),
@@ -84,6 +83,15 @@ def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
         "release_id": release.release_id,
         "citation": _citation(release),
         "words": words,
+    }
+
+
+def part_facts(release: Release, cause: str | None) -> dict[str, Any]:
+    """The coefficients of one event, or of one cause."""
+    return {
+        "cause": cause,
+        "alpha": [list(part) for part in release.coefficients.baselines],
+        "beta": list(release.coefficients.covariates.values()),
     }
 
 
@@ -259,19 +267,27 @@ def make_page(model: File) -> str:
 
 
 def _model_page(release: Release) -> str:
+    words = page_texts((release.public_schema.page or PageWords()).language)
+    quality = quality_of(release, words, known=release.covariance is not None)
+    times = time_words(release, words)
+    return explorable(release, page_facts(release, words), words, quality=quality, **times)
+
+
+def explorable(
+    release: Release | CausesRelease, facts: dict[str, Any], words: dict[str, str], **more: object
+) -> str:
+    """The page on which a reader chooses persons."""
     own = release.public_schema.page or PageWords()
-    words = page_texts(own.language)
     return render(
         "page.html",
         release,
         ("survival.js", "page.js"),
-        page_facts(release, words),
+        facts,
         title=own.title or words["default_title"],
         lead=words["lead"],
         start="explore",
         event=own.event or f"{words['event']} (“{release.public_schema.time.event}”)",
-        quality=quality_of(release, words, known=release.covariance is not None),
-        **_time_words(release, words),
+        **more,
     )
 
 
@@ -313,7 +329,7 @@ def _sites(details: dict[str, Any]) -> NoiseShares | None:
     return NoiseShares.read(details)
 
 
-def _time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
+def time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
     """The ends of the axis in the reader's unit, and whether model and counts agree."""
     time = model.public_schema.time
     unit, size = reader_unit(time)

@@ -3,7 +3,7 @@
   const { element, facts, words, dark, make, fill, colour, row, fillTable, cell, offer } = page;
   const controls = facts.covariates.concat(facts.strata ? [{ ...facts.strata, start: 0 }] : []);
   const start = controls.map((item) => item.start);
-  const state = { a: start.slice(), b: another(start), compare: true, times: defaultTimes(), effectsTime: facts.horizon };
+  const state = { a: start.slice(), b: another(start), compare: true, times: defaultTimes(), effectsTime: facts.horizon, cause: null };
   const views = {};
   const narrow = window.matchMedia("(max-width: 46rem)"); // as in the style
 
@@ -142,6 +142,11 @@
     return { field: "time", type: "quantitative", title: facts.time_label, scale, axis: { tickMinStep: facts.unit_size !== 1 && shown(facts.horizon) >= 4 ? 1 : 0 } };
   }
 
+  // What the curves show: the probability of no event, or of one cause.
+  function axisWords() {
+    return state.cause === null ? words.survival_axis : fill(words.incidence_axis, { cause: facts.parts[state.cause].cause });
+  }
+
   const share = { type: "quantitative", scale: { domain: [0, 1] }, axis: { format: ".0%" } };
 
   function survivalSpec(values) {
@@ -149,7 +154,7 @@
     const shade = { field: "person", type: "nominal", scale: palette(), legend: null };
     const line = {
       mark: { type: "line", interpolate: "step-after", strokeWidth: 2.5 },
-      encoding: { x, y: { field: "survival", ...share, title: words.survival_axis }, color: shade, strokeDash: { field: "person", type: "nominal", scale: { domain: ["A", "B"], range: [[1, 0], [7, 3]] }, legend: null } },
+      encoding: { x, y: { field: "survival", ...share, title: axisWords() }, color: shade, strokeDash: { field: "person", type: "nominal", scale: { domain: ["A", "B"], range: [[1, 0], [7, 3]] }, legend: null } },
     };
     const band = {
       mark: { type: "area", interpolate: "step-after", opacity: 0.2 },
@@ -160,17 +165,23 @@
   }
 
   function coefficientRows() {
-    const names = facts.coefficients.map((item) => item.title);
-    const steps = facts.coefficients.map((item) => (item.number === null ? 1 : niceStep(facts.covariates[item.number])));
-    const size = facts.alpha.flat().length;
+    return facts.parts.flatMap((part, place) => partRows(part, place));
+  }
+
+  // One row per coefficient of a part; with competing risks the cause comes first.
+  function partRows(part, place) {
     const ratio = facts.link === "probit" ? (value) => value : Math.exp;
-    return names.map((name, index) => {
-      const value = facts.beta[index] * steps[index];
-      const error = facts.covariance ? Math.sqrt(facts.covariance[size + index][size + index]) * steps[index] : null;
+    const before = part.alpha.flat().length;
+    return facts.coefficients.map((item, index) => {
+      const name = part.cause === null ? item.title : `${part.cause}: ${item.title}`;
+      const step = item.number === null ? 1 : niceStep(facts.covariates[item.number]);
+      const value = part.beta[index] * step;
+      const at = place * (before + part.beta.length) + before + index;
+      const error = facts.covariance ? Math.sqrt(facts.covariance[at][at]) * step : null;
       return {
-        name, curve: facts.coefficients[index].curve, step: steps[index], coefficient: facts.beta[index],
-        error: error === null ? null : error / steps[index],
-        label: steps[index] === 1 ? name : `${name}, ${fill(words.per, { step: steps[index] })}`,
+        name, curve: item.curve, step, coefficient: part.beta[index],
+        error: error === null ? null : error / step,
+        label: step === 1 ? name : `${name}, ${fill(words.per, { step })}`,
         ratio: ratio(value),
         lower: error === null ? null : ratio(value - survival.Z * error),
         upper: error === null ? null : ratio(value + survival.Z * error),
@@ -233,7 +244,7 @@
 
   // One line per number over its range, one point per level, at the chosen time.
   function effectRows() {
-    const at = (profile) => survival.at(survival.curve(facts, profile), state.effectsTime).survival;
+    const at = (profile) => survival.at(survival.curve(facts, profile, state.cause), state.effectsTime).survival;
     return controls.flatMap((item, index) => {
       const parts = item.levels ? item.levels.map((_, level) => level) : [...Array(13).keys()].map((step) => item.low + (step / 12) * (item.high - item.low));
       return parts.map((value) => ({ title: item.title, value: item.levels ? null : value, level: item.levels ? item.levels[value] : null, survival: at(state.a.with(index, value)) }));
@@ -265,7 +276,7 @@
       mark: { type: "line", interpolate: "step-after", strokeWidth: 2 },
       encoding: {
         x: timeAxis(),
-        y: { field: "survival", ...share, title: words.survival_axis },
+        y: { field: "survival", ...share, title: axisWords() },
         color: { ...kinds, scale: { domain: [words.counts, words.model], range: [colour("a"), colour("b")] }, legend: facts.life_table.expected ? {} : null },
       },
     };
@@ -276,7 +287,8 @@
     if (!table || !table.time || !table.survival) {
       return [];
     }
-    const lines = [[words.counts, table.survival], ...(table.expected ? [[words.model, table.expected]] : [])];
+    const [counted, expected] = state.cause === null ? [table.survival, table.expected] : [table.incidence[state.cause], table.expected_incidence[state.cause]];
+    const lines = [[words.counts, counted], ...(expected ? [[words.model, expected]] : [])];
     return lines.flatMap(([kind, values]) => table.time.map((time, index) => ({ kind, time: shown(time), survival: values[index] })));
   }
 
@@ -287,7 +299,7 @@
   }
 
   function curves() {
-    return people().map((person) => ({ person: person.toUpperCase(), points: survival.curve(facts, state[person]) }));
+    return people().map((person) => ({ person: person.toUpperCase(), points: survival.curve(facts, state[person], state.cause) }));
   }
 
   function answers(found) {
@@ -297,11 +309,12 @@
     const lines = state.times.map((time) => row([String(brief(time)), ...found.map((item) => cell(survival.at(item.points, time)))]));
     const last = brief(facts.horizon);
     const mean = fill(words.restricted_mean, { horizon: facts.unit ? `${last} ${facts.unit}` : last });
-    element("answers").replaceChildren(
-      ...lines,
+    element("answers-title").textContent = state.cause === null ? words.answers : axisWords();
+    const ends = state.cause !== null ? [] : [
       row([words.median, ...found.map((item) => medianText(item.points, last))]),
       row([mean, ...found.map((item) => meanText(item.points))]),
-    );
+    ];
+    element("answers").replaceChildren(...lines, ...ends);
   }
 
   // An estimate with its interval, which has a line of its own on a phone.
@@ -344,7 +357,7 @@
     const hazards = found[0].points.slice(1).map((point) => [brief(point.time), percent(point.hazard)]);
     fillTable("hazard-table", [facts.time_label, words.hazard_axis], hazards);
     const effects = effectRows().map((item) => [item.title, item.level ?? rounded(item.value), percent(item.survival)]);
-    fillTable("effects-table", [words.covariate, words.value, words.survival_axis], effects);
+    fillTable("effects-table", [words.covariate, words.value, axisWords()], effects);
   }
 
   function lifeTable(rows) {
@@ -399,10 +412,14 @@
   // --- files ------------------------------------------------------------------------------
 
   function csv() {
-    const lines = [`person,${facts.unit ? `time_${facts.unit}` : "time"},survival,lower,upper`];
-    for (const item of curves()) {
-      for (const point of item.points) {
-        lines.push([item.person, shown(point.time), point.survival, point.lower ?? "", point.upper ?? ""].join(","));
+    const all = facts.parts.length > 1;
+    const lines = [`${all ? "cause," : ""}person,${facts.unit ? `time_${facts.unit}` : "time"},${all ? "probability" : "survival"},lower,upper`];
+    for (const cause of all ? [null, ...facts.parts.keys()] : [null]) {
+      for (const person of people()) {
+        for (const point of survival.curve(facts, state[person], cause)) {
+          const name = all ? [cell(cause === null ? "no event" : facts.parts[cause].cause)] : [];
+          lines.push([...name, person.toUpperCase(), shown(point.time), point.survival, point.lower ?? "", point.upper ?? ""].join(","));
+        }
       }
     }
     return `${lines.join("\r\n")}\r\n`;
@@ -465,6 +482,13 @@
   chosen.addEventListener("input", () => {
     showChosen();
     replace("effects-chart", "effects", effectRows());
+  });
+  facts.parts.filter((part) => part.cause !== null).forEach((part, place) => element("shown").append(make("option", { value: String(place), textContent: part.cause })));
+  element("shown-field").hidden = facts.parts.length === 1;
+  element("shown").addEventListener("change", (event) => {
+    state.cause = event.target.value === "" ? null : Number(event.target.value);
+    update();
+    drawAll();
   });
   element("controls").addEventListener("submit", (event) => event.preventDefault());
   offer("save-curve", "survival.csv", "text/csv", csv);

@@ -128,7 +128,7 @@ const survival = (() => {
   // with the number of the stratum where there are any.
   function placed(facts, profile, row, x) {
     const before = facts.strata ? profile[facts.covariates.length] * row.length : 0;
-    const after = facts.alpha.length * row.length - before - row.length;
+    const after = facts.parts[0].alpha.length * row.length - before - row.length;
     return [...new Array(before).fill(0), ...row, ...new Array(after).fill(0), ...x];
   }
 
@@ -139,40 +139,58 @@ const survival = (() => {
   // 97.5% quantile of the normal law.
   const Z = 1.959963984540054;
 
-  // Points {time, survival, lower, upper, hazard}; the limits are null without a covariance.
-  function curve(facts, profile) {
+  // Points {time, survival, lower, upper, hazard}; the limits are null without a covariance. With
+  // competing risks each cause has a part: with o = h / (1 - h) of each, no event has the
+  // probability 1 / (1 + sum of o). `cause` asks for its cumulative incidence in place of survival.
+  function curve(facts, profile, cause = null) {
     const link = links[facts.link];
     const x = raw(facts, profile);
-    const coefficients = facts.alpha.flat().concat(facts.beta);
-    const slopes = new Array(coefficients.length).fill(0);
-    const points = [{ time: facts.edges[0], survival: 1, ...limits(facts, 0, slopes), hazard: null }];
+    const parts = facts.parts.map((part) => part.alpha.flat().concat(part.beta));
+    const size = parts[0].length;
+    const slopes = new Array(size * parts.length).fill(0); // of L = -log S
+    const rises = slopes.slice(); // of the incidence
+    const points = [{ time: facts.edges[0], survival: cause === null ? 1 : 0, ...limits(facts, 0, slopes, cause), hazard: null }];
     let total = 0;
+    let risen = 0;
     for (let step = 1; step <= facts.intervals; step++) {
       const vector = placed(facts, profile, basis(facts, step), x);
-      const eta = dot(vector, coefficients);
-      const slope = link.slope(eta);
-      total += link.loss(eta);
-      vector.forEach((value, index) => (slopes[index] += slope * value));
+      const etas = parts.map((part) => dot(vector, part));
+      const losses = etas.map((eta) => Math.min(link.loss(eta), 700));
+      const odds = losses.map((loss) => Math.expm1(loss));
+      const all = odds.reduce((sum, value) => sum + value, 0);
+      total += parts.length === 1 ? losses[0] : Math.log1p(all);
+      etas.forEach((eta, place) => {
+        const slope = (link.slope(eta) * (1 + odds[place])) / (1 + all);
+        vector.forEach((value, index) => (slopes[place * size + index] += slope * value));
+      });
+      if (cause !== null) {
+        const after = Math.exp(-total);
+        risen += after * odds[cause];
+        slopes.forEach((slope, index) => (rises[index] -= after * odds[cause] * slope));
+        const own = after * (1 + odds[cause]) * link.slope(etas[cause]);
+        vector.forEach((value, index) => (rises[cause * size + index] += own * value));
+      }
       points.push({
         time: facts.edges[step],
-        survival: Math.exp(-total),
-        ...limits(facts, total, slopes),
-        hazard: link.hazard(eta),
+        survival: cause === null ? Math.exp(-total) : risen,
+        ...(cause === null ? limits(facts, total, slopes, null) : limits(facts, -Math.log1p(-Math.min(risen, 1 - 1e-12)), rises.map((rise) => rise / (1 - risen)), cause)),
+        hazard: (cause === null ? all : odds[cause]) / (1 + all),
       });
     }
     return points;
   }
 
-  function limits(facts, total, slopes) {
+  // The band is symmetric for log L, where L = -log of the probability of no event (of the cause).
+  function limits(facts, total, slopes, cause) {
     if (!facts.covariance) {
       return { lower: null, upper: null };
     }
-    if (total === 0) {
-      return { lower: 1, upper: 1 };
-    }
-    const error = Math.sqrt(Math.max(quadratic(slopes, facts.covariance), 0));
-    const factor = Math.exp(Math.min((Z * error) / total, 700));
-    return { lower: Math.exp(-total * factor), upper: Math.exp(-total / factor) };
+    const ends = [1, -1].map((sign) => {
+      const error = total === 0 ? 0 : Math.sqrt(Math.max(quadratic(slopes, facts.covariance), 0));
+      const without = Math.exp(-total * Math.exp(sign * Math.min(total === 0 ? 0 : (Z * error) / total, 700)));
+      return cause === null ? without : 1 - without;
+    });
+    return { lower: Math.min(...ends), upper: Math.max(...ends) };
   }
 
   // The first grid point at which the curve (survival, or a limit of it) is at most one half.
@@ -188,7 +206,7 @@ const survival = (() => {
 
   // beta'x: how persons compare.
   function risk(facts, profile) {
-    return dot(raw(facts, profile), facts.beta);
+    return dot(raw(facts, profile), facts.parts[0].beta);
   }
 
   // Survival is constant between grid points: intervals that have ended by the time count.
