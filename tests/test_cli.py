@@ -9,6 +9,7 @@ import tomllib
 from unittest.mock import ANY
 
 import numpy as np
+import pandas as pd
 import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
@@ -128,6 +129,25 @@ def test_intervals_are_those_of_python_and_ids_are_kept(discreet, folder):
     found = ds.load("model.json").predict_survival("new.csv", [6, 12], interval=True)
     expected = np.stack(found, axis=2).reshape(len(rows), -1)
     assert np.allclose(np.array([row[1:] for row in rows], dtype=float), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "dta", "parquet"])
+def test_ids_are_kept_from_any_kind_of_file(discreet, folder, ending):
+    (folder / "schema.toml").write_text('person = "id"\n' + (folder / "schema.toml").read_text())
+    for name in ("people", "new"):
+        table = pd.read_csv(folder / f"{name}.csv")
+        table.insert(0, "id", [f"P{number:03}" for number in range(len(table))])
+        table.to_csv(folder / f"{name}.csv", index=False)
+    write = {"xlsx": table.to_excel, "parquet": table.to_parquet, "dta": table.to_stata}[ending]
+    write(
+        folder / f"new.{ending}",
+        **({"write_index": False} if ending == "dta" else {"index": False}),
+    )
+    discreet(FIT)
+    status, _, err = discreet(f"predict model.json new.{ending} --times 6 --out out.csv")
+    assert (status, err) == (0, "")
+    rows = list(csv.reader((folder / "out.csv").read_text().splitlines()))
+    assert [row[0] for row in rows] == ["id", *(f"P{number:03}" for number in range(len(table)))]
 
 
 def test_check_and_fit_report_counts(discreet, folder):

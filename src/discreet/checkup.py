@@ -67,7 +67,9 @@ class Check:
                 "Everybody leaves in the first interval: is the horizon in the unit of the file?"
             )
         if picture.at_risk and picture.events < FEWEST_EVENTS:
-            yield f"There are {picture.events} events; fewer than {FEWEST_EVENTS} fit no model."
+            found = _number(picture.events, "event")
+            verb = "is" if picture.events == 1 else "are"
+            yield f"There {verb} {found}; fewer than {FEWEST_EVENTS} fit no model."
         for name in picture.constant if picture.at_risk else ():
             yield f"Column '{name}' has one value only, so it has no effect that could be estimated."
         for name, count in self._repaired().items():
@@ -106,7 +108,8 @@ class Check:
         report, picture = self.report, self.picture
         unit = self.schema.time.unit or "units of time"
         yield (
-            f"{report.rows:,} rows, {report.persons:,} persons, {picture.events:,} events, "
+            f"{_number(report.rows, 'row')}, {_number(report.persons, 'person')}, "
+            f"{_number(picture.events, 'event')}, "
             f"{picture.time_at_risk:,.0f} {unit} at risk."
         )
         if report.never_at_risk:
@@ -223,3 +226,8 @@ def _bars(counts: tuple[int, ...]) -> str:
     bars = "".join(_BARS[-(-steps * count // most)] for count in counts)
     shares = " ".join(f"{100 * count / total:.0f}" for count in counts)
     return f"{bars}  ({shares} %)"
+
+
+def _number(count: int, thing: str) -> str:
+    """How many there are, in words that agree."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

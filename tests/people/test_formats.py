@@ -1,6 +1,7 @@
 """Workbooks, Stata, SPSS, packed and tabbed files: the same people as in a CSV file."""
 
 import gzip
+import os
 import warnings
 import zipfile
 from datetime import date, datetime
@@ -19,10 +20,12 @@ import discreet as ds
 from discreet.errors import DataFormError
 from discreet.people import to_episodes
 from discreet.people.formats import BEYOND, _clock
-from discreet.people.tables import open_table, read_file
+from discreet.people.tables import _values, open_table, read_file
 from tests.cohorts import cohort, schema
 
 TABLE = cohort(people=60)
+SAMPLES = os.environ.get("DISCREET_SAS")
+"""A folder with sample.sas7bdat and sample.dta of pyreadstat's own test data; nothing free writes the former."""
 
 
 def workbook(folder):
@@ -97,6 +100,18 @@ def test_a_missing_file_is_told_in_our_words(tmp_path):
     for ending in ("xlsx", "dta", "sav", "sas7bdat", "feather", "tsv", "csv.gz"):
         with pytest.raises(DataFormError, match=f"people.{ending}"):
             to_episodes(tmp_path / f"people.{ending}", schema())
+
+
+@pytest.mark.skipif(SAMPLES is None, reason="DISCREET_SAS names no folder with sample.sas7bdat")
+def test_a_file_of_sas_holds_what_the_same_of_stata_holds():
+    columns = ("mychar", "mynum", "mydate", "mylabl", "myord")
+    sas, stata = (
+        open_table(read_file(Path(SAMPLES) / f"sample.{end}", columns, ()))
+        for end in ("sas7bdat", "dta")
+    )
+    for name in columns:
+        found, expected = (_values(table.column(name)) for table in (sas, stata))
+        assert found == expected
 
 
 def test_odd_cells_of_a_workbook_change_nobody_else(tmp_path):

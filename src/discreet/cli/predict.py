@@ -10,7 +10,7 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.output import csv_bytes, progress, say, wrapped
-from discreet.errors import ArtefactError, DataFormError, SettingsError
+from discreet.errors import ArtefactError, SettingsError
 from discreet.models.strict import require_free, write_new
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def predict(  # noqa: PLR0913 - one parameter an option
             wanted = _Wanted(quantity, _numbers("times", times), probabilities, intervals)
             columns = _of_model(found, data, wanted)
         number = len(next(iter(columns.values())))
-        identity, names = _identity(found.public_schema.person, data, number)
+        identity, names = _identity(found.public_schema, data, number)
         rows = (
             [name, *row]
             for name, row in zip(names, zip(*columns.values(), strict=True), strict=True)
@@ -205,16 +205,11 @@ def _numbers(option: str, text: str) -> list[float]:
         raise SettingsError(f"--{option} takes numbers with commas between them.") from None
 
 
-def _identity(person: str | None, data: Path, count: int) -> tuple[str, Iterator[object]]:
+def _identity(schema: "Schema", data: Path, count: int) -> tuple[str, Iterator[object]]:
     """The person column where the file has it, otherwise the number of the row."""
-    from discreet.people.columns import to_values  # noqa: PLC0415 - loads pyarrow
-    from discreet.people.tables import read_file  # noqa: PLC0415
+    from discreet.people.tables import other_columns  # noqa: PLC0415 - loads pyarrow
 
-    if person is not None:
-        try:
-            table = read_file(data, (person,), ())
-        except DataFormError:  # a table of new people need not have ids
-            pass
-        else:
-            return person, ("" if item is None else item for item in to_values(table[person]))
+    kept = {} if schema.person is None else other_columns(data, schema)
+    if schema.person in kept:
+        return schema.person, ("" if item is None else item for item in kept[schema.person])
     return "row", iter(range(1, count + 1))
