@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import feather
 
 import discreet as ds
+from discreet.competing import summarise_causes
 from discreet.design.grid import TimeGrid
 from discreet.design.schema import Schema
 from discreet.errors import DiscreetError, FederationError, SchemaError
@@ -435,3 +436,56 @@ def test_odd_curves_are_told_or_shown(path, value):
 
 def test_the_curves_themselves_are_fine():
     assert use_curves(serialised(curves()))
+
+
+@cache
+def all_causes() -> dict:
+    """A private release of two causes."""
+    table, mapping = cohort(people=120), schema().to_mapping()
+    mapping["time"]["causes"] = {"one": ["1"], "two": ["2"]}
+    happened = table["status"].to_pylist()
+    causes = [str(1 + place % 2) if event else "0" for place, event in enumerate(happened)]
+    table = table.set_column(table.column_names.index("status"), "status", pa.array(causes))
+    model = ds.CompetingRisks(mapping)
+    model.publish(table, mechanism=ds.PrivateNewton(epsilon=2.0), ledger=ds.NO_LEDGER)
+    found: dict = model.release_.to_mapping()
+    return found
+
+
+def use_causes(content: bytes) -> bool:
+    """Read a release of causes and show it as commands do; False if it was refused."""
+    try:
+        found = curves_release._from_mapping(parse_strict(content))
+        assert all(map(str.isprintable, summarise_causes(found).splitlines()))
+        with patch.object(page, "_charts", str):
+            page.make_page(found)
+    except DiscreetError as error:
+        require_a_sentence(error)
+        return False
+    return True
+
+
+@given(st.data())
+@settings(max_examples=15)
+def test_a_release_of_causes_with_one_odd_member(data):
+    path = data.draw(st.sampled_from(places(all_causes())))
+    value = data.draw(ODD)
+    if isinstance(value, float) and not np.isfinite(value):
+        value = 1e308
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        use_causes(serialised(changed(all_causes(), path, value)))
+
+
+@pytest.mark.parametrize(("path", "value"), [
+    (("released", "life_table", 2, 2), 1e308), (("released", "covariance", 1, 6), -1e308),
+    (("noise_scale",), 1e308), (("details",), {}), (("released",), {}), (("persons",), 0),
+])  # fmt: skip
+def test_odd_causes_are_told_or_shown(path, value):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        use_causes(serialised(changed(all_causes(), path, value)))
+
+
+def test_the_causes_themselves_are_fine():
+    assert use_causes(serialised(all_causes()))

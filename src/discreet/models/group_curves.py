@@ -246,7 +246,8 @@ def _simulated(flow: _Flow, hazards: Array, noise: Noise, rounds: int, *, late: 
         there = there + entering
         censored[..., k] = np.minimum(leaving[..., k], 1.0) * there
         exposed = np.maximum(there - part[k] * (censored[..., k] + entering), 0.0)
-        drawn = generator.poisson(np.minimum(exposed[..., None] * hazards[..., k], MOST_EVENTS))
+        expected = np.nan_to_num(exposed[..., None] * hazards[..., k])
+        drawn = generator.poisson(np.minimum(expected, MOST_EVENTS))
         events[..., k] = np.minimum(drawn, exposed[..., None])
         there = np.maximum(there - events[..., k].sum(axis=-1) - censored[..., k], 0.0)
     censored[..., -1] = there

@@ -389,7 +389,10 @@ def _digest(content: str) -> str:
 
 def _inert(content: dict[str, Any]) -> Markup:
     """JSON that cannot end the element it stands in."""
-    text = json.dumps(content, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
+    try:
+        text = json.dumps(content, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
+    except ValueError:  # a file may hold numbers whose products are none
+        raise ArtefactError("the release has numbers that are too large to be shown.") from None
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return Markup(safe)  # noqa: S704 - no character that HTML knows is left
 
