@@ -19,7 +19,7 @@ from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marg
 from discreet.types import Array, Flags, Integers
 
 COHORT = 256
-SHARING, LARGEST_COHORT = 4, 2048
+SHARING, LARGEST_COHORT = 8, 2048
 """So many strata share a cohort of that size; more have a larger one, up to this."""
 FEW = 8
 """Of every level at least about so many are drawn into the cohort."""
