@@ -238,3 +238,54 @@ def test_a_text_that_is_not_utf8_stops_nobody_in_a_feather_file(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"bbbb", b"b\xff\xfeb"))
     codes, values = open_table(read_file(path, ["arm"], ())).column("arm").coded()
     assert [values[code] for code in codes] == ["aaaa", "b��b", "cccc"]
+
+
+# Neighbours from bytes on: everybody is read alike alone and in company.
+
+ODD_PEOPLE = [
+    {"id": "p1", "start": 0.0, "time": 5.0, "status": 1.0, "age": 30.0, "arm": "a"},
+    {"id": "p2", "start": None, "time": 7.5, "status": 0.0, "age": None, "arm": "b"},
+    {"id": "p3", "start": 2.0, "time": 1e300, "status": 1.0, "age": 1e300, "arm": ""},
+    {"id": "p4", "start": 1.0, "time": 3.25, "status": 7.0, "age": -1e300, "arm": "NA"},
+    {"id": "p5", "start": 9.0, "time": None, "status": None, "age": 90.0, "arm": "C"},
+    {"id": " p6 ", "start": 0.1, "time": 23.9, "status": 1.0, "age": 55.5, "arm": " c "},
+]
+
+
+def written(folder, ending, records):
+    """The records as a file of the format, by that format's own writer."""
+    frame = pd.DataFrame(records)
+    frame[["start", "time", "status", "age"]] = frame[["start", "time", "status", "age"]].astype(
+        float
+    )
+    path = folder / f"some{ending}"
+    if ending == ".xlsx":
+        book = openpyxl.Workbook()
+        for row in (list(records[0]), *(list(record.values()) for record in records)):
+            book.active.append(row)
+        book.save(path)
+    elif ending == ".feather":
+        feather.write_feather(frame, str(path))
+    else:
+        (pyreadstat.write_dta if ending == ".dta" else pyreadstat.write_sav)(frame, str(path))
+    return path
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".feather", ".dta", ".sav"])
+def test_everybody_is_read_alike_alone_and_in_company(tmp_path, ending):
+    public = schema(person=True, entry=True)
+
+    def rows_of(records):
+        found = to_episodes(written(tmp_path, ending, records), public)
+        parts = (found.covariates, found.entry, found.exit, found.event)
+        spans = zip(found.offsets[:-1], found.offsets[1:], strict=True)
+        return [[part[first:last].tolist() for part in parts] for first, last in spans]
+
+    together = rows_of(ODD_PEOPLE)
+    assert len(together) == len(ODD_PEOPLE)
+    for number, record in enumerate(ODD_PEOPLE):
+        assert rows_of([record]) == [together[number]]
+        assert rows_of([*ODD_PEOPLE[:number], *ODD_PEOPLE[number + 1 :]]) == [
+            *together[:number],
+            *together[number + 1 :],
+        ]
