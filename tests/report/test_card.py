@@ -8,7 +8,13 @@ import pytest
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError
 from discreet.report.card import make_card, ratios
-from tests.report.conftest import HOSTILE, make_covariance, make_release, make_schema
+from tests.report.conftest import (
+    HOSTILE,
+    make_causes,
+    make_covariance,
+    make_release,
+    make_schema,
+)
 
 
 def test_the_equation_and_the_table_have_the_releases_numbers():
@@ -47,3 +53,13 @@ def test_texts_are_only_texts():
 def test_what_is_not_private_has_no_card():
     with pytest.raises(ArtefactError, match="model card"):
         make_card(make_release(private=False))
+
+
+def test_the_card_of_competing_risks_has_the_numbers_of_every_cause():
+    release = make_causes()
+    card = make_card(release)
+    for part in release.models.values():
+        for value in part.coefficients.vector:
+            assert f"{value:.6g}" in card
+    assert card.count("# Cause: ") == len(release.causes)
+    assert card.count(release.promise) == 1

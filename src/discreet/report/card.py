@@ -11,6 +11,7 @@ import numpy as np
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical
 from discreet.errors import ArtefactError
+from discreet.models.causes import CausesRelease
 from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import File, Release
 from discreet.report.page import reader_unit
@@ -75,10 +76,29 @@ def make_card(model: File) -> str:
     ArtefactError
         The file is no private release of a model.
     """
+    if isinstance(model, CausesRelease) and model.private:
+        return _causes_card(model)
     if not isinstance(model, Release) or not model.private:
         raise ArtefactError("only a private release of a model has a model card.")
     parts = (_head, _data, _outcome, _predictors, _equation, _table, _performance, _privacy)
     return "\n".join([*(part(model) for part in parts), _open_items(), _access(model)])
+
+
+def _causes_card(release: CausesRelease) -> str:
+    """What all causes share once; numbers, equation and ratios of every cause."""
+    models = {cause: release.of_cause(cause) for cause in release.causes}
+    first = next(iter(models.values()))
+    told = first.model_copy(update={"warnings": release.warnings})
+    together = (
+        "\nWith o = h / (1 - h) of every cause, the probability of no event in an interval is "
+        "1 / (1 + sum of o), and that of a cause is its o / (1 + sum of o)."
+    )
+    own = [
+        f"\n# Cause: {_plain(cause)}\n{_data(part)}\n{_equation(part)}\n{together}\n{_table(part)}"
+        for cause, part in models.items()
+    ]
+    shared = [_performance(told), _privacy(first), _open_items(), _access(first)]
+    return "\n".join([_head(first), _outcome(first), _predictors(first), *own, *shared])
 
 
 def ratios(release: Release) -> list[Ratio]:
