@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 LAMBDA = 0.15
 TAIL = 0.05
-MULTIPLES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 16.0, 32.0, 64.0)
+MULTIPLES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 16.0, 24.0, 32.0, 64.0)
+TOLERATED = 0.15
+"""Noise of so few standard errors is as good as none: the bound is then as large as it allows, and
+more budget leads to the maximum of the likelihood whatever the model gets wrong."""
 NOTHING = 1e-4
 """A loss of information that is none."""
 DOUBTED = 0.5
@@ -112,4 +115,9 @@ def choose_bound(
         bias = LAMBDA**2 * people.events * (lost + TAIL / multiple) ** 2 + load
         if noise + bias < best:
             best, chosen, doubt = noise + bias, multiple * unit, bias
-    return float(chosen), float(doubt)
+    return max(float(chosen), _tolerated(unit_noise * unit) * unit), float(doubt)
+
+
+def _tolerated(noise: float) -> float:
+    """The largest multiple whose noise is as good as none, 0 where there is no such multiple."""
+    return max((multiple for multiple in MULTIPLES if noise * multiple <= TOLERATED), default=0.0)

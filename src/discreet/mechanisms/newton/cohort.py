@@ -27,7 +27,7 @@ RAKING_ROUNDS = 5
 UTILITY_ROUNDS = 40
 FAR = 0.06
 """Bins far from most people are left out where they hold fewer than this share."""
-UNSEEN = 0.5
+UNSEEN = 0.3
 """People at risk are taken to be at least so many standard deviations of the noise of that number."""
 CLEAR = 3.5
 """A sum of counts stands out that exceeds so many standard deviations of its noise."""

@@ -6,8 +6,8 @@ people at risk up to noise, and the cohort gives the mean hazard at any f, so
 
     u(f) = sum_k b_k (1 - D_k / E_k(f)),   b_k = sum of B_s E_s over the intervals of bin k,
 
-is zero up to noise of known size: the exits' own, what it does to the numbers at risk, and a small
-part of the level for a cohort that is not the people. Unlike the steps it has no bound and no bias.
+is zero up to noise of known size: the exits' own, what it does to the numbers at risk, and what a
+cohort that is not the people gets wrong. Unlike the steps it has no bound and no bias.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,11 @@ from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.steps import Pin, Prior
 from discreet.types import Array
 
-LEVEL, TREND, SHAPE = 0.05, 0.2, 0.1
-"""The cohort's mean hazard may be off by these parts: at all times alike, from the start to the end
-(whoever leaves early may be different), and in each bin for itself."""
+LEVEL, DRIFT, SHAPE = 0.08, 0.25, 0.05
+"""The cohort's mean hazard may be off by these parts: at all times alike, as a random walk from the
+start to the end (whoever leaves early may be different), and in each bin for itself."""
+WITHIN = 0.3
+"""People at risk in a bin may be off by this part of its exits: it is not known where in it they leave."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +84,22 @@ class Pinned:
         lost = before.T @ rates
         moved = np.vstack([lost, loads + lost])
         moved = moved - moved.mean(axis=0)
-        whole = loads * expected[:, None]
-        place = (profile.edges[1:] + profile.edges[:-1]) / (2.0 * profile.edges[-1])
-        level, trend = LEVEL * whole.sum(axis=0), TREND * place @ whole
-        own = SHAPE * whole
-        total = (profile.deviation**2 + 0.25) * moved.T @ moved + own.T @ own
-        total = total + np.outer(level, level) + np.outer(trend, trend)
-        return np.asarray(total + 1e-9 * np.eye(len(level)))
+        # in parts of the events that were released: parts of an E that runs away are no bound
+        seen = np.minimum(expected, np.maximum(profile.table[1], profile.deviation))
+        whole = loads * seen[:, None]
+        total = (profile.deviation**2 + 0.25) * moved.T @ moved
+        total = total + whole.T @ _wrong(profile, at_risk) @ whole
+        return np.asarray(total + 1e-9 * np.eye(loads.shape[1]))
+
+
+def _wrong(profile: Profile, at_risk: Array) -> Array:
+    """The covariance of what the cohort gets wrong by bin, in parts.
+
+    In a bin of one interval those at risk are those at its start.
+    """
+    place = (profile.edges[1:] + profile.edges[:-1]) / (2.0 * profile.edges[-1])
+    exits = np.maximum(profile.table.sum(axis=0), 0.0)
+    several = 1.0 - 1.0 / np.diff(profile.edges)
+    unplaced = WITHIN * several * np.minimum(exits / at_risk, 2.0)
+    walk = LEVEL**2 + DRIFT**2 * np.minimum.outer(place, place)
+    return np.asarray(walk + np.diag(SHAPE**2 + unplaced**2))
