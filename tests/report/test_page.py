@@ -104,6 +104,20 @@ def test_terms_and_strata_are_drawn_from_raw_values(visit):
     assert page.locator("#profile-a .field").count() == 4
 
 
+def test_the_page_begins_in_the_stratum_with_most_people(visit):
+    mapping = make_schema().to_mapping()
+    mapping["strata"] = {"name": "hospital", "levels": ["A", "B", "C"]}
+    schema = Schema.from_mapping(mapping)
+    size = 3 * 4 + len(schema.coefficient_names)
+    release = make_release(covariance=make_covariance(size), schema=schema)
+    last = schema.time.intervals
+    tables = [[number, 1, last, people, 5.0] for number, people in enumerate((-2.0, 400.0, 90.0))]
+    counted = release.to_mapping()
+    counted["released"]["life_tables"] = tables
+    assert visit(model_from_mapping(counted)).evaluate("discreet.state.a").pop() == 1
+    assert visit(release).evaluate("discreet.state.a").pop() == 0
+
+
 def test_controls_move_the_answers_by_keyboard_alone(visit):
     page = visit(make_release())
     before = page.inner_text("#answers")

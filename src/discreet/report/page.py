@@ -78,7 +78,7 @@ def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
         "covariates": _covariates(release, words["unknown"]),
         "coefficients": _coefficients(schema),
         "interactions": _interactions(schema),
-        "strata": _strata(schema),
+        "strata": _strata(release),
         "life_table": _life_table(release),
         "release_id": release.release_id,
         "citation": _citation(release),
@@ -240,11 +240,14 @@ def _interactions(schema: Schema) -> list[list[int]]:
     return [[names.index(name) for name in item.of] for item in schema.interactions]
 
 
-def _strata(schema: Schema) -> dict[str, Any] | None:
-    declared = schema.strata
+def _strata(release: Release) -> dict[str, Any] | None:
+    """Title, levels, and the one that most people are in, with which the page begins."""
+    declared = release.public_schema.strata
     if declared is None:
         return None
-    return {"title": declared.title, "levels": list(declared.level_titles)}
+    sizes = [float(table.at_risk[0]) for table in release.life_tables.values()]
+    start = sizes.index(max(sizes)) if sizes else 0
+    return {"title": declared.title, "levels": list(declared.level_titles), "start": start}
 
 
 PUBLIC = 0o644

@@ -1,7 +1,7 @@
 // The page around the model: controls in, curves and tables out. Names are set as text, never HTML.
 (() => {
   const { element, facts, words, dark, make, fill, colour, row, fillTable, cell, offer } = page;
-  const controls = facts.covariates.concat(facts.strata ? [{ ...facts.strata, start: 0 }] : []);
+  const controls = facts.covariates.concat(facts.strata ? [facts.strata] : []);
   const start = controls.map((item) => item.start);
   const state = { a: start.slice(), b: another(start), compare: true, times: defaultTimes(), effectsTime: facts.horizon, cause: null };
   const views = {};
