@@ -202,6 +202,16 @@ def test_check_says_when_the_grid_fits_badly(discreet, folder, grid, says):
     assert all(part in " ".join(out.split()) for part in says)
 
 
+def test_a_record_is_not_taken_for_names(discreet, folder):
+    (folder / "bare.csv").write_text("71,1,345,\n66,0,900,\n")
+    status, out, err = discreet("new bare.csv")
+    assert (status, out) == (2, "")
+    assert "may be a record" in err
+    assert "345" not in err
+    (folder / "years.csv").write_text("id,age,2010\n1,66,3\n")
+    assert discreet("new years.csv")[0] == 0
+
+
 def test_a_new_schema_comes_from_names_alone_and_check_says_what_is_empty(discreet, folder):
     people = (folder / "people.csv").read_text()
     _, written, _ = discreet("new people.csv")

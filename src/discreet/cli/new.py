@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import say
+from discreet.errors import DataFormError
 
 
 def new(
@@ -15,7 +16,21 @@ def new(
     """Print a schema with empty places; no record is looked at. `check` says what is missing."""
     from discreet.people.tables import column_names  # noqa: PLC0415 - loads pyarrow
 
-    say("\n".join(skeleton(data.name, column_names(data))))
+    names = column_names(data)
+    if 2 * sum(_is_number(name) for name in names) >= len(names):
+        raise DataFormError(
+            f"the first line of '{data}' is made of numbers, so it may be a record: give the file a "
+            "line with the names of its columns, because a schema is public."
+        )
+    say("\n".join(skeleton(data.name, names)))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not text.strip()
+    return True
 
 
 def skeleton(name: str, columns: Sequence[str]) -> Iterator[str]:
