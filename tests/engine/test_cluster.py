@@ -28,7 +28,7 @@ from discreet.people import to_episodes  # noqa: E402
 from discreet.people.source import People  # noqa: E402
 from discreet.privacy.testing import SeededNoise  # noqa: E402
 from tests import test_causes as causes  # noqa: E402
-from tests.engine.test_stream import _schema, _table  # noqa: E402
+from tests.engine.test_stream import _schema, _table, information_sums  # noqa: E402
 from tests.people import metamorphic as world  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings are not ours to mend
@@ -74,6 +74,15 @@ def test_sums_equal_those_in_memory(client):
     ours, theirs = (Problem(engine, design, get_link("logit"))(f) for engine in (cluster, memory))
     np.testing.assert_allclose(ours.gradient, theirs.gradient, rtol=1e-11)
     assert cluster.sample().persons < cluster.persons
+
+
+def test_the_information_is_the_same_integers_on_workers(client):
+    frame, spread = _frame()
+    schema = _schema(person=True)
+    cluster = information_sums(ClusterEngine.from_frame(spread, schema, client), schema)
+    memory = information_sums(LocalEngine(to_episodes(frame, schema)), schema)
+    for ours, theirs in zip(cluster, memory, strict=True):
+        assert np.array_equal(ours, theirs)
 
 
 def test_grids_terms_and_strata_are_the_same_on_workers(client):

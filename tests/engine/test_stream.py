@@ -15,6 +15,8 @@ from discreet.engine.local import LocalEngine
 from discreet.engine.stream import StreamEngine, find_files
 from discreet.errors import DataFormError
 from discreet.likelihood.problem import Problem, block_totals
+from discreet.likelihood.score import Whitened
+from discreet.likelihood.score_information import Informations, block_information
 from discreet.people import to_episodes
 from discreet.people.source import People
 
@@ -109,3 +111,25 @@ def test_patterns_and_their_errors(tmp_path):
     parquet.write_table(_table(3).drop_columns("age"), tmp_path / "a.parquet")
     with pytest.raises(DataFormError, match="no column 'age'"):
         _ = StreamEngine(find_files(tmp_path), _schema(False)).persons
+
+
+def information_sums(engine, schema):
+    """The people's information at one point, with tables and interval by interval."""
+    design = Design(schema, NaturalSpline(3))
+    f = np.random.default_rng(1).normal(size=design.dimension)
+    scores = Whitened(design, get_link("logit"), f, np.eye(len(f)), 1.0)
+    tables = (Informations(), Informations.make(scores, 10**9))
+    return [engine.reduce(block_information, scores, 0.5, one)[0] for one in tables]
+
+
+@pytest.mark.parametrize("person", [False, True])
+@pytest.mark.parametrize("rows", [7, 64, 10_000])
+def test_the_information_is_the_same_integers_from_a_stream(tmp_path, person, rows):
+    """Every person's factor is rounded alone: blocks change no bit of the sum."""
+    schema, table = _schema(person), _table(300)
+    stream = StreamEngine(find_files(_write(table, tmp_path, 3)), schema, rows_a_block=rows)
+    memory = information_sums(LocalEngine(to_episodes(table, schema)), schema)
+    assert all(np.any(part) for part in memory)
+    for ours, theirs in zip(information_sums(stream, schema), memory, strict=True):
+        assert ours.dtype == theirs.dtype == np.int64
+        assert np.array_equal(ours, theirs)
