@@ -141,8 +141,8 @@ def few_in_strata(strata: HiddenStrata) -> Iterator[Caution]:
         yield Caution.about(
             "stratum",
             f"Hardly anybody was counted in {strata.name} {_listed(flagged)}, at most as many as "
-            "noise hides: the baseline there is mostly that of all strata together, which was "
-            "assumed beforehand; do not interpret it.",
+            "noise hides: what is printed of the baseline there is that of all strata together, "
+            "assumed beforehand, and noise; do not interpret it.",
             _chosen(strata.coefficients, np.repeat(strata.hidden, each)),
         )
 
