@@ -43,6 +43,17 @@ def test_the_reader_chooses_a_cause_and_sees_the_counts_beside_the_model(visit):
     assert "cancer (C); other causes (O, 1)." in page.inner_text("#trust")
 
 
+def test_causes_are_stacked_for_the_person_whom_the_reader_chooses(visit):
+    page = visit(make_causes())
+    assert page.locator("#stack-chart path[aria-roledescription='area mark']").count() == 2
+    before, drawn = page.text_content("#stack-table"), page.inner_html("#stack-chart")
+    page.fill("#a-0", "47")
+    page.wait_for_function(
+        "old => document.getElementById('stack-chart').innerHTML !== old", arg=drawn
+    )
+    assert page.text_content("#stack-table") != before
+
+
 def test_what_is_taken_away_holds_every_cause(visit):
     release = make_causes()
     page = visit(release)

@@ -242,6 +242,31 @@
     };
   }
 
+  // With competing risks: the incidence of every cause for person A, one on top of the other.
+  function stackRows() {
+    return facts.parts.flatMap((part, place) => survival.curve(facts, state.a, place).map((point) => ({ cause: part.cause, time: shown(point.time), incidence: point.survival })));
+  }
+
+  function stackSpec(values) {
+    const causes = facts.parts.map((part) => part.cause);
+    return {
+      width: "container", height: 220, data: { name: "stack", values },
+      mark: { type: "area", interpolate: "step-after", opacity: 0.8 },
+      encoding: {
+        x: timeAxis(),
+        y: { field: "incidence", type: "quantitative", stack: "zero", scale: { domain: [0, 1] }, title: words.stack_axis, axis: { format: "%" } },
+        color: { field: "cause", type: "nominal", title: null, sort: causes, scale: { domain: causes, scheme: "tableau10" } },
+      },
+    };
+  }
+
+  function stackTable(rows) {
+    const times = [...new Set(rows.map((item) => item.time))];
+    const at = (time, cause) => show(rows.find((item) => item.time === time && item.cause === cause).incidence);
+    const causes = facts.parts.map((part) => part.cause);
+    fillTable("stack-table", [facts.time_label, ...causes], times.map((time) => [Number(time.toPrecision(4)), ...causes.map((cause) => at(time, cause))]));
+  }
+
   // One line per number over its range, one point per level, at the chosen time.
   function effectRows() {
     const at = (profile) => survival.at(survival.curve(facts, profile, state.cause), state.effectsTime).survival;
@@ -374,6 +399,10 @@
     replace("survival-chart", "curve", flat(found));
     replace("hazard-chart", "curve", flat(found.slice(0, 1)));
     replace("effects-chart", "effects", effectRows());
+    if (facts.parts.length > 1) {
+      stackTable(stackRows());
+      replace("stack-chart", "stack", stackRows());
+    }
   }
 
   async function drawAll() {
@@ -390,6 +419,10 @@
         await draw("forest-chart", forestSpec(rows));
       }
       await draw("effects-chart", effectsSpec(effectRows()));
+    }
+    if (facts.parts.length > 1) {
+      stackTable(stackRows());
+      await draw("stack-chart", stackSpec(stackRows()));
     }
     const life = lifeRows();
     element("life-panel").hidden = !life.length;
