@@ -10,6 +10,7 @@ from lifelines.statistics import multivariate_logrank_test
 
 from discreet.models.group_curves import (
     Counts,
+    LogRank,
     Noise,
     _balanced,
     group_curves,
@@ -169,6 +170,11 @@ def test_log_rank_rejects_seldom_under_the_null_and_often_otherwise():
 
     assert rejected(0.0) <= 0.15  # 9 of 60: 0.2 % where the level is right
     assert rejected(0.8) > 0.8
+
+
+def test_a_p_value_that_no_simulation_reached_is_a_bound():
+    assert LogRank(900.0, 2, 0.001).words == "p ≤ 0.001"
+    assert LogRank(3.1, 2, 0.212).words == "p = 0.212"
 
 
 def test_an_empty_group_says_so():

@@ -220,8 +220,9 @@ def _by_epsilon(comparison: "Comparison") -> "Table":
 
 EXPLANATION = (
     "err is the distance from the fit without privacy in its own standard errors: 1 is what "
-    "sampling costs anyway. Predicted for covariates spread evenly over the schema's ranges and "
-    "nobody lost before the horizon; where real data are less even, standard errors are larger."
+    "sampling costs anyway. Covariates are taken to be spread evenly over the schema's ranges, "
+    "unless --sd and --shares say otherwise; where real data are less even, standard errors are "
+    "larger. Those of newton are what it states on people made up from these facts."
 )
 
 

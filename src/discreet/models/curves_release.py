@@ -225,7 +225,7 @@ class CurvesRelease(Promised):
             test = self.log_rank
             lines.append(
                 f"Same curve in all groups: log-rank {test.statistic:.2f} on {test.degrees} "
-                f"degrees of freedom, p = {test.p_value:.3f}, privacy noise included."
+                f"degrees of freedom, {test.words}, privacy noise included."
             )
         return (*lines, *map(str, self.warnings))
 

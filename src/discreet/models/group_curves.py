@@ -134,6 +134,12 @@ class LogRank:
     degrees: int
     p_value: float
 
+    @property
+    def words(self) -> str:
+        """The p-value; the smallest that so many simulations can show is a bound."""
+        sign = "≤" if self.p_value <= 1.0 / (TEST_SIMULATIONS + 1) else "="
+        return f"p {sign} {self.p_value:.3f}"
+
 
 @dataclass(frozen=True, eq=False)
 class _Flow:
