@@ -10,6 +10,7 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.design.schema import Schema
+from discreet.likelihood.score import Whitened
 from discreet.mechanisms.newton import diagnosis
 from discreet.mechanisms.newton.diagnosis import Ending, expected_events, mean_hazard
 from discreet.mechanisms.newton.warnings import Counts
@@ -24,11 +25,15 @@ def design():
     return Design(Schema.from_mapping({"time": time, "covariate": [covariate]}), NaturalSpline(3))
 
 
-def members(stretches=2):
-    random = np.random.default_rng(1)
-    edges = np.linspace(0, INTERVALS, stretches + 1).astype(np.int64)
-    cohort = random.uniform(-1, 1, (50, stretches, 1))
-    counts = np.full((50, stretches), 20.0)
+POINT = np.array([-3.0, 0.3, 0.1, 1.5])
+
+
+def members(design):
+    """Two stretches; the second's counts are of those whom the first has left, as counted ones are."""
+    cohort = np.random.default_rng(1).uniform(-1, 1, (50, 2, 1))
+    edges = np.array([0, INTERVALS // 2, INTERVALS])
+    eta = design.basis[: edges[1]] @ POINT[:3] + cohort[:, 0] * POINT[3]
+    counts = 20.0 * np.column_stack([np.ones(50), np.prod(1 - 1 / (1 + np.exp(-eta)), axis=1)])
     return SimpleNamespace(cohort=cohort, counts=counts, edges=edges, remaining=None)
 
 
@@ -48,7 +53,7 @@ def followed(design, point, people):
 @pytest.mark.parametrize("chunk", [7, 4096])
 def test_expected_events_are_those_of_the_cohort_followed_one_by_one(design, monkeypatch, chunk):
     monkeypatch.setattr(diagnosis, "CHUNK", chunk)
-    people, point = members(), np.array([-3.0, 0.3, 0.1, 1.5])
+    people, point = members(design), POINT
     events, at_risk = followed(design, point, people)
     hazard = mean_hazard(design, Logit(), point, people)
     rows = np.array([[1.0, 3.0, 0, 0], [4.0, 20.0, 0, 0], [21.0, 40.0, 0, 0]])
@@ -57,8 +62,17 @@ def test_expected_events_are_those_of_the_cohort_followed_one_by_one(design, mon
     assert expected == pytest.approx(wanted)
 
 
+def test_the_correction_by_the_life_table_sees_the_same_hazards(design):
+    people = members(design)
+    people.present, people.stratum = np.ones(INTERVALS), None
+    people.of_stratum = lambda _: people
+    plain = Whitened(design, Logit(), POINT, np.eye(4), np.inf)
+    hazard = mean_hazard(design, Logit(), POINT, people)
+    assert plain.rates(people, None).hazard == pytest.approx(hazard)
+
+
 def ending(design, observed_factor):
-    people, point = members(), np.array([-3.0, 0.3, 0.1, 1.5])
+    people, point = members(design), POINT
     events, at_risk = followed(design, point, people)
     early, late = events[:20].sum(), events[20:].sum()
     left = at_risk[-1] - events[-1]

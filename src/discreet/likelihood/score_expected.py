@@ -249,14 +249,18 @@ class Rates(NamedTuple):
 
 @compiled
 def expected_rates(members: Members, point: Point) -> Rates:
-    """The cohort's mean hazards at the point."""
+    """The cohort's mean hazards at the point.
+
+    A stretch's counts are of those who come into it: those at high risk who left before are not
+    among them, so everybody begins it alive.
+    """
     (intervals, parts), width = point.basis.shape, len(point.beta)
     masses = np.zeros(intervals)
     found = Rates(np.zeros(intervals), np.zeros(intervals), np.zeros((intervals, parts + width)))
     odds = np.exp(np.minimum(np.maximum(point.predictor, -SAFE_EXPONENT), SAFE_EXPONENT))
     for member in range(members.covariates.shape[0]):
-        alive = 1.0
         for k in range(members.covariates.shape[1]):
+            alive = 1.0
             person = members.covariates[member, k]
             position = product(person, point.beta)
             factor = math.exp(position)

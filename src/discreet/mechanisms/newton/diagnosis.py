@@ -123,11 +123,13 @@ def expected_events(hazard: Array, at_risk: Array, rows: Array) -> Array:
 def mean_hazard(design: Design, link: Link, point: Array, people: Members) -> Array:
     """By interval, over the members without an event so far: those at high risk leave first.
 
-    The point is (alpha, beta) of one baseline.
+    A stretch's counts are of those who come into it, so everybody begins it alive. The point is
+    (alpha, beta) of one baseline.
     """
     basis, time = design.basis, design.basis.shape[1]
-    alive, found = np.ones(len(people.cohort)), np.empty(len(basis))
+    found = np.empty(len(basis))
     for stretch in range(people.cohort.shape[1]):
+        alive = np.ones(len(people.cohort))
         level = people.cohort[:, stretch] @ point[time:]
         for start in range(int(people.edges[stretch]), int(people.edges[stretch + 1]), CHUNK):
             part = slice(start, min(start + CHUNK, int(people.edges[stretch + 1])))

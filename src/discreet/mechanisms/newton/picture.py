@@ -190,13 +190,13 @@ def typical_values(design: Design, shares: list[Shares]) -> Array:
 
 
 def _median(covariate: Numeric, item: Shares) -> float:
-    """On the user's scale, to a thousandth of the range: bins are equal in x or, on logs, in log x."""
+    """On the user's scale, to a hundredth of the range: bins are equal in x or, on logs, in log x."""
     edges = np.array(item.marginal.edges)
     reached = np.concatenate([[0.0], np.cumsum(item.overall)])
     part = (np.interp(0.5, reached, edges) - edges[0]) / (edges[-1] - edges[0])
     low, high = covariate.bounds
     value = low * (high / low) ** part if covariate.logarithmic else low + part * (high - low)
-    digits = max(0, 3 - math.floor(math.log10(high - low)))
+    digits = max(0, 2 - math.floor(math.log10(high - low)))
     return float(np.clip(round(value, digits), low, high))
 
 
