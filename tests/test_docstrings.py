@@ -8,7 +8,7 @@ import pytest
 
 import discreet
 
-HOOKS = {"promise", "refusal", "plan", "draw", "perturb", "variance"}
+HOOKS = {"promise", "refusal", "plan", "draw", "perturb", "variance", "stated"}
 """What the core asks of a mechanism: described once, in `discreet.mechanisms.contract`."""
 
 NAMES = [

@@ -152,7 +152,7 @@ class CompetingRisks:
 
     Examples
     --------
-    >>> model = ds.CompetingRisks("schema.toml")
+    >>> model = ds.CompetingRisks("schema.toml")  # doctest: +SKIP
     >>> model.publish(
     ...     "registry.csv", mechanism=ds.PrivateNewton(epsilon=1), ledger="budget.db",
     ...     path="release.json",

@@ -344,7 +344,8 @@ def _forecast(
     extra = mechanism.variance(plan, outlook)
 
     def deviations() -> tuple[float, ...]:
-        if isinstance(mechanism, States):
+        # a rehearsal knows one event; of several causes each has its formula
+        if isinstance(mechanism, States) and outlook.facts.causes <= 1:
             return outlook.deviations(mechanism.stated(plan, outlook))
         return outlook.deviations(extra + outlook.sampling_variance)
 
