@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import csv, parquet
 
@@ -232,5 +233,23 @@ def test_curves_by_group_are_counted_across_sites(scene, stage):
     assert curves.persons == sum(table.num_rows for table in TABLES)
     alone = GroupCounts(1.0, 1e-6).plan(curves.persons, curves.groups)
     assert curves.noise_scale == pytest.approx(alone.noise_scale * 1.5**0.5, rel=1e-9)
+    assert audit_release(scene[2]["out"]).sound
+    assert states(scene) == [["settled"]] * 3
+
+
+def test_competing_risks_are_fitted_across_sites(scene, stage, tmp_path):
+    """One opening for each sum of all causes, the same file everywhere."""
+    schema = tmp_path / "causes.toml"
+    schema.write_text(SCHEMA.replace('event = "status"', 'event = "cause"\ncauses = { one = [1], two = [2] }'))  # fmt: skip
+    for part, table in zip(scene, TABLES, strict=True):
+        later = pc.cast(pc.greater(table["age"], 55.0), "int64")
+        cause = pc.multiply(pc.cast(table["status"], "int64"), pc.add(later, 1))
+        csv.write_csv(table.append_column("cause", cause), part["data"])
+    found = play(stage, [{**part, "schema": str(schema)} for part in scene])
+    assert all("error" not in item for item in found), found
+    assert len({item["joint_digest"] for item in found}) == 1
+    release = read_file(scene[2]["out"])
+    assert set(release.coefficients) == {"one", "two"}
+    assert release.persons == sum(table.num_rows for table in TABLES)
     assert audit_release(scene[2]["out"]).sound
     assert states(scene) == [["settled"]] * 3
