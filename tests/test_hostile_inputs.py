@@ -7,6 +7,7 @@ import struct
 import warnings
 import zipfile
 from functools import cache
+from itertools import chain
 from unittest.mock import patch
 
 import numpy as np
@@ -395,12 +396,11 @@ def curves() -> dict:
     return mapping
 
 
-def use_curves(content: bytes) -> bool:
-    """Read a file of curves and show it as commands do; False if it was refused."""
+def use(content: bytes, texts) -> bool:
+    """Read a release, show its texts and page as commands do; False if it was refused."""
     try:
         found = curves_release._from_mapping(parse_strict(content))
-        assert all(map(str.isprintable, found.lines))
-        assert all(cell.isprintable() for row in found.table() for cell in row)
+        assert all(map(str.isprintable, texts(found)))
         with patch.object(page, "_charts", str):  # the library of charts is large and fixed
             page.make_page(found)
     except DiscreetError as error:
@@ -409,14 +409,23 @@ def use_curves(content: bytes) -> bool:
     return True
 
 
-@given(st.data())
-@settings(max_examples=15)
-def test_a_file_of_curves_with_one_odd_member(data):
-    path = data.draw(st.sampled_from(places(curves())))
+def use_curves(content: bytes) -> bool:
+    return use(content, lambda found: [*found.lines, *chain.from_iterable(found.table())])
+
+
+def one_odd_member(data, mapping: dict) -> bytes:
+    """The file with one of its members replaced."""
+    path = data.draw(st.sampled_from(places(mapping)))
     value = data.draw(ODD)
     if isinstance(value, float) and not np.isfinite(value):
         value = 1e308
-    content = serialised(changed(curves(), path, value))
+    return serialised(changed(mapping, path, value))
+
+
+@given(st.data())
+@settings(max_examples=15)
+def test_a_file_of_curves_with_one_odd_member(data):
+    content = one_odd_member(data, curves())
     if use_curves(content):
         assert is_valid(json.loads(content), release_schema())
 
@@ -453,28 +462,16 @@ def all_causes() -> dict:
 
 
 def use_causes(content: bytes) -> bool:
-    """Read a release of causes and show it as commands do; False if it was refused."""
-    try:
-        found = curves_release._from_mapping(parse_strict(content))
-        assert all(map(str.isprintable, summarise_causes(found).splitlines()))
-        with patch.object(page, "_charts", str):
-            page.make_page(found)
-    except DiscreetError as error:
-        require_a_sentence(error)
-        return False
-    return True
+    return use(content, lambda found: summarise_causes(found).splitlines())
 
 
 @given(st.data())
 @settings(max_examples=15)
 def test_a_release_of_causes_with_one_odd_member(data):
-    path = data.draw(st.sampled_from(places(all_causes())))
-    value = data.draw(ODD)
-    if isinstance(value, float) and not np.isfinite(value):
-        value = 1e308
+    content = one_odd_member(data, all_causes())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        use_causes(serialised(changed(all_causes(), path, value)))
+        use_causes(content)
 
 
 @pytest.mark.parametrize(("path", "value"), [

@@ -44,8 +44,8 @@ from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import PlainModel
 from discreet.people.episodes import Episodes
 from discreet.people.source import People
-from discreet.regression import as_schema
-from discreet.release import ModelOrder, as_ledger, new_release_id, publish, simulate
+from discreet.regression import as_schema, publish_order, require_mechanism
+from discreet.release import ModelOrder, new_release_id, simulate
 from discreet.text import aligned
 from discreet.types import Array
 
@@ -205,7 +205,7 @@ class CompetingRisks:
             A table or a file with the columns of the schema.
         """
         self.schema.require_bounds()
-        engine = _people(data).open(self.schema)
+        engine = People.of(data).open(self.schema)
         causes = list(self.schema.time.causes or {})
         problems = [self._problem(engine, place, name) for place, name in enumerate(causes, 1)]
         found = [estimate(problem) for problem in problems]
@@ -262,17 +262,13 @@ class CompetingRisks:
         InputError
             A setting, the schema or the form of the data is wrong.
         """
-        way: Callable[..., CausesRelease] = publish
-        if federation is not None:
-            from discreet.joint import publish_jointly  # noqa: PLC0415 - an extra, and its network
-
-            way = partial(publish_jointly, federation=federation)
-        self.release_ = way(
+        self.release_ = publish_order(
             self._order(mechanism, persons=persons, release_id=release_id or new_release_id()),
-            _people(data),
-            ledger=as_ledger(ledger),
-            path=None if path is None else Path(path),
+            People.of(data),
+            ledger=ledger,
+            path=path,
             overwrite=overwrite,
+            federation=federation,
         )
         self.model_ = self.release_
         return self
@@ -292,15 +288,12 @@ class CompetingRisks:
         from discreet.privacy.testing import SeededNoise  # noqa: PLC0415 - loads the samplers
 
         order = self._order(mechanism, persons=persons)
-        self.model_ = simulate(order, _people(data), SeededNoise(seed))
+        self.model_ = simulate(order, People.of(data), SeededNoise(seed))
         return self
 
     def _order(self, mechanism: "Mechanism", **terms: Any) -> CausesOrder:
         """What a release asks for; an error here comes before any data is read."""
-        if not hasattr(type(mechanism), "draw"):
-            raise SettingsError(
-                "publishing needs a mechanism, such as mechanism=ds.PrivateNewton(epsilon=1)."
-            )
+        require_mechanism(mechanism)
         return CausesOrder(mechanism, self.schema, self.link, self.baseline, **terms)
 
     def _problem(self, engine: Engine, place: int, name: str) -> Problem:
@@ -363,11 +356,6 @@ class CompetingRisks:
             Whether an existing file is replaced.
         """
         self.model_.save(path, overwrite=overwrite)
-
-
-def _people(data: Any) -> People:
-    """The people; a source that was opened already stays itself."""
-    return data if type(data) is People else People(data)
 
 
 def _document(

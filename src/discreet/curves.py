@@ -13,8 +13,8 @@ from discreet.mechanisms.group_counts import GroupCounts
 from discreet.models.curves_release import CurvesRelease
 from discreet.people.source import People
 from discreet.privacy.shares import ALONE, NoiseShares
-from discreet.regression import as_schema
-from discreet.release import AbstractOrder, Ledger, as_ledger, new_release_id, publish, simulate
+from discreet.regression import as_schema, publish_order
+from discreet.release import AbstractOrder, Ledger, new_release_id, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,17 +140,14 @@ class Curves:
         order = CurvesOrder(
             mechanism, self.groups, persons, release_id=release_id or new_release_id()
         )
-        target = None if path is None else Path(path)
-        terms: dict[str, Any] = {
-            "ledger": as_ledger(ledger),
-            "path": target,
-            "overwrite": overwrite,
-        }
-        if federation is None:
-            return publish(order, People.of(data, outcome), **terms)
-        from discreet.joint import publish_jointly  # noqa: PLC0415 - an extra, and its network
-
-        return publish_jointly(order, People.of(data, outcome), federation, **terms)
+        return publish_order(
+            order,
+            People.of(data, outcome),
+            ledger=ledger,
+            path=path,
+            overwrite=overwrite,
+            federation=federation,
+        )
 
     def simulate(
         self,

@@ -26,9 +26,36 @@ if TYPE_CHECKING:
     from discreet.mechanisms.contract import Mechanism
     from discreet.people import RepairReport
     from discreet.privacy.noise import NoiseSource
-    from discreet.release import Ledger, Order
+    from discreet.release import AbstractOrder, Document, Ledger, Order
 
 _SUCH_AS = "such as mechanism=ds.PrivateNewton(epsilon=1)"
+
+
+def require_mechanism(mechanism: object) -> None:
+    """`SettingsError` unless it can draw."""
+    if not hasattr(type(mechanism), "draw"):
+        raise SettingsError(f"publishing needs a mechanism, {_SUCH_AS}.")
+
+
+def publish_order(
+    order: "AbstractOrder[Document]",
+    people: People,
+    *,
+    ledger: "Ledger | str | PathLike[str]",
+    path: str | Path | None,
+    overwrite: bool,
+    federation: "Federation | None",
+) -> "Document":
+    """One release of the order, here alone or together with the other sites."""
+    from discreet.release import as_ledger, publish  # noqa: PLC0415 - loads the mechanisms
+
+    way: Callable[..., Document] = publish
+    if federation is not None:
+        from discreet.joint import publish_jointly  # noqa: PLC0415 - an extra, and its network
+
+        way = partial(publish_jointly, federation=federation)
+    target = None if path is None else Path(path)
+    return way(order, people, ledger=as_ledger(ledger), path=target, overwrite=overwrite)
 
 
 class RepairWarning(UserWarning):
@@ -215,25 +242,19 @@ class SurvivalRegression(Predictions):
         FederationError
             Another site is absent, differs or has gone.
         """
-        from discreet.release import as_ledger, publish  # noqa: PLC0415 - loads the mechanisms
-
         order = self._order(
             mechanism,
             persons=persons,
             release_id=release_id,
             accept_approximate=accept_approximate,
         )
-        way: Callable[..., Release] = publish
-        if federation is not None:
-            from discreet.joint import publish_jointly  # noqa: PLC0415 - an extra, and its network
-
-            way = partial(publish_jointly, federation=federation)
-        release = way(
+        release = publish_order(
             order,
             self._source(data, outcome),
-            ledger=as_ledger(ledger),
-            path=None if path is None else Path(path),
+            ledger=ledger,
+            path=path,
             overwrite=overwrite,
+            federation=federation,
         )
         self._adopt(release, order.schema)
         self.release_: Release = release
@@ -327,9 +348,7 @@ class SurvivalRegression(Predictions):
         _require_choice("engine", self.engine, ("auto", "dask"))
 
     def _source(self, data: Any, outcome: Any) -> People:
-        if type(data) is People:  # whose file may have been parsed already
-            return data
-        return People(data, outcome, self.engine, self.scheduler)
+        return People.of(data, outcome, self.engine, self.scheduler)
 
     def _adopt(self, model: Model, schema: Schema) -> None:
         """What every fit leaves, and nothing that an earlier fit of another kind left."""
@@ -358,8 +377,7 @@ class SurvivalRegression(Predictions):
         from discreet.release import Order, new_release_id  # noqa: PLC0415 - loads the mechanisms
 
         self._check_settings()
-        if not hasattr(type(mechanism), "draw"):
-            raise SettingsError(f"publishing needs a mechanism, {_SUCH_AS}.")
+        require_mechanism(mechanism)
         if self.ridge:
             raise SettingsError("a release takes its ridge from the mechanism; leave it at 0.")
         if self.schema is None:

@@ -196,9 +196,7 @@ def hostile_points(random: np.random.Generator, facts: Facts, count: int) -> Arr
     """Coefficients of every size, also such that all slopes are saturated."""
     sizes = 10.0 ** random.uniform(-3, 4, (count, 1))
     points = random.normal(size=(count, facts.dimension)) * sizes
-    ones = np.ones(facts.intervals)
-    level = np.linalg.lstsq(facts.design.basis, ones, rcond=None)[0]
-    level = np.tile(level, facts.design.strata)
+    level = np.tile(facts.design.constant, facts.design.strata)
     for point in points[::2]:
         point[: len(level)] += random.choice([-1e3, 1e3, 40.0, -40.0]) * level
     return np.asarray(points)

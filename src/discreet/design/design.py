@@ -73,6 +73,11 @@ class Design:
         return np.concatenate([own, np.arange(self.time_dimension, self.dimension)])
 
     @cached_property
+    def constant(self) -> Array:
+        """v with v'B_s = 1 for every s: every baseline spans the constants."""
+        return np.asarray(np.linalg.lstsq(self.basis, np.ones(self.intervals), rcond=None)[0])
+
+    @cached_property
     def covariates(self) -> CovariateMap:
         """From the public box of the covariates to the unit ball."""
         return CovariateMap.from_schema(self.schema)

@@ -296,9 +296,10 @@ class Outlook:
     def point(self) -> Array:
         """The constant hazard, no covariate effect."""
         level = self.link.predictor(self._hazard)
-        constant = np.linalg.lstsq(self.design.basis, np.ones(self.design.intervals), rcond=None)[0]
         point = np.zeros(self.design.dimension)
-        point[: self.design.time_dimension] = np.tile(level * constant, self.design.strata)
+        point[: self.design.time_dimension] = np.tile(
+            level * self.design.constant, self.design.strata
+        )
         return point
 
     @cached_property

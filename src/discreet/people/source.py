@@ -39,9 +39,15 @@ class People:
     _opened: Engine | None = field(default=None, init=False, repr=False)
 
     @classmethod
-    def of(cls, data: Any, outcome: Any = None, engine: EngineName = "auto") -> "People":
+    def of(
+        cls,
+        data: Any,
+        outcome: Any = None,
+        engine: EngineName = "auto",
+        scheduler: str | None = None,
+    ) -> "People":
         """The data as people; those that are people already may have been parsed."""
-        return data if type(data) is cls else cls(data, outcome, engine)
+        return data if type(data) is cls else cls(data, outcome, engine, scheduler)
 
     @property
     def in_memory(self) -> bool:

@@ -125,8 +125,7 @@ def constant_hazard(design: Design, link: Link, profile: Profile) -> Array:
     """alpha of the constant hazard that gives the released events."""
     hazard = float(np.clip(profile.total_events / profile.at_risk.sum(), 1e-9, 0.5))
     grid = np.linspace(-30.0, 3.0, 4001)
-    constant = np.linalg.lstsq(design.basis, np.ones(design.intervals), rcond=None)[0]
-    return np.asarray(constant * np.interp(hazard, link.hazard(grid), grid))
+    return np.asarray(design.constant * np.interp(hazard, link.hazard(grid), grid))
 
 
 def baseline_start(

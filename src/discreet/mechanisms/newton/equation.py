@@ -102,7 +102,7 @@ class Setting:
         is everybody's as far as its own table is noise.
         """
         size, time = self.design.dimension, self.design.time_dimension
-        level = np.linalg.lstsq(self.design.basis, np.ones(self.design.intervals), rcond=None)[0]
+        level = self.design.constant
         along = np.outer(level, level) / float(level @ level)
         shape = (np.eye(len(level)) - along) / SHAPE_DEVIATION**2 + along / LEVEL_DEVIATION**2
         precision = np.zeros((size, size))

@@ -115,7 +115,8 @@ def unreached(picture: Picture, size: int) -> Array:
     time = design.time_dimension
     found = [_effects(design, vector) for vector in _columns(picture)]
     found += [_along(size, time + column, 1.0) for column in _products(picture)]
-    found = [_apart(design, direction, _present(picture)) for direction in found]
+    people = _mean(picture)
+    found = [_apart(design, direction, people) for direction in found]
     for stratum, profile in enumerate(picture.releases.profiles):
         own = design.columns(stratum)[: design.baseline.dimension]
         hidden = picture.releases.hidden[stratum]
@@ -131,7 +132,7 @@ def _effects(design: Design, vector: Array) -> Array:
     """
     time, leads = design.time_dimension, design.covariates.leads
     direction = _along(design.dimension, time + leads, vector[: len(leads)])
-    level = np.linalg.lstsq(design.basis, np.ones(design.intervals), rcond=None)[0]
+    level = design.constant
     for number, effect in enumerate(vector[len(leads) :], start=1):
         direction[design.columns(number)[: len(level)]] = effect * level
     return direction
@@ -144,14 +145,14 @@ def _apart(design: Design, direction: Array, people: Array) -> Array:
     centred column, which everybody has.
     """
     time = design.time_dimension
-    level = np.linalg.lstsq(design.basis, np.ones(design.intervals), rcond=None)[0]
+    level = design.constant
     moved = direction.copy()
     for stratum in range(design.strata):
         moved[design.columns(stratum)[: len(level)]] -= (direction[time:] @ people) * level
     return moved
 
 
-def _present(picture: Picture) -> Array:
+def _mean(picture: Picture) -> Array:
     """The people's mean of every internal column; of an empty level that of those without it."""
     people, covariates = picture.people, picture.shape.design.covariates
     mean = np.average(people.cohort, axis=(0, 1), weights=people.counts)
