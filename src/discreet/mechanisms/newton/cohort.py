@@ -7,6 +7,7 @@ Jacobian of the bounded score, and the choice of the bound. Its random numbers a
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -421,11 +422,18 @@ def draw_cohort(shares: Sequence[Shares], moments: Array, size: int) -> tuple[Ar
 
 def _latent(moments: Array, size: int) -> tuple[Array, Array]:
     """Standard normal columns with the moments' correlations, and the columns' spreads."""
-    points = qmc.Sobol(len(moments), rng=PUBLIC_SEED).random(size)
     spreads = np.sqrt(np.diag(moments))
     values, vectors = np.linalg.eigh(moments / np.outer(spreads, spreads))
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    return ndtri(points) @ root / np.linalg.norm(root, axis=1), spreads
+    return _normal_points(len(moments), size) @ root / np.linalg.norm(root, axis=1), spreads
+
+
+@lru_cache(maxsize=64)
+def _normal_points(width: int, size: int) -> Array:
+    """A Sobol sequence as standard normal columns: the same for every cohort of this size."""
+    points = np.asarray(ndtri(qmc.Sobol(width, rng=PUBLIC_SEED).random(size)))
+    points.setflags(write=False)
+    return points
 
 
 def _stretch(

@@ -69,13 +69,15 @@ class Equation:
         bent, slope, meat, _ = people.seen(scores).foreseen(people, truth, shift)
         full = frame.T @ information @ frame
         score = correction(bent, slope, frame.T @ wrong, full)
-        straight = people.seen(scores).foreseen(people, truth)[0]
         jacobian = slope + FLOOR * np.eye(size)
         target = estimate + frame @ np.linalg.solve(jacobian, released + score)
-        load = score - straight
-        return Step(
-            scores.point, frame, jacobian, meat, self.deviation, target, self.doubt, score, load
-        )
+        return Step(scores.point, frame, jacobian, meat, self.deviation, target, self.doubt, score)
+
+    def uncorrected(self, shape: Shape, estimate: Array) -> Array:
+        """The score expected here at an estimate, were the model right: no life table corrects it."""
+        people = shape.people
+        truth = people.through(self.scores.point, estimate)
+        return people.seen(self.scores).foreseen(people, truth)[0]
 
     def answered(self, released: Array, shape: Shape) -> Linear:
         """The same as a function of the estimate."""

@@ -6,6 +6,7 @@ are not noise: a ridge and a random walk hold it back. Under f + delta the full 
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class Shape:
     def _plain(self, f: Array) -> Whitened:
         return Whitened(self.design, self.link, f, np.eye(len(f)), np.inf)
 
-    @property
+    @cached_property
     def bins(self) -> int:
         """Number of bins of the life table."""
         return len(self.edges) - 1
@@ -66,7 +67,7 @@ class Shape:
         """The edges of the bins, the same for every stratum."""
         return self.profiles[0].edges
 
-    @property
+    @cached_property
     def places(self) -> Integers:
         """The bin of every interval."""
         return np.repeat(np.arange(self.bins), np.diff(self.edges))

@@ -52,6 +52,10 @@ class Answer:
         """The linear equation around an estimate, as a picture shows it."""
         return self.equation.around(self.released, picture.shape, estimate)
 
+    def uncorrected(self, picture: Picture, estimate: Array) -> Array:
+        """The score expected at an estimate, without the life table's correction."""
+        return self.equation.uncorrected(picture.shape, estimate)
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -67,6 +71,7 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     steps = corrected([one.around(picture, estimate) for one in answers], estimate)
     pinned = Pinned(prior, picture.shape).around(estimate)
     _, lifts = lifted(steps, estimate, pinned)
+    scores = [step.score for step in steps]
     random = np.random.default_rng(PUBLIC_SEED)
     sampling, noise, moved = np.zeros_like(prior.precision), np.zeros_like(prior.precision), []
     for _ in range(PICTURES):
@@ -74,10 +79,9 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
         seen = [one.around(other, estimate) for one in answers]
         parts = variances(seen, estimate, Pinned(prior, other.shape).around(estimate))
         sampling, noise = sampling + parts[0] / PICTURES, noise + parts[1] / PICTURES
-        moved.append(_moved(lifts, steps, seen))
-    load = DOUBTED * sum(
-        lift @ step.load for lift, step in zip(lifts, steps, strict=True) if step.load is not None
-    )
+        moved.append(_moved(lifts, scores, [step.score for step in seen]))
+    plain = [one.uncorrected(picture, estimate) for one in answers]
+    load = DOUBTED * _moved(lifts, plain, [step.score for step in steps])
     pictures = np.array(moved).T @ np.array(moved) / PICTURES
     missing = widened(unreached(picture, len(estimate)), prior)
     total = LIKENESS * sampling + surplus(steps, estimate) * noise + pictures
@@ -87,16 +91,10 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     return Spread(total + missing, sampling, missing)
 
 
-def _moved(lifts: Sequence[Array], steps: Sequence[Step], seen: Sequence[Step]) -> Array:
-    """How another picture would have moved the estimate."""
-    pairs = zip(lifts, steps, seen, strict=True)
-    return np.asarray(
-        sum(
-            lift @ (other.score - one.score)
-            for lift, one, other in pairs
-            if one.score is not None and other.score is not None
-        )
-    )
+def _moved(lifts: Sequence[Array], scores: Sequence[Array], others: Sequence[Array]) -> Array:
+    """How other expected scores of the steps would have moved the estimate."""
+    pairs = zip(lifts, scores, others, strict=True)
+    return np.asarray(sum(lift @ (other - one) for lift, one, other in pairs))
 
 
 def widened(directions: Array, prior: Prior) -> Array:

@@ -8,7 +8,8 @@ feared; what is left, the cohort not being the people, discounts a step from far
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -26,8 +27,8 @@ MISFIT = 0.2
 class Step:
     """One released score around an estimate f: target = f + W J^-1 (y - S(f)), with its precision.
 
-    `doubt` is the squared bias that the bound is expected to have, `score` is S(f), and `load` what
-    the life table's correction adds to it.
+    `doubt` is the squared bias that the bound is expected to have, and `score` is S(f),
+    where it was asked for.
     """
 
     point: Array
@@ -37,15 +38,14 @@ class Step:
     deviation: float
     target: Array
     doubt: float = 0.0
-    score: Array | None = None
-    load: Array | None = None
+    score: Array = field(default_factory=lambda: np.zeros(0))
 
-    @property
+    @cached_property
     def unwhitening(self) -> Array:
         """W^-1: the length of a difference of f in standard errors."""
         return np.asarray(np.linalg.inv(self.whitening), dtype=np.float64)
 
-    @property
+    @cached_property
     def precision(self) -> Array:
         """W^-1' J J W^-1 / sigma^2."""
         root = self.jacobian @ self.unwhitening
