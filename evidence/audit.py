@@ -9,6 +9,7 @@ in docs/audit.md from the results file.
 
 import argparse
 import sys
+import textwrap
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -33,6 +34,10 @@ SUBJECTS = {
     "objective": Subject("objective"),
     "newton": Subject("newton", delta=1e-6),
     "newton, pure": Subject("newton", delta=0.0),
+    "newton, strata": Subject("newton", delta=1e-6, strata=3),
+    "newton, causes": Subject("newton", delta=1e-6, causes=3),
+    "curves": Subject("curves", delta=1e-6),
+    "curves, pure": Subject("curves", delta=0.0),
     "selected": Subject("selected"),
     "sampler": Subject("sampler"),
 }
@@ -48,8 +53,8 @@ AUDITS = [
     for name in SUBJECTS
     if effort != "full" or name.startswith("newton")
 ]
-"""Full counts concern Newton alone: the perturbations have as many by default, and a fit of
-`selected` or `sampler` is many."""
+"""Full counts concern Newton alone: the perturbations and curves have as many by default, and a fit
+of `selected` or `sampler` is many."""
 
 Row = dict[str, str]
 
@@ -96,7 +101,8 @@ def table(rows: list[Row]) -> str:
     lines = [headings, ["---"] * len(headings)]
     lines += [_line(*pair, rows) for pair, rows in found.items() if rows]
     missing = [f"`{name}` {effort}" for (name, effort), rows in found.items() if not rows]
-    tail = f"\nNot run to the end: {', '.join(missing)}.\n" if missing else ""
+    words = f"Not run to the end: {', '.join(missing)}."
+    tail = f"\n{textwrap.fill(words, 100, break_on_hyphens=False)}\n" if missing else ""
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + tail
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -13,12 +14,13 @@ from discreet.audit import Audit, Effort, Finding, Subject
 from discreet.audit import run as audit_run
 from discreet.audit.end_to_end import shown, shown_epsilon
 from discreet.audit.findings import at_most, equal_to
-from discreet.audit.law import Sample, _judge, _sphere
+from discreet.audit.law import Sample, _sphere, judge
 from discreet.audit.noise import ForcedNoise, KnownNoise, privacy_loss
 from discreet.audit.report import content, picture
 from discreet.cli import main
 from discreet.errors import SettingsError
 from discreet.mechanisms import registered
+from discreet.mechanisms.group_counts import GroupCounts
 from discreet.privacy.guarantee import Guarantee
 
 
@@ -53,12 +55,12 @@ def test_a_law_20_percent_off_is_rejected(factor, verdict):
     directions = random.normal(size=(5000, 3))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     draws = directions * random.gamma(3, 2.0, (5000, 1))
-    assert _judge(Sample("noise", draws, 2.0 * factor, _sphere)).verdict == verdict
+    assert judge(Sample("noise", draws, 2.0 * factor, _sphere)).verdict == verdict
 
 
 def test_too_few_draws_do_not_pass_the_controls():
     draws = np.random.default_rng(4).laplace(0.0, 1.0, (20, 1))
-    assert _judge(Sample("noise", draws, 1.0, _sphere)).failed
+    assert judge(Sample("noise", draws, 1.0, _sphere)).failed
 
 
 def test_forced_noise_shows_the_loss_of_an_outcome():
@@ -103,6 +105,69 @@ def test_every_registered_mechanism_has_a_witness():
 def test_a_delta_is_refused_where_there_is_none():
     with pytest.raises(SettingsError, match="no delta"):
         Subject("output", 1.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"name": "output", "strata": 2},
+        {"name": "curves", "causes": 2},
+        {"name": "newton", "strata": 2, "causes": 2},
+        {"name": "newton", "strata": 0},
+    ],
+)
+def test_strata_and_causes_are_refused_where_there_are_none(asked):
+    with pytest.raises(SettingsError, match="strata"):
+        Subject(**asked)
+
+
+CURVES = [Subject("curves", delta=1e-6), Subject("curves", delta=0.0)]
+
+
+@pytest.mark.parametrize("subject", CURVES, ids=["rho", "pure"])
+@pytest.mark.parametrize("family", audit_run.FAMILIES)
+def test_curves_pass(subject, family):
+    effort = replace(Effort.quick(), pairs=40)
+    found = audit_run.run_family(family, subject, effort)
+    assert found
+    assert not [item for item in found if item.failed]
+
+
+def half_scale(self, promise, longest, cells, sites):
+    return GOOD_SCALE(self, promise, longest, cells, sites) / 2
+
+
+def entries_forgotten(self, promise, longest, cells, sites):
+    return GOOD_SCALE(self, promise, longest, 1, sites)
+
+
+GOOD_SCALE = GroupCounts._scale
+
+
+@pytest.mark.parametrize("subject", CURVES, ids=["rho", "pure"])
+@pytest.mark.parametrize("family", ["witness", "constants", "neighbours"])
+@pytest.mark.parametrize("bug", [half_scale, entries_forgotten])
+def test_too_little_noise_of_curves_is_noticed(monkeypatch, subject, family, bug):
+    monkeypatch.setattr(GroupCounts, "_scale", bug)
+    effort = replace(Effort.quick(), pairs=400)
+    assert [item for item in audit_run.run_family(family, subject, effort) if item.failed]
+
+
+@pytest.mark.parametrize("asked", [{"strata": 3}, {"causes": 2}])
+@pytest.mark.parametrize("family", ["witness", "lattice", "replay", "refusals"])
+def test_newton_with_strata_or_causes_passes(asked, family):
+    found = audit_run.run_family(family, Subject("newton", delta=1e-6, **asked), Effort.quick())
+    assert found
+    assert not [item for item in found if item.failed]
+
+
+def test_every_release_there_is_is_audited():
+    """Each registered mechanism, and what is released besides models of one kind of event."""
+    subjects = evidence_audit.SUBJECTS.values()
+    assert {*registered(), "curves"} <= {subject.name for subject in subjects}
+    newton = [subject for subject in subjects if subject.name == "newton"]
+    assert max(subject.strata for subject in newton) > 1
+    assert max(subject.causes for subject in newton) > 1
 
 
 def test_the_picture_shows_epsilons_only():

@@ -1,30 +1,30 @@
 """A lower bound on epsilon from outcomes alone: fits of two tables through the public estimator.
 
-One person, one coefficient, entropy of the operating system.  Half-lines S are chosen on a third of
+One person, one coefficient (of the first stratum or cause), entropy of the operating system.  Half-lines S are chosen on a third of
 the fits; on the rest  log (low(P(S)) - delta) / high(P'(S))  with Clopper and Pearson's bounds is
 above the true epsilon with probability at most 1e-6.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from scipy import stats
 
-from discreet.audit.cases import make_constants, quiet
 from discreet.audit.findings import FALSE_ALARM, Effort, Finding, Subject, judged, not_applicable
-from discreet.mechanisms import Mechanism
+from discreet.audit.orders import causes_of, order_of, published
+from discreet.design.schema import Schema
 from discreet.mechanisms.perturbation import PerturbationSettings
+from discreet.models.causes import CausesRelease
 from discreet.privacy.guarantee import Guarantee
-from discreet.regression import SurvivalRegression
-from discreet.release import NO_LEDGER
+from discreet.release import ModelOrder
 from discreet.types import Array
 
 FAMILY = "end to end"
 TAILS = np.linspace(0.02, 0.98, 49)
 
-SCHEMA = {"time": {"duration": "t", "event": "e", "horizon": 5.0, "intervals": 5}}
+TIME = {"duration": "t", "event": "e", "horizon": 5.0, "intervals": 5}
 ALIVE, DEAD = (5.0, 0), (0.5, 1)
 
 
@@ -38,12 +38,23 @@ class HalfLine(NamedTuple):
 
 def check_end_to_end(subject: Subject, effort: Effort) -> list[Finding]:
     """Alive to the end against dead at once, in a table of one person."""
-    mechanism = subject.mechanism()
-    fits = effort.fits if isinstance(mechanism, PerturbationSettings) else effort.slow_fits
-    first, second = (outcomes(mechanism, row, fits) for row in (ALIVE, DEAD))
+    order = one_person(subject)
+    quick = isinstance(order.mechanism, PerturbationSettings)
+    fits = effort.fits if quick else effort.slow_fits
+    first, second = (outcomes(order, row, fits) for row in (ALIVE, DEAD))
     note = f"{fits} public fits a side, one person, one coefficient"
-    guarantee = mechanism.plan(make_constants(persons=1)).guarantee
-    return [shown(FAMILY, "lower bound on epsilon", (first, second), guarantee, note)]
+    return [shown(FAMILY, "lower bound on epsilon", (first, second), order.promise, note)]
+
+
+def one_person(subject: Subject) -> ModelOrder[Any]:
+    """A release of one person, without covariates."""
+    mapping: dict[str, Any] = {"time": dict(TIME)}
+    if subject.causes > 1:
+        mapping["time"]["causes"] = causes_of(subject)
+    if subject.strata > 1:
+        levels = [f"s{number}" for number in range(subject.strata)]
+        mapping["strata"] = {"name": "s", "levels": levels}
+    return order_of(subject, Schema.from_mapping(mapping), "natural-spline:1", persons=1)
 
 
 def shown(
@@ -66,19 +77,18 @@ def shown(
     )
 
 
-def outcomes(mechanism: Mechanism, row: tuple[float, int], fits: int) -> Array:
+def outcomes(order: ModelOrder[Any], row: tuple[float, int], fits: int) -> Array:
     """The released coefficient of as many public fits of a table of one person."""
-    people = pa.table({"t": [row[0]], "e": [row[1]]})
-    model = SurvivalRegression(SCHEMA, baseline="natural-spline:1")
+    people = pa.table({"t": [row[0]], "e": [row[1]], "s": ["s0"]})
+    return np.array([_first(published(order, people)) for _ in range(fits)])
 
-    def outcome() -> float:
-        model.publish(
-            people, mechanism=mechanism, ledger=NO_LEDGER, persons=1, accept_approximate=True
-        )
-        return model.release_.internal.baseline[0]
 
-    with quiet():
-        return np.array([outcome() for _ in range(fits)])
+def _first(release: Any) -> float:
+    """The first coefficient of the baseline, of the first cause if there are several."""
+    internal = release.internal
+    if isinstance(release, CausesRelease):
+        internal = next(iter(release.internal.values()))
+    return float(internal.baseline[0])
 
 
 def shown_epsilon(first: Array, second: Array, delta: float = 0.0) -> float:

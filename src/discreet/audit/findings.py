@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from discreet.errors import SettingsError
 from discreet.mechanisms import Mechanism, get_mechanism
+from discreet.mechanisms.contract import is_count
+from discreet.mechanisms.group_counts import GroupCounts
 
 Verdict = Literal["pass", "fail", "not applicable"]
 
@@ -123,27 +125,50 @@ class Effort:
 
 @dataclass(frozen=True)
 class Subject:
-    """A registered mechanism under its claimed epsilon and, where it has one, delta."""
+    """A mechanism under its claimed epsilon and, where it has one, delta.
+
+    `strata` and `causes` above 1 ask for releases of such models; ``"curves"`` are curves by group.
+    """
 
     name: str
     epsilon: float = 1.0
     delta: float | None = None
+    strata: int = 1
+    causes: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a delta that the mechanism does not have, and settings that mean nothing."""
+        """Refuse what the mechanism does not have, and settings that mean nothing."""
         if self.delta is not None and not self.has("delta"):
             raise SettingsError(f"the mechanism {self.name} has no delta; leave it out.")
+        if not is_count(self.strata) or not is_count(self.causes):
+            raise SettingsError("strata and causes must be positive integers.")
+        if self.strata > 1 and self.causes > 1:
+            raise SettingsError("strata do not go with causes; ask for the one or the other.")
+        if self.strata * self.causes > 1 and self.name != "newton":
+            raise SettingsError(
+                f"{self.name} is audited without strata and causes; leave them out."
+            )
         self.mechanism()
+
+    @property
+    def kind(self) -> Any:
+        """The mechanism's class."""
+        return GroupCounts if self.of_curves else get_mechanism(self.name)
+
+    @property
+    def of_curves(self) -> bool:
+        """Whether curves are audited, which are no model."""
+        return self.name == GroupCounts.name
 
     def has(self, setting: str) -> bool:
         """Whether the mechanism has this setting."""
-        kind: Any = get_mechanism(self.name)
-        return setting in {item.name for item in fields(kind)}
+        return setting in {item.name for item in fields(self.kind)}
 
     def mechanism(self, epsilon: float | None = None, **settings: Any) -> Mechanism:
-        """The mechanism, by default with the claimed epsilon and its own defaults."""
-        kind: Any = get_mechanism(self.name)
+        """The mechanism of a model, by default with the claimed epsilon and its own defaults."""
         if self.delta is not None:
             settings["delta"] = self.delta
-        built: Mechanism = kind(epsilon=self.epsilon if epsilon is None else epsilon, **settings)
+        built: Mechanism = self.kind(
+            epsilon=self.epsilon if epsilon is None else epsilon, **settings
+        )
         return built

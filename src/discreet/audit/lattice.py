@@ -29,10 +29,14 @@ SLOWER = 200
 
 def check_lattice(subject: Subject, effort: Effort) -> list[Finding]:
     """Grid membership and last bits of two neighbours' releases, and the control."""
-    facts = make_constants(50, 5, 0, 1)
+    facts = make_constants(50, 5, 0, 1, strata=subject.strata, causes=subject.causes)
     mechanism = subject.mechanism()
     plan = mechanism.plan(facts)
-    sides = _two_sides(mechanism, facts, plan, effort)
+    return seen_through(_two_sides(mechanism, facts, plan, effort), plan)
+
+
+def seen_through(sides: tuple[list[Draw], list[Draw]], plan: Plan) -> list[Finding]:
+    """Numbers off the grid, what the last bits show, and the control."""
     count = len(sides[0])
     off = sum(_off_grid(draw, plan) for side in sides for draw in side)
     first, second = (np.array([_low_bits(draw) for draw in side]) for side in sides)
@@ -65,13 +69,18 @@ def _two_sides(
             [mechanism.perturb(plan, down, SystemNoise()) for _ in count],
         )
     one, other = corner_people(facts)[1:3]
-    count = range(max(8, effort.attacks // (2 * SLOWER)))
+    count = range(slow_draws(effort))
     crowd = [one] * (plan.persons - 1)
     same, replaced = loss_of([*crowd, one], facts), loss_of([*crowd, other], facts)
     return (
         [mechanism.draw(plan, same, SystemNoise()) for _ in count],
         [mechanism.draw(plan, replaced, SystemNoise()) for _ in count],
     )
+
+
+def slow_draws(effort: Effort) -> int:
+    """Draws a side where each reads people."""
+    return max(8, effort.attacks // (2 * SLOWER))
 
 
 def _off_grid(draw: Draw, plan: Plan) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.cases import (
+    BASE,
     Person,
     corner_people,
     hostile_points,
@@ -25,6 +26,7 @@ from discreet.audit.cases import (
 )
 from discreet.audit.findings import Effort, Finding, Subject, at_most, not_applicable
 from discreet.audit.noise import LATTICE, ForcedNoise, KnownNoise, privacy_loss
+from discreet.audit.orders import simulated, tables_of, tables_order
 from discreet.audit.witness import steps_of
 from discreet.mechanisms import Facts
 from discreet.mechanisms.newton.mechanism import PrivateNewton
@@ -226,24 +228,26 @@ def _selected(mechanism: SelectedRidge, subject: Subject, effort: Effort) -> lis
 @search.register(PrivateNewton)
 def _newton(mechanism: PrivateNewton, subject: Subject, effort: Effort) -> list[Finding]:
     """Two neighbours' sums at the same outcome of every release before them."""
-    note = "privacy loss over the claim: all sums of both runs at the same outcomes"
-    strata = "the same with strata, neighbours in one or in two of them"
+    kinds = [(subject.strata, subject.causes)]
+    if kinds == [(1, 1)]:
+        kinds += [(3, 1), (1, 3)]
+    worst = _newton_tables(subject)
     return [
-        at_most(FAMILY, "loss of the sums", 1.0, _newton_sums(mechanism, subject, effort), note),
-        at_most(
-            FAMILY, "loss with strata", 1.0, _newton_sums(mechanism, subject, effort, 3), strata
-        ),
-        at_most(
-            FAMILY,
-            "loss with causes",
-            1.0,
-            _newton_sums(mechanism, subject, effort, causes=3),
-            "the same with three causes, neighbours of one or of two of them",
-        ),
-        at_most(
-            FAMILY, "loss of a release", 1.0, _newton_tables(subject), "hostile rows of a table"
-        ),
+        *(_newton_kind(mechanism, subject, effort, *kind) for kind in kinds),
+        at_most(FAMILY, "loss of a release", 1.0, worst, "hostile rows of a table"),
     ]
+
+
+def _newton_kind(
+    mechanism: PrivateNewton, subject: Subject, effort: Effort, strata: int, causes: int
+) -> Finding:
+    name, note = "loss of the sums", "all sums of both runs at the same outcomes"
+    if strata > 1:
+        name, note = "loss with strata", f"{strata} strata, neighbours in one or in two of them"
+    if causes > 1:
+        name, note = "loss with causes", f"{causes} causes, neighbours of one or of two of them"
+    worst = _newton_sums(mechanism, subject, effort, strata, causes)
+    return at_most(FAMILY, name, 1.0, worst, f"privacy loss over the claim: {note}")
 
 
 def _newton_sums(
@@ -257,23 +261,21 @@ def _newton_sums(
     worst = 0.0
     for _ in range(max(4, effort.pairs // 8)):
         one, other, third = some_people(random, facts, 3)
-        runs = _forced(
+        runs = forced(
             lambda noise, who: mechanism.draw(plan, loss_of(who, facts), noise),
             [[one, other], [one, third]],
         )
-        worst = max(worst, _share(runs, subject, plan.guarantee.rho))
+        worst = max(worst, share(runs, subject.epsilon, plan.guarantee.rho))
     return worst
 
 
 def _newton_tables(subject: Subject) -> float:
-    runs = _forced(
-        lambda noise, people: known_release(people, subject.mechanism(), noise), neighbours()
-    )
-    plan = known_release(neighbours()[0], subject.mechanism(), KnownNoise())
-    return _share(runs, subject, plan.guarantee.rho)
+    order, tables = tables_order(subject), tables_of(subject)
+    runs = forced(lambda noise, people: simulated(order, people, noise), tables)
+    return share(runs, subject.epsilon, order.mechanism.promise(len(BASE)).rho)
 
 
-def _forced(draw: Callable[[KnownNoise, Any], object], people: Sequence[Any]) -> list[KnownNoise]:
+def forced(draw: Callable[[KnownNoise, Any], object], people: Sequence[Any]) -> list[KnownNoise]:
     """Run on all of them, every one with the noisy numbers of the first."""
     first = KnownNoise()
     draw(first, people[0])
@@ -284,8 +286,8 @@ def _forced(draw: Callable[[KnownNoise, Any], object], people: Sequence[Any]) ->
     return runs
 
 
-def _share(runs: Sequence[KnownNoise], subject: Subject, rho: float | None) -> float:
+def share(runs: Sequence[KnownNoise], epsilon: float, rho: float | None) -> float:
     """The largest privacy loss between the first and any other, over what is claimed."""
     losses = [privacy_loss(runs[0], other) for other in runs[1:]]
     losses += [privacy_loss(one, other) for one, other in pairwise(runs)]
-    return max(pure / subject.epsilon + (spent / rho if rho else spent) for pure, spent in losses)
+    return max(pure / epsilon + (spent / rho if rho else spent) for pure, spent in losses)

@@ -1,46 +1,53 @@
 """What must be refused before any data is read: settings that promise nothing."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, singledispatch
+from typing import Any
 
-from discreet.audit.cases import BASE, quiet, user_schema
+from discreet.audit.cases import BASE, quiet
 from discreet.audit.findings import Effort, Finding, Subject, judged
+from discreet.audit.orders import order_of, tables_order, tables_schema
+from discreet.design.schema import Schema
 from discreet.errors import SchemaError, SettingsError
-from discreet.mechanisms import Mechanism, get_mechanism
+from discreet.mechanisms import Mechanism
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.output import OutputPerturbation
+from discreet.people.source import People
 from discreet.privacy.guarantee import Guarantee
-from discreet.regression import SurvivalRegression
-from discreet.release import NO_LEDGER
+from discreet.release import NO_LEDGER, AbstractOrder, publish
 
 FAMILY = "refusals"
+Attempt = tuple[str, Callable[[], object]]
 NO_EPSILON = (0.0, -1.0, math.inf, math.nan, None, True)
 
 
 def check_refusals(subject: Subject, _: Effort) -> list[Finding]:
     """Epsilons that mean nothing, links without a proof, open bounds, no proof at all."""
-    attempts = [*_epsilons(subject), *_links(subject), _open_bounds(subject), _unproved(subject)]
+    return [refused([*epsilons(subject), *_links(subject), *_others(subject), *_schemas(subject)])]
+
+
+def _schemas(subject: Subject) -> list[Attempt]:
+    return [_open_bounds(subject), _unproved(subject)]
+
+
+def refused(attempts: Sequence[Attempt]) -> Finding:
+    """Whether every attempt ends before any data is read."""
     with quiet():
-        passed = [name for name, attempt in attempts if not _refused(attempt)]
-    return [
-        judged(
-            FAMILY,
-            "settings without a promise",
-            f"{len(attempts)} refused",
-            f"{len(attempts) - len(passed)} refused",
-            sound=not passed,
-            note=f"accepted: {', '.join(passed)}" if passed else "before any data is read",
-            numbers={"accepted": float(len(passed))},
-        )
-    ]
+        passed = [name for name, attempt in attempts if not _is_refused(attempt)]
+    return judged(
+        FAMILY,
+        "settings without a promise",
+        f"{len(attempts)} refused",
+        f"{len(attempts) - len(passed)} refused",
+        sound=not passed,
+        note=f"accepted: {', '.join(passed)}" if passed else "before any data is read",
+        numbers={"accepted": float(len(passed))},
+    )
 
 
-Attempt = tuple[str, Callable[[], object]]
-
-
-def _refused(attempt: Callable[[], object]) -> bool:
+def _is_refused(attempt: Callable[[], object]) -> bool:
     """Whether the attempt ends with an error about settings, not another one or none."""
     try:
         attempt()
@@ -51,12 +58,9 @@ def _refused(attempt: Callable[[], object]) -> bool:
     return False
 
 
-def _epsilons(subject: Subject) -> list[Attempt]:
-    kind = get_mechanism(subject.name)
-    return [
-        (f"epsilon {epsilon}", lambda epsilon=epsilon: kind(epsilon=epsilon))  # type: ignore[misc, call-arg]
-        for epsilon in NO_EPSILON
-    ]
+def epsilons(subject: Subject) -> list[Attempt]:
+    """Epsilons that promise nothing."""
+    return [(f"epsilon {value}", partial(subject.kind, epsilon=value)) for value in NO_EPSILON]
 
 
 @singledispatch
@@ -76,20 +80,25 @@ def _output(_: OutputPerturbation) -> tuple[str, ...]:
 
 
 def _links(subject: Subject) -> list[Attempt]:
-    models = [
-        (link, SurvivalRegression(user_schema(), link=link))
+    return [
+        (f"link {link}", partial(_publish, tables_order(subject, link=link)))
         for link in links_without_proof(subject.mechanism())
     ]
-    return [
-        (f"link {link}", partial(_publish, model, subject.mechanism())) for link, model in models
-    ]
+
+
+def _others(subject: Subject) -> list[Attempt]:
+    """Another mechanism for strata or causes: only private Newton has a proof for them."""
+    if subject.strata * subject.causes == 1:
+        return []
+    other = OutputPerturbation(epsilon=subject.epsilon)
+    return [("another mechanism", partial(_publish, tables_order(subject, mechanism=other)))]
 
 
 def _open_bounds(subject: Subject) -> Attempt:
-    mapping = user_schema().to_mapping()
+    mapping = tables_schema(subject).to_mapping()
     del mapping["covariate"][0]["high"]
-    model = SurvivalRegression(mapping)
-    return "a covariate without bounds", partial(_publish, model, subject.mechanism())
+    order = order_of(subject, Schema.from_mapping(mapping))
+    return "a covariate without bounds", partial(_publish, order)
 
 
 def _unproved(subject: Subject) -> Attempt:
@@ -99,17 +108,11 @@ def _unproved(subject: Subject) -> Attempt:
         return replace(type(subject.mechanism()).promise(mechanism, persons), status="unproved")
 
     kind = type("Unproved", (type(subject.mechanism()),), {"promise": promise})
-    mechanism = kind(**vars(subject.mechanism()))
-    model = SurvivalRegression(user_schema())
-    return "a promise without a proof", partial(_publish, model, mechanism)
+    order = tables_order(subject, mechanism=kind(**vars(subject.mechanism())))
+    return "a promise without a proof", partial(_publish, order)
 
 
-def _publish(model: SurvivalRegression, mechanism: Mechanism) -> object:
+def _publish(order: AbstractOrder[Any]) -> object:
     """A release of people who cannot be read: whatever is wrong must be said before."""
-    return model.publish(
-        object(),
-        mechanism=mechanism,
-        ledger=NO_LEDGER,
-        persons=len(BASE),
-        accept_approximate=True,
-    )
+    counted = order.changed(persons=len(BASE))
+    return publish(counted, People.of(object()), ledger=NO_LEDGER)

@@ -11,7 +11,7 @@ import logging
 import math
 import warnings
 from functools import singledispatch
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,34 +20,42 @@ from discreet.audit.cases import (
     BASE,
     BASELINE_SIZE,
     known_release,
-    neighbours,
-    regression,
     steps_in,
     table,
     user_schema,
 )
 from discreet.audit.findings import Effort, Finding, Subject, judged
 from discreet.audit.noise import KnownNoise
+from discreet.audit.orders import simulated, tables_of, tables_order
 from discreet.design.link import get_link
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.perturbation import Perturbation, PerturbationSettings
-from discreet.models.model import Release
+from discreet.models.model import Promised, Release
 from discreet.people import to_episodes
-from discreet.regression import simulate
+from discreet.people.source import People
+from discreet.release import AbstractOrder, simulate
 
 FAMILY = "replay"
-VALUES = ("coefficients", "internal", "release_id")
+VALUES = ("coefficients", "internal", "release_id", "curves", "test")
 SHIFT = 2**20
-NOISY = ("covariance", "life_table", "life_tables", "calibration", "typical")
+NOISY = ("covariance", "life_table", "life_tables", "calibration", "typical", "sums")
 
 
 def check_replay(subject: Subject, _: Effort) -> list[Finding]:
     """Neighbouring tables under the same noise."""
-    first, *others = (_trace(subject, people) for people in neighbours())
+    order, tables = tables_order(subject), tables_of(subject)
+    known_too = known(subject.mechanism(), subject)
+    return [traces(order, tables), says_so(order, tables[0]), *known_too]
+
+
+def traces(order: AbstractOrder[Any], tables: list[pa.Table]) -> Finding:
+    """Whether neighbours can be told by anything but the released numbers."""
+    order = order.changed(release_id="r1")
+    first, *others = (_trace(order, people) for people in tables)
     different = sum(other != first for other in others)
-    found = judged(
+    return judged(
         FAMILY,
         "traces of neighbours",
         "all the same",
@@ -56,10 +64,9 @@ def check_replay(subject: Subject, _: Effort) -> list[Finding]:
         numbers={"different": float(different)},
         note="requests for noise, warnings, output, log, every member but the numbers",
     )
-    return [found, _says_so(subject), *known(subject.mechanism(), subject)]
 
 
-def _trace(subject: Subject, people: pa.Table) -> tuple[Any, ...]:
+def _trace(order: AbstractOrder[Any], people: pa.Table) -> tuple[Any, ...]:
     """Everything that a fit under known noise shows, but the numbers it releases."""
     noise, printed, log = KnownNoise(), io.StringIO(), io.StringIO()
     handler = logging.StreamHandler(log)
@@ -72,7 +79,7 @@ def _trace(subject: Subject, people: pa.Table) -> tuple[Any, ...]:
             contextlib.redirect_stderr(printed),
         ):
             warnings.simplefilter("always")
-            found = simulate(regression(), people, mechanism=subject.mechanism(), seed=noise)
+            found = simulate(order, People.of(people), noise)
     finally:
         root.removeHandler(handler)
     texts = [str(item.message) for item in caught]
@@ -81,11 +88,11 @@ def _trace(subject: Subject, people: pa.Table) -> tuple[Any, ...]:
         texts,
         printed.getvalue(),
         log.getvalue(),
-        _public(cast("Release", found.model)),
+        _public(found),
     )
 
 
-def _public(release: Release) -> dict[str, Any]:
+def _public(release: Promised) -> dict[str, Any]:
     """The release without its numbers; of further noisy numbers the names and shapes.
 
     Anything released besides those is kept: it has had no noise, so it must not differ. Cautions
@@ -100,8 +107,9 @@ def _public(release: Release) -> dict[str, Any]:
     return mapping
 
 
-def _says_so(subject: Subject) -> Finding:
-    release = known_release(table(BASE), subject.mechanism(), KnownNoise())
+def says_so(order: AbstractOrder[Any], people: pa.Table) -> Finding:
+    """A release of a known source is not private, and says so."""
+    release = simulated(order, people, KnownNoise())
     return judged(
         FAMILY,
         "a seeded fit",

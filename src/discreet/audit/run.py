@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from discreet.audit.curves import CURVES
 from discreet.audit.end_to_end import check_end_to_end
 from discreet.audit.findings import Effort, Finding, Subject, judged
 from discreet.audit.lattice import check_lattice
@@ -67,13 +68,16 @@ def audit_mechanism(
         tell(name)
         findings += run_family(name, subject, effort)
     facts = {"mechanism": subject.name, "epsilon": subject.epsilon, "delta": subject.delta}
+    kinds = {"strata": subject.strata, "causes": subject.causes}
+    facts |= {name: number for name, number in kinds.items() if number > 1}
     return Audit(f"mechanism {subject.name}", facts, tuple(findings))
 
 
 def run_family(name: str, subject: Subject, effort: Effort) -> Sequence[Finding]:
     """The checks of one family; an error inside them is a failure."""
     try:
-        return FAMILIES[name](subject, effort)
+        families = CURVES if subject.of_curves else FAMILIES
+        return families[name](subject, effort)
     except Exception as error:  # noqa: BLE001 - broken code may break a check in any way
         kind = type(error).__name__
         return [judged(name, "the check itself", "completes", kind, sound=False, note=str(error))]

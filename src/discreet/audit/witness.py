@@ -168,8 +168,11 @@ def _selected(mechanism: SelectedRidge, subject: Subject) -> list[Finding]:
 @witness.register(PrivateNewton)
 def _newton(mechanism: PrivateNewton, subject: Subject) -> list[Finding]:
     """The parts compose to the whole, without strata and with them, and with several causes."""
+    own = _newton_parts(mechanism, subject, subject.strata, subject.causes)
+    if subject.strata * subject.causes > 1:
+        return own
     return [
-        *_newton_parts(mechanism, subject),
+        *own,
         *_newton_parts(mechanism, subject, strata=3)[:1],
         *_newton_parts(mechanism, subject, causes=3)[:1],
     ]

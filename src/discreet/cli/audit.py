@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,10 +22,14 @@ def audit(  # noqa: PLR0913 - one parameter an option
     *,
     mechanism: Annotated[
         str | None,
-        typer.Option(help="A mechanism to measure: newton, objective, output, sampler, selected."),
+        typer.Option(
+            help="A mechanism to measure: curves, newton, objective, output, sampler, selected."
+        ),
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="The claim to measure (1).")] = None,
     delta: Annotated[float | None, typer.Option(help="The same, for mechanisms with one.")] = None,
+    strata: Annotated[int, typer.Option(help="Of the models to measure (newton).")] = 1,
+    causes: Annotated[int, typer.Option(help="The same, of competing risks.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Seconds instead of minutes.")] = False,
     out: Annotated[Path | None, typer.Option(help="A JSON file of all findings.")] = None,
     picture: Annotated[Path | None, typer.Option(help="A PNG: claimed and measured.")] = None,
@@ -34,13 +38,18 @@ def audit(  # noqa: PLR0913 - one parameter an option
     """Measure a mechanism (--mechanism), or check a release; exit status 5 if a check fails."""
     if (release is None) == (mechanism is None):
         raise SettingsError("give either a release file or --mechanism NAME.")
-    if release is not None and (epsilon is not None or delta is not None or quick or picture):
+    claimed = epsilon is not None or delta is not None or strata > 1 or causes > 1
+    if release is not None and (claimed or quick or picture):
         raise SettingsError("a release states its own claim; give it without further settings.")
     for path in (out, picture):
         if path is not None:
             require_free(path, overwrite=overwrite)
     found = (
-        _of_release(release) if release else _of_mechanism(mechanism, epsilon, delta, quick=quick)
+        _of_release(release)
+        if release
+        else _of_mechanism(
+            mechanism, quick=quick, epsilon=epsilon, delta=delta, strata=strata, causes=causes
+        )
     )
     _show(found)
     _write(found, out, picture, overwrite=overwrite)
@@ -56,12 +65,12 @@ def _of_release(path: Path) -> "Audit":
 
 
 def _of_mechanism(
-    name: str | None, epsilon: float | None, delta: float | None, *, quick: bool
+    name: str | None, *, quick: bool, epsilon: float | None, **settings: Any
 ) -> "Audit":
     from discreet.audit import Effort, Subject, audit_mechanism  # noqa: PLC0415 - scipy, mechanisms
 
     load_mechanism(name)
-    subject = Subject(str(name), 1.0 if epsilon is None else epsilon, delta)
+    subject = Subject(str(name), 1.0 if epsilon is None else epsilon, **settings)
     with progress("Auditing"):
         return audit_mechanism(
             subject,
