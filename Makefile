@@ -38,9 +38,9 @@ demo: $(READY)  ## a private release from beginning to end: a registry, its budg
 demo-federation: $(READY)  ## three hospitals, one private release, no pooled records
 	$(BIN)/python examples/demo_federation.py
 
-golden: $(READY)  ## BASE=commit: its numbers against this tree's, under the same seeded noise
+golden: $(READY)  ## BASE=commit [METHODS="output plain"]: its numbers against this tree's, under the same seeded noise
 	@test -n "$(BASE)" || { echo "make golden: name the commit to compare with, BASE=commit" >&2; exit 1; }
-	$(BIN)/python studies/golden.py $(BASE)
+	$(BIN)/python studies/golden.py $(BASE) $(if $(METHODS),--methods $(METHODS))
 
 evidence: $(READY)  ## the statistical evidence at full size, hours; it resumes, FRESH=1 begins anew
 	$(BIN)/python evidence/noise.py $(if $(FRESH),--fresh)

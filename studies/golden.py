@@ -1,7 +1,7 @@
 # ruff: noqa: INP001, S603, S607, scripts beside each other; git and this interpreter are ours
 """The golden comparison: what an older commit computes, this tree computes too.
 
-    python studies/golden.py BASE [--engines memory stream dask] [--only TEXT]
+    python studies/golden.py BASE [--engines memory stream dask] [--methods output ...] [--only TEXT]
 
 Both trees run in this environment, each in a process of its own, on the same files and under the
 same seeded noise. Every mechanism, link, baseline, form of data and engine is a case. Of a private
@@ -24,7 +24,7 @@ import tarfile
 import tempfile
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +50,7 @@ MECHANISMS: dict[str, tuple[str, dict[str, Any]]] = {
     "selected-output": ("SelectedRidge", {"epsilon": 2.0, "mean_trials": 3.0, "base": "output"}),
 }
 PLAIN = ("plain", "plain-bfgs")
+METHODS = (*PLAIN, *MECHANISMS)
 
 
 class Case(NamedTuple):
@@ -74,7 +75,7 @@ def main() -> None:
     """Collect in both trees, compare, and fail if something differs."""
     arguments = _arguments()
     if arguments.collect:
-        _collect(arguments.collect, arguments.engines, arguments.only)
+        _collect(arguments.collect, list(chosen(arguments)))
         return
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -90,6 +91,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("base", nargs="?", help="the commit to compare with")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--only", default="", help="cases whose name has this text")
     parser.add_argument("--collect", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -111,7 +113,8 @@ def _run(source: Path, data: Path, arguments: argparse.Namespace) -> dict[str, A
     """What a tree computes, from a process that imports it."""
     print(f"{source}: collecting", file=sys.stderr)  # noqa: T201
     command = [sys.executable, str(Path(__file__).resolve()), "--collect", str(data)]
-    command += ["--engines", *arguments.engines, "--only", arguments.only]
+    command += ["--engines", *arguments.engines, "--methods", *arguments.methods]
+    command += ["--only", arguments.only]
     environment = os.environ | {"PYTHONPATH": str(source)}
     done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -123,23 +126,28 @@ def _run(source: Path, data: Path, arguments: argparse.Namespace) -> dict[str, A
 # What a tree computes
 
 
-def _collect(data: Path, engines: list[str], only: str) -> None:
+def _collect(data: Path, wanted: list[Case]) -> None:
     """Print the outcome of every case as JSON."""
     import discreet  # noqa: PLC0415 - the tree that PYTHONPATH names
 
     found: dict[str, Any] = {"tree": str(discreet.__file__)}
-    with contextlib.redirect_stdout(sys.stderr), _cluster("dask" in engines):
-        for case in cases(engines, only):
+    dask = any(case.engine == "dask" for case in wanted)
+    with contextlib.redirect_stdout(sys.stderr), _cluster(dask):
+        for case in wanted:
             found[str(case)] = outcome(case, data)
     json.dump(found, sys.stdout)
 
 
-def cases(engines: list[str], only: str) -> Iterator[Case]:
-    """All fits that were asked for."""
-    methods = (*PLAIN, *MECHANISMS)
+def cases(methods: Sequence[str] = METHODS, engines: Sequence[str] = ENGINES) -> Iterator[Case]:
+    """All fits by these methods on these engines."""
     for values in itertools.product(methods, LINKS, BASELINES, FORMS, engines):
-        if only in str(Case(*values)):
-            yield Case(*values)
+        yield Case(*values)
+
+
+def chosen(arguments: argparse.Namespace) -> Iterator[Case]:
+    """The fits that were asked for."""
+    every = cases(arguments.methods, arguments.engines)
+    return (case for case in every if arguments.only in str(case))
 
 
 @contextlib.contextmanager

@@ -24,8 +24,7 @@ def golden():
 def outcomes(golden, tmp_path_factory):
     folder = tmp_path_factory.mktemp("golden")
     golden.write_data(folder)
-    chosen = (case for case in golden.cases(["memory"], "logit/natural-spline:3/episodes"))
-    named = {str(case): case for case in chosen}
+    named = {str(case): case for case in golden.cases()}
     wanted = (CASE, CASE.replace("newton", "plain"))
     return {name: golden.outcome(named[name], folder) for name in wanted}
 
@@ -61,6 +60,17 @@ def test_plain_fits_may_differ_by_rounding(golden, outcomes, factor, word):
     value = float.fromhex(other["plain"]["log_likelihood"])
     other["plain"]["log_likelihood"] = (value * factor).hex()
     assert word in golden.verdict(outcomes[name], other)
+
+
+def test_only_the_methods_and_engines_that_were_asked_for_run(golden, monkeypatch):
+    asked = ["BASE", "--methods", "output", "plain", "--engines", "memory", "--only", "logit"]
+    monkeypatch.setattr(sys, "argv", ["golden.py", *asked])
+    found = list(golden.chosen(golden._arguments()))
+    assert {(case.method, case.link, case.engine) for case in found} == {
+        ("output", "logit", "memory"),
+        ("plain", "logit", "memory"),
+    }
+    assert len(found) == 2 * len(golden.BASELINES) * len(golden.FORMS)
 
 
 def test_the_commit_must_be_named():

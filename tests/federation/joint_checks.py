@@ -16,7 +16,8 @@ from discreet.federation.certificates import write_sites
 from discreet.federation.mesh import Mesh
 from discreet.federation.sites import Sites
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.newton.mechanism import Layout, PrivateNewton
+from discreet.mechanisms.newton.layout import Layout
+from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.people.source import People
 from discreet.privacy.noise import SystemNoise
 from discreet.privacy.shared_noise import SharedNoise

@@ -24,7 +24,7 @@ from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton import causes as newton_causes
 from discreet.mechanisms.newton.counts import ENTRIES_TOO, EXITS_ONLY
-from discreet.mechanisms.newton.mechanism import Layout
+from discreet.mechanisms.newton.layout import Layout
 from discreet.people import to_episodes
 from tests.mechanisms.cases import FrozenNoise
 from tests.mechanisms.newton_checks import Replay, page_sensitivities, part_of

@@ -5,12 +5,11 @@ No family of the audit is named for them: tests notice them.
 
 from discreet import release
 from discreet.mechanisms import output, selected
-from discreet.mechanisms.newton import counts, mechanism, split
+from discreet.mechanisms.newton import counts, layout, split
+from discreet.mechanisms.newton.run import Run
 from discreet.privacy import noise, selection
 from tests.mechanisms import checks, newton_checks, release_checks
 from tests.mechanisms.bugs import Bug
-
-Run = mechanism.Run
 
 MORE_BUGS = [
     Bug(
@@ -95,7 +94,7 @@ MORE_BUGS = [
     ),
     Bug(
         "information whose sums can leave the integers",
-        mechanism,
+        layout,
         "_information_fits",
         "largest <= LARGEST_VALUE and ",
         "",
@@ -120,7 +119,7 @@ MORE_BUGS = [
     ),
     Bug(
         "second moments whose sums can leave the integers",
-        mechanism,
+        layout,
         "_moments_fit",
         "largest <= LARGEST_VALUE and ",
         "",

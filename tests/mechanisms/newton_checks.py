@@ -16,7 +16,7 @@ from discreet.mechanisms.newton.counts import (
     marginals_of,
     stretches_of,
 )
-from discreet.mechanisms.newton.mechanism import Layout
+from discreet.mechanisms.newton.layout import Layout
 from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.testing import SeededNoise
 from tests.mechanisms.cases import (

@@ -1,7 +1,7 @@
 """Bugs planted in private strata."""
 
 from discreet.mechanisms import contract
-from discreet.mechanisms.newton import counts, mechanism
+from discreet.mechanisms.newton import counts, run
 from discreet.people import encode
 from tests.mechanisms import strata_checks
 from tests.mechanisms.bugs import Bug
@@ -25,15 +25,15 @@ STRATA_BUGS = [
     ),
     Bug(
         "strata among the second moments and not paid for",
-        mechanism.Run,
+        run.Run,
         "_moments",
-        "_moment_sensitivity(width,",
-        "_moment_sensitivity(len(self.design.covariates.leads),",
+        "moment_sensitivity(width,",
+        "moment_sensitivity(len(self.design.covariates.leads),",
         strata_checks.check_strata_are_paid_for,
     ),
     Bug(
         "strata standardised by the people's own shares",
-        mechanism.Run,
+        run.Run,
         "_moments",
         "width, share = len(centre), self.budget.share(MOMENTS)",
         "width, share = len(centre), self.budget.share(MOMENTS); own = self.engine.episodes.stratum; "

@@ -23,12 +23,8 @@ from discreet.mechanisms.newton.counts import (
     block_moments,
     time_edges,
 )
-from discreet.mechanisms.newton.mechanism import (
-    Layout,
-    PrivateNewton,
-    _moment_limit,
-    _moment_sensitivity,
-)
+from discreet.mechanisms.newton.layout import Layout, moment_limit, moment_sensitivity
+from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.people import to_episodes
 from discreet.regression import SurvivalRegression
 from tests.mechanisms.cases import (
@@ -69,11 +65,11 @@ def check_moments_with_strata_move_as_claimed():
     """Strata are further columns: a neighbour who changes stratum moves them most."""
     constants = constants_of(time_varying=True)
     columns = 2 + STRATA - 1
-    limit, weight = _moment_limit(columns), Stretches((0, 20), 64)
+    limit, weight = moment_limit(columns), Stretches((0, 20), 64)
     place = np.full(columns, 0.1), np.array([0.2, 0.2, 0.05, 0.05])
     people = changing_people(constants, 2)
     squared, _ = movement(block_moments, people, 2, *place, limit, weight)
-    claimed = _moment_sensitivity(columns, changing=True)
+    claimed = moment_sensitivity(columns, changing=True)
     assert 0.5 * claimed < squared <= claimed
 
 

@@ -15,7 +15,7 @@ from discreet.likelihood.score import LARGEST, Whitened
 from discreet.likelihood.score_causes import CauseLevels, Together
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.newton.mechanism import Layout
+from discreet.mechanisms.newton.layout import Layout
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise
 from tests.mechanisms import causes_checks

@@ -30,12 +30,8 @@ from discreet.mechanisms.newton.counts import (
     row_weights,
     time_edges,
 )
-from discreet.mechanisms.newton.mechanism import (
-    Layout,
-    PrivateNewton,
-    _moment_limit,
-    _moment_sensitivity,
-)
+from discreet.mechanisms.newton.layout import Layout, moment_limit, moment_sensitivity
+from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.people.episodes import Episodes
 from discreet.privacy.accountant import epsilon_of
 from discreet.privacy.testing import SeededNoise
@@ -119,7 +115,7 @@ def test_nobody_is_shortened_by_the_company():
 @pytest.mark.parametrize("width", [1, 2, 5])
 def test_second_moments_move_at_most_as_claimed(width):
     random = np.random.default_rng(4)
-    limit, claimed = _moment_limit(width), _moment_sensitivity(width)
+    limit, claimed = moment_limit(width), moment_sensitivity(width)
     people = np.vstack(
         [
             random.choice(HOSTILE, (60, width)),
@@ -145,10 +141,10 @@ def test_second_moments_move_at_most_as_claimed(width):
 
 def test_second_moments_of_values_that_change_move_at_most_as_claimed():
     constants = make_constants(covariates=3, time_varying=True)
-    limit, weight = _moment_limit(3), Stretches((0, 20), 64)
+    limit, weight = moment_limit(3), Stretches((0, 20), 64)
     place = np.full(3, 0.1), np.full(3, 0.2)
     squared, _ = movement(block_moments, everybody(constants, 2), 3, *place, limit, weight)
-    claimed = _moment_sensitivity(3, changing=True)
+    claimed = moment_sensitivity(3, changing=True)
     assert claimed == 2 * (128 * 64 * limit) ** 2
     assert 0.5 * claimed < squared <= claimed
 

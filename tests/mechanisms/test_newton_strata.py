@@ -22,7 +22,7 @@ from discreet.likelihood.score_information import Informations, block_informatio
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.cohort import stratum_profiles
 from discreet.mechanisms.newton.counts import exit_edges
-from discreet.mechanisms.newton.mechanism import Layout
+from discreet.mechanisms.newton.layout import Layout
 from discreet.models.model import model_from_mapping
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise

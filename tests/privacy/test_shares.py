@@ -13,7 +13,8 @@ from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.errors import EntropyError, SettingsError
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.newton.mechanism import Layout, PrivateNewton
+from discreet.mechanisms.newton.layout import Layout
+from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.privacy.noise import SystemNoise
 from discreet.privacy.shared_noise import SharedNoise, SimulatedShares
 from discreet.privacy.shares import (

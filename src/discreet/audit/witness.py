@@ -31,7 +31,8 @@ from discreet.audit.findings import (
 from discreet.audit.noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, KnownNoise
 from discreet.audit.pages import newton_squares, solver_tolerance
 from discreet.mechanisms import Draw, Facts, Plan
-from discreet.mechanisms.newton.mechanism import Layout, PrivateNewton
+from discreet.mechanisms.newton.layout import Layout
+from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.output import OutputPerturbation
 from discreet.mechanisms.perturbation import Perturbation, basis_of, coordinates_from

@@ -32,12 +32,10 @@ from discreet.mechanisms.newton.cohort import Profile, completed_spreads
 from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.counts import ENTRIES_TOO, EXITS_ONLY, Stretches
 from discreet.mechanisms.newton.equation import Equation, Setting
-from discreet.mechanisms.newton.mechanism import (
+from discreet.mechanisms.newton.layout import (
     GRID_EXPONENT,
     INFORMATION_SQUARED,
-    Run,
     information_limit,
-    released_point,
 )
 from discreet.mechanisms.newton.picture import (
     Information,
@@ -47,6 +45,7 @@ from discreet.mechanisms.newton.picture import (
     typical_values,
 )
 from discreet.mechanisms.newton.pin import Pinned
+from discreet.mechanisms.newton.run import Run, released_point
 from discreet.mechanisms.newton.split import EXITS, INFORMATION
 from discreet.mechanisms.newton.spread import Answer, Spread, spread_of
 from discreet.mechanisms.newton.steps import Prior

@@ -1,0 +1,256 @@
+"""What a release of private Newton asks, and with which noise: its layout, from public facts alone.
+
+Bins, steps and shares of the budget are chosen here, and whether second moments and information are
+released at all: their sums must stay within the integers and above their noise. The plan prints the
+layout, and a draw reads it there. Proof: docs/proofs/private-newton.md, sections 1 and 3.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from discreet.likelihood.score import LARGEST
+from discreet.likelihood.score_information import LARGEST_FACTOR
+from discreet.mechanisms.contract import Facts, Plan
+from discreet.mechanisms.newton.counts import (
+    DIAGONAL,
+    OFF_DIAGONAL,
+    UNIT,
+    Stretches,
+    marginals_of,
+    stretches_of,
+)
+from discreet.mechanisms.newton.split import (
+    EXITS,
+    FIRST_SHARES,
+    INFORMATION,
+    MARGINALS,
+    MOMENTS,
+    RANGES,
+    Split,
+    split,
+)
+from discreet.privacy.noise import LARGEST_VALUE
+from discreet.privacy.scales import Number
+from discreet.privacy.shares import NoiseShares
+
+GRID_EXPONENT = -24
+"""A release is published on the grid of this power of two."""
+FOUR_STEPS = 1900.0
+"""The signal n sqrt(2 rho), or n epsilon / d when pure, from which four steps are better than three."""
+STRETCHES = 4
+"""Where covariates may change, they are counted in so many stretches of time."""
+MOMENT_WEIGHT = 64
+"""The weight that a person with several rows spreads over the rows' second moments."""
+MOST_TIME_BINS = 12
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The public shape of a release: bins, number of steps, shares of the budget.
+
+    `mixed` says whether second moments show which strata go with which covariates.
+    """
+
+    budget: Split
+    time_bins: int
+    range_bins: int
+    value_bins: int
+    late_entry: bool
+    changing: bool
+    causes: int = 1
+    strata: int = 1
+    mixed: bool = False
+
+    @classmethod
+    def make(cls, facts: Facts, total: Number, *, pure: bool) -> "Layout":
+        """Finer bins and more steps the less the noise is, relative to n."""
+        p, persons, changing = facts.leads, facts.persons, facts.time_varying
+        sites, size = facts.sites, float(total)
+        trial = split(total, 3, pure=pure, without=() if p else (RANGES, MARGINALS), sites=sites)
+        covariates = marginals_of(facts.design, 4)
+        numbers = sum(item.numeric for item in covariates)
+        without = [] if numbers else [RANGES]
+        without += [] if p else [MARGINALS]
+        if not _information_fits(trial, persons, facts.dimension, facts.causes):
+            without.append(INFORMATION)
+        mixed = _strata_fit(trial, facts)
+        if not mixed and (p < 2 or not _moments_fit(trial, persons, p, changing=changing)):
+            without.append(MOMENTS)
+        dimension = facts.causes * facts.dimension
+        signal = persons * (size / dimension if pure else math.sqrt(2 * size))
+        steps = _number_of_steps(signal / sites.excess, signal / persons)
+        budget = split(total, steps, pure=pure, without=without, sites=sites)
+        strata = facts.design.strata
+        made = cls(budget, 1, 4, 4, facts.late_entry, changing, facts.causes, strata, mixed)
+        intervals = facts.intervals
+        return replace(
+            made,
+            time_bins=made._time_bins(persons // strata, intervals),
+            range_bins=made._bins(RANGES, persons, numbers, made.whole(intervals)),
+            value_bins=made._bins(MARGINALS, persons, len(covariates), made.stretches(intervals)),
+        )
+
+    @property
+    def informed(self) -> int | None:
+        """The step with which the information is released: three before the end, not the first."""
+        return max(1, len(self.budget.steps) - 3) if self.budget.share(INFORMATION) else None
+
+    def whole(self, intervals: int) -> Stretches:
+        """All time as one stretch: a person's weight, by time, over the values held."""
+        return Stretches((0, intervals), UNIT if self.changing else 1)
+
+    def stretches(self, intervals: int) -> Stretches:
+        """A few stretches where covariates may change, otherwise one."""
+        if not self.changing:
+            return self.whole(intervals)
+        return stretches_of(intervals, STRETCHES, pure=self.budget.pure)
+
+    def moment_weight(self, intervals: int) -> Stretches:
+        """The weight of a person's second moments."""
+        return Stretches((0, intervals), _moment_weight(changing=self.changing))
+
+    def _time_bins(self, persons: int, intervals: int) -> int:
+        noise = self.budget.count_deviation(self.budget.share(EXITS), 1)
+        return min(intervals, max(5, min(MOST_TIME_BINS, int(persons / (20 * noise)))))
+
+    def _bins(self, name: str, persons: int, cells: int, stretches: Stretches) -> int:
+        """As many as leave a bin, were all alike, three times its noise."""
+        if self.budget.share(name) == 0:
+            return 4
+        noise = self.budget.count_deviation(self.budget.share(name), cells, stretches)
+        return _power_of_two(persons / (3.0 * noise), 4, 64)
+
+    def details(self) -> dict[str, Any]:
+        """The layout as public numbers, exact shares as text."""
+        return {
+            "total": str(self.budget.total),
+            "pure": self.budget.pure,
+            "shares": {name: str(share) for name, share in self.budget.shares},
+            "steps": [str(share) for share in self.budget.steps],
+            "time_bins": self.time_bins,
+            "range_bins": self.range_bins,
+            "value_bins": self.value_bins,
+            "late_entry": self.late_entry,
+            "changing": self.changing,
+            **self._strata_details(),
+            "largest": LARGEST,
+            **({"causes": self.causes} if self.causes > 1 else {}),
+            **self.budget.sites.details(),
+        }
+
+    def _strata_details(self) -> dict[str, Any]:
+        if self.strata == 1:
+            return {}
+        return {"strata": self.strata, "mixed": self.mixed}
+
+    @classmethod
+    def read(cls, plan: Plan) -> "Layout":
+        """The layout that a plan prints: the draw follows the plan, nothing else."""
+        details: Any = plan.details
+        shares = tuple((name, Fraction(share)) for name, share in details["shares"].items())
+        steps = tuple(Fraction(share) for share in details["steps"])
+        sites = NoiseShares.read(details)
+        budget = Split(Fraction(details["total"]), bool(details["pure"]), shares, steps, sites)
+        time, ranges, values = (
+            int(details[name]) for name in ("time_bins", "range_bins", "value_bins")
+        )
+        late, changing = bool(details["late_entry"]), bool(details["changing"])
+        strata, mixed = int(details.get("strata", 1)), bool(details.get("mixed", False))
+        causes = int(details.get("causes", 1))
+        return cls(budget, time, ranges, values, late, changing, causes, strata, mixed)
+
+
+LARGEST_MOMENT_ERROR = 1.0
+"""Second moments are released where their noise, as a matrix norm, stays below the identity."""
+LARGEST_MIXED_ERROR = 0.5
+"""Strata are part of them where it stays below this: the more columns, the more noise for all."""
+
+
+def _strata_fit(budget: Split, facts: Facts) -> bool:
+    """Whether second moments of covariates and strata together stand out of their noise."""
+    columns, changing = facts.leads + facts.design.strata - 1, facts.time_varying
+    if facts.design.strata == 1 or facts.leads == 0:
+        return False
+    fit = _moments_fit(budget, facts.persons, columns, changing=changing)
+    return fit and _moment_error(budget, facts.persons, columns) < LARGEST_MIXED_ERROR
+
+
+def moment_limit(covariates: int) -> int:
+    """The bound on |v|^2 in integers: one and a half times what is expected."""
+    return 3 * covariates * UNIT**2 // 2
+
+
+def _moment_weight(*, changing: bool) -> int:
+    """What the weights of a person's rows add up to, at most."""
+    return MOMENT_WEIGHT if changing else 1
+
+
+def moment_sensitivity(covariates: int, *, changing: bool = False) -> int:
+    """Squared: |sum w v v' - sum w u u'|_F^2 <= 2 (weight R^2)^2, times the integer weight."""
+    return 2 * (DIAGONAL * _moment_weight(changing=changing) * moment_limit(covariates)) ** 2
+
+
+def _moments_fit(budget: Split, persons: int, covariates: int, *, changing: bool) -> bool:
+    """Whether the sums stay within the integers that noise is added to, and above their noise."""
+    weight = _moment_weight(changing=changing)
+    largest = persons * OFF_DIAGONAL * weight * moment_limit(covariates)
+    error = _moment_error(budget, persons, covariates)
+    return largest <= LARGEST_VALUE and error < LARGEST_MOMENT_ERROR
+
+
+def _moment_error(budget: Split, persons: int, covariates: int) -> float:
+    size = covariates * (covariates + 1) // 2
+    squared = moment_sensitivity(covariates)
+    deviation = budget.deviation(budget.share(MOMENTS), squared, size)
+    return deviation / (DIAGONAL * UNIT**2 * persons) * math.sqrt(2.0 * covariates)
+
+
+INFORMATION_SQUARED = 2 * (DIAGONAL * LARGEST_FACTOR**2) ** 2
+"""|C C' - D D'|_F^2 <= 2 Q^4, times the integer weight."""
+LARGEST_INFORMATION_ERROR = 0.8
+"""The information is released where its noise, as a matrix norm, stays below this part of it."""
+GENEROUS, MOST_GENEROUS = 6.0, 600.0
+"""A person's information is cut to the trace of so many persons' average: more where noise allows."""
+SMALL_INFORMATION_ERROR = 0.1
+
+
+def information_limit(budget: Split, size: int, persons: int, causes: int = 1) -> float:
+    """R: in whitened coordinates the traces of all people add up to about d for every cause."""
+    average = causes * size / persons
+    unit = _information_error(budget, size, average, causes)
+    allowed = SMALL_INFORMATION_ERROR / max(unit, 1e-300)
+    return min(max(GENEROUS, allowed), MOST_GENEROUS) * average
+
+
+def _information_error(budget: Split, size: int, limit: float, causes: int) -> float:
+    """The noise of the released information as a matrix norm, in parts of the information."""
+    half = causes * (size * (size + 1) // 2)
+    share = FIRST_SHARES[INFORMATION]
+    deviation = budget.deviation(share, INFORMATION_SQUARED, half) / DIAGONAL
+    return deviation / LARGEST_FACTOR**2 * limit * math.sqrt(2.0 * size)
+
+
+def _information_fits(budget: Split, persons: int, size: int, causes: int) -> bool:
+    """Whether the sums stay within the integers that noise is added to, and above their noise."""
+    limit = information_limit(budget, size, persons, causes)
+    error = _information_error(budget, size, limit, causes)
+    largest = persons * OFF_DIAGONAL * LARGEST_FACTOR**2
+    return largest <= LARGEST_VALUE and error < LARGEST_INFORMATION_ERROR
+
+
+def _number_of_steps(signal: float, each: float) -> int:
+    """Four, and one more or less for every factor of 3 in the signal; from 3 to 5.
+
+    Every step is a pass over the people, and five reach the noise from any start, unless there is
+    next to no noise: `each`, the signal of one person, adds a step for every doubling beyond 3.
+    """
+    factors = math.floor(math.log(max(signal, 1.0) / FOUR_STEPS) / math.log(3.0))
+    extra = math.floor(math.log2(max(each / 3.0, 1.0)))
+    return int(min(5, max(3, 4 + factors)) + min(4, extra))
+
+
+def _power_of_two(value: float, low: int, high: int) -> int:
+    power = 2 ** round(math.log2(max(value, 1.0)))
+    return int(min(high, max(low, power)))
