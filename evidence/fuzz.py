@@ -15,11 +15,14 @@ import sys
 import tempfile
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    Work = Callable[[bytes], object]
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -28,8 +31,35 @@ from discreet.paper.results import Results  # noqa: E402
 
 COLUMNS = ["target", "files", "seconds", "findings"]
 RESULTS = Results(Path(__file__).parent / "results" / "fuzz.csv", COLUMNS, ["target"])
-RUNS = {"document": 10_000, "member": 10_000, "schema": 100_000, "table": 30_000, "parquet": 30_000}
+RUNS = {
+    "document": 10_000,
+    "member": 10_000,
+    "schema": 100_000,
+    "table": 30_000,
+    "parquet": 30_000,
+    "curves": 2_000,
+    "causes": 2_000,
+    "odd curves": 2_000,
+    "odd causes": 2_000,
+    "rich schema": 10_000,
+    "dates": 30_000,
+    "dated table": 10_000,
+    "sites": 50_000,
+    "message": 50_000,
+    "frames": 100_000,
+    ".tsv": 10_000,
+    ".csv.gz": 10_000,
+    ".feather": 10_000,
+    ".xlsx": 5_000,
+    ".dta": 10_000,
+    ".sav": 10_000,
+    ".sas7bdat": 10_000,
+}
 LONGEST = 8192
+SITES = b'[[site]]\nhost = "a"\nport = 9\ncertificate = "x"\n'
+DIRECTIVES = list("aAbBcdfGHIjmMpSuUVwWxXyYzZ%")
+SAS = bytes(32) + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011") + bytes(972)
+"""The mark of SAS, and nothing: no library here writes such files."""
 COMPILED = ("likelihood.score_walk", "likelihood.kernels")
 """Loaded before the fuzzer watches: numba cannot compile what it has rewritten."""
 
@@ -42,8 +72,10 @@ def fuzz(target: str, runs: int, corpus: Path) -> None:
     for name in COMPILED:
         importlib.import_module(f"discreet.{name}")
     with atheris.instrument_imports(include=["discreet", "tomllib"]):
-        from tests import hostile  # noqa: PLC0415
-    work, seeds = _work(target, hostile, corpus.parent, atheris)
+        from tests import hostile, hostile_inputs  # noqa: PLC0415
+    work, seeds = Targets(hostile, hostile_inputs, corpus.parent, atheris.FuzzedDataProvider)[
+        target
+    ]
     for number, seed in enumerate(seeds):
         (corpus / f"seed-{number}").write_bytes(seed)
     options = [f"-runs={runs}", f"-max_len={LONGEST}", f"-artifact_prefix={corpus.parent}/found-"]
@@ -51,39 +83,114 @@ def fuzz(target: str, runs: int, corpus: Path) -> None:
     atheris.Fuzz()
 
 
-def _work(target, hostile, folder: Path, atheris):  # noqa: ANN001, ANN202  # untyped modules
-    """What is done with the bytes, and good files to begin with."""
-    documents = [hostile.serialised(item) for item in hostile.documents()]
-    table = hostile.HEADER + b"1,0,5,1,50,a\n2,0,7.5,0,," + hostile.CANARY.encode() + b"\n"
-    targets: dict[str, tuple[Callable[[bytes], object], list[bytes]]] = {
-        "document": (hostile.use_document, documents),
-        "member": (lambda content: _member(content, hostile, atheris), [b"\0" * 16]),
-        "schema": (lambda content: hostile.use_schema(content, folder), [hostile.SCHEMA.encode()]),
-        "table": (lambda content: hostile.use_table(content, folder), [table]),
-        "parquet": (
-            lambda content: hostile.use_table(content, folder, ".parquet"),
-            [hostile.parquet_file()],
-        ),
-    }
-    return targets[target]
+class Targets:
+    """What is done with the bytes, and good files to begin with, by target."""
+
+    def __init__(self, hostile, later, folder: Path, provider) -> None:  # noqa: ANN001  # untyped modules
+        self.hostile, self.later, self.folder, self.provider = hostile, later, folder, provider
+
+    def __getitem__(self, target: str) -> "tuple[Work, list[bytes]]":
+        """One target; good files are made only for it."""
+        if target.startswith("."):
+            return self._file(target)
+        work, good = self._documents.get(target) or self._others[target]
+        made = [
+            item if isinstance(item, bytes) else self.hostile.serialised(item) for item in good()
+        ]
+        return work, made
+
+    @property
+    def _documents(self) -> dict:
+        """Models, releases and schemas: odd bytes, or a good one with an odd member."""
+        hostile, later = self.hostile, self.later
+        return {
+            "document": (hostile.use_document, hostile.documents),
+            "member": (partial(self._odd, hostile.documents, hostile.use_document), zeros),
+            "curves": (later.use_curves, lambda: [later.curves()]),
+            "odd curves": (partial(self._odd, lambda: [later.curves()], later.use_curves), zeros),
+            "causes": (later.use_causes, lambda: [later.all_causes()]),
+            "odd causes": (
+                partial(self._odd, lambda: [later.all_causes()], later.use_causes),
+                zeros,
+            ),
+            "schema": (
+                lambda content: hostile.use_schema(content, self.folder),
+                lambda: [hostile.SCHEMA.encode()],
+            ),
+            "rich schema": (
+                lambda content: later.use_rich(self._changed(content, later.RICHES)),
+                zeros,
+            ),
+        }
+
+    @property
+    def _others(self) -> dict:
+        """Tables, dates, and what other sites say."""
+        hostile, later, folder = self.hostile, self.later, self.folder
+        row = b"1,0,5,1,50,a\n2,0,7.5,0,," + hostile.CANARY.encode() + b"\n"
+        return {
+            "table": (
+                lambda content: hostile.use_table(content, folder),
+                lambda: [hostile.HEADER + row],
+            ),
+            "parquet": (
+                lambda content: hostile.use_table(content, folder, ".parquet"),
+                lambda: [hostile.parquet_file()],
+            ),
+            "dated table": (
+                lambda content: later.use_dated(content, folder),
+                lambda: [later.DATED_TABLE],
+            ),
+            "dates": (self._dates, zeros),
+            "sites": (lambda content: later.use_sites(content, folder), lambda: [SITES]),
+            "message": (later.use_message, lambda: [later.MESSAGE]),
+            "frames": (self._frames, zeros),
+        }
+
+    def _file(self, ending: str) -> "tuple[Work, list[bytes]]":
+        good = self.later.files() | self.later.statistical() | {".sas7bdat": SAS}
+        return lambda content: self.hostile.use_table(content, self.folder, ending), [good[ending]]
+
+    def _odd(self, documents: "Callable[[], Sequence]", use: "Work", content: bytes) -> None:
+        """A good document with one odd member."""
+        use(self.hostile.serialised(self._changed(content, documents())))
+
+    def _changed(self, content: bytes, documents: "Sequence") -> dict:
+        given = self.provider(content)
+        document = documents[given.ConsumeIntInRange(0, len(documents) - 1)]
+        places = self.hostile.places(document)
+        path = places[given.ConsumeIntInRange(0, len(places) - 1)]
+        odd = (
+            lambda: ...,
+            lambda: given.ConsumeInt(8),
+            given.ConsumeRegularFloat,
+            lambda: given.ConsumeUnicode(20),
+            lambda: [given.ConsumeRegularFloat(), []],
+            lambda: [given.ConsumeRegularFloat(), given.ConsumeUnicodeNoSurrogates(3)],
+            lambda: {given.ConsumeUnicodeNoSurrogates(5): None},
+        )
+        value = odd[given.ConsumeIntInRange(0, len(odd) - 1)]()
+        return self.hostile.changed(document, path, value)
+
+    def _dates(self, content: bytes) -> None:
+        """A format of directives and characters, and a text to read by it."""
+        given = self.provider(content)
+        parts = [
+            f"%{given.PickValueInList(DIRECTIVES)}"
+            if given.ConsumeBool()
+            else given.ConsumeUnicodeNoSurrogates(1)
+            for _ in range(given.ConsumeIntInRange(0, 6))
+        ]
+        self.later.use_format("".join(parts), [given.ConsumeUnicode(20)])
+
+    def _frames(self, content: bytes) -> None:
+        given = self.provider(content)
+        self.later.use_frames([given.ConsumeBytes(30) for _ in range(8)])
 
 
-def _member(content: bytes, hostile, atheris) -> None:  # noqa: ANN001  # untyped modules
-    """A good document with one odd member."""
-    given = atheris.FuzzedDataProvider(content)
-    document = hostile.documents()[given.ConsumeIntInRange(0, 2)]
-    places = hostile.places(document)
-    path = places[given.ConsumeIntInRange(0, len(places) - 1)]
-    odd = (
-        lambda: ...,
-        lambda: given.ConsumeInt(8),
-        given.ConsumeRegularFloat,
-        lambda: given.ConsumeUnicode(20),
-        lambda: [given.ConsumeRegularFloat(), []],
-        lambda: {given.ConsumeUnicodeNoSurrogates(5): None},
-    )
-    value = odd[given.ConsumeIntInRange(0, len(odd) - 1)]()
-    hostile.use_document(hostile.serialised(hostile.changed(document, path, value)))
+def zeros() -> list[bytes]:
+    """Where bytes choose among odd values."""
+    return [bytes(16)]
 
 
 def run() -> None:
