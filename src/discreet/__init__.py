@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from discreet.checkup import check as check
     from discreet.competing import CompetingRisks as CompetingRisks
     from discreet.curves import Curves as Curves
+    from discreet.design.baseline import LogTime as LogTime
     from discreet.design.baseline import NaturalSpline as NaturalSpline
     from discreet.design.baseline import PiecewiseConstant as PiecewiseConstant
     from discreet.design.schema import Categorical as Categorical
@@ -45,6 +46,7 @@ _HOMES = {
     "Curves": "curves",
     "Federation": "joint",
     "FittedModel": "fitted",
+    "LogTime": "design.baseline",
     "NaturalSpline": "design.baseline",
     "Numeric": "design.schema",
     "Ledger": "accounts",

@@ -84,7 +84,7 @@ class SurvivalRegression(Predictions):
     link
         "logit", "cloglog" or "probit".
     baseline
-        NaturalSpline(3) if None; PiecewiseConstant(K); or their spelling.
+        NaturalSpline(3) if None; PiecewiseConstant(K); LogTime(K); or their spelling.
     solver
         "newton" or "bfgs".
     ridge

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.design.baseline import NaturalSpline, PiecewiseConstant
+from discreet.design.baseline import LogTime, NaturalSpline, PiecewiseConstant
 from discreet.design.link import LINKS, get_link
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
@@ -137,6 +137,7 @@ def baselines(draw):
             [
                 NaturalSpline(len(inner) + 1),
                 PiecewiseConstant(len(inner) + 1),
+                LogTime(min(len(inner) + 1, 4)),
                 Cut(inner),
                 Cut(inner, declared=inner[1:]),
                 Hinge(inner),

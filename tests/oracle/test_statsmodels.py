@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from discreet import NaturalSpline, PiecewiseConstant, SurvivalRegression
+from discreet import LogTime, NaturalSpline, PiecewiseConstant, SurvivalRegression
 from tests.cohorts import cohort, episodic, expand, schema
 
 LINKS = {
@@ -14,7 +14,7 @@ LINKS = {
     "cloglog": sm.families.links.CLogLog(),
     "probit": sm.families.links.Probit(),
 }
-BASELINES = [NaturalSpline(3), PiecewiseConstant(3)]
+BASELINES = [NaturalSpline(3), PiecewiseConstant(3), LogTime(2)]
 DATA = {
     "one row a person": (cohort(), schema()),
     "episodes": (episodic(), schema(person=True, entry=True)),

@@ -17,7 +17,10 @@ ReleaseFile = Annotated[
     Path, typer.Argument(help="A release, as `fit --epsilon` or `curves` wrote it.")
 ]
 Link = Annotated[str, typer.Option(help="logit, cloglog or probit.")]
-Baseline = Annotated[str, typer.Option(help="natural-spline:KNOTS or piecewise-constant:PIECES.")]
+Baseline = Annotated[
+    str,
+    typer.Option(help="natural-spline:KNOTS, piecewise-constant:PIECES or log-time:POWERS."),
+]
 Persons = Annotated[
     int | None, typer.Option(help="Number of persons (public): plan and charge before reading.")
 ]

@@ -4,7 +4,8 @@ A baseline is a public basis of e functions on [0, 1] whose span contains the co
 where it breaks, so that sums over time need a few nodes instead of every interval
 (`likelihood.panels`); one that declares nothing is summed interval by interval.
 
-References: Nguyen and Hui, section 3.2; Hastie, Tibshirani and Friedman (2009), section 5.2.1.
+References: Nguyen and Hui, section 3.2; Hastie, Tibshirani and Friedman (2009), section 5.2.1;
+Singer and Willett (2003), section 12.1 (powers and the logarithm of time).
 """
 
 from collections.abc import Callable
@@ -19,6 +20,10 @@ from discreet.errors import SettingsError
 from discreet.types import Array
 
 MOST_PARAMETERS = 1000
+MOST_POWERS = 4
+"""Of the logarithm of time: more would bend where nobody is, in the first intervals."""
+EARLIEST = 2.0**-40
+"""Stands for time 0, whose logarithm there is none; interval 1 of any grid is later."""
 
 Breaks = tuple[Fraction, ...]
 
@@ -226,22 +231,98 @@ class PiecewiseConstant:
         return np.eye(self.pieces)[(self.pieces * steps + intervals - 1) // intervals - 1]
 
 
+@dataclass(frozen=True)
+class LogTime:
+    """Powers of the logarithm of time, ``b_i = (log t)^(i-1)``.
+
+    Two are a hazard that goes with a power of time, e^(a + b log t) = e^a t^b, as the Weibull
+    model's (with the cloglog link); three can rise and then fall, or fall and then rise.  No
+    polynomial in t, so it is summed interval by interval.
+
+    Parameters
+    ----------
+    powers
+        How many, from 1 to 4; as many coefficients.
+
+    Raises
+    ------
+    SettingsError
+        ``powers`` is not such a number.
+
+    Examples
+    --------
+    >>> LogTime(2).spelling
+    'log-time:2'
+    """
+
+    powers: int = 2
+    kind: ClassVar[str] = "log-time"
+    degree: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        _check_count(self.kind, "powers", self.powers, MOST_POWERS)
+
+    @property
+    def dimension(self) -> int:
+        """e, the number of powers."""
+        return self.powers
+
+    @property
+    def spelling(self) -> str:
+        """As written on the command line."""
+        return f"{self.kind}:{self.powers}"
+
+    @property
+    def constant(self) -> Array:
+        """v with v'A(t) = 1 for every t."""
+        first: Array = np.eye(self.powers)[0]
+        return first
+
+    @property
+    def breaks(self) -> None:
+        """Nothing is declared."""
+        return
+
+    def evaluate(self, times: Array) -> Array:
+        """A(t), one row per time.
+
+        Parameters
+        ----------
+        times
+            Fractions of the horizon, from 0 to 1; 0 counts as 2^-40.
+        """
+        logarithm = np.log(np.maximum(times, EARLIEST))
+        return np.asarray(np.vander(logarithm, self.powers, increasing=True))
+
+    def basis(self, intervals: int) -> Array:
+        """A_s = A(s/q) for s = 1 ... q.
+
+        Parameters
+        ----------
+        intervals
+            q, how many there are.
+        """
+        return self.evaluate(np.arange(1, intervals + 1) / intervals)
+
+
 BASELINES: dict[str, Callable[[int], Baseline]] = {
     NaturalSpline.kind: NaturalSpline,
     PiecewiseConstant.kind: PiecewiseConstant,
+    LogTime.kind: LogTime,
 }
 """By the first word of their spelling, from the number after it; tests go over them."""
 
 
 def parse_baseline(spelling: str | Baseline) -> Baseline:
-    """``natural-spline:3`` or ``piecewise-constant:12``; a baseline object passes through."""
+    """``natural-spline:3``, ``piecewise-constant:12``, ``log-time:2``; an object passes through."""
     if not isinstance(spelling, str):
         return spelling
     kind, _, count = spelling.partition(":")
     if kind in BASELINES and count.isdecimal():
         return BASELINES[kind](int(count))
     raise SettingsError(
-        f"unknown baseline {spelling!r}: write natural-spline:KNOTS or piecewise-constant:PIECES"
+        f"unknown baseline {spelling!r}: write natural-spline:KNOTS, piecewise-constant:PIECES "
+        "or log-time:POWERS"
     )
 
 
@@ -250,6 +331,6 @@ def _equal_breaks(stretches: int) -> Breaks:
     return tuple(Fraction(index, stretches) for index in range(stretches + 1))
 
 
-def _check_count(kind: str, what: str, count: object) -> None:
-    if type(count) is not int or not 1 <= count <= MOST_PARAMETERS:
-        raise SettingsError(f"{kind}: {what} must be a whole number from 1 to {MOST_PARAMETERS}")
+def _check_count(kind: str, what: str, count: object, most: int = MOST_PARAMETERS) -> None:
+    if type(count) is not int or not 1 <= count <= most:
+        raise SettingsError(f"{kind}: {what} must be a whole number from 1 to {most}")

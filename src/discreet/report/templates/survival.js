@@ -93,6 +93,9 @@ const survival = (() => {
     if (facts.baseline.kind === "natural-spline") {
       return spline(step / facts.intervals, size);
     }
+    if (facts.baseline.kind === "log-time") {
+      return Array.from({ length: size }, (_, power) => Math.log(step / facts.intervals) ** power);
+    }
     const row = new Array(size).fill(0);
     row[Math.ceil((size * step) / facts.intervals) - 1] = 1;
     return row;
