@@ -10,8 +10,8 @@ IDENTITY_BUGS = [
         "integer ids become doubles where one is missing",
         columns,
         "_plain_column",
-        "NumberColumn(*exact_numpy(series.to_arrow()))",
-        "NumberColumn(to_numpy(series.to_arrow()))",
+        "NumberColumn(*exact_numpy(array))",
+        "NumberColumn(to_numpy(array))",
         checks.check_a_row_without_an_id_changes_nobody,
     ),
     Bug(

@@ -1,10 +1,11 @@
 """Between arrow and numpy: the same numbers, the gaps where they were."""
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.people.columns import to_arrow, to_numpy
+from discreet.people.columns import make_column, to_arrow, to_numpy
 
 VALUES = [1, None, 0, 1, 1, None, 0, 0, 1, 1, 0]
 TYPES = [pa.int8(), pa.uint16(), pa.int64(), pa.float32(), pa.float64(), pa.bool_()]
@@ -28,6 +29,16 @@ def test_to_numpy(arrow_type, piece):
     array = pieces(pa.array(VALUES, pa.int8()).cast(arrow_type))[piece]
     expected = [np.nan if value is None else float(value) for value in array.to_pylist()]
     np.testing.assert_array_equal(to_numpy(array).astype(float), expected)
+
+
+def test_arrow_holds_nothing_of_a_column_in_chunks():
+    """It would keep the memory: a fit of a chunked table took half its size more."""
+    values = np.arange(1000.0)
+    series = nw.from_native(pa.table({"x": pa.chunked_array([values, values])}))["x"]
+    before = pa.total_allocated_bytes()
+    numbers = make_column(series).numbers()
+    assert pa.total_allocated_bytes() == before
+    np.testing.assert_array_equal(numbers, np.tile(values, 2))
 
 
 def test_gaps_of_codes_stay_integers():

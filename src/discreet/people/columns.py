@@ -480,7 +480,9 @@ def _plain_column(series: "nw.Series[Any]") -> Column:
     native = series.to_native()
     if isinstance(getattr(native, "dtype", None), np.dtype):  # pandas over numpy
         return NumberColumn(series.to_numpy())
-    return NumberColumn(*exact_numpy(series.to_arrow()))
+    # narwhals would let arrow combine the chunks, which keeps the memory long after the last use
+    array = native if isinstance(native, pa.ChunkedArray) else series.to_arrow()
+    return NumberColumn(*exact_numpy(array))
 
 
 def _arrow_column(series: "nw.Series[Any]") -> Column:
