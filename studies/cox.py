@@ -9,7 +9,6 @@ indicators). R: coxph, Efron's ties. Here: the complementary log-log link on 1,0
 many as there are months where time is in whole months, plain and private (Newton, noise from seeds). Sets of the paper are read from the folder DISCREET_DATA.
 """
 
-import argparse
 import csv
 import math
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from marked import fill, measure_or_fill
 from real_sets import load
 from simulated import Sample
 
@@ -28,7 +28,7 @@ from discreet.fitted import Predictions
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "cox.csv"
 PAGE = HERE.parent / "docs" / "cox.md"
-BEGIN, END = "<!-- cox: begin -->", "<!-- cox: end -->"
+MARKS = ("<!-- cox: begin -->", "<!-- cox: end -->")
 SETS = {"fl": "FL", "tb": "TB", "wt": "WT", "rott2": "rott2", "Dialysis": "Dialysis"}
 INTERVALS, BASELINE = 1000, "natural-spline:5"
 WHOLE_MONTHS = {"Dialysis": 44}
@@ -210,7 +210,7 @@ def summary() -> list[str]:
 
 def tables() -> str:
     """What stands between the page's marks."""
-    return "\n".join([BEGIN, *summary(), "", *table(), "", *too_fine(), END])
+    return "\n".join([*summary(), "", *table(), "", *too_fine()])
 
 
 def too_fine() -> list[str]:
@@ -224,19 +224,5 @@ def too_fine() -> list[str]:
     ]
 
 
-def write_page() -> None:
-    """The tables of the page, made again."""
-    text = PAGE.read_text()
-    before, rest = text.split(BEGIN)
-    PAGE.write_text(before + tables() + rest.split(END)[1])
-
-
-def main() -> None:
-    """Measure, or write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", action="store_true")
-    write_page() if parser.parse_args().page else run()
-
-
 if __name__ == "__main__":
-    main()
+    measure_or_fill(__doc__, run, lambda: fill(PAGE, MARKS, tables()))

@@ -13,6 +13,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+from marked import fill
 from scipy import optimize
 
 from discreet.design.baseline import NaturalSpline
@@ -28,7 +29,7 @@ from discreet.paper.printed import jacobian_bound as printed_jacobian_bound
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "studies" / "results" / "noise-scales.csv"
 DOCUMENT = ROOT / "docs" / "noise-scales.md"
-BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+MARKS = ("<!-- table: begin -->", "<!-- table: end -->")
 INTERVALS, KNOTS, COVARIATES = (25, 50, 100, 200), (3, 5, 8), 3
 EPSILON, RIDGE, CURVATURE = 1.0, 100.0, 0.25
 
@@ -127,19 +128,11 @@ def read_results(path: Path = RESULTS) -> list[Row]:
         ]
 
 
-def write_document(rows: list[Row]) -> None:
-    """Replace the table between the marks."""
-    text = DOCUMENT.read_text()
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{table(rows)}\n{END}{after}")
-
-
 def main() -> None:
     """Compute, write, show."""
     rows = [row(intervals, knots) for intervals in INTERVALS for knots in KNOTS]
     write_results(rows)
-    write_document(read_results())
+    fill(DOCUMENT, MARKS, table(read_results()))
     print(table(rows))
 
 

@@ -9,12 +9,12 @@ numbers and the shares of levels. What comes out is in results/real.csv (`make r
 the median over its draws. Its constants were chosen on the development sets, not on those kept apart.
 """
 
-import argparse
 import csv
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from marked import fill, measure_or_fill
 from real import exact_fit
 from real_sets import DEVELOPMENT, HELD_OUT, load
 from simulated import Sample
@@ -26,7 +26,7 @@ from discreet.mechanisms.outlook import Known
 HERE = Path(__file__).parent
 RESULTS, REAL = HERE / "results" / "plan.csv", HERE / "results" / "real.csv"
 PAGE = HERE.parent / "docs" / "choosing-epsilon.md"
-BEGIN, END = "<!-- plan: begin -->", "<!-- plan: end -->"
+MARKS = ("<!-- plan: begin -->", "<!-- plan: end -->")
 EPSILONS, DELTA, BASELINE = ("1", "4"), "1e-06", 3
 FACTOR = 1.5
 COLUMNS = (
@@ -148,7 +148,7 @@ def tables() -> str:
                     f"| {kind} | {epsilon} | {len(found)} | {share(found):.0%} | "
                     f"{np.median(found):.2f} | {found.min():.2f}, {found.max():.2f} |"
                 )
-    return "\n".join([BEGIN, *lines, "", *misses(), END])
+    return "\n".join([*lines, "", *misses()])
 
 
 def misses() -> list[str]:
@@ -165,18 +165,5 @@ def misses() -> list[str]:
     return [f"Furthest off: {named}. {said}"]
 
 
-def write_page() -> None:
-    """The table of the page, made again."""
-    before, rest = PAGE.read_text().split(BEGIN)
-    PAGE.write_text(before + tables() + rest.split(END)[1])
-
-
-def main() -> None:
-    """Foretell, or write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", action="store_true")
-    write_page() if parser.parse_args().page else run()
-
-
 if __name__ == "__main__":
-    main()
+    measure_or_fill(__doc__, run, lambda: fill(PAGE, MARKS, tables()))

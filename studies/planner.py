@@ -101,7 +101,7 @@ def measured_error(
     mechanism: Mechanism, loss: Problem, best: tuple[Array, Array], key: str, draws: int
 ) -> float:
     """The median err of a few seeded draws."""
-    order = Order(mechanism, loss.design.schema, loss.link, NaturalSpline(3), loss.persons)
+    order = Order(mechanism, loss.design.schema, loss.link, NaturalSpline(3), persons=loss.persons)
     errors = []
     for draw in range(draws):
         noise = SeededNoise(zlib.crc32(f"{key}/{draw}".encode()))

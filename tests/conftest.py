@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +22,40 @@ settings.register_profile(
 )
 settings.register_profile("evidence", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("DISCREET_HYPOTHESIS", "reduced"))
+
+
+class Said(NamedTuple):
+    """How a command ended: exit status, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """`discreet` with these words, in this process."""
+    from discreet.cli import main  # noqa: PLC0415 - most tests need no command
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["discreet", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Said(ended.value.code or 0, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def printed(command):
+    """What a command that must succeed prints."""
+
+    def run(*words):
+        said = command(*words)
+        assert said.status == 0, said.err
+        return said.out
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 import discreet as ds
-from discreet.cli import main, output
+from discreet.cli import output
 from discreet.cli.app import app
 from discreet.cli.fit import DEFAULT_MECHANISM
 from discreet.cli.new import skeleton
@@ -51,18 +51,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(arguments, monkeypatch, capsys):
-    """The command in this process: exit status, stdout, stderr."""
-    monkeypatch.setattr(sys, "argv", ["discreet", *arguments.split()])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    found = capsys.readouterr()
-    return stopped.value.code or 0, found.out, found.err
-
-
 @pytest.fixture
-def discreet(folder, monkeypatch, capsys):
-    return lambda arguments: run(arguments, monkeypatch, capsys)
+def discreet(folder, command):
+    return lambda arguments: command(*arguments.split())
 
 
 FIT = "fit people.csv --schema schema.toml --mechanism none --out model.json"

@@ -6,7 +6,6 @@ import pytest
 import statsmodels.api as sm
 
 import discreet as ds
-from discreet.cli import main
 from discreet.competing import predict_survival
 from discreet.design.baseline import parse_baseline
 from discreet.errors import SettingsError
@@ -150,7 +149,7 @@ def test_other_models_say_where_to_go():
         ds.CompetingRisks(mapping()).fit(people(200)).predict_incidence(people(1), "nothing", [1])
 
 
-def test_commands(tmp_path, capsys, monkeypatch):
+def test_commands(tmp_path, printed):
     people(400).to_pandas().to_csv(tmp_path / "registry.csv", index=False)
     (tmp_path / "schema.toml").write_text(
         '[time]\nduration = "time"\nevent = "cause"\nhorizon = 20\nintervals = 20\n'
@@ -159,19 +158,11 @@ def test_commands(tmp_path, capsys, monkeypatch):
         '[[covariate]]\nname = "arm"\nlevels = ["a", "b"]\n'
     )
 
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["discreet", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        assert not ended.value.code, captured.err
-        return captured.out
-
     model, out = tmp_path / "model.json", tmp_path / "out.csv"
     asked = (tmp_path / "registry.csv", "--schema", tmp_path / "schema.toml")
-    run("fit", *asked, "--mechanism", "none", "--out", model)
-    assert "Cause: other" in run("summary", model)
-    run(
+    printed("fit", *asked, "--mechanism", "none", "--out", model)
+    assert "Cause: other" in printed("summary", model)
+    printed(
         "predict",
         model,
         tmp_path / "registry.csv",

@@ -9,7 +9,6 @@ import pytest
 
 import discreet as ds
 from discreet.audit.release import audit_release
-from discreet.cli import main
 from discreet.competing import CausesOrder, predict_incidence
 from discreet.errors import ArtefactError, BudgetError, SettingsError
 from discreet.ledger import open_ledger
@@ -160,7 +159,7 @@ def test_other_mechanisms_and_estimators_are_refused_before_any_charge():
     assert CausesOrder(ds.PrivateNewton(1.0), model.schema, model.link, model.baseline).facts
 
 
-def test_commands(tmp_path, capsys, monkeypatch):
+def test_commands(tmp_path, printed):
     table = people(1500).append_column("id", pa.array([f"p{k}" for k in range(1500)]))
     table.to_pandas().to_csv(tmp_path / "registry.csv", index=False)
     (tmp_path / "schema.toml").write_text(
@@ -170,24 +169,16 @@ def test_commands(tmp_path, capsys, monkeypatch):
         '[[covariate]]\nname = "arm"\nlevels = ["a", "b"]\n'
     )
 
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["discreet", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        assert not ended.value.code, captured.err
-        return captured.out
-
     release, out = tmp_path / "release.json", tmp_path / "out.csv"
     asked = (tmp_path / "registry.csv", "--schema", tmp_path / "schema.toml")
-    run("fit", *asked, "--epsilon", "2", "--no-ledger", "--out", release)
-    shown = run("summary", release)
+    printed("fit", *asked, "--epsilon", "2", "--no-ledger", "--out", release)
+    shown = printed("summary", release)
     assert "Cause: cancer" in shown
     assert "Cause: other" in shown
     assert shown.count("Release r") == 1  # what is promised of all is said once
     wanted = ("--times", "5,20", "--incidence", "cancer", "--intervals")
-    run("predict", release, tmp_path / "registry.csv", *wanted, "--out", out)
+    printed("predict", release, tmp_path / "registry.csv", *wanted, "--out", out)
     head, first = out.read_text().splitlines()[:2]
     assert head.startswith("id,incidence_cancer_5,incidence_cancer_5_lower")
     assert first.startswith("p0,")
-    assert "Nothing failed." in run("audit", release)
+    assert "Nothing failed." in printed("audit", release)

@@ -11,7 +11,6 @@ from cohorts import cohort, episodic, schema
 
 import discreet as ds
 from discreet.audit.release import audit_release
-from discreet.cli import main
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.curves_release import CurvesRelease, read_file
 from discreet.models.model import read_model
@@ -169,46 +168,28 @@ def registry(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """The command with these words: exit status, and what it said."""
-
-    def command(*words):
-        monkeypatch.setattr("sys.argv", ["discreet", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out + captured.err
-
-    return command
-
-
-def test_the_command_from_file_to_page(registry, run):
+def test_the_command_from_file_to_page(registry, printed):
     book, out = registry / "budget.db", registry / "curves.json"
     terms = ("--population", "all", "--epsilon", 2, "--delta", 1e-5)
-    assert run("budget", "init", book, *terms)[0] == 0
+    printed("budget", "init", book, *terms)
     asked = ("curves", registry / "registry.csv", "--schema", registry / "schema.toml")
-    status, said = run(*asked, "--by", "arm", "--epsilon", 1, "--ledger", book, "--out", out)
-    assert status == 0, said
-    status, said = run("summary", out)
-    assert status == 0
-    assert "log-rank" in said
-    assert run("page", out, "--out", registry / "page.html")[0] == 0
-    status, said = run("budget", "show", book)
-    assert "curves by arm" in said
+    printed(*asked, "--by", "arm", "--epsilon", 1, "--ledger", book, "--out", out)
+    assert "log-rank" in printed("summary", out)
+    printed("page", out, "--out", registry / "page.html")
+    assert "curves by arm" in printed("budget", "show", book)
 
 
 @pytest.mark.parametrize(("by", "says"), [("age", "is a number"), ("none", "no covariate")])
-def test_bad_groups_are_refused_before_a_charge(registry, run, by, says):
+def test_bad_groups_are_refused_before_a_charge(registry, command, printed, by, says):
     book = registry / "budget.db"
-    run("budget", "init", book, "--population", "all", "--epsilon", 2, "--delta", 1e-5)
-    status, said = run(
+    printed("budget", "init", book, "--population", "all", "--epsilon", 2, "--delta", 1e-5)
+    said = command(
         "curves", registry / "registry.csv", "--schema", registry / "schema.toml",
         "--by", by, "--epsilon", 1, "--ledger", book, "--out", registry / "curves.json",
     )  # fmt: skip
-    assert status == 2
-    assert says in said
-    assert "curves" not in run("budget", "show", book)[1]
+    assert said.status == 2
+    assert says in said.err
+    assert "curves" not in printed("budget", "show", book)
 
 
 def test_the_noise_is_the_planned_one():

@@ -4,7 +4,6 @@ import contextlib
 import csv
 import doctest
 import importlib
-import importlib.util
 import io
 import math
 import re
@@ -28,6 +27,7 @@ from discreet.paper.config import Options
 from discreet.paper.page import write_page
 from discreet.people import to_episodes
 from discreet.privacy.guarantee import WEAK_EPSILON
+from tests.scripts import script
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -172,10 +172,7 @@ def test_the_comparison_names_this_version():
 
 @pytest.fixture(scope="module")
 def hooks():
-    specification = importlib.util.spec_from_file_location("site_hooks", DOCS / "site_hooks.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return script("docs/site_hooks.py")
 
 
 def test_the_nav_and_the_hook_cover_every_page(hooks):

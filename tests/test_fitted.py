@@ -93,17 +93,11 @@ def test_labels_and_units_name_the_rows():
     assert "age" in table.names
 
 
-def test_other_formats(private, tmp_path, capsys, monkeypatch):
-    from discreet.cli import main  # noqa: PLC0415
-
+def test_other_formats(private, tmp_path, printed):
     private[1].model.save(tmp_path / "r.json")
 
     def written(form):
-        arguments = ["discreet", "summary", str(tmp_path / "r.json"), "--format", form]
-        monkeypatch.setattr("sys.argv", arguments)
-        with pytest.raises(SystemExit):
-            main()
-        return capsys.readouterr().out
+        return printed("summary", tmp_path / "r.json", "--format", form)
 
     rows = list(csv.DictReader(written("csv").splitlines()))
     records = json.loads(written("json"))

@@ -277,20 +277,15 @@ def test_the_recommendation_names_what_is_dear():
     assert "dear" not in compared(epsilon=4.0).recommendation()
 
 
-def test_the_command_answers_targets_and_draws(tmp_path, monkeypatch, capsys):
-    from discreet.cli import main  # noqa: PLC0415
-
+def test_the_command_answers_targets_and_draws(tmp_path, monkeypatch, printed):
     (tmp_path / "schema.toml").write_text(
         '[time]\nduration = "t"\nevent = "e"\nhorizon = 10\nintervals = 20\n'
         '[[covariate]]\nname = "age"\nlow = 20\nhigh = 90\n'
     )
     monkeypatch.chdir(tmp_path)
-    command = "plan --schema schema.toml --persons 20000 --events 2000 --epsilon 0.5,1,2"
-    arguments = [*command.split(), "--target", "age: 0.01", "--picture", "plan.png"]
-    monkeypatch.setattr("sys.argv", ["discreet", *arguments])
-    with pytest.raises(SystemExit):
-        main()
-    words = " ".join(capsys.readouterr().out.split())
+    asked = "plan --schema schema.toml --persons 20000 --events 2000 --epsilon 0.5,1,2"
+    shown = printed(*asked.split(), "--target", "age: 0.01", "--picture", "plan.png")
+    words = " ".join(shown.split())
     assert "age known to +- 0.01 (95 %) needs epsilon" in words
     assert "times as wide" in words
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")

@@ -1,23 +1,20 @@
 """The golden comparison notices what it is there for."""
 
 import copy
-import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "studies" / "golden.py"
+from tests.scripts import ROOT, script
+
+SCRIPT = "studies/golden.py"
 CASE = "newton/logit/natural-spline:3/episodes/memory"
 
 
 @pytest.fixture(scope="module")
 def golden():
-    spec = importlib.util.spec_from_file_location("golden", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script(SCRIPT)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +71,9 @@ def test_only_the_methods_and_engines_that_were_asked_for_run(golden, monkeypatc
 
 
 def test_the_commit_must_be_named():
-    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, ROOT / SCRIPT], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert "name the commit" in done.stderr
 

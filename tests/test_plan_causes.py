@@ -3,7 +3,6 @@
 import pytest
 
 import discreet as ds
-from discreet.cli import main
 from discreet.errors import SettingsError
 from tests.test_causes import mapping
 
@@ -45,24 +44,17 @@ def test_events_that_make_no_sense_are_refused(events, says):
         ds.plan(mapping(), 5_000, events)
 
 
-def test_the_command(tmp_path, capsys, monkeypatch):
+def test_the_command(tmp_path, command):
     (tmp_path / "schema.toml").write_text(
         '[time]\nduration = "time"\nevent = "cause"\nhorizon = 20\nintervals = 20\n'
         'causes = { cancer = ["C", 1], other = ["O", 2] }\n'
         '[[covariate]]\nname = "age"\nlow = 40\nhigh = 90\n'
     )
     words = ["plan", "--schema", tmp_path / "schema.toml", "--persons", 5000, "--events"]
-
-    def run(events):
-        monkeypatch.setattr("sys.argv", ["discreet", *map(str, words), events])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code, capsys.readouterr()
-
-    code, shown = run("cancer=900,other=30")
-    assert not code
+    shown = command(*words, "cancer=900,other=30")
+    assert shown.status == 0
     assert "Cause: cancer" in shown.out
     assert "Cause other is rare" in shown.out
-    code, shown = run("900")
-    assert code
+    shown = command(*words, "900")
+    assert shown.status != 0
     assert "cancer=900" in shown.err

@@ -41,7 +41,7 @@ from discreet.models.causes import (
 )
 from discreet.models.curves import Curves
 from discreet.models.group_curves import NORMAL_POINT
-from discreet.models.model import PlainModel
+from discreet.models.model import PlainModel, Saved
 from discreet.people.episodes import Episodes
 from discreet.people.source import People
 from discreet.regression import as_schema, publish_order, require_mechanism
@@ -128,7 +128,7 @@ class CausesOrder(ModelOrder[CausesRelease]):
         return CausesRelease.model_validate({**heading, **facts, **released})
 
 
-class CompetingRisks:
+class CompetingRisks(Saved):
     """Discrete-time regression on competing risks, one set of effects per cause.
 
     `fit` estimates it without privacy and never spends; `publish` makes one private release of all
@@ -345,17 +345,9 @@ class CompetingRisks:
         """A table per cause."""
         return summarise_causes(self.model_)
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the model's file.
-
-        Parameters
-        ----------
-        path
-            Where to.
-        overwrite
-            Whether an existing file is replaced.
-        """
-        self.model_.save(path, overwrite=overwrite)
+    @property
+    def _model(self) -> CausesFile:
+        return self.model_
 
 
 def _document(

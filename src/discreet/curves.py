@@ -1,6 +1,6 @@
 """Private survival curves by group: the order of a release, and what a user calls."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ from discreet.mechanisms.contract import Draw, Plan
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.models.curves_release import CurvesRelease
 from discreet.people.source import People
-from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.regression import as_schema, publish_order
 from discreet.release import AbstractOrder, Ledger, new_release_id, simulate
 
@@ -29,11 +28,6 @@ class CurvesOrder(AbstractOrder[CurvesRelease]):
 
     mechanism: GroupCounts
     groups: Groups
-    persons: int | None = None
-    release_id: str = field(default_factory=new_release_id)
-    description: str = ""
-    accept_approximate: bool = False
-    sites: NoiseShares = ALONE
 
     @property
     def schema(self) -> Schema:  # type: ignore[override]  # a property where the parent has a field
@@ -136,9 +130,11 @@ class Curves:
         BudgetError
             The budget does not cover the release; nothing was read or charged.
         """
-        mechanism = GroupCounts(epsilon, delta)
         order = CurvesOrder(
-            mechanism, self.groups, persons, release_id=release_id or new_release_id()
+            GroupCounts(epsilon, delta),
+            self.groups,
+            persons=persons,
+            release_id=release_id or new_release_id(),
         )
         return publish_order(
             order,

@@ -1,6 +1,6 @@
 """Predictions and summaries of a fitted model, from a fit or from a file."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.errors import DataFormError, SettingsError
 from discreet.models.life_table import LifeTable
-from discreet.models.model import Coefficients, Model, PlainModel, Release, read_model
+from discreet.models.model import Coefficients, Model, PlainModel, Release, Saved, read_model
 from discreet.models.prediction import (
     Estimate,
     Person,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from discreet.audit import Audit
 
 
-class Predictions(ABC):
+class Predictions(Saved):
     """What a fitted model can do; new data are read by the same per-record rules as in the fit.
 
     Data: a pandas, polars or pyarrow table, or the path of a CSV or Parquet file, with the
@@ -392,18 +392,6 @@ class FittedModel(Predictions):
     def life_table(self) -> LifeTable | None:
         """The private life table, where the mechanism released one."""
         return self.model.life_table if isinstance(self.model, Release) else None
-
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the model's file.
-
-        Parameters
-        ----------
-        path
-            Where to.
-        overwrite
-            Whether an existing file is replaced.
-        """
-        self.model.save(path, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return str(self.summary())

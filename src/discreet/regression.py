@@ -263,18 +263,6 @@ class SurvivalRegression(Predictions):
             self.standard_errors_ = known
         return self
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the model's file: strict JSON, whole or not at all.
-
-        Parameters
-        ----------
-        path
-            Where to.
-        overwrite
-            Whether an existing file is replaced.
-        """
-        self._model.save(path, overwrite=overwrite)
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002
         """The constructor's settings (scikit-learn's own base class takes a second to import).
 

@@ -112,20 +112,26 @@ def new_release_id() -> str:
     return f"r{secrets.token_hex(10)}"
 
 
-class AbstractOrder(ABC, Generic[Document]):
-    """What is asked for, in public facts only: a model (`Order`), or curves by group.
+@dataclass(frozen=True, kw_only=True)
+class Particulars:
+    """What every order has beside its subject.
 
     ``persons`` may stay None until the people are counted.  ``accept_approximate`` publishes a
     draw whose promise is proved for a perfect sampler only.  ``sites`` is who draws the noise.
     """
 
-    mechanism: "Promising"
-    schema: Schema
-    persons: int | None
-    release_id: str
-    description: str
+    persons: int | None = None
+    release_id: str = field(default_factory=new_release_id)
+    description: str = ""
     accept_approximate: bool = False
     sites: NoiseShares = ALONE
+
+
+class AbstractOrder(Particulars, ABC, Generic[Document]):
+    """What is asked for, in public facts only: a model (`Order`), or curves by group."""
+
+    mechanism: "Promising"
+    schema: Schema
 
     @abstractmethod
     def plan(self, persons: int) -> Plan:
@@ -159,7 +165,7 @@ class AbstractOrder(ABC, Generic[Document]):
 
     def changed(self, **facts: Any) -> Self:
         """The same order with other facts."""
-        return replace(self, **facts)  # type: ignore[type-var]  # every order is a dataclass
+        return replace(self, **facts)
 
     def request(self, guarantee: Guarantee) -> ReleaseRequest:
         """What the ledger is asked for."""
@@ -222,11 +228,6 @@ class ModelOrder(AbstractOrder[Document]):
     schema: Schema
     link: Link
     baseline: Baseline
-    persons: int | None = None
-    release_id: str = field(default_factory=new_release_id)
-    description: str = ""
-    accept_approximate: bool = False
-    sites: NoiseShares = ALONE
 
     @cached_property
     def design(self) -> Design:

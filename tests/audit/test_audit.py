@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -17,7 +16,6 @@ from discreet.audit.findings import at_most, equal_to
 from discreet.audit.law import Sample, _sphere, judge
 from discreet.audit.noise import ForcedNoise, KnownNoise, privacy_loss
 from discreet.audit.report import content, picture
-from discreet.cli import main
 from discreet.errors import SettingsError
 from discreet.mechanisms import registered
 from discreet.mechanisms.group_counts import GroupCounts
@@ -184,19 +182,6 @@ def test_the_picture_shows_epsilons_only():
     assert json.loads(content(audit))["findings"][2]["note"] == "why"
 
 
-@pytest.fixture
-def command(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def run(arguments):
-        monkeypatch.setattr(sys, "argv", ["discreet", *arguments.split()])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return stopped.value.code or 0, capsys.readouterr()
-
-    return run
-
-
 @pytest.mark.parametrize(("measured", "status"), [(0.9, 0), (1.1, 5)])
 def test_the_command(command, monkeypatch, tmp_path, measured, status):
     def check(subject, effort):
@@ -204,9 +189,10 @@ def test_the_command(command, monkeypatch, tmp_path, measured, status):
 
     monkeypatch.setattr(audit_run, "FAMILIES", MappingProxyType({"end to end": check}))
     options = "--mechanism output --epsilon 1 --quick --out audit.json --picture audit.png"
-    found, printed = command(f"audit {options}")
-    assert found == status
-    assert "lower bound" in printed.out
+    monkeypatch.chdir(tmp_path)
+    said = command("audit", *options.split())
+    assert said.status == status
+    assert "lower bound" in said.out
     written = json.loads((tmp_path / "audit.json").read_text())
     assert written["sound"] is (status == 0)
     assert written["findings"][0]["numbers"]["measured"] == measured
@@ -217,9 +203,9 @@ def test_the_command(command, monkeypatch, tmp_path, measured, status):
     "arguments", ["", "release.json --mechanism output", "release.json --epsilon 1"]
 )
 def test_one_subject_at_a_time(command, arguments):
-    status, printed = command(f"audit {arguments}")
-    assert status == 2
-    assert "give" in printed.err
+    said = command("audit", *arguments.split())
+    assert said.status == 2
+    assert "give" in said.err
 
 
 def test_the_page_says_what_the_results_file_says_and_nothing_failed():

@@ -1,13 +1,11 @@
 """`discreet audit release.json`: a true release passes, a changed one does not."""
 
 import json
-import sys
 
 import pytest
 
 import discreet as ds
 from discreet.audit import audit_release
-from discreet.cli import main
 from discreet.errors import ArtefactError
 from discreet.mechanisms import (
     ObjectivePerturbation,
@@ -83,14 +81,12 @@ def test_other_files_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("check", "status"), [(None, 0), ("noise scale made anew", 5)])
-def test_the_command(check, status, release, tmp_path, monkeypatch, capsys):
+def test_the_command(check, status, release, tmp_path, monkeypatch, command):
     path = release if check is None else changed(release, tmp_path, CHANGES[check])
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(sys, "argv", ["discreet", "audit", str(path)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert (stopped.value.code or 0) == status
-    printed = capsys.readouterr().out
+    said = command("audit", path)
+    assert said.status == status
+    printed = said.out
     assert "verdict" in printed
     assert "coefficients named by the schema" in printed  # in one piece
     assert max(map(len, printed.splitlines())) <= 80

@@ -2,13 +2,11 @@
 
 import hashlib
 import json
-import sys
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from discreet.cli import main
 from discreet.cli.budget import budget_app, render
 from discreet.errors import ArtefactError, LedgerError, SettingsError
 from discreet.ledger import ReleaseRequest, open_ledger
@@ -164,10 +162,8 @@ def test_adopt_takes_a_restored_copy_over(path, release):
         (["init", "{path}.new", "--population", "p", "--epsilon", "0"], 2),
     ],
 )
-def test_exit_statuses(path, words, status, monkeypatch, capsys):
+def test_exit_statuses(path, words, status, command):
     words = [word.format(path=path) for word in words]
-    monkeypatch.setattr(sys, "argv", ["discreet", "budget", *words])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == status
-    assert capsys.readouterr().err.startswith("discreet: " if status else "")
+    said = command("budget", *words)
+    assert said.status == status
+    assert said.err.startswith("discreet: " if status else "")

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.audit.pages import page_sensitivity
+from discreet.audit.pages import page_sensitivity, solver_tolerance
 from discreet.mechanisms import (
     ObjectivePerturbation,
     OutputPerturbation,
@@ -20,7 +20,6 @@ from discreet.mechanisms.objective import Shape
 from discreet.mechanisms.outlook import public_guess
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
 from discreet.mechanisms.selected import clipped_score, score_bound
-from discreet.privacy.exact import continuous_error
 from tests.mechanisms.cases import (
     FrozenNoise,
     LinearLoss,
@@ -61,7 +60,7 @@ def output_witness(epsilon=1.0, **facts):
     constants = make_constants(persons=7, **facts)
     mechanism = OutputPerturbation(epsilon=epsilon)
     plan = mechanism.plan(constants)
-    gap = plan.number("gradient_sensitivity") + 2 * expected_tolerance(plan, 0.0)
+    gap = plan.number("gradient_sensitivity") + 2 * solver_tolerance(plan, 0.0)
     scale = coordinates_from(plan.details).scale
     axis = np.eye(plan.dimension)[-1] / scale
     centres, noise = [], FrozenNoise()
@@ -176,16 +175,6 @@ def check_confinement(link="logit"):
             assert np.linalg.norm(w) <= plan.number("confinement")
 
 
-def expected_tolerance(plan, tilt_scale):
-    """tau' from the formula of the proof page."""
-    ridge, gradient = plan.number("total_ridge"), plan.number("gradient_bound")
-    reach = 2 * 256.0
-    rounding = gradient * (1 + 2.0**-6 * plan.number("record_norm") * reach)
-    rounding = 2.0**-40 * (rounding + ridge * reach + (reach * ridge + gradient))
-    error = continuous_error(Fraction(tilt_scale)) if tilt_scale else 0.0
-    return 4 * rounding + error
-
-
 def check_inexact_minimisers_are_paid_for():
     """The scale of the lattice noise holds 2 tau'/k and sqrt(d) grid besides the movement."""
     constants = make_constants(persons=500)
@@ -194,7 +183,7 @@ def check_inexact_minimisers_are_paid_for():
         mechanism.draw(plan, LinearLoss(np.zeros(plan.dimension)), noise)
         tilted = mechanism.name == "objective"
         grid = 2.0 ** plan.number("step_exponent")
-        tolerance = expected_tolerance(plan, plan.noise_scale if tilted else 0.0)
+        tolerance = solver_tolerance(plan, plan.noise_scale if tilted else 0.0)
         moved = 0.0 if tilted else plan.number("gradient_sensitivity")
         needed = (moved + 2 * tolerance) / plan.number("total_ridge") + math.sqrt(5) * grid
         budget = plan.number("epsilon_output") if tilted else 1.0

@@ -1,17 +1,10 @@
 """The table of docs/competing.md is made of the committed rows, and says what they say."""
 
-import importlib.util
-from pathlib import Path
-
-ROOT = Path(__file__).parents[2]
+from tests.scripts import ROOT, script
 
 
 def study():
-    place = ROOT / "studies" / "causes.py"
-    spec = importlib.util.spec_from_file_location("causes_study", place)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("studies/causes.py")
 
 
 def test_the_page_has_the_table_of_the_rows():

@@ -137,14 +137,17 @@ class Whitened:
         self, people: "Expected", truth: Array, shift: Array | None
     ) -> tuple[Array, Array, Array, Array]:
         """The same of the people of one stratum, at its own rows."""
+        return expected_sums(members_of(people), self.kernel_point, self.kernel_truth(truth, shift))
+
+    def kernel_truth(self, truth: Array, shift: Array | None) -> Point:
+        """The truth as compiled code takes it, its predictor moved by `shift`."""
         basis = self.design.basis
         time = basis.shape[1]
         predictor = basis @ truth[:time]
-        there = self.kernel_point._replace(
+        return self.kernel_point._replace(
             beta=np.ascontiguousarray(truth[time:]),
             predictor=np.ascontiguousarray(predictor if shift is None else predictor + shift),
         )
-        return expected_sums(members_of(people), self.kernel_point, there)
 
     def rates(self, people: "Expected", shift: Array | None = None) -> Rates:
         """The mean hazards of the cohort of one stratum, at its own rows of the point."""

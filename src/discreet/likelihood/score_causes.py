@@ -34,7 +34,7 @@ from discreet.likelihood.score_expected import (
     add_person,
     interval_products,
     product,
-    turned,
+    to_whitened,
 )
 from discreet.likelihood.score_information import (
     LARGEST_FACTOR,
@@ -196,13 +196,7 @@ class CauseScores(Whitened):
         """Expected (score, slope, Meat, full information) here when `truth` is the truth."""
         if self.together is None or not math.isfinite(self.bound):
             return super().foreseen(people, truth, shift)
-        basis = self.design.basis
-        time = basis.shape[1]
-        predictor = basis @ truth[:time]
-        there = self.kernel_point._replace(
-            beta=np.ascontiguousarray(truth[time:]),
-            predictor=np.ascontiguousarray(predictor if shift is None else predictor + shift),
-        )
+        there = self.kernel_truth(truth, shift)
         weights = self.together.weights(people, self.cause, self.mapping)
         return weighted_sums(members_of(people), self.kernel_point, there, weights)
 
@@ -591,9 +585,4 @@ def weighted_sums(
                     gathered.masses[2, pair] += full * products[s, pair]
                 alive *= 1.0 - hazard
             add_person(person, gathered, score, sums)
-    return (
-        mapping.T @ score,
-        turned(sums[0], mapping),
-        turned(sums[1], mapping),
-        turned(sums[2], mapping),
-    )
+    return to_whitened(score, sums, mapping)

@@ -120,6 +120,12 @@ def expected_sums(
             )
             alive = follow(stretch, grids, mapping, scratch, gathered)
             add_person(person, gathered, score, sums)
+    return to_whitened(score, sums, mapping)
+
+
+@compiled
+def to_whitened(score: Array, sums: Array, mapping: Array) -> tuple[Array, Array, Array, Array]:
+    """The score and the three sums in whitened coordinates."""
     return (
         mapping.T @ score,
         turned(sums[0], mapping),

@@ -26,7 +26,7 @@ from discreet.mechanisms.contract import (
 )
 from discreet.people.episodes import Episodes
 from discreet.privacy.accountant import rho_for
-from discreet.privacy.guarantee import Guarantee, checked_delta
+from discreet.privacy.guarantee import Guarantee, checked_delta, delta_for
 from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.scales import exact, gaussian_scale, laplace_scale, upper_square_root
 from discreet.privacy.shares import ALONE, NoiseShares
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from discreet.engine.engine import Engine
     from discreet.privacy.noise import NoiseSource
 
-DEFAULT_DELTA = 1e-6
 EXIT, EXIT_AND_ENTRY = 1, 2
 """Cells that a person stands in."""
 MOST_STRETCHES = 40
@@ -68,7 +67,7 @@ class GroupCounts:
 
     def promise(self, persons: int) -> Guarantee:
         """What is promised of n persons."""
-        delta = self._delta(persons)
+        delta = delta_for(persons, self.delta)
         return Guarantee(self.epsilon, delta, None if delta == 0 else rho_for(self.epsilon, delta))
 
     def plan(self, persons: int, groups: Groups, sites: NoiseShares = ALONE) -> Plan:
@@ -114,11 +113,6 @@ class GroupCounts:
         scale = Fraction(str(details["scale"]))
         noisy = noise.l1_laplace(sums, scale) if pure else noise.discrete_gaussian(sums, scale)
         return Draw.from_integers(noisy, 0, private=noise.private)
-
-    def _delta(self, persons: int) -> float:
-        if self.delta is not None:
-            return float(self.delta)
-        return min(DEFAULT_DELTA, 1.0 / (10 * persons))
 
     def _stretches(self, persons: int, groups: Groups, *, pure: bool, late: bool) -> int:
         """As many as a figure shows; without cumulation as few as keep counts above their noise."""

@@ -74,23 +74,20 @@ GRID_BITS = 4
 class ObjectivePerturbation(PerturbationSettings):
     """epsilon-DP under replace-one: publish the minimiser of a tilted objective (conditional).
 
-    A ridge that is given is a least value: the plan may add to it where that lowers the predicted
-    error, because a larger ridge leaves more of epsilon to the tilt.
-
     Parameters
     ----------
     epsilon
         The guarantee.
     ridge
-        Lambda, the ridge per person; None takes the public rule.
+        The least ridge per person: the plan adds to it where that lowers the predicted error,
+        because a larger one leaves more of epsilon to the tilt. None leaves it to the public rule.
     survival
-        A public guess of the share who reach the horizon without an event. A wrong one costs
-        accuracy only.
+        As for `OutputPerturbation`.
 
     Raises
     ------
     SettingsError
-        A setting promises nothing or means nothing.
+        As `OutputPerturbation`.
 
     Examples
     --------

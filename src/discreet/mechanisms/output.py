@@ -73,15 +73,16 @@ class OutputPerturbation(PerturbationSettings):
     epsilon
         The guarantee.
     ridge
-        Lambda, the ridge per person; None takes the public rule.
+        Lambda, the ridge per person: more pulls the estimate and needs less noise. None takes the
+        public rule.
     survival
-        A public guess of the share who reach the horizon without an event. A wrong one costs
-        accuracy only.
+        A public guess of the share who reach the horizon without an event, where the ridge pulls
+        to. A wrong one costs accuracy only.
 
     Raises
     ------
     SettingsError
-        A setting promises nothing or means nothing.
+        epsilon or ridge is not positive, or survival is not between 0 and 1.
 
     Examples
     --------

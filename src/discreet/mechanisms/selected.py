@@ -76,7 +76,8 @@ class SelectedRidge:
     Raises
     ------
     SettingsError
-        A setting promises nothing or means nothing.
+        epsilon or a candidate is not positive, the base has another name, or a trial or its
+        score would have no budget.
 
     Examples
     --------

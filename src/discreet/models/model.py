@@ -6,6 +6,7 @@ numbers and public facts only.
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -198,7 +199,24 @@ class File(_Document):
         return hashlib.sha256(self.content).hexdigest()
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the file, whole or not at all.
+        """Write the file, whole or not at all; `Saved.save` says more."""
+        self.require_writable()
+        write_new(path, self.content, overwrite=overwrite)
+
+    def require_writable(self) -> None:
+        """`SettingsError` for what must not be kept; nothing, unless a kind of file says."""
+
+
+class Saved(ABC):
+    """Whoever has a file and writes it."""
+
+    @property
+    @abstractmethod
+    def _model(self) -> File:
+        """The file; an error if there is none yet."""
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model's file: strict JSON, whole or not at all.
 
         Parameters
         ----------
@@ -206,8 +224,13 @@ class File(_Document):
             Where to.
         overwrite
             Whether an existing file is replaced.
+
+        Raises
+        ------
+        SettingsError
+            The noise of the release can be repeated (`ds.simulate`).
         """
-        write_new(path, self.content, overwrite=overwrite)
+        self._model.save(path, overwrite=overwrite)
 
 
 class Model(File):
@@ -329,22 +352,13 @@ class Promised(File):
         rest = {key: item for key, item in mapping.items() if key not in {"ledger", "joint_digest"}}
         return hashlib.sha256(serialise(rest)).hexdigest()
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the file; refused for a release whose noise can be repeated.
-
-        Parameters
-        ----------
-        path
-            Where to.
-        overwrite
-            Whether an existing file is replaced.
-        """
+    def require_writable(self) -> None:
+        """Refused for a release whose noise can be repeated."""
         if not self.private:
             raise SettingsError(
                 "this release was drawn with seeded noise, which anybody can repeat and subtract; "
                 "it is not private and is not written."
             )
-        super().save(path, overwrite=overwrite)
 
 
 class Release(Promised, Model):

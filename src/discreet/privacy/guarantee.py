@@ -29,6 +29,7 @@ ASSUMPTION = (
 )
 """What a conditional promise rests on: A3 and A4 of docs/proofs/output-perturbation.md."""
 
+USUAL_DELTA = 1e-6
 WEAK_EPSILON = 8.0
 """From here on the factor exceeds 2,900 and the sentence says that the protection is weak."""
 
@@ -105,6 +106,11 @@ class Guarantee:
 def checked_epsilon(epsilon: float) -> float:
     """Epsilon as a float, or a `SettingsError`."""
     return _positive("epsilon", epsilon)
+
+
+def delta_for(persons: int, asked: float | None) -> float:
+    """The delta that was asked for; otherwise 1e-6, or 1/(10 n) where that is smaller."""
+    return min(USUAL_DELTA, 1.0 / (10 * persons)) if asked is None else float(asked)
 
 
 def checked_delta(delta: float) -> float:

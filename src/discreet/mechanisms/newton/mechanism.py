@@ -33,7 +33,7 @@ from discreet.mechanisms.newton.layout import GRID_EXPONENT, Layout
 from discreet.mechanisms.newton.rehearsal import stated_covariance
 from discreet.mechanisms.newton.run import Run
 from discreet.privacy.accountant import rho_for
-from discreet.privacy.guarantee import Guarantee, checked_delta
+from discreet.privacy.guarantee import Guarantee, checked_delta, delta_for
 from discreet.privacy.scales import exact
 from discreet.types import Array
 
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from discreet.likelihood.problem import Problem
     from discreet.mechanisms.outlook import Outlook
     from discreet.privacy.noise import NoiseSource
-
-
-DEFAULT_DELTA = 1e-6
 
 
 @register
@@ -64,7 +61,7 @@ class PrivateNewton:
     Raises
     ------
     SettingsError
-        A setting promises nothing or means nothing.
+        epsilon is not positive, delta is not in [0, 1), or the score has another name.
 
     Examples
     --------
@@ -92,7 +89,7 @@ class PrivateNewton:
 
     def promise(self, persons: int) -> Guarantee:
         """zCDP at the delta of n persons, or pure where that is 0."""
-        delta = self._delta(persons)
+        delta = delta_for(persons, self.delta)
         rho = None if delta == 0 else rho_for(self.epsilon, delta)
         return Guarantee(self.epsilon, delta, rho)
 
@@ -135,8 +132,3 @@ class PrivateNewton:
     def stated(self, plan: Plan, outlook: "Outlook") -> Array:
         """What a release will state, rehearsed on made-up people."""
         return stated_covariance(self, plan, outlook)
-
-    def _delta(self, persons: int) -> float:
-        if self.delta is not None:
-            return float(self.delta)
-        return min(DEFAULT_DELTA, 1.0 / (10 * persons))
