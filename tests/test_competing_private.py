@@ -9,10 +9,11 @@ import pytest
 
 import discreet as ds
 from discreet.audit.release import audit_release
-from discreet.competing import CausesOrder, predict_incidence
+from discreet.competing import CausesOrder, predict_incidence, summarise_causes
 from discreet.errors import ArtefactError, BudgetError, SettingsError
 from discreet.ledger import open_ledger
 from discreet.models.causes import CausesRelease, read_causes
+from discreet.models.caution import Caution
 from discreet.models.curves_release import read_file
 from discreet.models.release_schema import release_schema
 from tests.json_schema import is_valid
@@ -62,6 +63,15 @@ def test_a_file_is_loaded_ready_to_predict(released):
     assert loaded.release_.release_id == model.release_.release_id
     with pytest.raises(ArtefactError, match=r"CompetingRisks\.load"):
         ds.load(path)
+
+
+def test_a_summary_fits_on_80_columns(released):
+    warning = Caution.about("little", "A warning that is longer than a line of any terminal. " * 4)
+    release = released[0].release_.model_copy(update={"warnings": (warning,)})
+    shown = summarise_causes(release)
+    assert "Warning: A warning" in shown
+    lines = [line for line in shown.splitlines() if " " in line]  # the ledger's head is one word
+    assert max(map(len, lines)) <= 80
 
 
 def test_intervals_hold_the_noise(released):

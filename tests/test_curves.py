@@ -97,6 +97,15 @@ def test_the_page_takes_every_text_from_the_file_of_texts(release):
     assert "Nothing in the released numbers speaks against these curves" in page
 
 
+def test_the_page_of_curves_speaks_of_no_model(release):
+    made = release[0]
+    schema = made.public_schema.to_mapping() | {"page": {"contact": "registry@example.org"}}
+    page = make_page(made.model_copy(update={"public_schema": ds.Schema.from_mapping(schema)}))
+    shown = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
+    assert "About these curves" in shown
+    assert "model" not in shown
+
+
 def test_a_simulation_is_not_written(tmp_path):
     found = ds.Curves(schema(), by="arm").simulate(cohort(200), epsilon=1.0)
     assert not found.private

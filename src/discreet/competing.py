@@ -42,11 +42,12 @@ from discreet.models.causes import (
 from discreet.models.curves import Curves
 from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import PlainModel, Saved
+from discreet.models.summary import WIDTH
 from discreet.people.episodes import Episodes
 from discreet.people.source import People
 from discreet.regression import as_schema, publish_order, require_mechanism
 from discreet.release import ModelOrder, new_release_id, simulate
-from discreet.text import aligned
+from discreet.text import aligned, filled
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -490,5 +491,9 @@ def summarise_causes(model: CausesFile) -> str:
         return "\n\n".join(f"Cause: {name}\n{table}" for name, table in tables.items())
     first = next(iter(tables.values()))
     blocks = (f"Cause: {name}\n{aligned(table.rows())}" for name, table in tables.items())
-    warnings = (f"Warning: {caution}" for caution in model.warnings)
-    return "\n\n".join(["\n".join(first.heading[:2]), *blocks, *warnings, *first.footer[-2:]])
+    warnings = [f"Warning: {caution}" for caution in model.warnings]
+    above, below = (
+        [filled(line, WIDTH) for line in part]
+        for part in (first.heading[:2], [*warnings, *first.footer[-2:]])
+    )
+    return "\n\n".join(["\n".join(above), *blocks, *below])

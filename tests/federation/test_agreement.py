@@ -56,11 +56,22 @@ def test_what_differs_is_named(facts, named):
     assert str(caught.value).endswith("Nothing was charged.")
 
 
+def test_what_another_site_calls_its_facts_stays_short():
+    odd = {"x" * 5_000 + str(k): "a" for k in range(1_000)} | {"numpy": "1" * 5_000}
+    with pytest.raises(FederationError) as caught:
+        agree(Exchange(message({**FACTS, **odd})), FACTS, 20, "r1")
+    said = str(caught.value)
+    assert said.count("x" * 60 + " (site 1)") == 7  # and numpy: eight are named
+    assert "numpy (site 1)" in said
+    assert "x" * 61 not in said
+
+
 @pytest.mark.parametrize("odd", [
     b"", b"[]", b"{", b'{"facts": {}, "persons": 0, "release_id": "r"}',
     b'{"facts": {"a": 1}, "persons": 3, "release_id": "r"}',
     b'{"facts": {}, "persons": true, "release_id": "r"}',
     b'{"facts": {}, "persons": 3, "release_id": 4}', b"[" * 100_000,
+    message({"\x1b[2J": "a"}), message({"numpy": "\x1b[31m"}),
 ])  # fmt: skip
 def test_an_odd_message_is_an_error_not_a_crash(odd):
     with pytest.raises(FederationError, match="Nothing was charged"):

@@ -63,6 +63,21 @@ def test_the_head_can_be_copied_from_a_narrow_terminal(path, monkeypatch):
     assert f"Head: {open_ledger(path).verify().head}\n" in run("show", path).stdout
 
 
+def test_a_ledger_may_be_named_as_fit_names_it(tmp_path):
+    path = tmp_path / "named"
+    assert run("init", "--ledger", path, *INIT).exit_code == 0
+    head = open_ledger(path).show().head
+    for words in (["show"], ["verify"], ["adopt", "--head", head]):
+        assert head.ledger in run(*words, "--ledger", path).output
+
+
+@pytest.mark.parametrize("words", [[], ["{path}", "--ledger", "{path}"]])
+def test_a_ledger_is_named_once(path, words):
+    done = run("show", *(word.format(path=path) for word in words))
+    assert isinstance(done.exception, SettingsError)
+    assert "name the ledger once" in str(done.exception)
+
+
 def test_init_refuses_an_existing_file(path):
     before = path.read_bytes()
     assert isinstance(run("init", path, *INIT).exception, LedgerError)

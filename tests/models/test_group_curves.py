@@ -1,6 +1,7 @@
 """Curves by group: what others compute without noise, and bands that hold the truth with it."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -156,6 +157,8 @@ def test_log_rank_without_noise_agrees_with_lifelines():
     other = multivariate_logrank_test(frame.exit, frame.group, frame.event > 0)
     found = log_rank(counts, SILENCE)
     assert found.degrees == 1
+    assert found.freedom == "1 degree of freedom"
+    assert replace(found, degrees=2).freedom == "2 degrees of freedom"
     assert found.statistic == pytest.approx(other.test_statistic, rel=0.15)
     assert found.p_value == pytest.approx(other.p_value, abs=0.03)
 

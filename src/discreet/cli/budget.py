@@ -117,13 +117,27 @@ budget_app = typer.Typer(
     no_args_is_help=True,
 )
 
-Location = Annotated[str, typer.Argument(help="A path, or a postgresql:// URL.", metavar="LEDGER")]
+Place = Annotated[
+    str | None, typer.Argument(help="A path, or a postgresql:// URL.", metavar="LEDGER")
+]
+Option = Annotated[
+    str | None, typer.Option("--ledger", help="The same, as the other commands name it.")
+]
 ReleaseFile = Annotated[Path | None, typer.Option(help="A release file, as `fit` wrote it.")]
+
+
+def _location(place: str | None, option: str | None) -> str:
+    """The ledger that was named, in one way or the other."""
+    if (place is None) == (option is None):
+        raise SettingsError("name the ledger once: its path or URL, alone or after --ledger.")
+    return place or option or ""
 
 
 @budget_app.command("init")
 def initialise(
-    ledger: Location,
+    place: Place = None,
+    *,
+    ledger: Option = None,
     population: Annotated[str, typer.Option(help="Who the budget protects, in your words.")],
     epsilon: Annotated[str, typer.Option(help="Everything that may ever be spent.")],
     delta: Annotated[
@@ -136,30 +150,30 @@ def initialise(
     """
     from discreet.ledger import open_ledger  # noqa: PLC0415 - numpy
 
-    head = open_ledger(ledger).initialise(population, epsilon, delta)
+    head = open_ledger(_location(place, ledger)).initialise(population, epsilon, delta)
     say(f"The ledger is ready: epsilon {epsilon}, delta {delta}. Its head is {head}")
 
 
 @budget_app.command("show")
-def show(ledger: Location) -> None:
+def show(place: Place = None, *, ledger: Option = None) -> None:
     """Show what is spent, what is left, and every release."""
     from rich.console import Console  # noqa: PLC0415 - slow to import
 
     from discreet.cli.budget import render  # noqa: PLC0415 - slow to import
     from discreet.ledger import open_ledger  # noqa: PLC0415 - numpy
 
-    statement = open_ledger(ledger).show()
+    statement = open_ledger(_location(place, ledger)).show()
     Console().print(render(statement))
     say(f"Head: {statement.head}")
 
 
 @budget_app.command("verify")
-def verify(ledger: Location, release: ReleaseFile = None) -> None:
+def verify(place: Place = None, *, ledger: Option = None, release: ReleaseFile = None) -> None:
     """Check chain, tables, place and witness; with --release also that it was charged here."""
     from discreet.ledger import open_ledger  # noqa: PLC0415 - numpy
 
     claim = None if release is None else read_claim(release)
-    found = open_ledger(ledger).verify(claim)
+    found = open_ledger(_location(place, ledger)).verify(claim)
     if not found.sound:
         raise LedgerError("; ".join(found.problems))
     for text in found.notes:
@@ -169,7 +183,9 @@ def verify(ledger: Location, release: ReleaseFile = None) -> None:
 
 @budget_app.command("adopt")
 def adopt(
-    ledger: Location,
+    place: Place = None,
+    *,
+    ledger: Option = None,
     release: ReleaseFile = None,
     head: Annotated[str | None, typer.Option(help="The newest head, as it was printed.")] = None,
 ) -> None:
@@ -182,7 +198,7 @@ def adopt(
         newest = Head.parse(head)
     else:
         raise SettingsError("give either --release or --head: the newest there is.")
-    adopted = open_ledger(ledger).adopt(newest)
+    adopted = open_ledger(_location(place, ledger)).adopt(newest)
     say(f"This is the ledger from now on; destroy other copies. Its head is {adopted}")
 
 

@@ -224,8 +224,8 @@ class CurvesRelease(Promised):
         if self.log_rank is not None:
             test = self.log_rank
             lines.append(
-                f"Same curve in all groups: log-rank {test.statistic:.2f} on {test.degrees} "
-                f"degrees of freedom, {test.words}, privacy noise included."
+                f"Same curve in all groups: log-rank {test.statistic:.2f} on {test.freedom}, "
+                f"{test.words}, privacy noise included."
             )
         return (*lines, *map(str, self.warnings))
 

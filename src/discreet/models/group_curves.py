@@ -140,6 +140,11 @@ class LogRank:
         sign = "≤" if self.p_value <= 1.0 / (TEST_SIMULATIONS + 1) else "="
         return f"p {sign} {self.p_value:.3f}"
 
+    @property
+    def freedom(self) -> str:
+        """The degrees of freedom in words."""
+        return "1 degree of freedom" if self.degrees == 1 else f"{self.degrees} degrees of freedom"
+
 
 @dataclass(frozen=True, eq=False)
 class _Flow:
