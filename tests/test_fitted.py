@@ -9,7 +9,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.bands import survival_band
+from discreet.models.prediction import survival_band
 from tests.cohorts import HORIZON, cohort, schema
 
 TABLE = cohort(people=300)

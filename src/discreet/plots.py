@@ -19,9 +19,9 @@ from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric
 from discreet.design.terms import user_columns
 from discreet.errors import SettingsError
-from discreet.models.bands import survival_band, user_vectors
 from discreet.models.calibration import Calibration
 from discreet.models.model import Model, Release
+from discreet.models.prediction import survival_band, user_vectors
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def survival_curves(
     for index, person in enumerate(people):
         colour, style = COLOURS[index % len(COLOURS)], "-" if index < len(COLOURS) else "--"
         band = survival_band(model, person.raw, confidence, person.stratum)
-        axes.step(edges, band.survival, style, where="post", color=colour, lw=1.8)
+        axes.step(edges, band.estimate, style, where="post", color=colour, lw=1.8)
         axes.lines[-1].set_label(_plain(person.label))
         if band.lower is not None and band.upper is not None:
             axes.fill_between(

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
-from discreet.models.bands import survival_band
+from discreet.models.prediction import survival_band
 from discreet.report import make_page
 from tests.report.conftest import HOSTILE, make_causes, make_covariance, make_release
 
@@ -181,7 +181,7 @@ def test_a_number_may_be_unknown_where_that_has_a_coefficient(visit, releases):
     raw = user_columns(schema, filled)
     raw[schema.coefficient_names.index("crea[missing]")] = 1.0
     band = survival_band(release, raw)
-    np.testing.assert_allclose([point["survival"] for point in found], band.survival, atol=1e-9)
+    np.testing.assert_allclose([point["survival"] for point in found], band.estimate, atol=1e-9)
     np.testing.assert_allclose([point["upper"] for point in found], band.upper, atol=1e-9)
     page.uncheck("#a-3-unknown")
     assert page.evaluate("discreet.state.a[3]") == pytest.approx(filled[3])

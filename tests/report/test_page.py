@@ -12,9 +12,9 @@ from discreet.design.link import LINKS
 from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.bands import survival_band
 from discreet.models.caution import Caution
 from discreet.models.model import model_from_mapping
+from discreet.models.prediction import survival_band
 from discreet.privacy.shares import NoiseShares
 from discreet.report import make_page, write_page
 from tests.report.conftest import HOSTILE, make_covariance, make_release, make_schema
@@ -52,7 +52,7 @@ def test_predictions_and_bands_equal_the_library(visit, link, baseline):
         encoded = ((_raw(profile) - public.centre) * public.scale)[None, :]
         curve = release.curves.survival(encoded, release.curves.grid.edges)[0]
         np.testing.assert_allclose(found["survival"], curve, atol=1e-9)
-        np.testing.assert_allclose(found["survival"], band.survival, atol=1e-9)
+        np.testing.assert_allclose(found["survival"], band.estimate, atol=1e-9)
         np.testing.assert_allclose(found["lower"], band.lower, atol=1e-9)
         np.testing.assert_allclose(found["upper"], band.upper, atol=1e-9)
 
@@ -64,7 +64,7 @@ def test_the_page_knows_unequal_grids(visit):
     found = page.evaluate("discreet.survival.curve(discreet.facts, [30, 1])")
     band = survival_band(release, np.array([30.0, 1.0, 0.0]))
     np.testing.assert_allclose([p["time"] for p in found], release.curves.grid.edges, rtol=1e-15)
-    np.testing.assert_allclose([p["survival"] for p in found], band.survival, atol=1e-9)
+    np.testing.assert_allclose([p["survival"] for p in found], band.estimate, atol=1e-9)
     assert page.inner_text("#answers").split()[0] == "64"
     assert "from 60 to 100 years, the first 0.5 long" in page.content()
 
@@ -97,7 +97,7 @@ def test_terms_and_strata_are_drawn_from_raw_values(visit):
         found = page.evaluate("p => discreet.survival.curve(discreet.facts, p)", profile)
         raw = user_columns(schema, profile[:3])
         band = survival_band(release, raw, stratum=profile[3])
-        np.testing.assert_allclose([p["survival"] for p in found], band.survival, atol=1e-9)
+        np.testing.assert_allclose([p["survival"] for p in found], band.estimate, atol=1e-9)
         np.testing.assert_allclose([p["lower"] for p in found], band.lower, atol=1e-9)
     rows = page.evaluate("discreet.facts.coefficients.map(item => item.curve)")
     assert rows == ["spline" in name and ":" not in name for name in schema.coefficient_names]
@@ -149,7 +149,7 @@ def test_long_times_are_read_in_years(visit):
         make_release(schema=schema, covariance=make_covariance(7)), _raw((35, 0))
     )
     shown = float(page.inner_text("#answers").split()[1])
-    assert shown == pytest.approx(expected.survival[13], abs=5e-4)
+    assert shown == pytest.approx(expected.estimate[13], abs=5e-4)
 
 
 def test_the_pages_own_words_stand_on_it(visit):

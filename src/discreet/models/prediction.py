@@ -1,10 +1,10 @@
-"""Predictions with intervals, by the delta method, in the coordinates of the fit.
+"""Predictions with intervals, by the delta method, in the coordinates of the fit (or of the user).
 
     L(u) = -log S(u) = sum over intervals ended by u of phi(eta_s),    dL/df = sum phi'(eta_s) z_s
     R(t) = integral of S from the start to t,                          dR/df = -integral of S dL/df
 
 S is a step function: it changes where an interval ends.  The interval of S is symmetric for log L,
-so it stays between 0 and 1 (`discreet.models.bands`); those of R and of differences are symmetric,
+so it stays between 0 and 1: S(u) = exp(-L exp(+-z se / L)); those of R and of differences are symmetric,
 estimate +- z se.  The covariance is the model's, which in a release includes the privacy noise.
 
 Reference: Kalbfleisch and Prentice (2002), section 1.4; Royston and Parmar (2013), on restricted
@@ -78,12 +78,28 @@ class Person:
 def survival_interval(person: Person, times: ArrayLike, confidence: float) -> Estimate:
     """S at the times."""
     places = person.at(times)
-    total, error = person.total[places], _errors(person.model, person.slopes[places])
-    if error is None:
-        return Estimate(np.exp(-total), None, None)
-    relative = np.divide(error, total, out=np.zeros_like(total), where=total > 0)
-    factor = np.exp(np.minimum(_quantile(confidence) * relative, 700.0))
-    return Estimate(np.exp(-total), np.exp(-total * factor), np.exp(-total / factor))
+    return _log_log(person.total[places], _errors(person.model, person.slopes[places]), confidence)
+
+
+def survival_band(model: Model, raw: Array, confidence: float = 0.95, stratum: int = 0) -> Estimate:
+    """S at every grid point, of the person with these covariates on the user's own scale."""
+    link, vectors = get_link(model.link), user_vectors(model, raw, stratum)
+    eta = vectors @ model.coefficients.vector
+    total = np.concatenate([[0.0], np.cumsum(link.survival_loss(eta))])
+    if model.covariance is None:
+        return _log_log(total, None, confidence)
+    slopes = np.cumsum(link.survival_loss_derivative(eta)[:, None] * vectors, axis=0)
+    error = _user_errors(model.covariance, slopes)
+    return _log_log(total, np.concatenate([[0.0], error]), confidence)
+
+
+def user_vectors(model: Model, raw: Array, stratum: int = 0) -> Array:
+    """z_s = (A_s in the places of the stratum's baseline, x), one row an interval."""
+    basis = model.design.baseline.basis(model.design.intervals)
+    vectors = np.zeros((len(basis), model.design.dimension))
+    places = model.design.columns(stratum)
+    vectors[:, places] = np.hstack([basis, np.tile(raw, (len(basis), 1))])
+    return vectors
 
 
 def median_interval(person: Person, confidence: float) -> Estimate:
@@ -120,6 +136,15 @@ def mean_difference_interval(
     )
 
 
+def _log_log(total: Array, error: Array | None, confidence: float) -> Estimate:
+    """exp(-L exp(+-z se / L)); at the start L = 0 and nothing is uncertain."""
+    if error is None:
+        return Estimate(np.exp(-total), None, None)
+    relative = np.divide(error, total, out=np.zeros_like(total), where=total > 0)
+    factor = np.exp(np.minimum(_quantile(confidence) * relative, 700.0))
+    return Estimate(np.exp(-total), np.exp(-total * factor), np.exp(-total / factor))
+
+
 def _symmetric(model: Model, values: Array, slopes: Array, confidence: float) -> Estimate:
     error = _errors(model, slopes)
     if error is None:
@@ -140,8 +165,13 @@ def _errors(model: Model, slopes: Array) -> Array | None:
     """sqrt(g' C g) with the slopes g in internal coordinates and C the model's covariance."""
     if model.covariance is None:
         return None
-    user = np.linalg.solve(model.design.to_user.T, slopes.T).T
-    variance = np.einsum("sd,de,se->s", user, model.covariance, user)
+    user = np.asarray(np.linalg.solve(model.design.to_user.T, slopes.T).T, dtype=np.float64)
+    return _user_errors(model.covariance, user)
+
+
+def _user_errors(covariance: Array, slopes: Array) -> Array:
+    """The same with slopes in the user's coordinates."""
+    variance = np.einsum("sd,de,se->s", slopes, covariance, slopes)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 

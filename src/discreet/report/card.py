@@ -14,7 +14,7 @@ from discreet.errors import ArtefactError
 from discreet.models.causes import CausesRelease
 from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import File, Release
-from discreet.report.page import reader_unit
+from discreet.report.facts import reader_unit
 from discreet.types import Array
 
 HAZARDS = {
