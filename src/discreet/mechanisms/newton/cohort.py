@@ -27,11 +27,15 @@ FEW = 8
 RAKING_ROUNDS = 5
 UTILITY_ROUNDS = 40
 FAR = 0.06
-"""Bins far from most people are left out where they hold fewer than this share."""
+"""Bins far from most people are left out where fewer than this share may be hidden there."""
 UNSEEN = 0.3
 """People at risk are taken to be at least so many standard deviations of the noise of that number."""
-CLEAR = 3.5
-"""A sum of counts stands out that exceeds so many standard deviations of its noise."""
+NEAR, CLEAR, SURE = 2.0, 3.5, 5.0
+"""Standard deviations of noise that a sum of counts has to exceed: near most people, where it is the
+largest of many sums, and far away."""
+PHANTOM = 0.5
+"""Far away is where one standard deviation of a bin's noise, taken for people, would raise the
+variance of everybody by more than this part."""
 PUBLIC_SEED = 20_260
 """The cohort is post-processing: its randomness protects nobody and may be known."""
 
@@ -239,16 +243,36 @@ def _consistent(
 
 
 def _inside(marginal: Marginal, counts: Array, deviation: float) -> Flags:
-    """The bins that are taken to hold anybody: not the wide ones that hold next to nobody.
+    """The bins that are taken to hold anybody: not the far wide ones that hold next to nobody.
 
-    Few people far away matter more than many near the mean, so the wide bins are left out only
-    where what they hold together may be noise, and is less than FAR of all, noise included.
+    Few people far away matter more than many near the mean, so wide bins are left out only where
+    those whom their noise may hide are fewer than FAR of all.
     """
+    inside = np.ones(len(counts), dtype=np.bool_)
     widths = np.diff(marginal.edges)
-    wide = widths > 1.5 * widths.min()
-    held, noise = counts[wide].sum(), 2.0 * deviation * math.sqrt(wide.sum())
-    few = held <= noise and held + noise < FAR * counts.sum()
-    return ~wide if few else np.ones(len(counts), dtype=np.bool_)
+    fine = np.flatnonzero(widths <= 1.5 * widths.min())
+    clear = np.where(_phantoms(marginal, counts, fine) * deviation > PHANTOM, SURE, NEAR)
+    for outer in (np.arange(fine[0]), np.arange(len(counts) - 1, fine[-1], -1)):
+        inside[outer[: _nobody(counts[outer], clear[outer] * deviation)]] = False
+    hidden = 2.0 * NEAR * deviation * math.sqrt((~inside).sum())
+    return inside if hidden < FAR * counts.sum() else np.ones_like(inside)
+
+
+def _phantoms(marginal: Marginal, counts: Array, fine: Integers) -> Array:
+    """By what part one more person in each bin would raise the variance of those in the fine ones."""
+    centres = (np.array(marginal.edges[1:]) + np.array(marginal.edges[:-1])) / 2.0
+    people = np.maximum(counts[fine], 0.0)
+    total = max(float(people.sum()), 1.0)
+    mean = float(people @ centres[fine]) / total
+    squares = (centres - mean) ** 2
+    return np.asarray(squares / max(float(people @ squares[fine]), 1e-300))
+
+
+def _nobody(counts: Array, clear: Array) -> int:
+    """How many bins, the outermost first, hold no more together than is not clear of noise."""
+    limits = clear * np.sqrt(np.arange(1, len(counts) + 1))
+    found = np.flatnonzero(np.cumsum(counts) > limits)
+    return int(found[0]) if len(found) else len(counts)
 
 
 def _mixed(counts: Array, mass: float, overall: Array, doubt: float) -> Array:
@@ -263,24 +287,29 @@ def _mixed(counts: Array, mass: float, overall: Array, doubt: float) -> Array:
 def occupied(counts: Array, deviation: float) -> tuple[int, int]:
     """The run of bins [first, last) that holds the people, as far as noise lets it be seen.
 
-    Generous bounds leave most bins empty, and their noise would stand for people far away.
+    Generous bounds leave most bins empty, and their noise would stand for people far away: what is
+    farther from those who are surely there than these reach has to be as sure as they are.
     """
-    return _standing_out(counts, deviation) or (0, len(counts))
+    likely = _standing_out(counts, CLEAR * deviation) or (0, len(counts))
+    sure = _standing_out(counts, SURE * deviation)
+    if sure is None:
+        return likely
+    reach = sure[1] - sure[0]
+    return max(likely[0], sure[0] - reach), min(likely[1], sure[1] + reach)
 
 
-def _standing_out(counts: Array, deviation: float) -> tuple[int, int] | None:
+def _standing_out(counts: Array, clear: float) -> tuple[int, int] | None:
     """From the first to the last block of bins, as small as can be, whose sum is not noise."""
     middle = len(counts) // 2
     halves = [(0, middle), (middle, len(counts))] if middle else []
     found = [
         (low + inner[0], low + inner[1])
         for low, high in halves
-        if (inner := _standing_out(counts[low:high], deviation))
+        if (inner := _standing_out(counts[low:high], clear))
     ]
     if found:
         return found[0][0], found[-1][1]
-    clear = counts.sum() > CLEAR * deviation * math.sqrt(len(counts))
-    return (0, len(counts)) if clear else None
+    return (0, len(counts)) if counts.sum() > clear * math.sqrt(len(counts)) else None
 
 
 def narrowed(
