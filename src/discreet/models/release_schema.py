@@ -127,6 +127,7 @@ def _complete(parts: dict[str, Node]) -> None:
     """What the readers of single parts ask for beyond the types of their fields."""
     guarantee = parts["Guarantee"]
     guarantee["required"] = list(guarantee["properties"])
+    guarantee["additionalProperties"] = False  # pydantic before 2.14 does not say so of a dataclass
     guarantee["properties"]["epsilon"] |= {"exclusiveMinimum": 0}
     guarantee["properties"]["delta"] |= {"minimum": 0, "exclusiveMaximum": 1}
     parts["Caution"] = {"anyOf": [{"type": "string", "maxLength": 4000}, parts["Caution"]]}

@@ -154,7 +154,9 @@ def _value(value: Any, codec: str, clock: _Clock | None) -> Any:
     """One value, whatever the others are."""
     if isinstance(value, str):
         return value.encode(EVERY_BYTE, errors="replace").decode(codec, errors="replace")
-    return value if clock is None or value is None else clock.moment(float(value))
+    if value is None or value != value:  # noqa: PLR0124 - NaN: what pyreadstat 1.2 says of no value
+        return None
+    return value if clock is None else clock.moment(float(value))
 
 
 def _codec(path: Path, facts: Any) -> str:
@@ -193,9 +195,10 @@ def _names(path: Path, row: Sequence[object]) -> tuple[str, ...]:
 @contextmanager
 def _sheet(path: Path) -> Iterator[Iterator[tuple[object, ...]]]:
     """The rows of the first sheet, with the values that formulas had when it was saved."""
-    with warnings.catch_warnings():
+    library = _library("openpyxl", path)
+    with path.open("rb") as file, warnings.catch_warnings():  # openpyxl 3.1.0 leaves files open
         warnings.simplefilter("ignore")  # openpyxl quotes the number of a date that is none
-        book = _library("openpyxl", path).load_workbook(path, read_only=True, data_only=True)
+        book = library.load_workbook(file, read_only=True, data_only=True)
         try:
             sheet = book.worksheets[0]
             sheet.reset_dimensions()  # a file may say that it has fewer rows than it has
