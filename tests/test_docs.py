@@ -142,7 +142,7 @@ def test_a_larger_epsilon_has_smaller_errors_in_the_program_that_is_shown(tutori
     lines = [line for line in done.printed.splitlines() if re.match(r"[\d.]+ ", line)]
     ratios = [[float(item) for item in line.split()] for line in lines]
     assert [line[0] for line in ratios] == [0.1, 0.3, 1, 3]
-    assert all(low[1] > high[1] for low, high in pairwise(ratios))
+    assert all(sum(low[1:]) > sum(high[1:]) for low, high in pairwise(ratios))
 
 
 def test_the_bets_are_computed():

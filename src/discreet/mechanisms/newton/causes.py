@@ -72,6 +72,11 @@ class CauseReleases(Releases):
     points: tuple[Array, ...] = ()
 
     @property
+    def kinds(self) -> int:
+        """Ways to leave: censored, or by each of the causes."""
+        return self.causes + 1
+
+    @property
     def table(self) -> tuple[Array, Array]:
         """Exits by (not of this cause, of this cause[, entered]), and all events, by bin."""
         counts = self.exits.values.reshape(-1, len(self.edges) - 1)

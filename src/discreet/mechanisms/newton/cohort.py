@@ -17,6 +17,7 @@ from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.terms import Filled
 from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marginal
+from discreet.mechanisms.newton.hazards import SHARPEST, Exits, fitted_hazards
 from discreet.types import Array, Flags, Integers
 
 COHORT = 256
@@ -28,8 +29,10 @@ RAKING_ROUNDS = 5
 UTILITY_ROUNDS = 40
 FAR = 0.06
 """Bins far from most people are left out where fewer than this share may be hidden there."""
+LEAST = 0.5
+"""At least so many are taken to be at risk in any interval."""
 UNSEEN = 0.3
-"""People at risk are taken to be at least so many standard deviations of the noise of that number."""
+"""A stratum is taken to hold at least so many standard deviations of the noise of that number."""
 NEAR, CLEAR, SURE = 2.0, 3.5, 5.0
 """Standard deviations of noise that a sum of counts has to exceed: near most people, where it is the
 largest of many sums, and far away."""
@@ -73,23 +76,17 @@ class Profile:
     @classmethod
     def make(cls, counts: Array, edges: Integers, persons: float, deviation: float) -> "Profile":
         """From noisy counts (censored, events[, entered]) by bin."""
-        bins = len(edges) - 1
-        observed = _observed(counts[: 2 * bins], persons, deviation)
-        exits = nearest_counts(counts[: 2 * bins], observed)
-        width = np.diff(edges)
-        spread = np.repeat(exits.reshape(2, bins) / width, width, axis=1)
-        left = np.concatenate([[0.0], np.cumsum(spread.sum(axis=0))[:-1]])
-        entered = _entered(counts[2 * bins :], edges, observed)
-        # late in time the people at risk are those who leave later, and known as well as they are
-        later = 2.0 * np.repeat(np.arange(bins, 0, -1), width)
-        least = np.maximum(UNSEEN * deviation * np.sqrt(later), 0.5)
-        at_risk = np.maximum(entered - left, np.minimum(least, observed))
-        surviving = np.cumprod(1.0 - np.clip(spread[1] / at_risk, 0.0, 0.99))
+        exits = exits_of(counts, edges, persons, deviation)
+        table, width, observed = exits.counts, np.diff(edges), float(exits.entries.sum())
+        fitted = fitted_hazards(exits).table()
+        at_risk = np.maximum(fitted.by_interval(exits.entries, width), min(LEAST, observed))
+        sums = np.add.reduceat(at_risk, edges[:-1])
+        spread = np.repeat(fitted.exits[1] / sums, width) * at_risk
+        surviving = np.cumprod(1.0 - np.clip(spread / at_risk, 0.0, 0.99))
         stay = at_risk / observed / np.concatenate([[1.0], surviving[:-1]])
-        events = max(float(exits[bins:].sum()), 4.0 * deviation, 1.0)
-        certainty = events / (events + bins * deviation**2)
-        table = counts[: 2 * bins].reshape(2, bins)
-        return cls(spread[1], at_risk, stay, events, certainty, observed, table, edges, deviation)
+        events = max(float(fitted.exits[1].sum()), 4.0 * deviation, 1.0)
+        certainty = events / (events + len(width) * deviation**2)
+        return cls(spread, at_risk, stay, events, certainty, observed, table, edges, deviation)
 
 
 def stratum_profiles(
@@ -108,22 +105,23 @@ def stratum_profiles(
     )
 
 
+def exits_of(
+    counts: Array, edges: Integers, persons: float, deviation: float, kinds: int = 2
+) -> Exits:
+    """Noisy counts by bin, (censored, events[, entered]), as a life table is fitted to them."""
+    rows, bins = counts.reshape(-1, len(edges) - 1), len(edges) - 1
+    observed = _observed(rows[:kinds].ravel(), persons, deviation)
+    entries = np.concatenate([[observed], np.zeros(bins - 1)])
+    if len(rows) > kinds:
+        entries = nearest_counts(rows[kinds], observed)
+    widths = np.diff(edges).astype(np.float64)
+    return Exits(rows[:kinds], entries, widths, max(deviation, SHARPEST))
+
+
 def _observed(exits: Array, persons: float, deviation: float) -> float:
     """How many are ever at risk: all, unless the exits together say otherwise beyond their noise."""
     found, noise = float(exits.sum()), 2.0 * deviation * math.sqrt(len(exits))
     return float(persons) if found > persons - noise else max(found, noise, 1.0)
-
-
-def _entered(counts: Array, edges: Integers, persons: float) -> Array:
-    """How many have entered by the start of each interval: all, where nobody enters late."""
-    if not len(counts):
-        return np.full(int(edges[-1]), persons)
-    width = np.diff(edges)
-    smooth = nearest_counts(counts, persons) / width
-    smooth[0] *= width[0]
-    early = np.repeat(smooth, width)
-    early[1 : width[0]] = 0.0
-    return np.cumsum(early)
 
 
 def constant_hazard(design: Design, link: Link, profile: Profile) -> Array:

@@ -213,7 +213,7 @@ LARGEST_INFORMATION_ERROR = 0.8
 """The information is released where its noise, as a matrix norm, stays below this part of it."""
 GENEROUS, MOST_GENEROUS = 6.0, 600.0
 """A person's information is cut to the trace of so many persons' average: more where noise allows."""
-SMALL_INFORMATION_ERROR = 0.1
+SMALL_INFORMATION_ERROR = 0.3
 
 
 def information_limit(budget: Split, size: int, persons: int, causes: int = 1) -> float:

@@ -24,12 +24,14 @@ from discreet.mechanisms.newton.cohort import (
     completed,
     correlation,
     draw_cohort,
+    exits_of,
     released_shares,
     stratum_profiles,
     stratum_shares,
     without_fills,
 )
 from discreet.mechanisms.newton.counts import Marginal, Stretches, gaps_of
+from discreet.mechanisms.newton.hazards import Hazards, fitted_hazards
 from discreet.mechanisms.newton.shape import Shape
 from discreet.types import Array, Flags, Integers
 
@@ -41,6 +43,8 @@ LEAST = 0.03
 CLEAR = 3.0
 """Standard deviations of noise that the exits of a stratum must exceed."""
 NOTHING = 1e-3
+CERTAIN = 1.0
+"""Noise of the counts of a table that is taken for the people's own."""
 BELIEVED = 1.25
 """Nor are they believed below so much of what noise alone would make of them."""
 
@@ -89,14 +93,35 @@ class Releases:
     information: Information | None = None
     strata: int = 1
 
+    @property
+    def kinds(self) -> int:
+        """Ways to leave: censored, or by an event."""
+        return 2
+
     def again(self, random: np.random.Generator) -> "Releases":
-        """Everything with as much noise once more."""
+        """Everything with as much noise once more, and another life table that fits."""
         return replace(
             self,
-            exits=self.exits.again(random),
+            exits=self._another_table(random),
             counts=self.counts and self.counts.again(random),
             moments=self.moments and self.moments.again(random),
             information=self.information and self.information.again(random),
+        )
+
+    def _another_table(self, random: np.random.Generator) -> Noisy:
+        """Exits that the people may have had, as good as without noise."""
+        drawn = np.array([one.another(random).exits.ravel() for one in self.hazards])
+        entries = self.exits_by_stratum[:, drawn.shape[1] :]
+        deviation = min(self.exits.deviation, CERTAIN)
+        return Noisy(np.hstack([drawn, entries]).ravel(), deviation)
+
+    @cached_property
+    def hazards(self) -> tuple[Hazards, ...]:
+        """The life table fitted to each stratum's exits."""
+        rows, sizes = self.exits_by_stratum, self.sizes
+        return tuple(
+            fitted_hazards(exits_of(row, self.edges, size, self.exits.deviation, self.kinds))
+            for row, size in zip(rows, sizes, strict=True)
         )
 
     @cached_property

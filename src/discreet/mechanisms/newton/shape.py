@@ -54,6 +54,21 @@ class Shape:
         """The mean hazards of a stratum's cohort under f + shift, slopes at its own places of f."""
         return self._plain(f).strata[stratum].rates(self.people.of_stratum(stratum), shift)
 
+    def contradiction(self, f: Array) -> float:
+        """Chi-square of the released events by bin against the model's, over its degrees of freedom.
+
+        About 1 where the baseline follows the hazard, whatever the noise.
+        """
+        found = [self._chi_square(f, stratum) for stratum in range(len(self.profiles))]
+        free = self.bins - self.design.baseline.dimension
+        return float(np.sum(found)) / max(free * len(found), 1)
+
+    def _chi_square(self, f: Array, stratum: int) -> float:
+        profile = self.profiles[stratum]
+        hazard = self.rates(f, stratum=stratum).hazard
+        events = np.bincount(self.places, profile.at_risk * hazard, self.bins)
+        return float(np.sum((profile.table[1] - events) ** 2 / (profile.deviation**2 + events)))
+
     def _plain(self, f: Array) -> Whitened:
         return Whitened(self.design, self.link, f, np.eye(len(f)), np.inf)
 

@@ -1,9 +1,11 @@
 """The covariance of a run's estimate: sampling, noise, what the picture may get wrong, and the prior.
 
     1. the steps' own sampling and noise, averaged over pictures that the same people might have
-       given (the noise of the first releases, once more), noise times max(1, RSS/df);
+       given (the noise of the first releases once more, a life table from its posterior), noise
+       times max(1, RSS/df);
     2. what those pictures would have changed: all steps move together;
-    3. a part of the life table's correction, fully correlated as well;
+    3. a part of the life table's correction, and what bounds may take away where that table
+       contradicts the model: fully correlated as well;
     4. the prior's variance along directions that the data do not reach.
 
 Post-processing of released numbers; the random numbers are public.
@@ -31,8 +33,13 @@ CLEAR = 2.0
 """Standard deviations of noise that the count of a level must exceed to be taken for one."""
 LIKENESS = 1.15
 """The cohort's sampling variance times this: it is like the people, not the people."""
-UNINFORMED = 1.3
+UNINFORMED = 1.15
 """The covariance times this where the people's own information was not released."""
+BASELINE = 4.0
+"""The bound's bias along the baseline, in parts of what is doubted of any direction: where the model
+is wrong, it is wrong in time first, and whoever is followed for long is bounded first."""
+CONTRADICTED = 3.0
+"""A contradiction (chi-square over its degrees of freedom) up to which the life table may be chance."""
 NOISY, NOISE = 0.1, 0.2
 """Noise of a correlation above which hardly anything, or nothing, is said of repeated columns."""
 LOADING = 0.15
@@ -77,7 +84,7 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     for _ in range(PICTURES):
         other = picture.again(random)
         seen = [one.around(other, estimate) for one in answers]
-        parts = variances(seen, estimate, Pinned(prior, other.shape).around(estimate))
+        parts = variances(seen, estimate, pinned)
         sampling, noise = sampling + parts[0] / PICTURES, noise + parts[1] / PICTURES
         moved.append(_moved(lifts, scores, [step.score for step in seen]))
     plain = [one.uncorrected(picture, estimate) for one in answers]
@@ -87,8 +94,29 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     total = LIKENESS * sampling + surplus(steps, estimate) * noise + pictures
     if picture.releases.information is None:
         total *= UNINFORMED
-    total = total + np.outer(load, load)
+    bias = _wrong(picture, estimate) * bounds_bias(
+        lifts, steps, picture.shape.design.time_dimension
+    )
+    total = total + np.outer(load, load) + bias @ bias.T
     return Spread(total + missing, sampling, missing)
+
+
+def _wrong(picture: Picture, estimate: Array) -> float:
+    """How much of the life table's contradiction of the model is not chance, from 0 to 1."""
+    return max(0.0, 1.0 - CONTRADICTED / max(picture.shape.contradiction(estimate), 1e-300))
+
+
+def bounds_bias(lifts: Sequence[Array], steps: Sequence[Step], time: int) -> Array:
+    """What bounds may do to the estimate of a wrong model, a column for each direction of the scores.
+
+    People who are bounded at one step are bounded at the next: the doubts of all steps add up.
+    """
+    found = np.zeros_like(lifts[0])
+    for lift, step in zip(lifts, steps, strict=True):
+        along, _ = np.linalg.qr(step.unwhitening[:, :time])
+        sizes = np.eye(len(found)) + (BASELINE - 1.0) * along @ along.T
+        found = found + math.sqrt(step.doubt) * lift @ sizes
+    return found
 
 
 def _moved(lifts: Sequence[Array], scores: Sequence[Array], others: Sequence[Array]) -> Array:

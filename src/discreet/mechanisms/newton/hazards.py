@@ -1,0 +1,173 @@
+"""The released exits as one life table: numbers at risk and events that could have been.
+
+Exits of a bin are counts with noise, and late in time they are less than it. Made non-negative one by
+one, they would keep the noise above zero and lose what is below: the numbers at risk, sums of the
+exits that follow, would be too large, by half and more where few are left. So hazards are fitted, of
+censoring and of each event, A_kr summed over bin k, by which people leave as
+
+    exits_kr = (N_k + entries_k / 2) (1 - exp(-A_k)) A_kr / A_k,   A_k = sum over r of A_kr,
+    N_{k+1} = N_k + entries_k - sum over r of exits_kr,
+
+and whoever is left at the horizon is censored there: least squares in units of the noise, with log
+hazards per interval that walk at random from bin to bin. Where noise is small the table is the released
+one. Post-processing of released numbers.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.likelihood.jit import compiled
+from discreet.types import Array, Integers
+
+CENSORING_WALK, EVENT_WALK = 1.5, 1.0
+"""Standard deviations of the change of a log hazard from bin to bin."""
+AROUND = 5.0
+"""Standard deviation of a log hazard around that of all time together."""
+ROUNDS, SETTLED = 60, 1e-4
+LONGEST, FIRM = 2.0, 1e6
+"""A round moves a log hazard by at most so much; where it is held more firmly than that, it is the end."""
+FARTHEST = 2.0
+"""Standard deviations of the posterior beyond which no table is drawn."""
+SHARPEST = 0.1
+"""Noise of a tenth of a person is as good as none."""
+LOWEST, HIGHEST = math.log(1e-7), 3.0
+"""Log hazards per interval."""
+
+
+class LifeTable(NamedTuple):
+    """By bin: who is at risk when it begins, exits (censored, events), and its summed hazard."""
+
+    begun: Array
+    exits: Array
+    hazard: Array
+
+    def by_interval(self, entries: Array, widths: Integers) -> Array:
+        """People at risk in every interval: hazards are even within a bin, and so are late entries."""
+        ends = np.cumsum(widths)
+        part = (np.arange(ends[-1]) - np.repeat(ends - widths, widths)) / np.repeat(widths, widths)
+        begun, hazard = np.repeat(self.begun, widths), np.repeat(self.hazard, widths) * part
+        late = np.repeat(np.concatenate([[0.0], entries[1:]]), widths) * part
+        return np.asarray(begun * np.exp(-hazard) + late * np.exp(-hazard / 2.0))
+
+
+class Exits(NamedTuple):
+    """What is fitted: noisy exits (kinds, K), censored first; who enters, by bin; widths; noise.
+
+    Whoever is there from the start, or enters in the first bin, is counted in the first.
+    """
+
+    counts: Array
+    entries: Array
+    widths: Array
+    deviation: float
+
+    def prior(self) -> tuple[Array, Array]:
+        """Mean and precision of the log hazards: about those of all time together."""
+        kinds, bins = self.counts.shape
+        least = self.deviation * math.sqrt(bins)
+        exposure = max(float(np.sum(np.cumsum(self.entries) * self.widths)) / 2.0, 1.0)
+        level = np.log(np.maximum(self.counts.sum(axis=1), least) / exposure)
+        step, precision = np.diff(np.eye(bins), axis=0), np.zeros((kinds, bins, kinds, bins))
+        for kind in range(kinds):
+            walk = EVENT_WALK if kind else CENSORING_WALK
+            precision[kind, :, kind] = step.T @ step / walk**2 + np.eye(bins) / AROUND**2
+        return np.repeat(level, bins), precision.reshape(kinds * bins, kinds * bins)
+
+
+class Hazards(NamedTuple):
+    """Log hazards per interval by kind and bin, and their posterior precision."""
+
+    exits: Exits
+    logs: Array
+    precision: Array
+
+    def table(self, logs: Array | None = None) -> LifeTable:
+        """The table of these hazards, or of others."""
+        chosen = self.logs if logs is None else logs
+        shape, widths = self.exits.counts.shape, self.exits.widths
+        exits, _, begun = foreseen(chosen, self.exits.entries, widths)
+        hazard = np.exp(chosen.reshape(shape)).sum(axis=0) * widths
+        return LifeTable(begun, exits.reshape(shape), hazard)
+
+    def another(self, random: np.random.Generator) -> LifeTable:
+        """A table that could be the people's as well, drawn from the posterior."""
+        root = np.linalg.cholesky(self.precision)
+        move = np.linalg.solve(root.T, np.clip(random.normal(size=len(root)), -FARTHEST, FARTHEST))
+        return self.table(np.clip(self.logs + move, LOWEST, HIGHEST))
+
+
+def fitted_hazards(exits: Exits) -> Hazards:
+    """The largest posterior density: Gauss-Newton, held back where a step would not descend."""
+    centre, precision = exits.prior()
+    logs, hold = centre, 0.0
+    here = _Round.at(logs, exits, centre, precision)
+    for _ in range(ROUNDS):
+        trial = _Round.at(here.moved(hold), exits, centre, precision)
+        if trial.loss > here.loss:
+            hold = 4.0 * hold + 1.0
+            if hold > FIRM:
+                break
+            continue
+        settled, here, hold = here.loss - trial.loss < SETTLED, trial, hold / 4.0 - 0.25
+        hold = max(hold, 0.0)
+        if settled:
+            break
+    return Hazards(exits, here.logs, here.curvature)
+
+
+class _Round(NamedTuple):
+    """Half the derivative of the loss, and its curvature."""
+
+    logs: Array
+    loss: float
+    gradient: Array
+    curvature: Array
+
+    @classmethod
+    def at(cls, logs: Array, exits: Exits, centre: Array, precision: Array) -> "_Round":
+        found, slope, _ = foreseen(logs, exits.entries, exits.widths)
+        left, away = (exits.counts.ravel() - found) / exits.deviation, logs - centre
+        slope = slope / exits.deviation
+        pull = precision @ away
+        loss = float(left @ left + away @ pull)
+        return cls(logs, loss, slope.T @ left - pull, slope.T @ slope + precision)
+
+    def moved(self, hold: float) -> Array:
+        """The next logs."""
+        held = self.curvature + hold * np.diag(np.diag(self.curvature))
+        move = np.linalg.solve(held, self.gradient)
+        move = move * min(1.0, LONGEST / max(float(np.abs(move).max()), 1e-300))
+        return np.asarray(np.clip(self.logs + move, LOWEST, HIGHEST))
+
+
+@compiled
+def foreseen(logs: Array, entries: Array, widths: Array) -> tuple[Array, Array, Array]:
+    """Exits by kind and bin, their slopes by the logs, and who is at risk as bins begin."""
+    bins = len(widths)
+    kinds = len(logs) // bins
+    begun, found, hazards = np.zeros(bins), np.zeros(kinds * bins), np.zeros(kinds)
+    slope, carried = np.zeros((kinds * bins, kinds * bins)), np.zeros(kinds * bins)
+    left = entries[0]
+    for k in range(bins):
+        late = entries[k] if k > 0 else 0.0
+        begun[k], exposed = left, left + late / 2.0
+        for kind in range(kinds):
+            hazards[kind] = math.exp(logs[kind * bins + k]) * widths[k]
+        both = hazards.sum()
+        ratio = -math.expm1(-both) / both  # the share who leave, over the hazard
+        bend = (math.exp(-both) - ratio) / both
+        left, kept = left + late, carried.copy()
+        for kind in range(kinds):
+            row = kind * bins + k
+            found[row] = exposed * hazards[kind] * ratio
+            slope[row] = hazards[kind] * ratio * kept
+            for other in range(kinds):
+                own = hazards[kind] * bend + (ratio if kind == other else 0.0)
+                slope[row, other * bins + k] += exposed * own * hazards[other]
+            left -= found[row]
+            carried -= slope[row]
+    found[bins - 1] += left  # at the horizon everybody is censored
+    slope[bins - 1] += carried
+    return found, slope, begun
