@@ -21,8 +21,8 @@ from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.counts import (
     ENTRIES_TOO,
     EXITS_ONLY,
+    UNIT,
     Stretches,
-    _shortened,
     block_exits,
     block_marginals,
     block_moments,
@@ -102,14 +102,21 @@ def test_values_that_are_no_numbers_stay_in_the_bins():
 
 
 def test_nobody_is_shortened_by_the_company():
-    """Columns in memory are summed in another order where a row is alone: the factor would differ."""
-    limit, scale = 12 * 2**20, 2.0**16
+    """Were squares summed in another order where a row is alone, the factor would differ."""
+    limit, unit = 12 * 2**20, 2.0**29
     # the large entries are at the limit, and only some orders of summation notice the small ones
-    row = np.array([*(scale * w for w in (3072, 1024, 1024, 1024)), 2.0, 2.0, 2.0, 2.0])
+    row = np.array([*(2.0**16 * w for w in (3072, 1024, 1024, 1024)), 2.0, 2.0, 2.0, 2.0]) / unit
+    place = np.zeros(8), np.full(8, UNIT / unit), limit, Stretches((0, 20))
+
+    def halves(rows):
+        stay = np.ones(len(rows), np.int32)
+        block = Episodes(rows, stay * 0, stay, np.zeros(len(rows), bool), None, len(rows))
+        return block_moments(block, *place)[0]
+
+    one, other = row[None, :], np.full((1, 8), 0.25)
     for layout in (np.asfortranarray, np.ascontiguousarray):
-        alone = _shortened(layout(row[None, :]), limit)
-        together = _shortened(layout(np.vstack([row, np.ones(8)])), limit)
-        assert np.array_equal(alone[0], together[0])
+        together = halves(layout(np.vstack([one, other])))
+        assert np.array_equal(halves(layout(one)) + halves(layout(other)), together)
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])

@@ -38,17 +38,23 @@ from discreet.likelihood.score_expected import (
 )
 from discreet.likelihood.score_information import (
     LARGEST_FACTOR,
-    SHRINK,
+    TOGETHER,
     Factor,
     Informations,
-    Prefixes,
+    Rounding,
+    add_lower,
     add_square,
     factor_of,
+    factor_room,
+    most_rows,
+    padded,
+    round_person,
+    tabled_masses,
+    walked_masses,
 )
 from discreet.likelihood.score_walk import (
     LARGEST_PREDICTOR,
     Point,
-    Records,
     add_prefix,
     add_quantised,
     ball_weight,
@@ -59,7 +65,7 @@ from discreet.likelihood.score_walk import (
     slopes,
 )
 from discreet.people.episodes import Episodes
-from discreet.types import Array, Flags, Integers
+from discreet.types import Array, Integers
 
 
 class CausePoints(NamedTuple):
@@ -117,14 +123,11 @@ class Travel(NamedTuple):
 
 
 class InformationRoom(NamedTuple):
-    """Tables of every cause, the last interval that counts for it, and room for one person."""
+    """The last interval of each row that counts for each cause, tables, and room for one person."""
 
     exits: NDArray[np.int32]
-    event: Flags
     tables: CauseTables
     factor: Factor
-    whole: Array
-    person: Array
 
 
 @dataclass(frozen=True)
@@ -369,6 +372,7 @@ def cause_score_sums(
     """The sum over persons of their quantised concatenated scores, each of norm at most `largest`."""
     causes, size = points.mappings.shape[0], points.mappings.shape[2]
     result = np.zeros(causes * size, dtype=np.int64)
+    person = np.zeros(causes * size, dtype=np.int64)
     scratch = scratch_for(causes, size)
     walkers = np.arange(len(records.starts) - 1)
     if tables.sums.shape[0] > 0:
@@ -376,7 +380,7 @@ def cause_score_sums(
     bound, first = math.inf if points.clipped else points.bound, cause_point(points, 0)
     for who in walkers:
         walk_causes(records, int(who), points, bound, scratch)
-        add_quantised(scratch.whole, first, largest, result)
+        add_quantised(scratch.whole, first, largest, person, result)
     return result
 
 
@@ -399,7 +403,7 @@ def add_plain_causes(
         travel.farthest[r] = longest(points.baselines[r])
     reach, first = math.inf if points.clipped else points.bound, cause_point(points, 0)
     left = np.empty(len(records.starts) - 1, dtype=np.int64)
-    count = 0
+    person, count = np.zeros(causes * size, dtype=np.int64), 0
     for who in range(len(records.starts) - 1):
         scratch.whole[:] = 0.0
         travel.travelled[:] = 0.0
@@ -410,7 +414,7 @@ def add_plain_causes(
             if not inside:
                 break
         if inside:
-            add_quantised(scratch.whole, first, largest, result)
+            add_quantised(scratch.whole, first, largest, person, result)
         else:
             left[count] = who
             count += 1
@@ -463,64 +467,61 @@ def cause_information_sums(
     """The sum over persons of the information of all causes, cut together to the trace `limit`."""
     causes, size = points.mappings.shape[0], points.mappings.shape[2]
     half, parts = size * (size + 1) // 2, points.basis.shape[1] + 1
-    result = np.zeros(causes * half, dtype=np.int64)
-    pairs = np.zeros(parts * (parts + 1) // 2)
-    factor = Factor(pairs, np.zeros((parts, parts)), np.zeros((size, parts)), np.zeros(size))
-    person, whole = np.zeros((causes, half)), np.zeros((parts, size))
-    room = InformationRoom(exits, records.cause > 0, tables, factor, whole, person)
-    for who in range(len(records.starts) - 1):
-        trace = person_trace(records, who, points, room)
-        if not trace > 0.0:
-            continue
-        scale = largest * SHRINK / math.sqrt(max(trace, limit))
-        if person_squares(records, who, points, room, scale, largest) <= largest * largest:
-            for r in range(causes):
-                for pair in range(half):
-                    result[r * half + pair] += int(person[r, pair])
+    result, persons = np.zeros(causes * half, dtype=np.int64), len(records.starts) - 1
+    rounding = Rounding(limit, largest)
+    room = InformationRoom(
+        exits, tables, factor_room(size, parts, causes, most_rows(records.starts))
+    )
+    for start in range(0, persons, TOGETHER):
+        sums = np.zeros((causes, size, padded(size)))
+        for who in range(start, min(start + TOGETHER, persons)):
+            add_cause_information(records, who, points, room, rounding, sums)
+        for r in range(causes):
+            add_lower(sums[r], result[r * half : (r + 1) * half])
     return result
 
 
 @compiled
-def person_trace(
-    records: CauseRecords, who: int, points: CausePoints, room: InformationRoom
-) -> float:
-    """The trace of a person's information of all causes."""
-    trace = 0.0
-    for r in range(room.exits.shape[0]):
-        for row in range(records.starts[who], records.starts[who + 1]):
-            trace += cause_factor(records, row, points, room, r)
-    return trace
-
-
-@compiled
-def person_squares(
+def add_cause_information(
     records: CauseRecords,
     who: int,
     points: CausePoints,
     room: InformationRoom,
-    scale: float,
-    largest: int,
-) -> int:
-    """Write C_r C_r' of every cause; the sum of squares of all C_r together, cut at 2 Q^2."""
-    square = 0
-    room.person[:] = 0.0
-    for r in range(room.exits.shape[0]):
-        for row in range(records.starts[who], records.starts[who + 1]):
-            cause_factor(records, row, points, room, r)
-            added = add_square(room.factor.columns, scale, largest, room.whole, room.person[r])
-            square = min(square + added, 2 * largest * largest)
-    return square
+    rounding: Rounding,
+    sums: Array,
+) -> None:
+    """Add a person's C_r C_r' of every cause; none where all C_r together are longer than Q."""
+    first, rows = records.starts[who], records.starts[who + 1] - records.starts[who]
+    columns, trace = room.factor.columns, 0.0
+    for r in range(len(sums)):
+        for row in range(rows):
+            trace += cause_factor(records, first + row, points, room, r, columns[r, row])
+    if round_person(columns, rows, trace, rounding):
+        for r in range(len(sums)):
+            for row in range(rows):
+                add_square(columns[r, row], sums[r])
 
 
 @compiled
 def cause_factor(
-    records: CauseRecords, row: int, points: CausePoints, room: InformationRoom, cause: int
+    records: CauseRecords,
+    row: int,
+    points: CausePoints,
+    room: InformationRoom,
+    cause: int,
+    columns: Array,
 ) -> float:
     """Write a row's factor of one cause; its sum of squares."""
-    own = Records(records.starts, records.covariates, records.entry, room.exits[cause], room.event)
-    tables = room.tables
-    prefixes = Prefixes(tables.origin, tables.spacing, tables.sums[cause])
-    return factor_of(own, row, cause_point(points, cause), prefixes, room.factor)
+    (masses, root, tilt, _), tables = room.factor, room.tables
+    entry, leave = records.entry[row], room.exits[cause, row]
+    mapping = points.mappings[cause]
+    position = locate(records.covariates, row, points.betas[cause], mapping, tilt)
+    if tables.sums.shape[1] > 0:
+        place = (position - tables.origin) / tables.spacing
+        tabled_masses(tables.sums[cause], entry, leave, place, masses)
+    else:
+        walked_masses(cause_point(points, cause), entry, leave, position, masses)
+    return factor_of(masses, mapping, root, tilt, columns)
 
 
 @compiled

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.likelihood.jit import compiled
+from discreet.likelihood.jit import compiled, reordered
 from discreet.likelihood.rows import strata_blocks
 from discreet.likelihood.score import SPACING, Whitened, lattice_nodes, records_of
 from discreet.likelihood.score_walk import LARGEST_PREDICTOR, Point, Records, locate, slopes
@@ -22,6 +22,10 @@ LARGEST_FACTOR = 2**13
 """Q: the entries of a person's factor have a sum of squares of at most Q^2; one step is sqrt(R)/Q."""
 SHRINK = 1.0 - 2.0**-20
 LARGEST_TABLE = 1 << 24
+WIDTH = 8
+"""Doubles in a vector of the processor, or a multiple of that."""
+TOGETHER = 1 << 16
+"""People whose squares are added in doubles before they become integers: exact below 2^27."""
 
 
 @dataclass(frozen=True)
@@ -78,32 +82,69 @@ class Prefixes(NamedTuple):
     sums: Array
 
 
+class Rounding(NamedTuple):
+    """A person's information is cut to the trace `limit`; its factor is then at most `largest` long."""
+
+    limit: float
+    largest: int
+
+
 class Factor(NamedTuple):
-    """A row's lower triangle of sums, its triangular root, and its factor in whitened coordinates."""
+    """Room for a person: a row's lower triangle of sums, its triangular root, and x~.
+
+    `columns` are the rows' factors in whitened coordinates, by cause, row and column of the root;
+    the last axis ends with zeros, so that compiled loops have whole vectors.
+    """
 
     masses: Array
     root: Array
-    columns: Array
     tilt: Array
+    columns: Array
 
 
 @compiled
-def row_masses(
-    entry: int, leave: int, position: float, point: Point, table: Prefixes, masses: Array
-) -> None:
-    """The row's sum over intervals of a b (B, 1)(B, 1)', lower triangle.
+def padded(size: int) -> int:
+    """The next multiple of a vector's width."""
+    return (size + WIDTH - 1) // WIDTH * WIDTH
+
+
+@compiled
+def factor_room(size: int, parts: int, causes: int, rows: int) -> Factor:
+    """Room for a person with so many rows."""
+    return Factor(
+        np.zeros(parts * (parts + 1) // 2),
+        np.zeros((parts, parts)),
+        np.zeros(size),
+        np.zeros((causes, rows, parts, padded(size))),
+    )
+
+
+@compiled
+def most_rows(starts: Integers) -> int:
+    """The largest number of rows that a person has."""
+    result = 0
+    for who in range(len(starts) - 1):
+        result = max(result, starts[who + 1] - starts[who])
+    return result
+
+
+@compiled
+def tabled_masses(sums: Array, entry: int, leave: int, place: float, masses: Array) -> None:
+    """A row's sum over intervals of a b (B, 1)(B, 1)', lower triangle, from prefix sums.
 
     Interpolation between two positions has non-negative shares, so the sum stays semidefinite.
     """
-    if table.sums.shape[0] > 0:
-        place = (position - table.origin) / table.spacing
-        node = min(max(int(place), 0), table.sums.shape[1] - 2)
-        share = min(max(place - node, 0.0), 1.0)
-        for pair in range(len(masses)):
-            low = table.sums[leave, node, pair] - table.sums[entry, node, pair]
-            high = table.sums[leave, node + 1, pair] - table.sums[entry, node + 1, pair]
-            masses[pair] = (1.0 - share) * low + share * high
-        return
+    node = min(max(int(place), 0), sums.shape[1] - 2)
+    share = min(max(place - node, 0.0), 1.0)
+    for pair in range(len(masses)):
+        low = sums[leave, node, pair] - sums[entry, node, pair]
+        high = sums[leave, node + 1, pair] - sums[entry, node + 1, pair]
+        masses[pair] = (1.0 - share) * low + share * high
+
+
+@compiled
+def walked_masses(point: Point, entry: int, leave: int, position: float, masses: Array) -> None:
+    """The same interval by interval."""
     masses[:] = 0.0
     parts = point.basis.shape[1]
     for s in range(entry, leave):
@@ -136,44 +177,70 @@ def triangle(masses: Array, root: Array) -> None:
 
 
 @compiled
-def factor_of(records: Records, row: int, point: Point, table: Prefixes, factor: Factor) -> float:
-    """Write the row's factor W'(B, x) L, (d, e + 1), into `factor.columns`; its sum of squares."""
-    mapping, root, tilt = point.mapping, factor.root, factor.tilt
-    position = locate(records.covariates, row, point.beta, mapping, tilt)
-    row_masses(records.entry[row], records.exit[row], position, point, table, factor.masses)
-    triangle(factor.masses, root)
-    parts, total = root.shape[0] - 1, 0.0
-    for k in range(len(tilt)):
+def factor_of(masses: Array, mapping: Array, root: Array, tilt: Array, columns: Array) -> float:
+    """Write the columns of a row's factor W'(B, x) L, (e + 1, d); the sum of their squares."""
+    triangle(masses, root)
+    parts, size, total = root.shape[0] - 1, len(tilt), 0.0
+    for j in range(parts + 1):
+        for k in range(size):
+            columns[j, k] = root[parts, j] * tilt[k]
+        for i in range(j, parts):
+            for k in range(size):
+                columns[j, k] += mapping[i, k] * root[i, j]
+    for k in range(size):
         for j in range(parts + 1):
-            value = root[parts, j] * tilt[k]
-            for i in range(j, parts):
-                value += mapping[i, k] * root[i, j]
-            factor.columns[k, j] = value
-            total += value * value
+            total += columns[j, k] * columns[j, k]
     return total
 
 
-@compiled
-def add_square(columns: Array, scale: float, largest: int, whole: Array, person: Array) -> int:
-    """Add C C' of the rounded columns to `person`; the sum of squares of C, cut at 2 Q^2.
+@reordered
+def round_factor(columns: Array, scale: float, largest: int) -> float:
+    """Round the columns toward zero to integers of size at most Q; the sum of their squares.
 
-    Integers are held as doubles, which multiply faster: |C| <= Q, so all sums stay below 2^53.
+    Integers are held as doubles, which are faster: below 2^53 they are exact, in any order.
     """
-    size, parts = columns.shape
-    square = 0
-    for k in range(size):
-        for j in range(parts):
-            value = columns[k, j] * scale
+    square = 0.0
+    for j in range(columns.shape[0]):
+        for k in range(columns.shape[1]):
+            value = columns[j, k] * scale
             # a comparison with NaN is false: anything that is not a number in range becomes 0
-            rounded = int(value) if abs(value) <= largest else 0
-            whole[j, k] = rounded
-            square = min(square + rounded * rounded, 2 * largest * largest)
-    for j in range(parts):
-        for k in range(size):
-            start, one = k * (k + 1) // 2, whole[j, k]
-            for i in range(k + 1):
-                person[start + i] += one * whole[j, i]
+            columns[j, k] = np.trunc(value) if abs(value) <= largest else 0.0
+            square += columns[j, k] * columns[j, k]
     return square
+
+
+@reordered
+def add_square(columns: Array, sums: Array) -> None:
+    """Add C C' of integer columns: entries of at most Q^2 = 2^26, exact for 2^27 people."""
+    for k in range(sums.shape[0]):
+        for j in range(columns.shape[0]):
+            one = columns[j, k]
+            for i in range(columns.shape[1]):
+                sums[k, i] += one * columns[j, i]
+
+
+@compiled
+def add_lower(sums: Array, result: Integers) -> None:
+    """Add the lower triangle, row after row."""
+    pair = 0
+    for k in range(sums.shape[0]):
+        for i in range(k + 1):
+            result[pair] += int(sums[k, i])
+            pair += 1
+
+
+@compiled
+def round_person(columns: Array, rows: int, trace: float, rounding: Rounding) -> bool:
+    """Round a person's factor; whether it may be added: not zero, and not longer than Q."""
+    limit, largest = rounding
+    if not trace > 0.0:
+        return False
+    scale, square = largest * SHRINK / math.sqrt(max(trace, limit)), 0.0
+    for cause in range(columns.shape[0]):
+        for row in range(rows):
+            added = round_factor(columns[cause, row], scale, largest)
+            square = min(square + added, 2.0 * largest * largest)
+    return square <= largest * largest
 
 
 @compiled
@@ -181,30 +248,46 @@ def information_sums(
     records: Records, point: Point, table: Prefixes, limit: float, largest: int
 ) -> Integers:
     """The sum over persons of the quantised information, each cut to the trace `limit`."""
-    size, parts = point.mapping.shape[1], point.basis.shape[1] + 1
-    half = size * (size + 1) // 2
-    result, person, whole = np.zeros(half, dtype=np.int64), np.zeros(half), np.zeros((parts, size))
-    factor = Factor(
-        np.zeros(parts * (parts + 1) // 2),
-        np.zeros((parts, parts)),
-        np.zeros((size, parts)),
-        np.zeros(size),
-    )
-    for who in range(len(records.starts) - 1):
-        first, last = records.starts[who], records.starts[who + 1]
-        trace, square = 0.0, 0
-        for row in range(first, last):
-            trace += factor_of(records, row, point, table, factor)
-        if not trace > 0.0:
-            continue
-        scale = largest * SHRINK / math.sqrt(max(trace, limit))
-        person[:] = 0
-        for row in range(first, last):
-            if last - first > 1:
-                factor_of(records, row, point, table, factor)
-            added = add_square(factor.columns, scale, largest, whole, person)
-            square = min(square + added, 2 * largest * largest)
-        if square <= largest * largest:
-            for pair in range(half):
-                result[pair] += int(person[pair])
+    size, persons = point.mapping.shape[1], len(records.starts) - 1
+    result = np.zeros(size * (size + 1) // 2, dtype=np.int64)
+    room = factor_room(size, point.basis.shape[1] + 1, 1, most_rows(records.starts))
+    for start in range(0, persons, TOGETHER):
+        sums = np.zeros((size, padded(size)))
+        people = range(start, min(start + TOGETHER, persons))
+        add_information(records, people, point, table, room, Rounding(limit, largest), sums)
+        add_lower(sums, result)
     return result
+
+
+@compiled
+def add_information(
+    records: Records,
+    people: range,
+    point: Point,
+    table: Prefixes,
+    room: Factor,
+    rounding: Rounding,
+    sums: Array,
+) -> None:
+    """Add these people's C C', of each whose C is not longer than Q.
+
+    Arrays are unpacked once: taken from their tuples for every person they would be counted
+    every time.
+    """
+    starts, covariates, entry, exits, _ = records
+    beta, mapping, prefixes = point.beta, point.mapping, table.sums
+    masses, root, tilt, columns = room
+    for who in people:
+        first, rows, trace = starts[who], starts[who + 1] - starts[who], 0.0
+        for row in range(rows):
+            at = first + row
+            position = locate(covariates, at, beta, mapping, tilt)
+            if prefixes.shape[0] > 0:
+                place = (position - table.origin) / table.spacing
+                tabled_masses(prefixes, entry[at], exits[at], place, masses)
+            else:
+                walked_masses(point, entry[at], exits[at], position, masses)
+            trace += factor_of(masses, mapping, root, tilt, columns[0, row])
+        if round_person(columns, rows, trace, rounding):
+            for row in range(rows):
+                add_square(columns[0, row], sums)

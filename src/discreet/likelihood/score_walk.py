@@ -358,6 +358,7 @@ def score_sums(records: Records, point: Point, table: Table, largest: int) -> In
     size, parts = point.mapping.shape[1], point.basis.shape[1]
     result = np.zeros(size, dtype=np.int64)
     scratch = Scratch(np.zeros(size), np.zeros(size), np.zeros((3, parts)))
+    person = np.zeros(size, dtype=np.int64)
     walkers = np.arange(len(records.starts) - 1)
     if table.sums.shape[0] > 0:
         walkers = add_plain_scores(records, point, table, largest, result)
@@ -368,7 +369,7 @@ def score_sums(records: Records, point: Point, table: Table, largest: int) -> In
             position = locate(records.covariates, row, point.beta, point.mapping, scratch.tilt)
             here = Row(records.entry[row], records.exit[row], records.event[row], position)
             walk_row(here, point.mapping, grid, bound, scratch)
-        add_quantised(scratch.total, point, largest, result)
+        add_quantised(scratch.total, point, largest, person, result)
     return result
 
 
@@ -385,7 +386,7 @@ def add_plain_scores(
     kind, beta, mapping, predictor, basis, baseline, bound, clipped = point
     origin, spacing, prefixes, steepest = table
     total, tilt = np.zeros(mapping.shape[1]), np.zeros(mapping.shape[1])
-    sums = np.zeros(basis.shape[1] + 2)
+    sums, person = np.zeros(basis.shape[1] + 2), np.zeros(len(total), dtype=np.int64)
     farthest, reach = longest(baseline), math.inf if clipped else bound
     left = np.empty(len(starts) - 1, dtype=np.int64)
     count = 0
@@ -410,7 +411,7 @@ def add_plain_scores(
             for k in range(len(total)):
                 total[k] += signed * (baseline[final, k] + tilt[k])
         if inside:
-            add_quantised(total, point, largest, result)
+            add_quantised(total, point, largest, person, result)
         else:
             left[count] = who
             count += 1
@@ -418,11 +419,12 @@ def add_plain_scores(
 
 
 @compiled
-def add_quantised(total: Array, point: Point, largest: int, result: Integers) -> None:
-    """Add a person's score as integers of norm at most `largest`."""
+def add_quantised(
+    total: Array, point: Point, largest: int, person: Integers, result: Integers
+) -> None:
+    """Add a person's score as integers of norm at most `largest`, which are left in `person`."""
     if point.clipped:
         clip(total, point.bound)
-    person = np.zeros(len(total), dtype=np.int64)
     quantise(total, point.bound, largest, person)
     for k in range(len(total)):
         result[k] += person[k]

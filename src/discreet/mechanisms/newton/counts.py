@@ -11,10 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.design.design import Design
 from discreet.design.schema import Categorical
 from discreet.design.terms import Filled
+from discreet.likelihood.covariate_sums import (
+    Cuts,
+    Standard,
+    count_levels,
+    count_numbers,
+    moment_sums,
+)
 from discreet.people.episodes import Episodes
 from discreet.types import Array, Integers
 
@@ -26,9 +34,6 @@ DIAGONAL, OFF_DIAGONAL = 128, 181
 
 CHUNK = 1 << 14
 """People at a time: what is made on the way stays in the processor's cache."""
-
-EXACT = 1 << 53
-"""Floating-point integers below this are exact."""
 
 EXITS_ONLY, ENTRIES_TOO = 2, 3
 
@@ -148,7 +153,7 @@ def block_exits(block: Episodes, edges: Integers, kinds: int, strata: int = 1) -
     bins = len(edges) - 1
     first, last = block.ends
     place = np.searchsorted(edges, block.exit[last], side="left") - 1
-    before = _stratum_of(block, first) * kinds
+    before = _strata(block)[first].astype(np.int64) * kinds
     kind = block.event[last].astype(np.int64)
     counts = np.bincount((before + kind) * bins + place, minlength=strata * kinds * bins)
     if kinds == ENTRIES_TOO:
@@ -156,13 +161,6 @@ def block_exits(block: Episodes, edges: Integers, kinds: int, strata: int = 1) -
         entered = (before + EXITS_ONLY) * bins + began
         counts = counts + np.bincount(entered, minlength=strata * kinds * bins)
     return (counts.astype(np.int64),)
-
-
-def _stratum_of(block: Episodes, rows: Integers) -> Integers:
-    """The number of the stratum of these rows; all are of the first where there are none."""
-    if block.stratum is None:
-        return np.zeros(len(rows), dtype=np.int64)
-    return block.stratum[rows].astype(np.int64)
 
 
 def block_marginals(
@@ -177,14 +175,15 @@ def block_marginals(
     """
     shape = [(stretches.number, item.bins) for item in marginals]
     counts = [np.zeros(size, dtype=np.int64) for size in shape]
-    weights = row_weights(block, stretches)
+    weights, values = row_weights(block, stretches), _covariates(block)
+    places = _places(block, leads)
     for part in _parts(block.rows):
-        values = _finite(block, part, leads)
         for found, item in zip(counts, marginals, strict=True):
-            cells = _cells(values, item)
-            for stretch, weight in enumerate(weights[:, part]):
-                # sums of integers below 2^53: exact in floating point
-                found[stretch] += np.bincount(cells, weight, item.bins).astype(np.int64)
+            columns, held = places[list(item.columns)], weights[:, part]
+            if item.numeric:
+                count_numbers(values[part], int(columns[0]), _cuts(item), held, found)
+            else:
+                count_levels(values[part], columns, held, found)
     return (np.concatenate([*(found.ravel() for found in counts), np.zeros(0, dtype=np.int64)]),)
 
 
@@ -204,16 +203,10 @@ def block_moments(
     would make number and indicator look like one column. What `centre` has beyond the leads is for
     indicators of strata, of each but the first.
     """
-    square = np.zeros((len(centre), len(centre)), dtype=np.int64)
     (weights,) = row_weights(block, stretches)
-    for part in _parts(block.rows):
-        values = _finite(block, part, leads)
-        values = np.hstack([values, _indicators(block, part, len(centre) - values.shape[1])])
-        standard = (values - centre) * (UNIT / spread)
-        for number, indicator in gaps:
-            standard[values[:, indicator] > 0.0, number] = 0.0
-        whole = _shortened(np.trunc(np.clip(standard, -(2.0**30), 2.0**30)), limit)
-        square += _gram(whole, weights[part], limit * stretches.weight)
+    pairs = np.array(gaps, dtype=np.int64).reshape(-1, 2)
+    standard = Standard(_places(block, leads), centre, UNIT / spread, pairs)
+    square = moment_sums(_covariates(block), _strata(block), standard, limit, weights)
     rows, columns = np.tril_indices(len(centre))
     return (square[rows, columns] * np.where(rows == columns, DIAGONAL, OFF_DIAGONAL),)
 
@@ -235,54 +228,13 @@ def row_weights(block: Episodes, stretches: Stretches) -> Integers:
     return np.asarray(held * stretches.weight // shared)
 
 
-def _gram(whole: Integers, weights: Integers, limit: int) -> Integers:
-    """sum w v v' of integers, w |v|^2 <= `limit`.
-
-    In floating point, which is fast, where it is exact: |sum w v_i v_j| <= CHUNK limit, and sums of
-    integers below 2^53 do not round in any order.
-    """
-    if CHUNK * limit >= EXACT:
-        return np.asarray(whole.T @ (whole * weights[:, None]))
-    real = whole.astype(np.float64)
-    return np.asarray(real.T @ (real * weights[:, None])).astype(np.int64)
-
-
-def _shortened(values: Array, limit: int) -> Integers:
-    """Integer vectors of squared norm at most `limit`, checked in integers.
-
-    What is not a number counts as 0: as an integer it would be -2^63, whose square wraps around.
-    Row after row in memory: where columns are, numpy adds them in another order for a row that is
-    alone in its chunk, and so somebody else's row would round this one's factor.
-    """
-    values = np.ascontiguousarray(np.nan_to_num(values, posinf=0.0, neginf=0.0))
-    squares = np.maximum(np.sum(values * values, axis=1), 1.0)
-    factor = np.minimum(1.0, np.sqrt(limit / squares))
-    whole: Integers = np.trunc(values * factor[:, None]).astype(np.int64)
-    whole[np.sum(whole * whole, axis=1) > limit] = 0
-    return whole
-
-
-def _cells(values: Array, item: Marginal) -> Integers:
-    """The bin of each row: the level of a category, or the two edges around a number."""
-    chosen = values[:, list(item.columns)]
-    if not item.numeric:
-        positive = chosen > 0
-        return np.where(positive.any(axis=1), positive.argmax(axis=1) + 1, 0)
-    return _between(np.array(item.edges), chosen[:, 0])
-
-
-def _between(edges: Array, values: Array) -> Integers:
-    """The bin of every value: by division among the narrow, equal bins, by search elsewhere."""
+def _cuts(item: Marginal) -> Cuts:
+    """The edges of a number's bins; the narrow ones, all alike, stand together."""
+    edges = np.array(item.edges)
     widths = np.diff(edges)
     narrow = np.flatnonzero(widths < 1.5 * widths.min())
     first, last = int(narrow[0]), int(narrow[-1]) + 1
-    low, high = edges[first], edges[last]
-    place = np.clip((values - low) * ((last - first) / (high - low)), 0.0, last - first - 1.0)
-    result: Integers = place.astype(np.int64) + first
-    outside = (values < low) | (values >= high)
-    if outside.any():
-        result[outside] = np.searchsorted(edges[1:-1], values[outside], side="right")
-    return result
+    return Cuts(edges, first, last, float((last - first) / (edges[last] - edges[first])))
 
 
 def _parts(rows: int) -> Iterator[slice]:
@@ -291,13 +243,18 @@ def _parts(rows: int) -> Iterator[slice]:
         yield slice(start, start + CHUNK)
 
 
-def _indicators(block: Episodes, part: slice, columns: int) -> Array:
-    """Whether rows are of the second stratum, of the third, ..."""
-    numbers = np.zeros(block.rows) if block.stratum is None else block.stratum
-    return np.asarray(numbers[part, None] == np.arange(1, columns + 1), dtype=np.float64)
+def _covariates(block: Episodes) -> Array:
+    """As compiled code takes them."""
+    return np.ascontiguousarray(block.covariates, dtype=np.float64)
 
 
-def _finite(block: Episodes, part: slice, leads: Integers | None) -> Array:
-    """Leads as numbers of size at most 1, whatever was there."""
-    values = block.covariates[part] if leads is None else block.covariates[part][:, leads]
-    return np.clip(np.nan_to_num(values), -1.0, 1.0)
+def _strata(block: Episodes) -> NDArray[np.int16]:
+    """Every row's stratum; all are of the first where there are none."""
+    if block.stratum is None:
+        return np.zeros(block.rows, dtype=np.int16)
+    return np.ascontiguousarray(block.stratum, dtype=np.int16)
+
+
+def _places(block: Episodes, leads: Integers | None) -> Integers:
+    """The columns of the leads."""
+    return np.arange(block.dimension) if leads is None else leads
