@@ -27,6 +27,7 @@ from discreet.text import aligned  # noqa: E402
 PAGE = ROOT / "docs" / "audit.md"
 COLUMNS = ["mechanism", "effort", "family", "check", "claimed", "measured", "verdict", "seconds"]
 RESULTS = Results(Path(__file__).parent / "results" / "audit.csv", COLUMNS, COLUMNS[:3])
+HARD_SPACE = "\N{NO-BREAK SPACE}"
 BEGIN, END = "<!-- written by evidence/audit.py --report -->\n", "<!-- end -->\n"
 
 SUBJECTS = {
@@ -101,8 +102,9 @@ def table(rows: list[Row]) -> str:
     lines = [headings, ["---"] * len(headings)]
     lines += [_line(*pair, rows) for pair, rows in found.items() if rows]
     missing = [f"`{name}` {effort}" for (name, effort), rows in found.items() if not rows]
-    words = f"Not run to the end: {', '.join(missing)}."
-    tail = f"\n{textwrap.fill(words, 100, break_on_hyphens=False)}\n" if missing else ""
+    kept = ", ".join(item.replace(" ", HARD_SPACE) for item in missing)  # a name stays on its line
+    words = textwrap.fill(f"Not run to the end: {kept}.", 100, break_on_hyphens=False)
+    tail = f"\n{words.replace(HARD_SPACE, ' ')}\n" if missing else ""
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + tail
 
 
