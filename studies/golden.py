@@ -7,6 +7,7 @@ Both trees run in this environment, each in a process of its own, on the same fi
 same seeded noise. Every mechanism, link, baseline, form of data and engine is a case. Of a private
 fit the point, the released numbers, the guarantee, the noise scale and the public details must be
 the same bit for bit; of a plain fit within 1e-12. A refusal must be a refusal in both trees.
+A promise whose status alone became weaker (proved, then conditional) is counted apart.
 Details that only this tree has are counted and do not fail. Nothing here is private.
 
 The script asks each tree for nothing but its public names, so modules may move between them.
@@ -50,6 +51,8 @@ MECHANISMS: dict[str, tuple[str, dict[str, Any]]] = {
     "selected-output": ("SelectedRidge", {"epsilon": 2.0, "mean_trials": 3.0, "base": "output"}),
 }
 PLAIN = ("plain", "plain-bfgs")
+STATUSES = ("proved", "conditional", "ideal-draw-only", "unproved")
+WEAKER = "identical under a weaker promise"
 METHODS = (*PLAIN, *MECHANISMS)
 
 
@@ -244,7 +247,7 @@ def compare(base: dict[str, Any], here: dict[str, Any]) -> int:
     """Print what differs; 0 if nothing does."""
     lost = sorted(set(base) ^ set(here))
     verdicts = {name: verdict(base[name], here[name]) for name in base if name in here}
-    counted = dict.fromkeys(("identical", "refused in both", "within 1e-12"), 0)
+    counted = dict.fromkeys(("identical", WEAKER, "refused in both", "within 1e-12"), 0)
     wrong = [f"{name}: only one tree has it" for name in lost]
     for name, word in verdicts.items():
         if word in counted:
@@ -280,7 +283,15 @@ def verdict(base: dict[str, Any], here: dict[str, Any]) -> str:
         return "within 1e-12" if farthest <= CLOSE else f"plain fits differ by {farthest:.2g}"
     apart = [*_apart("", base["private"], here["private"])]
     apart += _apart("details.", base["details"], here["details"])
+    if apart == ["guarantee.status"] and _weaker(base["private"], here["private"]):
+        return WEAKER
     return f"{', '.join(apart)} differ" if apart else "identical"
+
+
+def _weaker(base: dict[str, Any], here: dict[str, Any]) -> bool:
+    """Whether this tree claims less of the same numbers."""
+    ranks = [STATUSES.index(numbers["guarantee"]["status"]) for numbers in (base, here)]
+    return ranks[1] > ranks[0]
 
 
 def _apart(prefix: str, base: dict[str, Any], here: dict[str, Any]) -> Iterator[str]:

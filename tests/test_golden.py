@@ -41,6 +41,16 @@ def test_one_number_of_a_release_is_noticed(golden, outcomes, name):
     assert golden.compare(outcomes, other) == 1
 
 
+def test_a_weaker_promise_of_the_same_numbers_is_counted_apart(golden, outcomes, capsys):
+    other = copy.deepcopy(outcomes)
+    other[CASE]["private"]["guarantee"]["status"] = "conditional"
+    assert golden.compare(outcomes, other) == 0
+    assert "1 identical under a weaker promise" in capsys.readouterr().out
+    assert golden.compare(other, outcomes) == 1  # a stronger one must be looked at
+    other[CASE]["private"]["noise_scale"] = _moved(other[CASE]["private"]["noise_scale"])
+    assert golden.compare(outcomes, other) == 1
+
+
 def test_a_detail_or_a_case_that_is_gone_is_noticed(golden, outcomes):
     other = copy.deepcopy(outcomes)
     other[CASE]["details"].popitem()
