@@ -126,14 +126,23 @@ def _require_strata(total: Problem) -> None:
 
 
 def _near(total: Problem, ridge: float, start: Array) -> Array:
-    """The estimate of a small part of the people: a few steps there save passes over all."""
-    sample = total.engine.sample()
+    """The estimate of a small part of the people: a few steps there save passes over all.
+
+    Strata have one baseline there: the part is too small for many.
+    """
+    sample, design = total.engine.sample(), total.design
     if sample is total.engine:
         return start
-    part = MeanLoss(Problem(sample, total.design, total.link), ridge)
-    found = minimise(part, start, tolerance=SAMPLE_TOLERANCE, limit=SAMPLE_STEPS)
+    part = MeanLoss(Problem(sample, design.without_strata(), total.link), ridge)
+    begin = start[design.columns(0)]
+    found = minimise(part, begin, tolerance=SAMPLE_TOLERANCE, limit=SAMPLE_STEPS)
     # a part may be separated where the whole is not: then its estimate is no help
-    return found.point if found.converged else start
+    if not found.converged:
+        return start
+    point = np.empty_like(start)
+    for stratum in range(design.strata):
+        point[design.columns(stratum)] = found.point
+    return point
 
 
 def starting_point(design: Design, link: Link, events: int, at_risk: int) -> Array:

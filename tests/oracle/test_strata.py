@@ -10,9 +10,15 @@ import pytest
 import statsmodels.api as sm
 
 from discreet import SurvivalRegression, load, metrics
-from discreet.design.baseline import parse_baseline
+from discreet.design.baseline import NaturalSpline, parse_baseline
+from discreet.design.design import Design
+from discreet.design.link import Logit
 from discreet.design.schema import Schema
+from discreet.engine.local import LocalEngine
 from discreet.errors import ArtefactError, DataFormError, SchemaError, SettingsError
+from discreet.estimate import _near, estimate, starting_point
+from discreet.likelihood import sums
+from discreet.likelihood.problem import Problem
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
 from discreet.models.model import model_from_mapping
 from discreet.people import to_episodes
@@ -135,6 +141,34 @@ def test_a_persons_stratum_is_that_of_the_first_row_at_risk():
     assert found.stratum.tolist() == [1, 1, 2, 0]
     assert [found.of_stratum(g).persons for g in range(3)] == [1, 1, 1]
     assert found.of_stratum(1).offsets.tolist() == [0, 2]
+
+
+def problem_of(table, schema):
+    declared = Schema.from_mapping(schema)
+    engine = LocalEngine(to_episodes(table, declared), threads=1)
+    return Problem(engine, Design(declared, NaturalSpline(3)), Logit())
+
+
+def test_all_strata_of_a_block_are_compiled_or_none(monkeypatch):
+    total, asked = problem_of(*people("episodes")), []
+    monkeypatch.setattr(sums, "worth_compiling", lambda rows: bool(asked.append(rows)))
+    total(np.zeros(total.dimension))
+    assert asked == [total.engine.episodes.rows] * 3
+
+
+def test_a_sample_of_many_people_has_one_baseline():
+    """Its estimate is where every stratum begins; the fit itself has a baseline for each."""
+    table, schema = people("one row a person")
+    many = problem_of(pa.concat_tables([table] * 40), schema)
+    begin = starting_point(many.design, many.link, 100, 1000)
+    found = _near(many, 0.0, begin)
+    assert len({tuple(found[many.design.columns(g)]) for g in range(3)}) == 1
+    one = {key: value for key, value in schema.items() if key != "strata"}
+    pooled = estimate(problem_of(table, one)).point
+    np.testing.assert_allclose(found[many.design.columns(0)], pooled, atol=0.3)
+    np.testing.assert_allclose(
+        estimate(many).point, estimate(problem_of(table, schema)).point, atol=1e-6
+    )
 
 
 def test_what_is_refused():

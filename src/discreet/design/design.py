@@ -4,7 +4,7 @@ Nothing here sees a record. The internal coordinates are those in which the mode
 noise is drawn; ``to_user`` maps a parameter vector f = (baseline, covariates) to the user's scale.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -71,6 +71,12 @@ class Design:
         size = self.baseline.dimension
         own = np.arange(stratum * size, (stratum + 1) * size)
         return np.concatenate([own, np.arange(self.time_dimension, self.dimension)])
+
+    def without_strata(self) -> "Design":
+        """The same with one baseline for everybody."""
+        if self.strata == 1:
+            return self
+        return replace(self, schema=self.schema.model_copy(update={"strata": None}))
 
     @cached_property
     def constant(self) -> Array:

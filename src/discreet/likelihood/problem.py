@@ -84,7 +84,7 @@ def block_loss(block: Episodes, design: Design, link: Link, f: Array) -> tuple[A
 
 
 def _over_strata(
-    sums_of: Callable[[Episodes, Design, Link, Array], Sums],
+    sums_of: Callable[[Episodes, Design, Link, Array, int | None], Sums],
     block: Episodes,
     design: Design,
     link: Link,
@@ -92,28 +92,29 @@ def _over_strata(
 ) -> Sums:
     """The sums of each stratum, in its own baseline's places and the shared ones."""
     if design.strata == 1:
-        return sums_of(block, design, link, f)
+        return sums_of(block, design, link, f, None)
     total = Sums.zeros(design.dimension)
     for stratum, part in enumerate(strata_blocks(block)):
         places = design.columns(stratum)
         if part.rows:
-            found = sums_of(part, design, link, f[places])
+            found = sums_of(part, design, link, f[places], block.rows)
             total.value += found.value
             total.gradient[places] += found.gradient
             total.hessian[np.ix_(places, places)] += found.hessian
     return total
 
 
-def _loss(block: Episodes, design: Design, link: Link, f: Array) -> Sums:
+def _loss(block: Episodes, design: Design, link: Link, f: Array, among: int | None) -> Sums:
+    functions = survival_functions(link)
     if link.linear_event:
         rows = closed_prefixes(block)
-        sums = prefix_sums(rows, design, link, f, survival_functions(link), exact=True)
+        sums = prefix_sums(rows, design, link, f, functions, exact=True, among=among)
         linear = event_totals(block).linear(design.basis)
         sums.value -= float(linear @ f)
         sums.gradient = sums.gradient - linear
     else:
         rows = open_prefixes(block)
-        sums = prefix_sums(rows, design, link, f, survival_functions(link), exact=True)
+        sums = prefix_sums(rows, design, link, f, functions, exact=True, among=among)
         sums += event_sums(event_rows(block), design.basis, f, event_functions(link))
     return sums
 
@@ -123,9 +124,9 @@ def block_information(block: Episodes, design: Design, link: Link, f: Array) -> 
     return (_over_strata(_information, block, design, link, f).hessian,)
 
 
-def _information(block: Episodes, design: Design, link: Link, f: Array) -> Sums:
-    functions = information_functions(link)
-    return prefix_sums(closed_prefixes(block), design, link, f, functions, exact=False)
+def _information(block: Episodes, design: Design, link: Link, f: Array, among: int | None) -> Sums:
+    rows, functions = closed_prefixes(block), information_functions(link)
+    return prefix_sums(rows, design, link, f, functions, exact=False, among=among)
 
 
 def block_totals(block: Episodes) -> tuple[NDArray[np.int64]]:

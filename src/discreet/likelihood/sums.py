@@ -152,9 +152,20 @@ def worth_compiling(rows: int) -> bool:
 
 
 def prefix_sums(
-    rows: PrefixRows, design: Design, link: Link, f: Array, functions: Functions, *, exact: bool
+    rows: PrefixRows,
+    design: Design,
+    link: Link,
+    f: Array,
+    functions: Functions,
+    *,
+    exact: bool,
+    among: int | None = None,
 ) -> Sums:
-    """Sum ``functions`` over every interval of every prefix."""
+    """Sum ``functions`` over every interval of every prefix.
+
+    ``among`` is the number of rows of which these are a stratum: compiled code is worth it for all
+    strata or for none.
+    """
     if not len(rows.lengths):
         return Sums.zeros(len(f))
     positions = rows.covariates @ f[design.baseline.dimension :]
@@ -169,7 +180,8 @@ def prefix_sums(
         rows.covariates,
         positions,
     )
-    return _tabulated_sums(placed, rule, expansion, f, functions)
+    compiled = worth_compiling(len(positions) if among is None else among)
+    return _tabulated_sums(placed, rule, expansion, f, functions, compiled=compiled)
 
 
 def event_sums(rows: EventRows, basis: Array, f: Array, functions: Functions) -> Sums:
@@ -183,7 +195,13 @@ def event_sums(rows: EventRows, basis: Array, f: Array, functions: Functions) ->
 
 
 def _tabulated_sums(
-    rows: PlacedRows, rule: TimeRule, expansion: Expansion, f: Array, functions: Functions
+    rows: PlacedRows,
+    rule: TimeRule,
+    expansion: Expansion,
+    f: Array,
+    functions: Functions,
+    *,
+    compiled: bool,
 ) -> Sums:
     """Panels from the last to the first, carrying the moments of all longer prefixes along."""
     size = len(f) - rows.covariates.shape[1]
@@ -203,7 +221,7 @@ def _tabulated_sums(
             panel,
             expansion,
             tables[index].reshape(-1, expansion.cells, expansion.terms),
-            compiled=worth_compiling(len(rows.positions)),
+            compiled=compiled,
         )
         at_risk = found.collected + panel.weights[:, None, None] * carried
         carried = carried + found.total

@@ -61,14 +61,15 @@ class Episodes:
             counts = np.add.reduceat(np.append(rows, False), self.offsets[:-1], dtype=np.int64)
             counts[self.offsets[1:] == self.offsets[:-1]] = 0
             offsets = np.concatenate([[0], np.cumsum(counts[counts > 0])])
+        place = np.flatnonzero(rows)
         return Episodes(
-            covariates=self.covariates[rows],
-            entry=self.entry[rows],
-            exit=self.exit[rows],
-            event=self.event[rows],
+            covariates=np.take(self.covariates, place, axis=0),  # faster than by a mask
+            entry=self.entry[place],
+            exit=self.exit[place],
+            event=self.event[place],
             offsets=offsets,
-            persons=int(np.count_nonzero(rows)) if offsets is None else len(offsets) - 1,
-            cause=None if self.cause is None else self.cause[rows],
+            persons=len(place) if offsets is None else len(offsets) - 1,
+            cause=None if self.cause is None else self.cause[place],
         )
 
     def of_cause(self, number: int) -> "Episodes":
