@@ -35,6 +35,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "core.csv"
 SAMPLER = RESULTS.with_name("sampler.csv")
 FILES = RESULTS.with_name("files.csv")
+VERSIONS_FILE = RESULTS.with_name("versions.csv")
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 ROUNDS = 5
 SLOW_ROUNDS = 3  # statsmodels and scikit-survival take half a minute a fit
@@ -52,7 +53,7 @@ def main() -> None:
     results = Results(RESULTS, fresh=arguments.fresh)
     if not arguments.table:
         measure(results)
-    PAGE.write_text(page(results, Results(SAMPLER), Results(FILES)))
+    PAGE.write_text(page(results, *map(Results, (SAMPLER, FILES, VERSIONS_FILE))))
     print(f"wrote {PAGE.relative_to(HERE.parent)}")
 
 

@@ -63,8 +63,19 @@ FROM_FILES = (
 )
 
 
-def page(results: Results, sampler: Results, files: Results) -> str:
-    """The whole page; the sampler and the files have results files of their own."""
+VERSIONS = {
+    "discreet fit(frame), n = 53,558": " s",
+    "discreet fit alone, n = 53,558": " s",
+    "discreet fit(frame), n = 1,000,000": " s",
+    "discreet fit alone, n = 1,000,000": " s",
+    "stream": " s",
+    "stream, 65,536 rows a block": " s",
+    "memory growth over input bytes": "",
+}
+
+
+def page(results: Results, sampler: Results, files: Results, versions: Results) -> str:
+    """The whole page; the sampler, the files and versions have results files of their own."""
     parts = [
         HEAD,
         _environment(results),
@@ -82,6 +93,8 @@ def page(results: Results, sampler: Results, files: Results) -> str:
         _probes(results),
         "## The sampler\n",
         _sampler(sampler),
+        "## Against 0.1.0\n",
+        _versions(versions),
     ]
     return "\n".join(parts)
 
@@ -173,6 +186,24 @@ def _sampler(results: Results) -> str:
         "Steps of pSGLD with batches of 200, logit link, three knots, by processor time of one thread"
         " (`python benchmarks/sampler.py`, `benchmarks/results/sampler.csv`).\n\n"
         + _table(head, rows)
+    )
+
+
+def _versions(results: Results) -> str:
+    """This tree's times over those of an older one, within rounds."""
+    rows = []
+    for name, unit in VERSIONS.items():
+        then, now = (
+            f"{median(results.numbers(name, who)):.3g}{unit}" for who in ("older", "this tree")
+        )
+        rows.append(
+            f"| {name} | {then} | {now} | {_ratio(results, name, 'this tree', 'older'):.2f} | 1.15 |"
+        )
+    head = "| | 0.1.0 | this version | ratio | at most |"
+    return (
+        "Both trees took turns in one run and one environment (`python benchmarks/versions.py"
+        f" {results.text('environment', 'base')}`, `benchmarks/results/versions.csv`): times above vary"
+        " from run to run by more than is asked here.\n\n" + _table(head, rows)
     )
 
 

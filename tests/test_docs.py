@@ -227,7 +227,7 @@ def test_every_public_name_is_in_the_reference():
 @pytest.mark.parametrize(
     ("name", "writer", "results"),
     [
-        ("benchmarks.md", "table", ("core.csv", "sampler.csv", "files.csv")),
+        ("benchmarks.md", "table", ("core.csv", "sampler.csv", "files.csv", "versions.csv")),
         ("scale.md", "scale_page", ("scale.csv",)),
     ],
 )
