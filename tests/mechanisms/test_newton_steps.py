@@ -124,6 +124,19 @@ def test_rounds_that_would_leap_back_and_forth_come_down():
     assert abs(combine([linear], np.array([-5.0]), prior, events=1e9)[0]) < 0.5
 
 
+def test_an_older_step_that_is_contradicted_does_not_lead_away():
+    """The picture has learned the information since: of far points it may know less than before."""
+    prior, size = Prior(np.zeros(3), 1e-6 * np.eye(3)), np.eye(3)
+    found = []
+    for older in (False, True):
+        first = Step(np.full(3, 2.0), size, size, size, 0.5, np.full(3, 8.0), older=older)
+        last = Step(np.zeros(3), size, size, size, 0.5, np.full(3, 0.3), older=True)
+        steps = [lambda _, one=one: one for one in (first, last)]
+        found.append(combine(steps, np.zeros(3), prior, events=1e6))
+    assert np.abs(found[0] - 0.3).max() > 1.0
+    assert np.abs(found[1] - 0.3).max() < 0.1
+
+
 def test_few_people_of_a_rare_level_stand_for_all_of_them():
     """3 in 1,000 would be one of a cohort of 256, or none: a slope off by a third, or gone."""
     design = Design(mixed_schema(), NaturalSpline(3))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.mechanisms.newton.steps import Prior, Priors, Step, within_trust
+from discreet.mechanisms.newton.steps import Prior, Priors, Step, weights_of, within_trust
 from discreet.types import Array
 
 ROUNDS = 5
@@ -61,8 +61,9 @@ class Round:
     @classmethod
     def at(cls, steps: Sequence[Step], estimate: Array, prior: Prior) -> "Round":
         """As the estimate shows them."""
-        weights = [step.weight(estimate) for step in steps]
-        return cls(prior, weights, lacking_curvature(steps, estimate))
+        lacking = lacking_curvature(steps, estimate)
+        bent = [_with_curvature(step, estimate, lacking) for step in steps]
+        return cls(prior, weights_of(bent, estimate), lacking)
 
     def solved(self, steps: Sequence[Step], estimate: Array) -> Array:
         """The solution of the linear equations around the estimate."""
@@ -136,9 +137,7 @@ def lacking_curvature(steps: Sequence[Step], estimate: Array) -> Array:
 
 def _surprise(step: Step, estimate: Array) -> Array:
     """e = W^-T (y - S(f)): what is left of the released score in the coordinates of f."""
-    unwhitening = step.unwhitening
-    left = step.jacobian @ (unwhitening @ (step.target - estimate))
-    return np.asarray(unwhitening.T @ left)
+    return np.asarray(step.unwhitening.T @ step.left(estimate))
 
 
 def _with_curvature(step: Step, estimate: Array, lacking: Array) -> Step:

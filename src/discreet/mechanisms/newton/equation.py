@@ -52,13 +52,17 @@ def expected_information(design: Design, link: Link, point: Array, people: Cohor
 
 @dataclass(frozen=True)
 class Equation:
-    """J g = released score + noise, at the scores' point and in their coordinates."""
+    """J g = released score + noise, at the scores' point and in their coordinates.
+
+    `informed` says whether the people's information was known when it was made.
+    """
 
     scores: Whitened
     jacobian: Array
     meat: Array
     deviation: float
     doubt: float
+    informed: bool = False
 
     def around(self, released: Array, shape: Shape, estimate: Array) -> Step:
         """The released score as a linear equation around an estimate, as a picture shows it."""
@@ -71,7 +75,9 @@ class Equation:
         score = correction(bent, slope, frame.T @ wrong, full)
         jacobian = slope + FLOOR * np.eye(size)
         target = estimate + frame @ np.linalg.solve(jacobian, released + score)
-        return Step(scores.point, frame, jacobian, meat, self.deviation, target, self.doubt, score)
+        older = people.lens is not None and not self.informed
+        own = scores.point, frame, jacobian, meat, self.deviation
+        return Step(*own, target, self.doubt, score, older)
 
     def uncorrected(self, shape: Shape, estimate: Array) -> Array:
         """The score expected here at an estimate, were the model right: no life table corrects it."""
@@ -137,7 +143,8 @@ class Setting:
         scores = Whitened(self.design, self.link, point, frame, bound, self.clipped)
         jacobian, meat, _ = people.seen(scores).expected(people)
         jacobian = jacobian + FLOOR * np.eye(len(point))
-        return Equation(scores, jacobian, meat, self._deviation(share) * bound, doubt)
+        informed = people.lens is not None
+        return Equation(scores, jacobian, meat, self._deviation(share) * bound, doubt, informed)
 
     def _deviation(self, share: Fraction) -> float:
         """Noise of a coordinate of the sum, in units of the bound."""

@@ -24,7 +24,7 @@ from discreet.mechanisms.newton.combine import corrected
 from discreet.mechanisms.newton.equation import Equation
 from discreet.mechanisms.newton.picture import Noisy, Picture
 from discreet.mechanisms.newton.pin import Pinned
-from discreet.mechanisms.newton.steps import Prior, Step, lifted, surplus, variances
+from discreet.mechanisms.newton.steps import Prior, Step, lifted, surplus, variances, weights_of
 from discreet.types import Array, Integers
 
 PICTURES = 12
@@ -40,6 +40,9 @@ BASELINE = 4.0
 is wrong, it is wrong in time first, and whoever is followed for long is bounded first."""
 CONTRADICTED = 3.0
 """A contradiction (chi-square over its degrees of freedom) up to which the life table may be chance."""
+FLAT, VARIANCE, INFORMATION = 0.03, 1.75, 2.5
+"""A combination of standardised columns repeats them whose variance is below FLAT, or is not told
+from none by so many standard deviations of its noise; nor is its information by as many."""
 NOISY, NOISE = 0.1, 0.2
 """Noise of a correlation above which hardly anything, or nothing, is said of repeated columns."""
 LOADING = 0.15
@@ -77,14 +80,15 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     """All parts together."""
     steps = corrected([one.around(picture, estimate) for one in answers], estimate)
     pinned = Pinned(prior, picture.shape).around(estimate)
-    _, lifts = lifted(steps, estimate, pinned)
+    weights = weights_of(steps, estimate)
+    _, lifts = lifted(steps, weights, pinned)
     scores = [step.score for step in steps]
     random = np.random.default_rng(PUBLIC_SEED)
     sampling, noise, moved = np.zeros_like(prior.precision), np.zeros_like(prior.precision), []
     for _ in range(PICTURES):
         other = picture.again(random)
         seen = [one.around(other, estimate) for one in answers]
-        parts = variances(seen, estimate, pinned)
+        parts = variances(seen, estimate, pinned, weights)
         sampling, noise = sampling + parts[0] / PICTURES, noise + parts[1] / PICTURES
         moved.append(_moved(lifts, scores, [step.score for step in seen]))
     plain = [one.uncorrected(picture, estimate) for one in answers]
@@ -226,17 +230,32 @@ def _empty(picture: Picture) -> list[Array]:
 
 
 def _repeated(picture: Picture) -> list[Array]:
-    """Combinations of columns whose variance is not told from none."""
+    """Combinations of columns whose variance, and whose information, are not told from none."""
     moments = picture.releases.moments
     if moments is None:
         return []
-    correlation, error = moment_matrix(picture, moments)
+    correlation, error, scale = moment_matrix(picture, moments)
     values, vectors = np.linalg.eigh(correlation)
-    least = max(0.03, error * math.sqrt(len(correlation)))
+    noise = error * np.sum((vectors / scale[:, None]) ** 2, axis=0)
+    least = np.maximum(FLAT, VARIANCE * noise)
     if error > NOISY:  # then only what is below nothing is flat
-        least = 0.0 if error < NOISE else -math.inf
-    flat = vectors[:, values < least]
-    return [_clear(vector, error) / picture.spreads for vector in flat.T]
+        least = np.full(len(values), 0.0 if error < NOISE else -math.inf)
+    found = [
+        _clear(vector, error) / (scale * picture.spreads) for vector in vectors.T[values < least]
+    ]
+    return [vector for vector in found if not _informative(picture, vector)]
+
+
+def _informative(picture: Picture, vector: Array) -> bool:
+    """Whether the people's information along the effects of a combination is told from none."""
+    information = picture.releases.information
+    if information is None:
+        return False
+    design = picture.shape.design
+    direction = _apart(design, _effects(design, vector), _mean(picture))
+    along = np.linalg.solve(information.scores.mapping, direction)
+    along = along / max(float(np.linalg.norm(along)), 1e-300)
+    return bool(along @ information.matrix @ along > INFORMATION * information.deviation)
 
 
 def _clear(vector: Array, error: float) -> Array:
@@ -244,12 +263,12 @@ def _clear(vector: Array, error: float) -> Array:
     return np.where(np.abs(vector) >= max(LOADING, 2.0 * error), vector, 0.0)
 
 
-def moment_matrix(picture: Picture, moments: Noisy) -> tuple[Array, float]:
-    """The released second moments with unit diagonal, and the noise of an entry."""
+def moment_matrix(picture: Picture, moments: Noisy) -> tuple[Array, float, Array]:
+    """The released second moments with unit diagonal, the noise of an entry before, and the scale."""
     size, persons = len(picture.spreads), picture.releases.persons
     matrix, error = released_moments(moments.values, persons, moments.deviation, size)
     scale = np.sqrt(np.maximum(np.diag(matrix), 0.05))
-    return matrix / np.outer(scale, scale), error
+    return matrix / np.outer(scale, scale), error, scale
 
 
 def _times(picture: Picture, profile: Profile) -> list[Array]:

@@ -21,6 +21,8 @@ TRUST = 1.0
 
 MISFIT = 0.2
 """How far the cohort's scores are taken to be from the people's, in parts of the distance."""
+EXCESS = 3.0
+"""Standard deviations by which the mean square of a score's noise may exceed its expectation."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Step:
     """One released score around an estimate f: target = f + W J^-1 (y - S(f)), with its precision.
 
     `doubt` is the squared bias that the bound is expected to have, and `score` is S(f),
-    where it was asked for.
+    where it was asked for. An `older` one is from before the people's information was known.
     """
 
     point: Array
@@ -39,6 +41,7 @@ class Step:
     target: Array
     doubt: float = 0.0
     score: Array = field(default_factory=lambda: np.zeros(0))
+    older: bool = False
 
     @cached_property
     def unwhitening(self) -> Array:
@@ -51,11 +54,32 @@ class Step:
         root = self.jacobian @ self.unwhitening
         return root.T @ root / self.deviation**2
 
-    def weight(self, estimate: Array) -> float:
-        """1 / (1 + (misfit^2 + doubt) / sigma^2), misfit = MISFIT |g| / sqrt(d)."""
+    def left(self, estimate: Array) -> Array:
+        """y - S(f): what the estimate leaves of the released score."""
+        return np.asarray(self.jacobian @ (self.unwhitening @ (self.target - estimate)))
+
+    def weight(self, estimate: Array, seen: float = 0.0) -> float:
+        """1 / (1 + extra / sigma^2), extra = (MISFIT |g|)^2 / d + doubt, or as `seen` if that is more."""
         length = float(np.sum((self.unwhitening @ (estimate - self.point)) ** 2))
-        extra = MISFIT**2 * length / len(estimate) + self.doubt
-        return 1.0 / (1.0 + extra / self.deviation**2)
+        extra = max(MISFIT**2 * length / len(estimate) + self.doubt, seen)
+        return float(1.0 / (1.0 + extra / self.deviation**2))
+
+    def seen(self, estimate: Array) -> float:
+        """The mean square that is left of the score beyond what its noise may be."""
+        left, size = self.left(estimate), len(estimate)
+        noise = 1.0 + EXCESS * np.sqrt(2.0 / size)
+        return float(max(left @ left / size - noise * self.deviation**2, 0.0))
+
+
+def weights_of(steps: Sequence[Step], estimate: Array) -> list[float]:
+    """Of every step; older ones that the estimate does not fit count for less.
+
+    A picture that has learned the people's information at the last point may be wrong by more than
+    MISFIT about the points before: older steps must not lead away from the last one.
+    """
+    older = [one.older for one in steps[:-1]] + [False]
+    seen = [one.seen(estimate) if old else 0.0 for one, old in zip(steps, older, strict=True)]
+    return [one.weight(estimate, extra) for one, extra in zip(steps, seen, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -96,7 +120,9 @@ def within_trust(estimate: Array, last: Step, events: float) -> Array:
     return np.asarray(last.point + move * min(1.0, TRUST / max(length, 1e-300)))
 
 
-def variances(steps: Sequence[Step], estimate: Array, prior: Prior) -> tuple[Array, Array]:
+def variances(
+    steps: Sequence[Step], estimate: Array, prior: Prior, weights: Sequence[float] | None = None
+) -> tuple[Array, Array]:
     """(sampling, privacy noise with misfit, doubt and prior): their sum is the covariance.
 
     The estimate is sum_t G_t target_t + K^-1 P f_0, G_t = K^-1 c_t P_t, K the total precision.
@@ -105,8 +131,8 @@ def variances(steps: Sequence[Step], estimate: Array, prior: Prior) -> tuple[Arr
     (sigma_t^2 / c_t) G_t W J^-2 W' G_t', where sigma^2 / c = sigma^2 + misfit^2 + doubt, plus
     K^-1 P K^-1: what the prior's pull is expected to be, squared.
     """
-    weights = [step.weight(estimate) for step in steps]
-    total, lifts = lifted(steps, estimate, prior)
+    weights = weights_of(steps, estimate) if weights is None else weights
+    total, lifts = lifted(steps, weights, prior)
     sampling, noise = np.zeros_like(total), total @ prior.precision @ total
     for step, lift, weight in zip(steps, lifts, weights, strict=True):
         sampling = sampling + lift @ _root(step.meat)
@@ -118,9 +144,11 @@ def variances(steps: Sequence[Step], estimate: Array, prior: Prior) -> tuple[Arr
     return sampling @ sampling.T, noise
 
 
-def lifted(steps: Sequence[Step], estimate: Array, prior: Prior) -> tuple[Array, list[Array]]:
+def lifted(
+    steps: Sequence[Step], weights: Sequence[float], prior: Prior
+) -> tuple[Array, list[Array]]:
     """K^-1, and of every step G_t W J^-1: how its released score moves the estimate."""
-    parts = [step.weight(estimate) * step.precision for step in steps]
+    parts = [weight * step.precision for weight, step in zip(weights, steps, strict=True)]
     total: Array = np.asarray(np.linalg.inv(prior.precision + sum(parts)), dtype=np.float64)
     lifts = [
         total @ part @ step.whitening @ np.linalg.inv(step.jacobian)
@@ -130,10 +158,13 @@ def lifted(steps: Sequence[Step], estimate: Array, prior: Prior) -> tuple[Array,
 
 
 def surplus(steps: Sequence[Step], estimate: Array) -> float:
-    """The weighted residual sum of squares over its degrees of freedom, at least 1."""
+    """The weighted residual sum of squares over its degrees of freedom, at least 1.
+
+    Of all steps, those that are contradicted too: what they show of the picture counts.
+    """
     total = 0.0
     for step in steps:
-        left = step.jacobian @ (step.unwhitening @ (step.target - estimate))
+        left = step.left(estimate)
         total += step.weight(estimate) * float(left @ left) / step.deviation**2
     return max(1.0, total / max(len(estimate) * (len(steps) - 1), 1))
 
