@@ -1,7 +1,6 @@
 """People in this process's memory, in as many blocks as there are cores."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.engine.engine import Arrays, BlockFunction, add, require_same_people
-from discreet.engine.threads import one_blas_thread
+from discreet.engine.threads import in_threads, one_blas_thread
 from discreet.people.episodes import Episodes
 
 # Below this many rows a second thread costs more than it brings.
@@ -48,10 +47,10 @@ class LocalEngine:
         """Run the blocks, in threads where there are several, and add in block order."""
         self._require_everybody()
         with one_blas_thread():
-            if len(self.blocks) == 1:
-                return function(self.blocks[0], *arguments)
-            with ThreadPoolExecutor(len(self.blocks)) as pool:
-                return reduce(add, pool.map(lambda block: function(block, *arguments), self.blocks))
+            sums = in_threads(
+                lambda block: function(block, *arguments), self.blocks, len(self.blocks)
+            )
+        return reduce(add, sums)
 
     def _require_everybody(self) -> None:
         """Each row and each person in one block: blocks are neighbours, and nobody is left out."""

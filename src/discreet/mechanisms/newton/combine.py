@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from discreet.engine.threads import in_threads
 from discreet.mechanisms.newton.steps import Prior, Priors, Step, weights_of, within_trust
 from discreet.types import Array
 
@@ -37,7 +38,7 @@ MATERIAL = 0.25
 
 def combine(released: Sequence[Linear], start: Array, prior: Priors, events: float) -> Array:
     """The estimate from all steps so far, from `start` within the trust region of the last one."""
-    estimate, steps = start, [linear(start) for linear in released]
+    estimate, steps = start, _all(released, start)
     for _ in range(ROUNDS):
         problem = Round.at(steps, estimate, prior.around(estimate))
         aim = within_trust(problem.solved(steps, estimate), steps[-1], events)
@@ -98,15 +99,21 @@ def _descend(
     limit = problem.misfit(steps, estimate)
     for half in range(HALVES):
         trial = estimate + (aim - estimate) * 0.5**half
-        around_trial = [linear(trial) for linear in released]
+        around_trial = _all(released, trial)
         if short or problem.misfit(around_trial, trial) < limit:
             return trial, around_trial
     return None
 
 
+def _all(released: Sequence[Linear], estimate: Array) -> list[Step]:
+    """Every step around the estimate; the first one alone, because it makes what all of them share."""
+    first, *others = released
+    return [first(estimate), *in_threads(lambda linear: linear(estimate), others)]
+
+
 def around(released: Sequence[Linear], estimate: Array) -> list[Step]:
     """The linear equations around the estimate, with the curvature that the cohort lacks."""
-    return corrected([linear(estimate) for linear in released], estimate)
+    return corrected(_all(released, estimate), estimate)
 
 
 def corrected(steps: Sequence[Step], estimate: Array) -> list[Step]:

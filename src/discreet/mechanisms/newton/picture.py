@@ -251,12 +251,14 @@ class Picture:
 
     def again(self, random: np.random.Generator) -> "Picture":
         """Another picture that the same people might have given."""
-        shape = self.shape
-        return Picture.of(shape.design, shape.link, self.releases.again(random), self.spreads)
+        return self.showing(self.releases.again(random))
 
     def informed(self, information: Information) -> "Picture":
         """The same with the people's information."""
-        releases = replace(self.releases, information=information)
+        return self.showing(replace(self.releases, information=information))
+
+    def showing(self, releases: Releases) -> "Picture":
+        """The same people as other releases show them."""
         return Picture.of(self.shape.design, self.shape.link, releases, self.spreads)
 
 

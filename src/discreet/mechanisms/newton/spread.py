@@ -18,11 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.design.design import Design
+from discreet.engine.threads import in_threads
 from discreet.mechanisms.newton.bound import DOUBTED
 from discreet.mechanisms.newton.cohort import Profile, released_moments
 from discreet.mechanisms.newton.combine import corrected
 from discreet.mechanisms.newton.equation import Equation
-from discreet.mechanisms.newton.picture import Noisy, Picture
+from discreet.mechanisms.newton.picture import Noisy, Picture, Releases
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.steps import Prior, Step, lifted, surplus, variances, weights_of
 from discreet.types import Array, Integers
@@ -83,11 +84,8 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     weights = weights_of(steps, estimate)
     _, lifts = lifted(steps, weights, pinned)
     scores = [step.score for step in steps]
-    random = np.random.default_rng(PUBLIC_SEED)
     sampling, noise, moved = np.zeros_like(prior.precision), np.zeros_like(prior.precision), []
-    for _ in range(PICTURES):
-        other = picture.again(random)
-        seen = [one.around(other, estimate) for one in answers]
+    for seen in _seen_otherwise(answers, picture, estimate):
         parts = variances(seen, estimate, pinned, weights)
         sampling, noise = sampling + parts[0] / PICTURES, noise + parts[1] / PICTURES
         moved.append(_moved(lifts, scores, [step.score for step in seen]))
@@ -103,6 +101,20 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     )
     total = total + np.outer(load, load) + bias @ bias.T
     return Spread(total + missing, sampling, missing)
+
+
+def _seen_otherwise(
+    answers: Sequence[Answer], picture: Picture, estimate: Array
+) -> list[list[Step]]:
+    """The steps as other pictures show them that the same people might have given."""
+    random = np.random.default_rng(PUBLIC_SEED)
+    releases = [picture.releases.again(random) for _ in range(PICTURES)]
+
+    def seen(other: Releases) -> list[Step]:
+        shown = picture.showing(other)
+        return [one.around(shown, estimate) for one in answers]
+
+    return in_threads(seen, releases)
 
 
 def _wrong(picture: Picture, estimate: Array) -> float:
