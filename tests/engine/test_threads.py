@@ -1,12 +1,14 @@
-"""BLAS has one thread while blocks are summed, and as many as before afterwards."""
+"""Work in threads; BLAS has one thread while blocks are summed, and as many as before afterwards."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, get_ident
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from discreet.engine.threads import one_blas_thread
+from discreet.engine.threads import in_threads, one_blas_thread
 
 
 def blas_threads():
@@ -36,3 +38,25 @@ def test_overlapping_fits_and_errors_leave_no_limit():
     with pytest.raises(ZeroDivisionError), one_blas_thread():
         raise ZeroDivisionError
     assert blas_threads() == before
+
+
+@pytest.mark.parametrize("threads", [None, 1, 3])
+def test_results_come_in_the_order_of_the_items(threads):
+    """Whichever thread is first: the last items are done at once, the first ones wait for them."""
+
+    def slow(item):
+        time.sleep(0.002 * (5 - item))
+        return item * item
+
+    assert in_threads(slow, range(6), threads) == [0, 1, 4, 9, 16, 25]
+
+
+def test_as_many_threads_work_as_are_asked_for():
+    """Three items meet: with fewer threads they would wait for each other in vain."""
+    meeting = Barrier(3, timeout=60)
+    assert len(set(in_threads(lambda _: (meeting.wait(), get_ident())[1], range(3), 3))) == 3
+
+
+def test_what_goes_wrong_in_a_thread_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda item: 1 // item, [1, 0], 2)

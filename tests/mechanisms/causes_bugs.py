@@ -27,8 +27,8 @@ CAUSES_BUGS = [
         "every cause's score bounded by itself: sqrt(R) times the norm",
         score_causes,
         "cause_score_sums",
-        "add_quantised(scratch.whole, first, largest, person, result)",
-        "[add_quantised(scratch.total[r], first, largest, person[:size], "
+        "add_quantised(scratch.whole, cut, points.bound, largest, person, result)",
+        "[add_quantised(scratch.total[r], cut, points.bound, largest, person[:size], "
         "result[r * size : (r + 1) * size]) for r in range(causes)]",
         causes_checks.check_scores_of_all_causes_share_one_ball,
     ),

@@ -149,12 +149,14 @@ class Whitened:
             predictor=np.ascontiguousarray(predictor if shift is None else predictor + shift),
         )
 
-    def rates(self, people: "Expected", shift: Array | None = None) -> Rates:
+    def rates(
+        self, people: "Expected", shift: Array | None = None, *, sloped: bool = True
+    ) -> Rates:
         """The mean hazards of the cohort of one stratum, at its own rows of the point."""
         here = self.kernel_point
         if shift is not None:
             here = here._replace(predictor=here.predictor + shift)
-        return expected_rates(members_of(people), here)
+        return expected_rates(members_of(people), here, len(self.point) if sloped else 0)
 
 
 class Expected(Protocol):

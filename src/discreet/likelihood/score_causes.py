@@ -377,10 +377,10 @@ def cause_score_sums(
     walkers = np.arange(len(records.starts) - 1)
     if tables.sums.shape[0] > 0:
         walkers = add_plain_causes(records, points, tables, largest, result)
-    bound, first = math.inf if points.clipped else points.bound, cause_point(points, 0)
+    bound, cut = (math.inf, points.bound) if points.clipped else (points.bound, math.inf)
     for who in walkers:
         walk_causes(records, int(who), points, bound, scratch)
-        add_quantised(scratch.whole, first, largest, person, result)
+        add_quantised(scratch.whole, cut, points.bound, largest, person, result)
     return result
 
 
@@ -401,7 +401,7 @@ def add_plain_causes(
     travel = Travel(np.zeros(causes), np.zeros(causes), np.zeros(points.basis.shape[1] + 2))
     for r in range(causes):
         travel.farthest[r] = longest(points.baselines[r])
-    reach, first = math.inf if points.clipped else points.bound, cause_point(points, 0)
+    reach, cut = (math.inf, points.bound) if points.clipped else (points.bound, math.inf)
     left = np.empty(len(records.starts) - 1, dtype=np.int64)
     person, count = np.zeros(causes * size, dtype=np.int64), 0
     for who in range(len(records.starts) - 1):
@@ -414,7 +414,7 @@ def add_plain_causes(
             if not inside:
                 break
         if inside:
-            add_quantised(scratch.whole, first, largest, person, result)
+            add_quantised(scratch.whole, cut, points.bound, largest, person, result)
         else:
             left[count] = who
             count += 1
@@ -495,11 +495,11 @@ def add_cause_information(
     columns, trace = room.factor.columns, 0.0
     for r in range(len(sums)):
         for row in range(rows):
-            trace += cause_factor(records, first + row, points, room, r, columns[r, row])
+            trace += cause_factor(records, first + row, points, room, (r, row))
     if round_person(columns, rows, trace, rounding):
         for r in range(len(sums)):
             for row in range(rows):
-                add_square(columns[r, row], sums[r])
+                add_square(columns, (r, row), sums[r])
 
 
 @compiled
@@ -508,11 +508,10 @@ def cause_factor(
     row: int,
     points: CausePoints,
     room: InformationRoom,
-    cause: int,
-    columns: Array,
+    at: tuple[int, int],
 ) -> float:
-    """Write a row's factor of one cause; its sum of squares."""
-    (masses, root, tilt, _), tables = room.factor, room.tables
+    """Write a row's factor to its place, by cause and number of the person's row; its sum of squares."""
+    (masses, root, tilt, columns), tables, cause = room.factor, room.tables, at[0]
     entry, leave = records.entry[row], room.exits[cause, row]
     mapping = points.mappings[cause]
     position = locate(records.covariates, row, points.betas[cause], mapping, tilt)
@@ -521,7 +520,7 @@ def cause_factor(
         tabled_masses(tables.sums[cause], entry, leave, place, masses)
     else:
         walked_masses(cause_point(points, cause), entry, leave, position, masses)
-    return factor_of(masses, mapping, root, tilt, columns)
+    return factor_of(masses, mapping, root, tilt, columns, at)
 
 
 @compiled

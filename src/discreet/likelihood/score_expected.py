@@ -254,13 +254,14 @@ class Rates(NamedTuple):
 
 
 @compiled
-def expected_rates(members: Members, point: Point) -> Rates:
-    """The cohort's mean hazards at the point.
+def expected_rates(members: Members, point: Point, places: int) -> Rates:
+    """The cohort's mean hazards at the point; their slopes by the first `places` of f, all or none.
 
     A stretch's counts are of those who come into it: those at high risk who left before are not
     among them, so everybody begins it alive.
     """
-    (intervals, parts), width = point.basis.shape, len(point.beta)
+    intervals, parts = len(point.basis), min(point.basis.shape[1], places)
+    width = places - parts
     masses = np.zeros(intervals)
     found = Rates(np.zeros(intervals), np.zeros(intervals), np.zeros((intervals, parts + width)))
     odds = np.exp(np.minimum(np.maximum(point.predictor, -SAFE_EXPONENT), SAFE_EXPONENT))

@@ -177,46 +177,54 @@ def triangle(masses: Array, root: Array) -> None:
 
 
 @compiled
-def factor_of(masses: Array, mapping: Array, root: Array, tilt: Array, columns: Array) -> float:
-    """Write the columns of a row's factor W'(B, x) L, (e + 1, d); the sum of their squares."""
+def factor_of(
+    masses: Array, mapping: Array, root: Array, tilt: Array, columns: Array, at: tuple[int, int]
+) -> float:
+    """Write the columns of a row's factor W'(B, x) L to its place; the sum of their squares.
+
+    Places are indices (cause, row): a view of an array would be counted for every person.
+    """
     triangle(masses, root)
     parts, size, total = root.shape[0] - 1, len(tilt), 0.0
+    cause, row = at
     for j in range(parts + 1):
         for k in range(size):
-            columns[j, k] = root[parts, j] * tilt[k]
+            columns[cause, row, j, k] = root[parts, j] * tilt[k]
         for i in range(j, parts):
             for k in range(size):
-                columns[j, k] += mapping[i, k] * root[i, j]
+                columns[cause, row, j, k] += mapping[i, k] * root[i, j]
     for k in range(size):
         for j in range(parts + 1):
-            total += columns[j, k] * columns[j, k]
+            total += columns[cause, row, j, k] * columns[cause, row, j, k]
     return total
 
 
 @reordered
-def round_factor(columns: Array, scale: float, largest: int) -> float:
+def round_factor(columns: Array, at: tuple[int, int], scale: float, largest: int) -> float:
     """Round the columns toward zero to integers of size at most Q; the sum of their squares.
 
     Integers are held as doubles, which are faster: below 2^53 they are exact, in any order.
     """
-    square = 0.0
-    for j in range(columns.shape[0]):
-        for k in range(columns.shape[1]):
-            value = columns[j, k] * scale
+    square, (cause, row) = 0.0, at
+    for j in range(columns.shape[2]):
+        for k in range(columns.shape[3]):
+            value = columns[cause, row, j, k] * scale
             # a comparison with NaN is false: anything that is not a number in range becomes 0
-            columns[j, k] = np.trunc(value) if abs(value) <= largest else 0.0
-            square += columns[j, k] * columns[j, k]
+            whole = np.trunc(value) if abs(value) <= largest else 0.0
+            columns[cause, row, j, k] = whole
+            square += whole * whole
     return square
 
 
 @reordered
-def add_square(columns: Array, sums: Array) -> None:
+def add_square(columns: Array, at: tuple[int, int], sums: Array) -> None:
     """Add C C' of integer columns: entries of at most Q^2 = 2^26, exact for 2^27 people."""
+    cause, row = at
     for k in range(sums.shape[0]):
-        for j in range(columns.shape[0]):
-            one = columns[j, k]
-            for i in range(columns.shape[1]):
-                sums[k, i] += one * columns[j, i]
+        for j in range(columns.shape[2]):
+            one = columns[cause, row, j, k]
+            for i in range(columns.shape[3]):
+                sums[k, i] += one * columns[cause, row, j, i]
 
 
 @compiled
@@ -238,7 +246,7 @@ def round_person(columns: Array, rows: int, trace: float, rounding: Rounding) ->
     scale, square = largest * SHRINK / math.sqrt(max(trace, limit)), 0.0
     for cause in range(columns.shape[0]):
         for row in range(rows):
-            added = round_factor(columns[cause, row], scale, largest)
+            added = round_factor(columns, (cause, row), scale, largest)
             square = min(square + added, 2.0 * largest * largest)
     return square <= largest * largest
 
@@ -287,7 +295,7 @@ def add_information(
                 tabled_masses(prefixes, entry[at], exits[at], place, masses)
             else:
                 walked_masses(point, entry[at], exits[at], position, masses)
-            trace += factor_of(masses, mapping, root, tilt, columns[0, row])
+            trace += factor_of(masses, mapping, root, tilt, columns, (0, row))
         if round_person(columns, rows, trace, rounding):
             for row in range(rows):
-                add_square(columns[0, row], sums)
+                add_square(columns, (0, row), sums)

@@ -232,21 +232,28 @@ def walk_row(row: Row, mapping: Array, grid: Grid, bound: float, scratch: Scratc
 @compiled
 def quantise(total: Array, bound: float, largest: int, result: Integers) -> None:
     """V L / B toward zero, as integers of norm at most L: checked in integers, not believed."""
-    size = len(total)
-    shrink = 1.0
-    for _ in range(8):
-        square = 0
-        for k in range(size):
-            value = total[k] * (largest / bound) * shrink
-            # a comparison with NaN is false: anything that is not a number in range becomes 0
-            result[k] = int(value) if abs(value) <= largest else 0
-            # beyond the bound it does not matter by how much, and a sum of many would wrap around
-            square = min(square + result[k] * result[k], 2 * largest * largest)
-        if square <= largest * largest:
+    scale, shrink = largest / bound, 1.0 - 2.0**-20
+    if toward_zero(total, scale, 1.0, largest, result) <= largest * largest:
+        return
+    for _ in range(7):
+        if toward_zero(total, scale, shrink, largest, result) <= largest * largest:
             return
-        shrink *= 1.0 - 2.0**-20 if shrink == 1.0 else 0.5
-    for k in range(size):
-        result[k] = 0
+        shrink *= 0.5
+    result[:] = 0
+
+
+@compiled
+def toward_zero(total: Array, scale: float, shrink: float, largest: int, result: Integers) -> int:
+    """Write V scale shrink as integers of size at most L; the sum of their squares, cut at 2 L^2."""
+    square = 0
+    for k in range(len(total)):
+        value = total[k] * scale * shrink
+        # a comparison with NaN is false: anything that is not a number in range becomes 0
+        whole = int(value) if abs(value) <= largest else 0
+        result[k] = whole
+        # beyond the bound it does not matter by how much, and a sum of many would wrap around
+        square = min(square + whole * whole, 2 * largest * largest)
+    return square
 
 
 @compiled
@@ -362,14 +369,15 @@ def score_sums(records: Records, point: Point, table: Table, largest: int) -> In
     walkers = np.arange(len(records.starts) - 1)
     if table.sums.shape[0] > 0:
         walkers = add_plain_scores(records, point, table, largest, result)
-    grid, bound = interval_grid(point), math.inf if point.clipped else point.bound
+    grid = interval_grid(point)
+    bound, cut = (math.inf, point.bound) if point.clipped else (point.bound, math.inf)
     for who in walkers:
         scratch.total[:] = 0.0
         for row in range(records.starts[who], records.starts[who + 1]):
             position = locate(records.covariates, row, point.beta, point.mapping, scratch.tilt)
             here = Row(records.entry[row], records.exit[row], records.event[row], position)
             walk_row(here, point.mapping, grid, bound, scratch)
-        add_quantised(scratch.total, point, largest, person, result)
+        add_quantised(scratch.total, cut, point.bound, largest, person, result)
     return result
 
 
@@ -387,7 +395,8 @@ def add_plain_scores(
     origin, spacing, prefixes, steepest = table
     total, tilt = np.zeros(mapping.shape[1]), np.zeros(mapping.shape[1])
     sums, person = np.zeros(basis.shape[1] + 2), np.zeros(len(total), dtype=np.int64)
-    farthest, reach = longest(baseline), math.inf if clipped else bound
+    farthest = longest(baseline)
+    reach, cut = (math.inf, bound) if clipped else (bound, math.inf)
     left = np.empty(len(starts) - 1, dtype=np.int64)
     count = 0
     for who in range(len(starts) - 1):
@@ -411,7 +420,7 @@ def add_plain_scores(
             for k in range(len(total)):
                 total[k] += signed * (baseline[final, k] + tilt[k])
         if inside:
-            add_quantised(total, point, largest, person, result)
+            add_quantised(total, cut, bound, largest, person, result)
         else:
             left[count] = who
             count += 1
@@ -420,11 +429,14 @@ def add_plain_scores(
 
 @compiled
 def add_quantised(
-    total: Array, point: Point, largest: int, person: Integers, result: Integers
+    total: Array, cut: float, bound: float, largest: int, person: Integers, result: Integers
 ) -> None:
-    """Add a person's score as integers of norm at most `largest`, which are left in `person`."""
-    if point.clipped:
-        clip(total, point.bound)
-    quantise(total, point.bound, largest, person)
+    """Add a person's score as integers of norm at most `largest`, which are left in `person`.
+
+    `cut` is the length to which V is clipped: infinite where its weights have bounded it.
+    """
+    if cut < math.inf:
+        clip(total, cut)
+    quantise(total, bound, largest, person)
     for k in range(len(total)):
         result[k] += person[k]

@@ -50,9 +50,15 @@ class Shape:
             self.known[key] = self._residual(f)
         return self.known[key]
 
-    def rates(self, f: Array, shift: Array | None = None, stratum: int = 0) -> Rates:
-        """The mean hazards of a stratum's cohort under f + shift, slopes at its own places of f."""
-        return self._plain(f).strata[stratum].rates(self.people.of_stratum(stratum), shift)
+    def rates(self, f: Array, stratum: int = 0) -> Rates:
+        """The mean hazards of a stratum's cohort under f, slopes at its own places of f."""
+        return self._plain(f).strata[stratum].rates(self.people.of_stratum(stratum))
+
+    def _hazards(self, f: Array, shift: Array | None, stratum: int) -> tuple[Array, Array]:
+        """The same hazards under f + shift, and their slopes by the predictor."""
+        people = self.people.of_stratum(stratum)
+        found = self._plain(f).strata[stratum].rates(people, shift, sloped=False)
+        return found.hazard, found.steepness
 
     def contradiction(self, f: Array) -> float:
         """Chi-square of the released events by bin against the model's, over its degrees of freedom.
@@ -65,7 +71,7 @@ class Shape:
 
     def _chi_square(self, f: Array, stratum: int) -> float:
         profile = self.profiles[stratum]
-        hazard = self.rates(f, stratum=stratum).hazard
+        hazard, _ = self._hazards(f, None, stratum)
         events = np.bincount(self.places, profile.at_risk * hazard, self.bins)
         return float(np.sum((profile.table[1] - events) ** 2 / (profile.deviation**2 + events)))
 
@@ -102,9 +108,9 @@ class Shape:
         variance = profile.deviation**2 + 1.0
         delta = np.zeros(self.bins)
         for _ in range(ROUNDS):
-            rates = self.rates(f, delta[self.places], stratum)
-            events = np.bincount(self.places, profile.at_risk * rates.hazard, self.bins)
-            slope = np.bincount(self.places, profile.at_risk * rates.steepness, self.bins)
+            hazard, steep = self._hazards(f, delta[self.places], stratum)
+            events = np.bincount(self.places, profile.at_risk * hazard, self.bins)
+            slope = np.bincount(self.places, profile.at_risk * steep, self.bins)
             gradient = slope * (profile.table[1] - events) / variance - precision @ delta
             move = np.linalg.solve(np.diag(slope**2 / variance) + precision, gradient)
             delta = delta + move / max(1.0, float(np.abs(move).max()))
