@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: curves help test lint demo golden evidence bench scale real docs lock clean
+.PHONY: curves help test lint demo golden evidence bench versions scale real docs lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -54,6 +54,10 @@ bench: $(READY)  ## the core against its peers, the sampler's speed; it resumes,
 	$(BIN)/python benchmarks/sampler.py $(if $(FRESH),--fresh)
 	$(BIN)/python benchmarks/core.py $(if $(FRESH),--fresh)
 	$(BIN)/python benchmarks/grids.py
+
+versions: $(READY)  ## BASE=commit: its speed and memory against this tree's, taking turns; it resumes
+	@test -n "$(BASE)" || { echo "make versions: name the commit to compare with, BASE=commit" >&2; exit 1; }
+	$(BIN)/python benchmarks/versions.py $(BASE) $(if $(FRESH),--fresh)
 
 scale: $(READY)  ## one fit in memory, streamed and on Dask; it resumes, FRESH=1 measures everything anew
 	$(BIN)/python benchmarks/scale.py $(if $(FRESH),--fresh)
