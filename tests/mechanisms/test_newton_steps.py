@@ -40,8 +40,8 @@ from discreet.mechanisms.newton.picture import (
     spreads_of,
 )
 from discreet.mechanisms.newton.pin import Pinned
-from discreet.mechanisms.newton.spread import bounds_bias, unreached, widened
-from discreet.mechanisms.newton.steps import Prior, Step
+from discreet.mechanisms.newton.spread import unreached, widened
+from discreet.mechanisms.newton.steps import Prior, Step, lifted
 from discreet.people.episodes import Episodes
 from tests.mechanisms.cases import mixed_schema
 
@@ -442,7 +442,27 @@ def test_a_life_table_contradicts_a_baseline_that_cannot_follow_it(peak, wrong):
     assert (chi < 1.0) is not wrong
 
 
-def test_doubts_of_bounds_add_up_and_more_along_the_baseline():
-    step = Step(np.zeros(3), np.eye(3), np.eye(3), np.eye(3), 1.0, np.zeros(3), doubt=0.25)
-    found = bounds_bias([0.5 * np.eye(3)] * 2, [step, step], time=1)
-    assert np.diag(found) == pytest.approx([4.0 * 0.5, 0.5, 0.5])
+def test_a_bias_that_all_steps_share_is_not_averaged_away():
+    """Many steps with little noise know the score, and not the root: the bias stays."""
+    own = np.zeros(3), np.eye(3), np.eye(3), np.eye(3), 1e-3, np.zeros(3)
+    steps = [Step(*own, doubt=0.25, wrong=1.0, time=1) for _ in range(20)]
+    weak = Prior(np.zeros(3), 1e-9 * np.eye(3))
+    total, lifts = lifted(steps, [1.0] * 20, weak)
+    assert sum(lifts) == pytest.approx(np.eye(3), abs=1e-4)
+    assert np.diag(steps[-1].bias) == pytest.approx([16.0 * 0.25, 0.25, 0.25])
+    assert np.diag(total) == pytest.approx([16.0 * 0.25, 0.25, 0.25], rel=1e-3)
+    trusted = [replace(step, wrong=0.0) for step in steps]
+    assert np.diag(lifted(trusted, [1.0] * 20, weak)[0]).max() < 1e-6
+
+
+def test_a_life_table_speaks_for_the_baseline_where_bounds_are_doubted():
+    """The same score and the same equation for the baseline: the doubt moves the estimate to it."""
+    own = np.zeros(2), np.eye(2), np.eye(2), np.eye(2), 0.1, np.array([3.0, 3.0])
+    prior = Prior(np.zeros(2), np.diag([0.3, 1e-9]))
+    found = [
+        combine([lambda _, step=step: step], np.zeros(2), prior, events=1e6)
+        for step in (Step(*own, doubt=0.25, wrong=w, time=1) for w in (0.0, 1.0))
+    ]
+    assert found[0] == pytest.approx([3.0, 3.0], abs=0.8)
+    assert found[1][0] < 0.6 * found[0][0]
+    assert found[1][1] == pytest.approx(3.0, abs=1e-3)

@@ -7,7 +7,7 @@ Jacobian of the bounded score, and the choice of the bound. Its random numbers a
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -17,7 +17,7 @@ from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.terms import Filled
 from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marginal
-from discreet.mechanisms.newton.hazards import SHARPEST, Exits, fitted_hazards
+from discreet.mechanisms.newton.hazards import SHARPEST, Exits, Hazards, fitted_hazards
 from discreet.types import Array, Flags, Integers
 
 COHORT = 256
@@ -29,6 +29,7 @@ RAKING_ROUNDS = 5
 UTILITY_ROUNDS = 40
 FAR = 0.06
 """Bins far from most people are left out where fewer than this share may be hidden there."""
+TABLES = 24
 LEAST = 0.5
 """At least so many are taken to be at risk in any interval."""
 UNSEEN = 0.3
@@ -72,13 +73,26 @@ class Profile:
     table: Array = field(default_factory=lambda: np.zeros((2, 1)))
     edges: Integers = field(default_factory=lambda: np.array([0, 1]))
     deviation: float = 1.0
+    hazards: Hazards | None = None
+
+    @cached_property
+    def others(self) -> tuple[Array, Array]:
+        """People at risk by interval and events by bin of tables that could be the people's as well."""
+        if self.hazards is None:
+            return self.at_risk[None, :], np.add.reduceat(self.events, self.edges[:-1])[None, :]
+        random, widths = np.random.default_rng(PUBLIC_SEED), np.diff(self.edges)
+        tables = [self.hazards.another(random) for _ in range(TABLES)]
+        entries = self.hazards.exits.entries
+        at_risk = np.array([one.by_interval(entries, widths) for one in tables])
+        return np.maximum(at_risk, LEAST), np.array([one.exits[1] for one in tables])
 
     @classmethod
     def make(cls, counts: Array, edges: Integers, persons: float, deviation: float) -> "Profile":
         """From noisy counts (censored, events[, entered]) by bin."""
         exits = exits_of(counts, edges, persons, deviation)
         table, width, observed = exits.counts, np.diff(edges), float(exits.entries.sum())
-        fitted = fitted_hazards(exits).table()
+        hazards = fitted_hazards(exits)
+        fitted = hazards.table()
         at_risk = np.maximum(fitted.by_interval(exits.entries, width), min(LEAST, observed))
         sums = np.add.reduceat(at_risk, edges[:-1])
         spread = np.repeat(fitted.exits[1] / sums, width) * at_risk
@@ -86,7 +100,8 @@ class Profile:
         stay = at_risk / observed / np.concatenate([[1.0], surviving[:-1]])
         events = max(float(fitted.exits[1].sum()), 4.0 * deviation, 1.0)
         certainty = events / (events + len(width) * deviation**2)
-        return cls(spread, at_risk, stay, events, certainty, observed, table, edges, deviation)
+        known = observed, table, edges, deviation, hazards
+        return cls(spread, at_risk, stay, events, certainty, *known)
 
 
 def stratum_profiles(

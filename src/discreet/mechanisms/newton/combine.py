@@ -16,7 +16,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.engine.threads import in_threads
-from discreet.mechanisms.newton.steps import Prior, Priors, Step, weights_of, within_trust
+from discreet.mechanisms.newton.steps import (
+    Prior,
+    Priors,
+    Step,
+    held_back,
+    pulled,
+    shares_of,
+    weights_of,
+    within_trust,
+)
 from discreet.types import Array
 
 ROUNDS = 5
@@ -68,22 +77,22 @@ class Round:
 
     def solved(self, steps: Sequence[Step], estimate: Array) -> Array:
         """The solution of the linear equations around the estimate."""
-        precision, load = self.prior.precision, self.prior.precision @ self.prior.centre
-        for weight, step in zip(self.weights, steps, strict=True):
-            bent = _with_curvature(step, estimate, self.lacking)
-            part = weight * bent.precision
-            precision, load = precision + part, load + part @ bent.target
-        return np.asarray(np.linalg.solve(precision, load), dtype=np.float64)
+        bent = [_with_curvature(step, estimate, self.lacking) for step in steps]
+        precision, pulls = pulled(bent, self.weights)
+        load = self.prior.precision @ self.prior.centre
+        for pull, step in zip(pulls, bent, strict=True):
+            load = load + pull @ (step.slope @ step.target)
+        return np.asarray(np.linalg.solve(self.prior.precision + precision, load), dtype=np.float64)
 
     def misfit(self, steps: Sequence[Step], estimate: Array) -> float:
         """The weighted sum of squares at the estimate, around which the steps are."""
-        gap = estimate - self.prior.centre
-        total = float(gap @ self.prior.precision @ gap)
-        for weight, step in zip(self.weights, steps, strict=True):
+        gap, shares = estimate - self.prior.centre, shares_of(steps, self.weights)
+        total, common = float(gap @ self.prior.precision @ gap), np.zeros(len(estimate))
+        for share, step in zip(shares, steps, strict=True):
             bend = self.lacking @ (estimate - step.point)
             left = step.whitening.T @ (_surprise(step, estimate) - bend)
-            total += weight * float(left @ left) / step.deviation**2
-        return total
+            total, common = total + share * float(left @ left), common + share * left
+        return total - float(common @ held_back(steps, shares) @ common)
 
 
 def _descend(

@@ -68,7 +68,7 @@ class Equation:
         """The released score as a linear equation around an estimate, as a picture shows it."""
         scores, people = self.scores, shape.people
         frame, size = scores.mapping, len(scores.point)
-        shift, wrong, information = shape.at(estimate)
+        shift, wrong, information, doubtful = shape.at(estimate)
         truth = people.through(scores.point, estimate)
         bent, slope, meat, _ = people.seen(scores).foreseen(people, truth, shift)
         full = frame.T @ information @ frame
@@ -77,7 +77,7 @@ class Equation:
         target = estimate + frame @ np.linalg.solve(jacobian, released + score)
         older = people.lens is not None and not self.informed
         own = scores.point, frame, jacobian, meat, self.deviation
-        return Step(*own, target, self.doubt, score, older)
+        return Step(*own, target, self.doubt, score, older, doubtful, shape.design.time_dimension)
 
     def uncorrected(self, shape: Shape, estimate: Array) -> Array:
         """The score expected here at an estimate, were the model right: no life table corrects it."""

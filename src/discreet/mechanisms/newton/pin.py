@@ -6,8 +6,8 @@ people at risk up to noise, and the cohort gives the mean hazard at any f, so
 
     u(f) = sum_k b_k (1 - D_k / E_k(f)),   b_k = sum of B_s E_s over the intervals of bin k,
 
-is zero up to noise of known size: the exits' own, what it does to the numbers at risk, and what a
-cohort that is not the people gets wrong. Unlike the steps it has no bound and no bias.
+is zero up to noise of known size: what the life tables that could be the people's make of it, and
+what a cohort that is not the people gets wrong. Unlike the steps it has no bound and no bias.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.steps import Pin, Prior
 from discreet.types import Array
 
-LEVEL, DRIFT, SHAPE = 0.08, 0.25, 0.05
+LEVEL, DRIFT, SHAPE = 0.16, 0.5, 0.1
 """The cohort's mean hazard may be off by these parts: at all times alike, as a random walk from the
 start to the end (whoever leaves early may be different), and in each bin for itself."""
-WITHIN = 0.3
+WITHIN = 0.6
 """People at risk in a bin may be off by this part of its exits: it is not known where in it they leave."""
 
 
@@ -59,36 +59,38 @@ class Pinned:
         steep[:, shape.design.columns(stratum)] = own
         if shape.people.lens is not None:
             steep = steep @ shape.people.lens.T
-        sums = np.zeros((bins, basis.shape[1]))
-        np.add.at(sums, places, basis * (profile.at_risk * rates)[:, None])
-        expected = np.maximum(np.bincount(places, profile.at_risk * rates, bins), 1e-9)
         slopes = np.zeros((bins, len(f)))
         np.add.at(slopes, places, steep * profile.at_risk[:, None])
-        loads = sums / expected[:, None]
-        events = np.bincount(places, profile.events, bins)
-        score = sums.sum(axis=0) - events @ loads
-        noise = self._noise(profile, loads, expected)
-        return score, loads.T @ slopes, noise
+        expected, loads = self._expected(profile.at_risk * rates)
+        scores = self._scores(profile, rates)
+        spread = scores - scores.mean(axis=0)
+        noise = spread.T @ spread / max(len(spread) - 1, 1)
+        return scores.mean(axis=0), loads.T @ slopes, noise + self._cohort(profile, expected, loads)
 
-    def _noise(self, profile: Profile, loads: Array, expected: Array) -> Array:
-        """Of events, of the numbers at risk (all exits before, half of those in the bin), of the cohort.
+    def _expected(self, events: Array) -> tuple[Array, Array]:
+        """Expected events by bin, and b_k over them."""
+        edges, basis = self.shape.edges[:-1], self.shape.design.basis
+        expected = np.maximum(np.add.reduceat(events, edges), 1e-9)
+        return expected, np.add.reduceat(basis * events[:, None], edges) / expected[:, None]
 
-        Exits add up to the people at risk at the start, so their noise is centred: late in time the
-        numbers at risk are known from the exits that follow.
+    def _scores(self, profile: Profile, rates: Array) -> Array:
+        """u(f) of every life table that could be the people's."""
+        found = []
+        for at_risk, events in zip(*profile.others, strict=True):
+            expected, loads = self._expected(at_risk * rates)
+            found.append((expected - events) @ loads)
+        return np.array(found)
+
+    def _cohort(self, profile: Profile, expected: Array, loads: Array) -> Array:
+        """What the cohort may get wrong, in parts of the events that were released.
+
+        Parts of an expectation that runs away are no bound.
         """
-        bins = self.shape.bins
         width = np.diff(profile.edges)
-        at_risk = np.maximum(np.bincount(self.shape.places, profile.at_risk, bins) / width, 0.5)
-        rates = loads * np.minimum(expected / at_risk, width)[:, None]
-        before = np.tril(np.ones((bins, bins)), -1) + 0.5 * np.eye(bins)
-        lost = before.T @ rates
-        moved = np.vstack([lost, loads + lost])
-        moved = moved - moved.mean(axis=0)
-        # in parts of the events that were released: parts of an E that runs away are no bound
+        at_risk = np.maximum(np.add.reduceat(profile.at_risk, profile.edges[:-1]) / width, 0.5)
         seen = np.minimum(expected, np.maximum(profile.table[1], profile.deviation))
         whole = loads * seen[:, None]
-        total = (profile.deviation**2 + 0.25) * moved.T @ moved
-        total = total + whole.T @ _wrong(profile, at_risk) @ whole
+        total = whole.T @ _wrong(profile, at_risk) @ whole
         return np.asarray(total + 1e-9 * np.eye(loads.shape[1]))
 
 

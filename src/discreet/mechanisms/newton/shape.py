@@ -21,16 +21,22 @@ from discreet.types import Array, Integers
 
 RIDGE, WALK = 1.5, 0.4
 """Prior standard deviations of delta and of its change from bin to bin."""
+CONTRADICTED = 3.0
+"""A contradiction (chi-square over its degrees of freedom) up to which the life table may be chance."""
 ROUNDS = 8
 SETTLED = 1e-3
 
 
 class Residual(NamedTuple):
-    """delta by interval (and stratum), the full score at f under f + delta, and the information at f."""
+    """delta by interval (and stratum), the full score at f under f + delta, and the information at f.
+
+    `wrong` is how much of the life table's contradiction of the model is not chance, from 0 to 1.
+    """
 
     shift: Array
     score: Array
     information: Array
+    wrong: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +104,8 @@ class Shape:
         shift = shifts[0] if len(shifts) == 1 else np.stack(shifts)
         plain = self.people.seen(self._plain(f))
         score, _, _, information = plain.foreseen(self.people, f, shift)
-        return Residual(shift, score, information)
+        wrong = max(0.0, 1.0 - CONTRADICTED / max(self.contradiction(f), 1e-300))
+        return Residual(shift, score, information, wrong)
 
     def _shift(self, f: Array, stratum: int) -> Array:
         """Newton's method for delta, steps of at most 1."""

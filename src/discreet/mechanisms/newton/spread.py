@@ -13,7 +13,7 @@ Post-processing of released numbers; the random numbers are public.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,11 +36,6 @@ LIKENESS = 1.15
 """The cohort's sampling variance times this: it is like the people, not the people."""
 UNINFORMED = 1.15
 """The covariance times this where the people's own information was not released."""
-BASELINE = 4.0
-"""The bound's bias along the baseline, in parts of what is doubted of any direction: where the model
-is wrong, it is wrong in time first, and whoever is followed for long is bounded first."""
-CONTRADICTED = 3.0
-"""A contradiction (chi-square over its degrees of freedom) up to which the life table may be chance."""
 FLAT, VARIANCE, INFORMATION = 0.03, 1.75, 2.5
 """A combination of standardised columns repeats them whose variance is below FLAT, or is not told
 from none by so many standard deviations of its noise; nor is its information by as many."""
@@ -85,7 +80,9 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     _, lifts = lifted(steps, weights, pinned)
     scores = [step.score for step in steps]
     sampling, noise, moved = np.zeros_like(prior.precision), np.zeros_like(prior.precision), []
-    for seen in _seen_otherwise(answers, picture, estimate):
+    for shown in _seen_otherwise(answers, picture, estimate):
+        # one picture alone says how far the model is contradicted
+        seen = [replace(other, wrong=one.wrong) for other, one in zip(shown, steps, strict=True)]
         parts = variances(seen, estimate, pinned, weights)
         sampling, noise = sampling + parts[0] / PICTURES, noise + parts[1] / PICTURES
         moved.append(_moved(lifts, scores, [step.score for step in seen]))
@@ -96,10 +93,8 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     total = LIKENESS * sampling + surplus(steps, estimate) * noise + pictures
     if picture.releases.information is None:
         total *= UNINFORMED
-    bias = _wrong(picture, estimate) * bounds_bias(
-        lifts, steps, picture.shape.design.time_dimension
-    )
-    total = total + np.outer(load, load) + bias @ bias.T
+    together = np.asarray(sum(lifts))  # bounds take away of the same people at every step
+    total = total + np.outer(load, load) + together @ steps[-1].bias @ together.T
     return Spread(total + missing, sampling, missing)
 
 
@@ -115,24 +110,6 @@ def _seen_otherwise(
         return [one.around(shown, estimate) for one in answers]
 
     return in_threads(seen, releases)
-
-
-def _wrong(picture: Picture, estimate: Array) -> float:
-    """How much of the life table's contradiction of the model is not chance, from 0 to 1."""
-    return max(0.0, 1.0 - CONTRADICTED / max(picture.shape.contradiction(estimate), 1e-300))
-
-
-def bounds_bias(lifts: Sequence[Array], steps: Sequence[Step], time: int) -> Array:
-    """What bounds may do to the estimate of a wrong model, a column for each direction of the scores.
-
-    People who are bounded at one step are bounded at the next: the doubts of all steps add up.
-    """
-    found = np.zeros_like(lifts[0])
-    for lift, step in zip(lifts, steps, strict=True):
-        along, _ = np.linalg.qr(step.unwhitening[:, :time])
-        sizes = np.eye(len(found)) + (BASELINE - 1.0) * along @ along.T
-        found = found + math.sqrt(step.doubt) * lift @ sizes
-    return found
 
 
 def _moved(lifts: Sequence[Array], scores: Sequence[Array], others: Sequence[Array]) -> Array:

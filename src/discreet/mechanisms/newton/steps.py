@@ -21,6 +21,9 @@ TRUST = 1.0
 
 MISFIT = 0.2
 """How far the cohort's scores are taken to be from the people's, in parts of the distance."""
+BASELINE = 4.0
+"""The bound's bias along the baseline, in parts of what is doubted of any direction: where the model
+is wrong, it is wrong in time first, and whoever is followed for long is bounded first."""
 EXCESS = 3.0
 """Standard deviations by which the mean square of a score's noise may exceed its expectation."""
 
@@ -31,6 +34,8 @@ class Step:
 
     `doubt` is the squared bias that the bound is expected to have, and `score` is S(f),
     where it was asked for. An `older` one is from before the people's information was known.
+    `wrong` is how far the life table contradicts the model, from 0 to 1, and the baseline has the
+    first `time` places of f.
     """
 
     point: Array
@@ -42,6 +47,8 @@ class Step:
     doubt: float = 0.0
     score: Array = field(default_factory=lambda: np.zeros(0))
     older: bool = False
+    wrong: float = 0.0
+    time: int = 0
 
     @cached_property
     def unwhitening(self) -> Array:
@@ -51,12 +58,23 @@ class Step:
     @cached_property
     def precision(self) -> Array:
         """W^-1' J J W^-1 / sigma^2."""
-        root = self.jacobian @ self.unwhitening
-        return root.T @ root / self.deviation**2
+        return self.slope.T @ self.slope / self.deviation**2
+
+    @cached_property
+    def slope(self) -> Array:
+        """J W^-1: what a difference of f does to the score."""
+        return np.asarray(self.jacobian @ self.unwhitening)
+
+    @cached_property
+    def bias(self) -> Array:
+        """The covariance of what the bound may do to the score of a wrong model."""
+        along, _ = np.linalg.qr(self.unwhitening[:, : self.time])
+        sizes = np.eye(len(self.point)) + (BASELINE**2 - 1.0) * along @ along.T
+        return np.asarray(self.wrong**2 * self.doubt * sizes)
 
     def left(self, estimate: Array) -> Array:
         """y - S(f): what the estimate leaves of the released score."""
-        return np.asarray(self.jacobian @ (self.unwhitening @ (self.target - estimate)))
+        return np.asarray(self.slope @ (self.target - estimate))
 
     def weight(self, estimate: Array, seen: float = 0.0) -> float:
         """1 / (1 + extra / sigma^2), extra = (MISFIT |g|)^2 / d + doubt, or as `seen` if that is more."""
@@ -125,11 +143,11 @@ def variances(
 ) -> tuple[Array, Array]:
     """(sampling, privacy noise with misfit, doubt and prior): their sum is the covariance.
 
-    The estimate is sum_t G_t target_t + K^-1 P f_0, G_t = K^-1 c_t P_t, K the total precision.
-    Sampling moves all targets together by W J^-1 (score), whose variance is Meat; the noises are
-    independent. So the variance is the square of sum_t G_t W J^-1 Meat^(1/2), plus the sum of
-    (sigma_t^2 / c_t) G_t W J^-2 W' G_t', where sigma^2 / c = sigma^2 + misfit^2 + doubt, plus
-    K^-1 P K^-1: what the prior's pull is expected to be, squared.
+    The estimate is sum_t L_t M_t target_t + K^-1 P f_0, L_t = K^-1 times the step's pull, K the total
+    precision. Sampling moves all scores together, with variance Meat; the noises are independent. So
+    the variance is the square of sum_t L_t Meat^(1/2), plus the sum of (sigma_t^2 / c_t) L_t L_t',
+    where sigma^2 / c = sigma^2 + misfit^2 + doubt, plus K^-1 P K^-1: what the prior's pull is
+    expected to be, squared.
     """
     weights = weights_of(steps, estimate) if weights is None else weights
     total, lifts = lifted(steps, weights, prior)
@@ -147,14 +165,39 @@ def variances(
 def lifted(
     steps: Sequence[Step], weights: Sequence[float], prior: Prior
 ) -> tuple[Array, list[Array]]:
-    """K^-1, and of every step G_t W J^-1: how its released score moves the estimate."""
-    parts = [weight * step.precision for weight, step in zip(weights, steps, strict=True)]
-    total: Array = np.asarray(np.linalg.inv(prior.precision + sum(parts)), dtype=np.float64)
-    lifts = [
-        total @ part @ step.whitening @ np.linalg.inv(step.jacobian)
-        for step, part in zip(steps, parts, strict=True)
-    ]
-    return total, lifts
+    """K^-1, and of every step how its released score moves the estimate."""
+    precision, pulls = pulled(steps, weights)
+    total: Array = np.asarray(np.linalg.inv(prior.precision + precision), dtype=np.float64)
+    return total, [total @ pull for pull in pulls]
+
+
+def pulled(steps: Sequence[Step], weights: Sequence[float]) -> tuple[Array, list[Array]]:
+    """The precision of all steps, and for each the matrix by which its score pulls at f.
+
+    People who are bounded at one step are bounded at the next, so the steps are the equations
+    y_t - S_t = M_t g + b + noise_t with one bias b of covariance D. Without b it has the pulls
+
+        a_t (M_t - H sum_s a_s M_s)',   H = D (I + sum_s a_s D)^-1,   a_t = c_t / sigma_t^2.
+    """
+    shares = shares_of(steps, weights)
+    pairs = zip(shares, steps, strict=True)
+    common = np.asarray(sum(share * step.slope for share, step in pairs))
+    held = common.T @ held_back(steps, shares)
+    pairs = zip(shares, steps, strict=True)
+    pulls = [np.asarray(share * (step.slope.T - held)) for share, step in pairs]
+    precision = sum(pull @ step.slope for pull, step in zip(pulls, steps, strict=True))
+    return np.asarray(precision), pulls
+
+
+def shares_of(steps: Sequence[Step], weights: Sequence[float]) -> list[float]:
+    """a_t = c_t / sigma_t^2."""
+    return [weight / step.deviation**2 for step, weight in zip(steps, weights, strict=True)]
+
+
+def held_back(steps: Sequence[Step], shares: Sequence[float]) -> Array:
+    """H = D (I + A D)^-1, symmetric: by how much a common part of the scores is taken for bias."""
+    bias = steps[-1].bias
+    return np.asarray(bias @ np.linalg.inv(np.eye(len(bias)) + sum(shares) * bias))
 
 
 def surplus(steps: Sequence[Step], estimate: Array) -> float:
