@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from constants_summary import RESULTS as CONSTANTS
+from constants_summary import Worst, worst_cases
 from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, LOGARITHMIC, PAPER
 from real_summary import RESULTS, Cell, Cells, Key, cells, failures, read
 from simulated import DESIGNS, RIGHT
@@ -19,6 +21,7 @@ FACTS = HERE / "results" / "real-sets.csv"
 BASE = "0.1.0"
 DELTA, PURE = 1e-6, 0.0
 Facts = dict[str, dict[str, str]]
+Line = tuple[str, ...]
 
 INTRODUCTION = """# Accuracy on real data
 
@@ -85,7 +88,7 @@ def main() -> None:
     PAGE.write_text(page(), encoding="utf-8")
 
 
-def page(results: Path = RESULTS, facts: Path = FACTS) -> str:
+def page(results: Path = RESULTS, facts: Path = FACTS, constants: Path = CONSTANTS) -> str:
     """The whole text."""
     rows, about = read(results), read_facts(facts)
     label = rows[-1]["label"]
@@ -107,8 +110,27 @@ def page(results: Path = RESULTS, facts: Path = FACTS) -> str:
         f"## Version {BASE}\n\n" + OLD + _table(_sets(before, {}, about, None, DELTA)),
         ESTIMAND,
         CHOICE.format(held_out=", ".join(HELD_OUT)),
+        *([PAIRED + _table(_constants(worst_cases(constants)))] if constants.is_file() else []),
     )
     return "\n".join(sections)
+
+
+PAIRED = """## What each constant does
+
+`studies/constants.py` sets every constant of the post-processing to half of what it is and to double
+(of a factor above 1 what exceeds 1), on a panel of development sets and designs at epsilon = 1, all
+values with the same people and the same noise. The worst case over the panel: the lowest **inside**,
+mean and worst coefficient; the highest **err** over what it is as things are; the median **width**.
+
+"""
+
+
+def _constants(found: list[Worst]) -> Iterator[Line]:
+    """The panel as it is, then half and double of every constant."""
+    yield "constant", "value", "inside, lowest mean / worst", "err, highest ratio", "width", "draws"
+    for item in found:
+        inside = f"{_two(item.inside)} / {_two(item.worst)}"
+        yield item.constant, item.value, inside, _two(item.err), _two(item.width), str(item.draws)
 
 
 LOGARITHMS = """The same sets with 100 intervals that grow by one factor, the first a thousandth of the horizon
@@ -168,9 +190,6 @@ def _failures(now: Cells, before: Cells, label: str) -> Iterator[str]:
         yield "No target is missed."
     for target, found in missed.items():
         yield f"- **{target}** ({len(found)}): {'; '.join(found)}."
-
-
-Line = tuple[str, ...]
 
 
 def _table(rows: Iterator[Line]) -> str:

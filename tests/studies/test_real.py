@@ -1,5 +1,6 @@
 """The study on real data: sets and designs are what they say, measures are right, runs resume."""
 
+import csv
 import dataclasses
 import importlib
 from pathlib import Path
@@ -179,3 +180,47 @@ def test_sets_on_logarithmic_grids_are_the_same_people(study):
     plain = real_sets.Sample(None, {"time": {"horizon": 2000.0, "intervals": 100}})
     schema = real_sets._logarithmic(plain).schema
     assert schema["time"] == {"horizon": 2000.0, "intervals": 100, "first": 2.0}
+
+
+def test_every_constant_is_a_number_of_the_package_and_is_set_wherever_it_is_used(study):
+    spread = importlib.import_module("discreet.mechanisms.newton.spread")
+    for item in study("constants").CONSTANTS:
+        before, doubled = item.value, item.times(2.0)
+        imported = vars(spread).get(item.name) == before
+        assert doubled > before
+        with item.set_to(doubled):
+            assert item.value == doubled
+            assert not imported or vars(spread)[item.name] == doubled
+        assert item.value == before
+
+
+def test_constants_are_not_chosen_on_sets_that_are_held_out(study):
+    constants, sets = study("constants"), study("real_sets")
+    assert not set(constants.PANEL) & set(sets.HELD_OUT)
+    with pytest.raises(SystemExit, match="held out"):
+        constants._prepared("Dialysis", 0)
+
+
+def test_the_worst_case_of_a_constant_is_paired_and_over_sets(study, tmp_path):
+    """Two sets, two draws as things are, one of them with a constant halved: narrower and farther off."""
+    file = tmp_path / "constants.csv"
+    rows = [
+        ("-", "1", "a", "0", "", "1.0", "1 0", "2 2"),
+        ("-", "1", "a", "1", "", "9.0", "9 9", "2 2"),
+        ("-", "1", "b", "0", "", "2.0", "1 1", "2 2"),
+        ("pin.LEVEL", "0.5", "a", "0", "0.04", "1.5", "3 0", "1 1"),
+        ("pin.LEVEL", "0.5", "b", "0", "0.04", "2.0", "1 1", "1 1"),
+    ]
+    names = ("constant", "factor", "set", "draw", "value", "err", "gaps", "ratios")
+    extra = {"flags": "00", "truth": "", "unreached": "", "seconds": "1"}
+    with file.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.DictWriter(lines, (*names, *extra))
+        writer.writeheader()
+        writer.writerows(dict(zip(names, row, strict=True)) | extra for row in rows)
+    as_is, halved = study("constants_summary").worst_cases(file)
+    assert (as_is.constant, as_is.err, as_is.draws) == ("as they are", 1.0, 1)
+    assert (halved.constant, halved.value, halved.draws) == ("pin.LEVEL", "0.04", 1)
+    assert halved.err == pytest.approx(1.5)  # against the same draw
+    assert halved.inside == pytest.approx(0.5)
+    assert halved.worst == 0.0
+    assert halved.width == 1.0

@@ -36,7 +36,7 @@ LIKENESS = 1.15
 """The cohort's sampling variance times this: it is like the people, not the people."""
 UNINFORMED = 1.15
 """The covariance times this where the people's own information was not released."""
-FLAT, VARIANCE, INFORMATION = 0.03, 1.75, 2.5
+FLAT, VARIED, INFORMED = 0.03, 1.75, 2.5
 """A combination of standardised columns repeats them whose variance is below FLAT, or is not told
 from none by so many standard deviations of its noise; nor is its information by as many."""
 NOISY, NOISE = 0.1, 0.2
@@ -226,7 +226,7 @@ def _repeated(picture: Picture) -> list[Array]:
     correlation, error, scale = moment_matrix(picture, moments)
     values, vectors = np.linalg.eigh(correlation)
     noise = error * np.sum((vectors / scale[:, None]) ** 2, axis=0)
-    least = np.maximum(FLAT, VARIANCE * noise)
+    least = np.maximum(FLAT, VARIED * noise)
     if error > NOISY:  # then only what is below nothing is flat
         least = np.full(len(values), 0.0 if error < NOISE else -math.inf)
     found = [
@@ -244,7 +244,7 @@ def _informative(picture: Picture, vector: Array) -> bool:
     direction = _apart(design, _effects(design, vector), _mean(picture))
     along = np.linalg.solve(information.scores.mapping, direction)
     along = along / max(float(np.linalg.norm(along)), 1e-300)
-    return bool(along @ information.matrix @ along > INFORMATION * information.deviation)
+    return bool(along @ information.matrix @ along > INFORMED * information.deviation)
 
 
 def _clear(vector: Array, error: float) -> Array:
