@@ -7,18 +7,18 @@ from pyarrow import csv
 
 from discreet.federation.sites import Sites
 from tests.cohorts import cohort
-from tests.test_cli import SCHEMA, run
+from tests.test_cli import SCHEMA
 
 SITES = "127.0.0.1:9000,127.0.0.1:9001,127.0.0.1:9002"
 PRIVATE = "fit people.csv --schema schema.toml --epsilon 1 --no-ledger --out r.json"
 
 
 @pytest.fixture
-def discreet(tmp_path, monkeypatch, capsys):
+def discreet(tmp_path, monkeypatch, command):
     (tmp_path / "schema.toml").write_text(SCHEMA)
     csv.write_csv(cohort(), tmp_path / "people.csv")
     monkeypatch.chdir(tmp_path)
-    return lambda arguments: run(arguments, monkeypatch, capsys)
+    return lambda arguments: command(*arguments.split())
 
 
 def test_one_command_makes_what_every_site_needs(discreet):
@@ -46,7 +46,7 @@ def test_a_key_can_be_made_at_the_site_itself(discreet, tmp_path):
         assert site.certificate.strip() == (tmp_path / f"site-{party}/certificate.pem").read_text().strip()  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "said"), [
+@pytest.mark.parametrize(("words", "said"), [
     (f"federation init --sites {SITES} --out x --certificate schema.toml", "once for each site"),
     (f"federation init --sites {SITES} --out x" + 3 * " --certificate schema.toml", "not a certificate"),
     (f"federation init --sites {SITES} --out x" + 3 * " --certificate absent", "cannot be read"),
@@ -58,8 +58,8 @@ def test_a_key_can_be_made_at_the_site_itself(discreet, tmp_path):
     ("fit people.csv --schema schema.toml --mechanism none --federation s.toml --party 0 --out m.json", "a joint fit is private"),
     ("plan --schema schema.toml --n 1000 --events 300 --epsilon 1 --sites 2", "3 to 64 sites"),
 ])  # fmt: skip
-def test_what_is_wrong_is_a_sentence(discreet, command, said):
-    status, _, errors = discreet(command)
+def test_what_is_wrong_is_a_sentence(discreet, words, said):
+    status, _, errors = discreet(words)
     assert status == 2
     assert said in " ".join(errors.split())
 
