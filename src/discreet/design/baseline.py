@@ -8,6 +8,7 @@ References: Nguyen and Hui, section 3.2; Hastie, Tibshirani and Friedman (2009),
 Singer and Willett (2003), section 12.1 (powers and the logarithm of time).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -79,8 +80,44 @@ class Baseline(Protocol):
         ...
 
 
+class _Counted(ABC):
+    """What a baseline of a counted number of functions has, the first of which is 1."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """e."""
+
+    @property
+    def spelling(self) -> str:
+        """As written on the command line."""
+        return f"{self.kind}:{self.dimension}"
+
+    @property
+    def constant(self) -> Array:
+        """v with v'A(t) = 1 for every t."""
+        first: Array = np.eye(self.dimension)[0]
+        return first
+
+    @abstractmethod
+    def evaluate(self, times: Array) -> Array:
+        """A(t), one row per time."""
+
+    def basis(self, intervals: int) -> Array:
+        """A_s = A(s/q) for s = 1 ... q.
+
+        Parameters
+        ----------
+        intervals
+            q, how many there are.
+        """
+        return self.evaluate(np.arange(1, intervals + 1) / intervals)
+
+
 @dataclass(frozen=True)
-class NaturalSpline:
+class NaturalSpline(_Counted):
     """The paper's natural cubic spline with e equidistant knots 0 = k_1 < ... < k_e = 1.
 
     ``b_1 = 1, b_2 = t, b_{i+2} = d_i - d_{e-1}`` with
@@ -116,17 +153,6 @@ class NaturalSpline:
         return self.knots
 
     @property
-    def spelling(self) -> str:
-        """As written on the command line."""
-        return f"{self.kind}:{self.knots}"
-
-    @property
-    def constant(self) -> Array:
-        """v with v'A(t) = 1 for every t."""
-        first: Array = np.eye(self.knots)[0]
-        return first
-
-    @property
     def breaks(self) -> Breaks:
         """The knots; of one or two, the whole of time."""
         return _equal_breaks(max(self.knots - 1, 1))
@@ -142,16 +168,6 @@ class NaturalSpline:
         columns = [np.ones_like(times), times, *self._curved(times)]
         return np.column_stack(columns[: self.knots])
 
-    def basis(self, intervals: int) -> Array:
-        """A_s = A(s/q) for s = 1 ... q.
-
-        Parameters
-        ----------
-        intervals
-            q, how many there are.
-        """
-        return self.evaluate(np.arange(1, intervals + 1) / intervals)
-
     def _curved(self, times: Array) -> list[Array]:
         if self.knots < 3:
             return []
@@ -162,7 +178,7 @@ class NaturalSpline:
 
 
 @dataclass(frozen=True)
-class PiecewiseConstant:
+class PiecewiseConstant(_Counted):
     """K indicators of equal stretches of time: interval s lies in piece ceil(K s / q).
 
     Parameters
@@ -192,11 +208,6 @@ class PiecewiseConstant:
     def dimension(self) -> int:
         """K, the number of pieces."""
         return self.pieces
-
-    @property
-    def spelling(self) -> str:
-        """As written on the command line."""
-        return f"{self.kind}:{self.pieces}"
 
     @property
     def constant(self) -> Array:
@@ -232,7 +243,7 @@ class PiecewiseConstant:
 
 
 @dataclass(frozen=True)
-class LogTime:
+class LogTime(_Counted):
     """Powers of the logarithm of time, ``b_i = (log t)^(i-1)``.
 
     Two are a hazard that goes with a power of time, e^(a + b log t) = e^a t^b, as the Weibull
@@ -268,17 +279,6 @@ class LogTime:
         return self.powers
 
     @property
-    def spelling(self) -> str:
-        """As written on the command line."""
-        return f"{self.kind}:{self.powers}"
-
-    @property
-    def constant(self) -> Array:
-        """v with v'A(t) = 1 for every t."""
-        first: Array = np.eye(self.powers)[0]
-        return first
-
-    @property
     def breaks(self) -> None:
         """Nothing is declared."""
         return
@@ -293,16 +293,6 @@ class LogTime:
         """
         logarithm = np.log(np.maximum(times, EARLIEST))
         return np.asarray(np.vander(logarithm, self.powers, increasing=True))
-
-    def basis(self, intervals: int) -> Array:
-        """A_s = A(s/q) for s = 1 ... q.
-
-        Parameters
-        ----------
-        intervals
-            q, how many there are.
-        """
-        return self.evaluate(np.arange(1, intervals + 1) / intervals)
 
 
 BASELINES: dict[str, Callable[[int], Baseline]] = {
