@@ -32,8 +32,8 @@ MEASURES = ("risk", "risk_worst", "risk_missed", "events", "events_worst", "even
 INTERVALS, LEAST, SEEDS, DRAWS = 100, 700, 4, 30
 NOISES = (26.2, 7.3)
 PRIORS = (
-    (1.5, 1.0, 5.0),
     (1.0, 0.7, 3.0),
+    (1.5, 1.0, 5.0),
     (1.5, 1.0, 3.0),
     (2.0, 1.5, 3.0),
     (3.0, 2.0, 3.0),
@@ -43,7 +43,8 @@ PRIORS = (
     (0.3, 0.3, 3.0),
     (0.7, 0.7, 1.5),
 )
-"""The first is the one in use."""
+"""The first is the one in use: of those that are hardly worse here it had the smallest errors of the
+baseline on rhc, acath and UnempDur, whose last people at risk are few."""
 
 
 def main() -> None:

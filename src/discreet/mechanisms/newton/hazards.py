@@ -21,9 +21,9 @@ import numpy as np
 from discreet.likelihood.jit import compiled
 from discreet.types import Array, Integers
 
-CENSORING_WALK, EVENT_WALK = 1.5, 1.0
+CENSORING_WALK, EVENT_WALK = 1.0, 0.7
 """Standard deviations of the change of a log hazard from bin to bin."""
-AROUND = 5.0
+AROUND = 3.0
 """Standard deviation of a log hazard around that of all time together."""
 ROUNDS, SETTLED = 60, 1e-4
 LONGEST, FIRM = 2.0, 1e6

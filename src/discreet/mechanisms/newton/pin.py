@@ -20,10 +20,11 @@ from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.steps import Pin, Prior
 from discreet.types import Array
 
-LEVEL, DRIFT, SHAPE = 0.16, 0.5, 0.1
+LEVEL, DRIFT, SHAPE = 0.08, 0.25, 0.05
 """The cohort's mean hazard may be off by these parts: at all times alike, as a random walk from the
-start to the end (whoever leaves early may be different), and in each bin for itself."""
-WITHIN = 0.6
+start to the end (whoever leaves early may be different), and in each bin for itself; and by up to
+twice as much where the life table contradicts the model."""
+WITHIN = 0.3
 """People at risk in a bin may be off by this part of its exits: it is not known where in it they leave."""
 
 
@@ -65,7 +66,8 @@ class Pinned:
         scores = self._scores(profile, rates)
         spread = scores - scores.mean(axis=0)
         noise = spread.T @ spread / max(len(spread) - 1, 1)
-        return scores.mean(axis=0), loads.T @ slopes, noise + self._cohort(profile, expected, loads)
+        allowed = (1.0 + shape.at(f).wrong) ** 2 * self._cohort(profile, expected, loads)
+        return scores.mean(axis=0), loads.T @ slopes, noise + allowed
 
     def _expected(self, events: Array) -> tuple[Array, Array]:
         """Expected events by bin, and b_k over them."""
