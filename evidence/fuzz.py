@@ -5,6 +5,7 @@ Needs atheris, which is not among the locked packages because it exists for few 
 `pip install atheris`, then `python evidence/fuzz.py`.  A file that ends in anything but success or a
 typed error in one printable sentence, or that makes the canary of the data heard, stops the run and
 is left in the folder it names.  A run continues where an earlier one stopped; `--fresh` begins anew.
+Rows of the results file say how many files were tried, which may be fewer than a fresh run tries.
 """
 
 import argparse
