@@ -26,7 +26,7 @@ from types import ModuleType
 from unittest.mock import patch
 
 from constants_summary import AS_IS, RESULTS
-from real import Exact, exact_fit, private_fit, row_of
+from real import MEASURES, Exact, exact_fit, private_fit, row_of
 from real_sets import DEVELOPMENT, load
 from simulated import DESIGNS, Sample
 
@@ -36,18 +36,7 @@ PANEL = ("rhc", "hdfail", "LeukSurv", "calendar", "lognormal_100", "tail20right"
 EPSILON, DELTA = 1.0, 1e-6
 FACTORS = (0.5, 1.0, 2.0)
 KEYS = ("constant", "factor", "set", "draw")
-COLUMNS = (
-    *KEYS,
-    "value",
-    "err",
-    "err_all",
-    "gaps",
-    "ratios",
-    "flags",
-    "truth",
-    "unreached",
-    "seconds",
-)
+COLUMNS = (*KEYS, "value", *MEASURES, "seconds")
 
 
 @dataclass(frozen=True)

@@ -40,18 +40,8 @@ RESULTS = HERE / "results" / "real.csv"
 FACTS = HERE / "results" / "real-sets.csv"
 EPSILONS, DELTAS = (1.0, 4.0, 1000.0), (1e-6, 0.0)
 KEYS = ("label", "set", "epsilon", "delta", "draw")
-COLUMNS = (
-    *KEYS,
-    "err",
-    "err_all",
-    "gaps",
-    "ratios",
-    "flags",
-    "truth",
-    "unreached",
-    "codes",
-    "seconds",
-)
+MEASURES = ("err", "err_all", "gaps", "ratios", "flags", "truth", "unreached")
+COLUMNS = (*KEYS, *MEASURES, "codes", "seconds")
 FACT_COLUMNS = ("set", "kind", "people", "events", "dimension", "coefficients")
 UNREACHED = "unreached"
 """The code of the warning that names coefficients which the data do not reach."""

@@ -8,7 +8,7 @@ import io
 import json
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from unittest.mock import patch
 
@@ -23,6 +23,7 @@ from discreet.design.schema import Schema
 from discreet.errors import LONGEST_TEXT, DiscreetError
 from discreet.fitted import FittedModel
 from discreet.ledger import UNCHARGED
+from discreet.models.curves_release import CurvesRelease
 from discreet.models.model import Release, model_from_mapping
 from discreet.models.strict import parse_strict
 from discreet.people import count_repairs, encode_covariates, to_episodes
@@ -79,22 +80,38 @@ def changed(document: dict, path: tuple, value: object) -> dict:
     return found
 
 
-def use_document(content: bytes) -> bool:
-    """Read a model file and do everything that commands do with it; False if it was refused."""
-    try:
-        model = model_from_mapping(parse_strict(content))
-        assert all(map(str.isprintable, str(FittedModel(model).summary()).splitlines()))
-        people = np.zeros((1, model.design.covariates.dimension))
-        model.curves.survival(people, [0.0, model.public_schema.time.horizon])
-        model.curves.quantile(people, 0.5)
-        if isinstance(model, Release):
-            assert all(map(str.isprintable, _words(_audit(model))))
-            with patch.object(page, "_charts", str):  # the library of charts is large and fixed
-                page.make_page(model)
-    except DiscreetError as error:
-        require_a_sentence(error)
-        return False
-    return True
+def refusable(use: Callable[..., object]) -> Callable[..., bool]:
+    """Whether something could be used; where it is refused, then in a sentence."""
+
+    @wraps(use)
+    def used(*given, **named) -> bool:
+        try:
+            use(*given, **named)
+        except DiscreetError as error:
+            require_a_sentence(error)
+            return False
+        return True
+
+    return used
+
+
+@refusable
+def use_document(content: bytes) -> None:
+    """Read a model file and do everything that commands do with it."""
+    model = model_from_mapping(parse_strict(content))
+    assert all(map(str.isprintable, str(FittedModel(model).summary()).splitlines()))
+    people = np.zeros((1, model.design.covariates.dimension))
+    model.curves.survival(people, [0.0, model.public_schema.time.horizon])
+    model.curves.quantile(people, 0.5)
+    if isinstance(model, Release):
+        assert all(map(str.isprintable, _words(_audit(model))))
+        draw_page(model)
+
+
+def draw_page(release: Release | CurvesRelease) -> None:
+    """The page without the library of charts, which is large and fixed."""
+    with patch.object(page, "_charts", str):
+        page.make_page(release)
 
 
 def _words(audit: Audit) -> list[str]:
@@ -115,14 +132,10 @@ def use_mapping(mapping: dict) -> bool:
     return _made(lambda: Schema.from_mapping(mapping))
 
 
-def _made(make: Callable[[], Schema]) -> bool:
-    try:
-        found = make()
-        assert Schema.from_mapping(found.to_mapping()) == found
-    except DiscreetError as error:
-        require_a_sentence(error)
-        return False
-    return True
+@refusable
+def _made(make: Callable[[], Schema]) -> None:
+    found = make()
+    assert Schema.from_mapping(found.to_mapping()) == found
 
 
 def use_table(

@@ -9,7 +9,6 @@ import tempfile
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import openpyxl
@@ -21,7 +20,7 @@ import discreet as ds
 from discreet.competing import summarise_causes
 from discreet.design.grid import TimeGrid
 from discreet.design.schema import Schema
-from discreet.errors import DiscreetError, FederationError, SchemaError
+from discreet.errors import FederationError, SchemaError
 from discreet.federation.agreement import agree
 from discreet.federation.connection import LARGEST_MESSAGE, Connection
 from discreet.federation.sites import Sites
@@ -29,9 +28,16 @@ from discreet.models import curves_release
 from discreet.models.strict import parse_strict
 from discreet.people import encode_covariates
 from discreet.people.columns import read_date
-from discreet.report import page
 from tests.cohorts import cohort, schema
-from tests.hostile import CANARY, HEADER, require_a_sentence, use_mapping, use_table
+from tests.hostile import (
+    CANARY,
+    HEADER,
+    draw_page,
+    refusable,
+    require_a_sentence,
+    use_mapping,
+    use_table,
+)
 
 NAMES = HEADER.decode().strip().split(",")
 
@@ -158,15 +164,11 @@ def use_format(date_format: str, texts: list[str]) -> bool:
     return accepted
 
 
-def use_sites(content: bytes, folder: Path) -> bool:
-    """Read a list of sites; False if it was refused."""
+@refusable
+def use_sites(content: bytes, folder: Path) -> None:
+    """Read a list of sites."""
     (folder / "sites.toml").write_bytes(content)
-    try:
-        Sites.read(folder / "sites.toml")
-    except DiscreetError as error:
-        require_a_sentence(error)
-        return False
-    return True
+    Sites.read(folder / "sites.toml")
 
 
 class Exchange:
@@ -244,17 +246,12 @@ def curves() -> dict:
     return mapping
 
 
-def use(content: bytes, texts) -> bool:
-    """Read a release, show its texts and page as commands do; False if it was refused."""
-    try:
-        found = curves_release._from_mapping(parse_strict(content))
-        assert all(map(str.isprintable, texts(found)))
-        with patch.object(page, "_charts", str):  # the library of charts is large and fixed
-            page.make_page(found)
-    except DiscreetError as error:
-        require_a_sentence(error)
-        return False
-    return True
+@refusable
+def use(content: bytes, texts) -> None:
+    """Read a release, show its texts and page as commands do."""
+    found = curves_release._from_mapping(parse_strict(content))
+    assert all(map(str.isprintable, texts(found)))
+    draw_page(found)
 
 
 def use_curves(content: bytes) -> bool:

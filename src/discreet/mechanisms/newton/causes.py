@@ -28,10 +28,11 @@ from discreet.likelihood.score_causes import (
 )
 from discreet.mechanisms.contract import Draw
 from discreet.mechanisms.newton.bound import FLOOR
-from discreet.mechanisms.newton.cohort import Profile, completed_spreads
+from discreet.mechanisms.newton.cohort import Profile, completed_spreads, exits_of
 from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.counts import ENTRIES_TOO, EXITS_ONLY, Stretches
 from discreet.mechanisms.newton.equation import Equation, Setting
+from discreet.mechanisms.newton.hazards import Hazards, fitted_hazards
 from discreet.mechanisms.newton.layout import (
     GRID_EXPONENT,
     INFORMATION_SQUARED,
@@ -71,10 +72,11 @@ class CauseReleases(Releases):
     cause: int = 0
     points: tuple[Array, ...] = ()
 
-    @property
-    def kinds(self) -> int:
-        """Ways to leave: censored, or by each of the causes."""
-        return self.causes + 1
+    @cached_property
+    def hazards(self) -> tuple[Hazards, ...]:
+        """One life table with all the causes: a profile knows its own and the rest."""
+        counts, persons, kinds = self.exits.values, self.profile.persons, self.causes + 1
+        return (fitted_hazards(exits_of(counts, self.edges, persons, self.exits.deviation, kinds)),)
 
     @property
     def table(self) -> tuple[Array, Array]:

@@ -68,16 +68,16 @@ class Equation:
         """The released score as a linear equation around an estimate, as a picture shows it."""
         scores, people = self.scores, shape.people
         frame, size = scores.mapping, len(scores.point)
-        shift, wrong, information, doubtful = shape.at(estimate)
+        residual = shape.at(estimate)
         truth = people.through(scores.point, estimate)
-        bent, slope, meat, _ = people.seen(scores).foreseen(people, truth, shift)
-        full = frame.T @ information @ frame
-        score = correction(bent, slope, frame.T @ wrong, full)
+        bent, slope, meat, _ = people.seen(scores).foreseen(people, truth, residual.shift)
+        full = frame.T @ residual.information @ frame
+        score = correction(bent, slope, frame.T @ residual.score, full)
         jacobian = slope + FLOOR * np.eye(size)
         target = estimate + frame @ np.linalg.solve(jacobian, released + score)
         older = people.lens is not None and not self.informed
-        own = scores.point, frame, jacobian, meat, self.deviation
-        return Step(*own, target, self.doubt, score, older, doubtful, shape.design.time_dimension)
+        own, time = (scores.point, frame, jacobian, meat), shape.design.time_dimension
+        return Step(*own, self.deviation, target, self.doubt, score, older, residual.wrong, time)
 
     def uncorrected(self, shape: Shape, estimate: Array) -> Array:
         """The score expected here at an estimate, were the model right: no life table corrects it."""

@@ -101,24 +101,21 @@ class Hazards(NamedTuple):
 def fitted_hazards(exits: Exits) -> Hazards:
     """The largest posterior density: Gauss-Newton, held back where a step would not descend."""
     centre, precision = exits.prior()
-    logs, hold = centre, 0.0
-    here = _Round.at(logs, exits, centre, precision)
+    here, hold = _Round.at(centre, exits, centre, precision), 0.0
     for _ in range(ROUNDS):
         trial = _Round.at(here.moved(hold), exits, centre, precision)
-        if trial.loss > here.loss:
+        gain = here.loss - trial.loss
+        if gain < 0.0:
             hold = 4.0 * hold + 1.0
-            if hold > FIRM:
-                break
-            continue
-        settled, here, hold = here.loss - trial.loss < SETTLED, trial, hold / 4.0 - 0.25
-        hold = max(hold, 0.0)
-        if settled:
+        else:
+            here, hold = trial, max(hold / 4.0 - 0.25, 0.0)
+        if 0.0 <= gain < SETTLED or hold > FIRM:
             break
     return Hazards(exits, here.logs, here.curvature)
 
 
 class _Round(NamedTuple):
-    """Half the derivative of the loss, and its curvature."""
+    """The loss at some logs, half its derivative downhill, and its curvature."""
 
     logs: Array
     loss: float

@@ -24,14 +24,13 @@ from discreet.mechanisms.newton.cohort import (
     completed,
     correlation,
     draw_cohort,
-    exits_of,
     released_shares,
     stratum_profiles,
     stratum_shares,
     without_fills,
 )
 from discreet.mechanisms.newton.counts import Marginal, Stretches, gaps_of
-from discreet.mechanisms.newton.hazards import Hazards, fitted_hazards
+from discreet.mechanisms.newton.hazards import Hazards
 from discreet.mechanisms.newton.shape import Shape
 from discreet.types import Array, Flags, Integers
 
@@ -93,11 +92,6 @@ class Releases:
     information: Information | None = None
     strata: int = 1
 
-    @property
-    def kinds(self) -> int:
-        """Ways to leave: censored, or by an event."""
-        return 2
-
     def again(self, random: np.random.Generator) -> "Releases":
         """Everything with as much noise once more, and another life table that fits."""
         return replace(
@@ -115,14 +109,10 @@ class Releases:
         deviation = min(self.exits.deviation, CERTAIN)
         return Noisy(np.hstack([drawn, entries]).ravel(), deviation)
 
-    @cached_property
+    @property
     def hazards(self) -> tuple[Hazards, ...]:
         """The life table fitted to each stratum's exits."""
-        rows, sizes = self.exits_by_stratum, self.sizes
-        return tuple(
-            fitted_hazards(exits_of(row, self.edges, size, self.exits.deviation, self.kinds))
-            for row, size in zip(rows, sizes, strict=True)
-        )
+        return tuple(one.hazards for one in self.profiles if one.hazards is not None)
 
     @cached_property
     def profile(self) -> Profile:

@@ -175,7 +175,7 @@ def pulled(steps: Sequence[Step], weights: Sequence[float]) -> tuple[Array, list
     """The precision of all steps, and for each the matrix by which its score pulls at f.
 
     People who are bounded at one step are bounded at the next, so the steps are the equations
-    y_t - S_t = M_t g + b + noise_t with one bias b of covariance D. Without b it has the pulls
+    y_t - S_t = M_t g + b + noise_t with one bias b of covariance D. Solved for b, they pull by
 
         a_t (M_t - H sum_s a_s M_s)',   H = D (I + sum_s a_s D)^-1,   a_t = c_t / sigma_t^2.
     """
