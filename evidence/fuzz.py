@@ -4,8 +4,9 @@
 Needs atheris, which is not among the locked packages because it exists for few systems:
 `pip install atheris`, then `python evidence/fuzz.py`.  A file that ends in anything but success or a
 typed error in one printable sentence, or that makes the canary of the data heard, stops the run and
-is left in the folder it names.  A run continues where an earlier one stopped; `--fresh` begins anew.
-Rows of the results file say how many files were tried, which may be fewer than a fresh run tries.
+is left in the folder it names.  A run continues where an earlier one stopped; `--fresh` begins anew,
+`--most 2000` tries at most so many files of each target.  Rows of the results file say how many were
+tried.
 """
 
 import argparse
@@ -194,11 +195,12 @@ def zeros() -> list[bytes]:
     return [bytes(16)]
 
 
-def run() -> None:
+def run(most: int | None) -> None:
     """Run the targets that the results file lacks, each in a process of its own."""
-    for target, runs in RUNS.items():
+    for target, wanted in RUNS.items():
         if RESULTS.has(target=target):
             continue
+        runs = wanted if most is None else min(most, wanted)
         folder = Path(tempfile.mkdtemp(prefix=f"discreet-fuzz-{target}-"))
         (folder / "corpus").mkdir()
         words = [__file__, "--target", target, "--runs", str(runs), "--corpus", folder / "corpus"]
@@ -215,6 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     parser.add_argument("--target", choices=RUNS)
+    parser.add_argument("--most", type=int, help="try at most so many files of each target")
     parser.add_argument("--runs", type=int)
     parser.add_argument("--corpus", type=Path)
     options = parser.parse_args()
@@ -226,7 +229,7 @@ def main() -> None:
         return
     if options.fresh:
         RESULTS.path.unlink(missing_ok=True)
-    run()
+    run(options.most)
 
 
 if __name__ == "__main__":

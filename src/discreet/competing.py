@@ -259,7 +259,7 @@ class CompetingRisks(Saved):
         Raises
         ------
         BudgetError
-            The budget does not cover the release; nothing was read or charged.
+            The budget does not cover the release; nothing was charged, and at most n was read.
         InputError
             A setting, the schema or the form of the data is wrong.
         """

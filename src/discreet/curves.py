@@ -128,7 +128,7 @@ class Curves:
         Raises
         ------
         BudgetError
-            The budget does not cover the release; nothing was read or charged.
+            The budget does not cover the release; nothing was charged, and at most n was read.
         """
         order = CurvesOrder(
             GroupCounts(epsilon, delta),

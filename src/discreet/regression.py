@@ -234,7 +234,7 @@ class SurvivalRegression(Predictions):
         Raises
         ------
         BudgetError
-            The budget does not cover the release; nothing was read or charged.
+            The budget does not cover the release; nothing was charged, and at most n was read.
         LedgerError
             The ledger cannot be trusted or written.
         InputError

@@ -323,7 +323,7 @@ def publish(
     Raises
     ------
     BudgetError
-        The budget does not cover the release; nothing was read.
+        The budget does not cover the release; nothing was charged, and at most n was read.
     DiscreetError
         Whatever else can be wrong; from the charge on the text says that the charge stands.
     """

@@ -148,8 +148,8 @@ def rho_of_pure(epsilon: float) -> float:
 def compose(guarantees: Iterable[Guarantee], delta: float) -> Guarantee:
     """One guarantee for all of them, at the delta given (0 if all are pure).
 
-    For guarantees that were fixed before the first release; a budget that is spent step by step
-    uses `discreet.privacy.accountant`.
+    For guarantees that were fixed before the first release; a budget that is spent step by step is
+    a `PrivacyFilter`.
     """
     totals = Totals.of(guarantees)
     if totals.relation is None:

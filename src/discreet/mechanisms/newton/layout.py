@@ -188,7 +188,7 @@ def _moment_weight(*, changing: bool) -> int:
 
 
 def moment_sensitivity(covariates: int, *, changing: bool = False) -> int:
-    """Squared: |sum w v v' - sum w u u'|_F^2 <= 2 (weight R^2)^2, times the integer weight."""
+    """Squared: |sum w v v' - sum w u u'|_F^2 <= 2 (weight R)^2, |v|^2 <= R, times 128^2."""
     return 2 * (DIAGONAL * _moment_weight(changing=changing) * moment_limit(covariates)) ** 2
 
 
