@@ -3,6 +3,7 @@
 from discreet import joint
 from discreet.engine.federation import FederatedEngine
 from discreet.federation.mesh import Mesh
+from discreet.mechanisms.group_counts import GroupCounts
 from discreet.mechanisms.newton.split import Split
 from discreet.privacy.shared_noise import SharedNoise
 from discreet.privacy.shares import NoiseShares
@@ -73,5 +74,37 @@ JOINT_BUGS = [
         'mesh.exchange(b"charged")',
         "mesh.sites",
         checks.check_everybody_is_charged_before_a_sum_leaves,
+    ),
+    Bug(
+        "a joint draw without the permit that its charge gives",
+        joint,
+        "publish_jointly",
+        "reservation.authorise_draw()",
+        "pass",
+        checks.check_a_joint_charge_pays_for_one_draw,
+    ),
+    Bug(
+        "a site joins with other people than it counted",
+        joint._Part,
+        "open",
+        "if engine.persons != self.own:",
+        "if False:",
+        checks.check_a_site_has_the_people_it_counted,
+    ),
+    Bug(
+        "opened integers counted vector by vector",
+        SharedNoise,
+        "discrete_gaussian",
+        "self._opened += len(integers)",
+        "self._opened = len(integers)",
+        checks.check_opened_integers_are_counted_together,
+    ),
+    Bug(
+        "a sum of discrete Gaussians charged as one, in curves",
+        GroupCounts,
+        "_scale",
+        "sites.spendable(promise.exact_rho)",
+        "promise.exact_rho",
+        checks.check_the_law_of_the_sum_is_paid_for_in_curves,
     ),
 ]

@@ -6,28 +6,35 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from discreet import joint
+from discreet.curves import CurvesOrder
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
+from discreet.design.groups import Groups
 from discreet.design.link import Logit
 from discreet.engine.federation import FederatedEngine
+from discreet.errors import DataFormError, LedgerError, SettingsError
 from discreet.federation.certificates import write_sites
 from discreet.federation.mesh import Mesh
 from discreet.federation.sites import Sites
+from discreet.ledger import open_ledger
 from discreet.mechanisms.contract import Facts
+from discreet.mechanisms.group_counts import GroupCounts
 from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.people.source import People
 from discreet.privacy.noise import SystemNoise
 from discreet.privacy.shared_noise import SharedNoise
-from discreet.privacy.shares import NoiseShares
-from discreet.release import Order
+from discreet.privacy.shares import MOST_COORDINATES, NoiseShares
+from discreet.release import NO_LEDGER, Order
 from tests.cohorts import cohort, schema
 from tests.releases import Recorder
 
 SHARES = NoiseShares.among(3)
 MECHANISM = PrivateNewton(epsilon=1.0, delta=1e-6)
+CURVES = GroupCounts(1.0, 1e-6)
 
 
 def check_honest_noise_has_the_scale_of_the_plan():
@@ -97,6 +104,53 @@ def check_everybody_is_charged_before_a_sum_leaves():
     assert steps.index("reserve") < steps.index("charged") < steps.index("add")
     assert steps.count("reserve") == 1
     assert steps.index("settle") > len(steps) - 1 - steps[::-1].index("add")
+
+
+def check_a_joint_charge_pays_for_one_draw():
+    """The same release again finds its charge, and no second sum leaves."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger, trace = open_ledger(Path(folder) / "ledger"), []
+        ledger.initialise("people of three sites", 10, 1e-5)
+        curves_of_all(Echo(trace), ledger=ledger)
+        with pytest.raises(LedgerError):
+            curves_of_all(Echo(trace), ledger=ledger)
+    assert trace.count(("add",)) == 1
+
+
+def check_a_site_has_the_people_it_counted():
+    """The others rely on the number that a site gave: with other people no sum leaves."""
+    trace = []
+    with pytest.raises(DataFormError):
+        curves_of_all(Echo(trace), people=Leaving(cohort(people=120)), ledger=NO_LEDGER)
+    assert ("add",) not in trace
+
+
+def check_opened_integers_are_counted_together():
+    """What was set aside is enough for so many integers in all, not in each vector."""
+    noise = SharedNoise(SHARES, SystemNoise(), list)
+    noise._opened = MOST_COORDINATES - 1
+    with pytest.raises(SettingsError):
+        noise.discrete_gaussian([1, 2], Fraction(100))
+
+
+def check_the_law_of_the_sum_is_paid_for_in_curves():
+    plan = CURVES.plan(5000, Groups(schema(), ("arm",)), SHARES)
+    alone = CURVES.plan(5000, Groups(schema(), ("arm",)))
+    wider = Fraction(plan.details["scale"]) / Fraction(alone.details["scale"])
+    assert wider**2 > 1 + Fraction(1, 2**41)
+
+
+def curves_of_all(federation, *, ledger, people=None):
+    order = CurvesOrder(CURVES, Groups(schema(), ("arm",)), release_id="one")
+    source = people or People(cohort(people=120))
+    return joint.publish_jointly(order, source, federation, ledger=ledger)
+
+
+class Leaving(People):
+    """Somebody leaves after the people were counted."""
+
+    def open(self, schema):
+        return People(cohort(people=119)).open(schema)
 
 
 @dataclass

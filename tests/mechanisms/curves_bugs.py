@@ -8,6 +8,14 @@ from tests.mechanisms.bugs import Bug
 
 CURVES_BUGS = [
     Bug(
+        "sums of curves that can leave the integers",
+        GroupCounts,
+        "plan",
+        "persons * int(longest[:, 0].sum()) > LARGEST_VALUE",
+        "False",
+        curves_checks.check_sums_stay_within_the_integers,
+    ),
+    Bug(
         "noise for adding or removing a person where one is replaced, in curves",
         GroupCounts,
         "_scale",

@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from cohorts import cohort, episodic, schema
 
 from discreet.design.groups import Groups, stretch_edges
 from discreet.engine.local import LocalEngine
+from discreet.errors import SettingsError
 from discreet.mechanisms import group_counts
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.people import to_episodes
@@ -73,6 +75,14 @@ def check_a_person_of_several_rows_counts_once():
     )
     with_rows = int(np.sum(np.diff(people.offsets) > 0))
     assert events.sum() + censored.sum() == entered.sum() == with_rows
+
+
+def check_sums_stay_within_the_integers():
+    """More people than noise can be added for are refused in the plan; 10^10 are not too many."""
+    groups = Groups(schema(), ("arm",))
+    GroupCounts(1.0, 1e-6).plan(10**10, groups)
+    with pytest.raises(SettingsError):
+        GroupCounts(1.0, 1e-6).plan(10**15, groups)
 
 
 def check_noise_is_added_once_to_every_sum():

@@ -16,6 +16,7 @@ from discreet.mechanisms import objective, output
 from tests.federation import joint_checks
 from tests.federation.joint_bugs import JOINT_BUGS
 from tests.mechanisms import (
+    budget_checks,
     causes_checks,
     checks,
     curves_checks,
@@ -24,6 +25,7 @@ from tests.mechanisms import (
     strata_checks,
     user_path,
 )
+from tests.mechanisms.budget_bugs import BUDGET_BUGS
 from tests.mechanisms.bugs import BUGS, TERM_BUGS
 from tests.mechanisms.causes_bugs import CAUSES_BUGS
 from tests.mechanisms.curves_bugs import CURVES_BUGS
@@ -37,6 +39,7 @@ ALL_BUGS = [
     *BUGS,
     *TERM_BUGS,
     *MORE_BUGS,
+    *BUDGET_BUGS,
     *IDENTITY_BUGS,
     *JOINT_BUGS,
     *CURVES_BUGS,
@@ -46,6 +49,7 @@ ALL_BUGS = [
 CHECKS = {
     name: check
     for module in (
+        budget_checks,
         causes_checks,
         checks,
         curves_checks,
