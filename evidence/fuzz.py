@@ -5,8 +5,8 @@ Needs atheris, which is not among the locked packages because it exists for few 
 `pip install atheris`, then `python evidence/fuzz.py`.  A file that ends in anything but success or a
 typed error in one printable sentence, or that makes the canary of the data heard, stops the run and
 is left in the folder it names.  A run continues where an earlier one stopped; `--fresh` begins anew,
-`--most 2000` tries at most so many files of each target.  Rows of the results file say how many were
-tried.
+`--only .tsv .xlsx --most 2000` tries these targets, at most so many files of each.  Rows of the
+results file say how many were tried.
 """
 
 import argparse
@@ -195,12 +195,12 @@ def zeros() -> list[bytes]:
     return [bytes(16)]
 
 
-def run(most: int | None) -> None:
+def run(only: list[str], most: int | None) -> None:
     """Run the targets that the results file lacks, each in a process of its own."""
-    for target, wanted in RUNS.items():
+    for target in only:
         if RESULTS.has(target=target):
             continue
-        runs = wanted if most is None else min(most, wanted)
+        runs = min(RUNS[target], most or RUNS[target])
         folder = Path(tempfile.mkdtemp(prefix=f"discreet-fuzz-{target}-"))
         (folder / "corpus").mkdir()
         words = [__file__, "--target", target, "--runs", str(runs), "--corpus", folder / "corpus"]
@@ -217,6 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     parser.add_argument("--target", choices=RUNS)
+    parser.add_argument("--only", nargs="+", choices=RUNS, default=[*RUNS])
     parser.add_argument("--most", type=int, help="try at most so many files of each target")
     parser.add_argument("--runs", type=int)
     parser.add_argument("--corpus", type=Path)
@@ -229,7 +230,7 @@ def main() -> None:
         return
     if options.fresh:
         RESULTS.path.unlink(missing_ok=True)
-    run(options.most)
+    run(options.only, options.most)
 
 
 if __name__ == "__main__":

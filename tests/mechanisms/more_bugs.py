@@ -5,7 +5,7 @@ No family of the audit is named for them: tests notice them.
 
 from discreet import release
 from discreet.likelihood import covariate_sums
-from discreet.mechanisms import output, selected
+from discreet.mechanisms import contract, output, selected
 from discreet.mechanisms.newton import counts, layout, split
 from discreet.mechanisms.newton.run import Run
 from discreet.privacy import noise, selection
@@ -68,6 +68,22 @@ MORE_BUGS = [
         "self.number * self.weight**2",
         "self.weight**2",
         newton_checks.check_changing_values_are_paid_for,
+    ),
+    Bug(
+        "second moments of values that change paid for as if they did not",
+        Run,
+        "_moments",
+        "moment_sensitivity(width, changing=self.layout.changing)",
+        "moment_sensitivity(width)",
+        newton_checks.check_moments_of_changing_values_are_paid_for,
+    ),
+    Bug(
+        "covariates taken for constant where the schema has a person column",
+        contract.Facts,
+        "of",
+        "time_varying=schema.person is not None",
+        "time_varying=False",
+        release_checks.check_a_person_column_means_that_covariates_change,
     ),
     Bug(
         "finer bins placed where the people's own values are",

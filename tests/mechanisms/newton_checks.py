@@ -93,6 +93,15 @@ def check_information_is_paid_for(delta=1e-6):
     assert 0.999 * allowed < found <= allowed
 
 
+def check_moments_of_changing_values_are_paid_for():
+    """Rows share a weight of 64, which second moments are paid for; so few people release none."""
+    facts = make_constants(persons=20_000, time_varying=True)
+    shares = Layout.read(PrivateNewton(4.0, 1e-6).plan(facts)).budget
+    assert shares.share("moments") > 0
+    found, allowed = spent(facts, 1e-6, 4.0)
+    assert 0.999 * allowed < found <= allowed
+
+
 def check_information_stays_within_the_integers():
     """It is released only where no cohort's sums leave what noise can be added to."""
     released = []
