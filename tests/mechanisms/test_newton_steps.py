@@ -15,6 +15,7 @@ from discreet.mechanisms.newton.cohort import (
     COHORT,
     Profile,
     baseline_start,
+    before_cuts,
     correlation,
     draw_cohort,
     narrowed,
@@ -169,6 +170,25 @@ def test_without_rare_levels_everybody_of_the_cohort_counts_the_same():
     assert np.all(weights == 1.0 / COHORT)
 
 
+def test_levels_of_the_cohort_go_together_as_far_as_was_released():
+    """Cut into two levels, normal columns lose a third of their correlation and more."""
+    design = Design(mixed_schema(), NaturalSpline(3))
+    marginals = marginals_of(design, 4)
+    even = np.concatenate([np.full(item.bins, 100.0) for item in marginals])
+    shares = released_shares(design, marginals, even, 1000, 0.0)
+    width = len(design.covariates.names)
+    halves = [item.marginal.columns[0] for item in shares if len(item.marginal.columns) == 1]
+    wanted = np.eye(width)
+    wanted[np.ix_(halves, halves)] = 0.6
+    np.fill_diagonal(wanted, 1.0)
+    cohort, weights = draw_cohort(shares, before_cuts(shares, wanted, COHORT), COHORT)
+    found = np.cov(cohort[:, 0].T, aweights=weights[:, 0])
+    scale = np.sqrt(np.diag(found))
+    gap = found / np.outer(scale, scale) - wanted
+    assert len(halves) > 1
+    assert np.abs(gap[np.ix_(halves, halves)]).max() < 0.05
+
+
 def test_noise_is_not_taken_for_a_slope():
     for seed in range(20):
         point, _, released = run_of_steps(np.eye(3), deviation=2.0, seed=seed)
@@ -259,6 +279,18 @@ def changing_shares(late):
         rows.append(counts.ravel())
     shares = released_shares(design, marginals, np.concatenate(rows), 4000, 1.0, 4)
     return shares, draw_cohort(shares, np.eye(len(design.covariates.names)), COHORT)
+
+
+def test_correlations_of_columns_that_change_are_those_of_all_time():
+    shares, _ = changing_shares(0.6)
+    width = sum(len(item.marginal.columns) for item in shares)
+    apart = before_cuts(shares, np.full((width, width), 0.3) + 0.7 * np.eye(width), COHORT)
+    assert np.all(np.abs(apart) <= 1.0)
+    assert np.all(np.diag(apart) == 1.0)
+    for item in shares:
+        own = np.ix_(item.marginal.columns, item.marginal.columns)
+        apart[own] = 0.5
+    assert np.min(apart) >= 0.3
 
 
 def test_the_cohort_changes_as_the_people_do():

@@ -26,6 +26,8 @@ SHARING, LARGEST_COHORT = 8, 2048
 FEW = 8
 """Of every level at least about so many are drawn into the cohort."""
 RAKING_ROUNDS = 5
+CUT_ROUNDS = 4
+"""So often what the drawn columns lack of the released correlations is added."""
 UTILITY_ROUNDS = 40
 FAR = 0.06
 """Bins far from most people are left out where fewer than this share may be hidden there."""
@@ -457,17 +459,47 @@ def draw_cohort(shares: Sequence[Shares], moments: Array, size: int) -> tuple[Ar
     a rare level more are drawn than there are, and each counts for less: one person would stand
     for all of them, or none.
     """
-    latent, spreads = _latent(moments, size)
+    spreads = np.sqrt(np.diag(moments))
+    latent = _latent(moments / np.outer(spreads, spreads), size)
     drawn = [_stretch(shares, latent, spreads, k) for k in range(len(shares[0].lasting))]
     return np.stack([one for one, _ in drawn], axis=1), np.stack([one for _, one in drawn], axis=1)
 
 
-def _latent(moments: Array, size: int) -> tuple[Array, Array]:
-    """Standard normal columns with the moments' correlations, and the columns' spreads."""
-    spreads = np.sqrt(np.diag(moments))
-    values, vectors = np.linalg.eigh(moments / np.outer(spreads, spreads))
+def before_cuts(shares: Sequence[Shares], moments: Array, size: int) -> Array:
+    """The same with correlations of normal columns that have those of `moments` once they are cut.
+
+    Levels take away a fifth of a correlation and more, so columns that nearly repeat each other
+    would look apart: what the drawn columns lack is added, a few times, up to as much again.
+    """
+    apart = np.ones(moments.shape, dtype=bool)
+    for item in shares:
+        apart[np.ix_(item.marginal.columns, item.marginal.columns)] = False
+    scale = np.sqrt(np.outer(np.diag(moments), np.diag(moments)))
+    wanted = found = moments / scale
+    most = np.minimum(2.0 * np.abs(wanted), 1.0)
+    for _ in range(CUT_ROUNDS if np.any(wanted[apart]) else 0):
+        lacking = np.where(apart, wanted - _drawn_correlations(shares, found, size), 0.0)
+        found = np.clip(found + lacking, -most, most)
+    return np.asarray(found * scale)
+
+
+def _drawn_correlations(shares: Sequence[Shares], correlations: Array, size: int) -> Array:
+    """Those of a cohort from such normal columns, all time together."""
+    always = np.ones(1)
+    whole = [replace(item, shares=item.overall[None], lasting=always) for item in shares]
+    latent = _latent(correlations, size)
+    cohort, weights = _stretch(whole, latent, np.ones(len(correlations)), 0)
+    gaps = cohort - weights @ cohort
+    moments = (gaps.T * weights) @ gaps
+    scale = np.sqrt(np.maximum(np.diag(moments), 1e-300))
+    return np.asarray(moments / np.outer(scale, scale))
+
+
+def _latent(correlations: Array, size: int) -> Array:
+    """Standard normal columns with these correlations, as far as there are such columns."""
+    values, vectors = np.linalg.eigh(correlations)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    return _normal_points(len(moments), size) @ root / np.linalg.norm(root, axis=1), spreads
+    return np.asarray(_normal_points(len(root), size) @ root / np.linalg.norm(root, axis=1))
 
 
 @lru_cache(maxsize=64)

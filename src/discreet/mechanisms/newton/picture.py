@@ -20,6 +20,7 @@ from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import (
     Profile,
     Shares,
+    before_cuts,
     cohort_size,
     completed,
     correlation,
@@ -274,8 +275,8 @@ def _drawn(design: Design, releases: Releases, spreads: Array) -> tuple[Array, A
     """Members by stretch of time, leads and then indicators of strata, and their shares."""
     shares, strata = without_fills(design, releases.shares(design)), releases.strata
     if shares:
-        moments = _moments(design, releases, shares, spreads)
-        return draw_cohort(shares, moments, cohort_size(strata))
+        size, moments = cohort_size(strata), _moments(design, releases, shares, spreads)
+        return draw_cohort(shares, before_cuts(shares, moments, size), size)
     indicators = np.vstack([np.zeros(strata - 1), np.eye(strata - 1)])
     number, parts = releases.stretches.number, releases.sizes / releases.sizes.sum()
     return np.repeat(indicators[:, None, :], number, axis=1), np.tile(parts[:, None], number)
