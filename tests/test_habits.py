@@ -1,6 +1,7 @@
 """What a public project says about itself agrees with what it does."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,15 @@ def test_hooks_before_a_commit_run_what_make_lint_runs():
     hooks = re.findall(r"entry: \.venv/bin/(.+)", (ROOT / ".pre-commit-config.yaml").read_text())
     assert commands
     assert hooks == commands
+
+
+def test_the_source_archive_holds_what_the_tests_read():
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    packed = {name.removeprefix("/") for name in built["targets"]["sdist"]["include"]}
+    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    read = {name for name in re.findall(r'ROOT / "([^"/]+)"', tests) if (ROOT / name).exists()}
+    assert len(read) > 8
+    assert read <= packed | {"pyproject.toml"}
 
 
 def test_the_citation_is_of_this_version():
