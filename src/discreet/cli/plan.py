@@ -119,6 +119,7 @@ def _show(comparison: "Comparison") -> None:
         (found,) = comparison.found.values()
         console.print(_errors(found))
         console.print(_coefficients(comparison.outlook, found))
+        say(wrapped(DISTANCE))
         for item in found:
             if item.note:
                 say(wrapped(f"{item.mechanism}: {item.note}"))
@@ -218,11 +219,14 @@ def _by_epsilon(comparison: "Comparison") -> "Table":
     return table
 
 
-EXPLANATION = (
+DISTANCE = (
     "err is the distance from the fit without privacy in its own standard errors: 1 is what "
-    "sampling costs anyway. Covariates are taken to be spread evenly over the schema's ranges, "
-    "unless --sd and --shares say otherwise; where real data are less even, standard errors are "
-    "larger. Those of newton are what it states on people made up from these facts."
+    "sampling costs anyway."
+)
+EXPLANATION = (
+    "Covariates are taken to be spread evenly over the schema's ranges, unless --sd and --shares "
+    "say otherwise; where real data are less even, standard errors are larger. Those of newton are "
+    "what it states on people made up from these facts."
 )
 
 
