@@ -9,7 +9,7 @@ from discreet.mechanisms import contract, output, selected
 from discreet.mechanisms.newton import counts, layout, split
 from discreet.mechanisms.newton.run import Run
 from discreet.privacy import noise, selection
-from tests.mechanisms import checks, newton_checks, release_checks
+from tests.mechanisms import checks, leaving_checks, newton_checks, release_checks
 from tests.mechanisms.bugs import Bug
 
 MORE_BUGS = [
@@ -197,5 +197,31 @@ MORE_BUGS = [
         "float_above(_rational(scale))",
         "float(_rational(scale))",
         release_checks.check_scales_are_rounded_up,
+    ),
+    Bug(
+        "who leaves early is among the second moments and not paid for",
+        Run,
+        "_moments",
+        "moment_sensitivity(width,",
+        "moment_sensitivity(len(self.design.covariates.leads),",
+        leaving_checks.check_leaving_is_paid_for,
+    ),
+    Bug(
+        "who leaves early compared with the people themselves",
+        Run,
+        "_moments",
+        "columns = Columns(self.leads, gaps_of(self.design), leaving)",
+        "share = float(np.mean(self.engine.episodes.event)); "
+        "leaving = leaving and leaving._replace(chances=leaving.chances * share); "
+        "columns = Columns(self.leads, gaps_of(self.design), leaving)",
+        newton_checks.check_sums_are_asked_with_released_numbers,
+    ),
+    Bug(
+        "how much sooner a person left than the others in the same block",
+        counts,
+        "leavings",
+        "np.repeat(early - asked,",
+        "np.repeat(early - asked - np.mean(early - asked),",
+        leaving_checks.check_leaving_is_a_persons_own,
     ),
 ]

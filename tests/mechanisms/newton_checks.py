@@ -39,7 +39,7 @@ def some_people(constants, seed, count=40):
 
 def page_sensitivities(layout, covariates):
     """With strata the same, but that second moments may have further columns."""
-    columns = covariates + (layout.strata - 1 if layout.mixed else 0)
+    columns = covariates + (layout.strata - 1 if layout.mixed else 0) + layout.leaving
     return _page_sensitivities(layout, covariates, columns)
 
 

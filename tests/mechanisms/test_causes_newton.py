@@ -15,6 +15,7 @@ from discreet.likelihood.score import LARGEST, Whitened
 from discreet.likelihood.score_causes import CauseLevels, Together
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
+from discreet.mechanisms.newton.causes import held_together
 from discreet.mechanisms.newton.layout import Layout
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise
@@ -119,3 +120,12 @@ def test_a_draw_has_a_part_for_every_cause(delta):
     covariance = draw.extras["covariance"]
     assert np.all(np.linalg.eigvalsh(covariance) > 0)
     assert np.array_equal(covariance, covariance.T) or np.allclose(covariance, covariance.T)
+
+
+def test_what_causes_share_leaves_a_covariance():
+    """Parts that do not fit each other are drawn apart, those that do are left as they are."""
+    own, shared = np.eye(4), np.kron([[0.0, 1.0], [1.0, 0.0]], np.eye(2))
+    for part, kept in ((0.5, 0.5), (1.5, 0.95)):
+        found = held_together(own + part * shared, 2)
+        assert found == pytest.approx(own + kept * shared)
+        assert np.linalg.eigvalsh(found)[0] > 0.0

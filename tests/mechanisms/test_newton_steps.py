@@ -21,6 +21,7 @@ from discreet.mechanisms.newton.cohort import (
     narrowed,
     nearest_counts,
     occupied,
+    released_moments,
     released_shares,
 )
 from discreet.mechanisms.newton.combine import combine, lacking_curvature
@@ -61,7 +62,9 @@ def test_nearest_counts_are_a_projection_on_the_simplex():
 def test_noisy_correlations_are_positive_definite_and_shrink():
     random = np.random.default_rng(12)
     for deviation in (0.0, 1e12, 1e16):
-        matrix = correlation(random.normal(size=10) * deviation, 1000, deviation, 4)
+        matrix = correlation(
+            *released_moments(random.normal(size=10) * deviation, 1000, deviation, 4)
+        )
         assert np.linalg.eigvalsh(matrix).min() > 0
     assert np.allclose(np.diag(matrix), np.diag(matrix)[0], rtol=0.5)
 

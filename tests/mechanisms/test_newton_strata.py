@@ -141,7 +141,7 @@ def test_private_strata_are_about_as_accurate_as_their_size_says():
         plain = SurvivalRegression(schema).fit(table)
         precision = np.linalg.inv(plain.model_.covariance)
         found = []
-        for seed in range(4):
+        for seed in range(8):
             model = SurvivalRegression(schema)
             drawn = simulate(model, table, mechanism=PrivateNewton(epsilon=2.0), seed=seed)
             gap = drawn.coefficients.vector - plain.coefficients_.vector

@@ -17,6 +17,7 @@ from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.cohort import completed, draw_cohort, released_shares, without_fills
 from discreet.mechanisms.newton.counts import (
     ONCE,
+    Columns,
     block_marginals,
     block_moments,
     gaps_of,
@@ -64,22 +65,22 @@ def test_counts_see_leads_alone_and_move_by_their_sensitivity():
         assert here.sum() == there.sum() == len(marginals)
         assert np.sum((here - there) ** 2) <= 2 * len(marginals)
     limit = 9 * 2**20
-    (half,) = block_moments(one, np.zeros(6), np.full(6, 0.1), limit, WHOLE, LEADS)
+    (half,) = block_moments(one, np.zeros(6), np.full(6, 0.1), limit, WHOLE, Columns(LEADS))
     assert len(half) == 6 * 7 // 2
 
 
 def test_a_missing_number_counts_as_the_centre_in_second_moments():
     assert gaps_of(DESIGN) == ((1, 2),)
     block = to_episodes(people(400), SCHEMA)
-    place = (np.zeros(6), np.full(6, 0.1), 9 * 2**20, WHOLE, LEADS)
+    place = (np.zeros(6), np.full(6, 0.1), 9 * 2**20, WHOLE)
     missing = block.covariates[:, LEADS[2]] > 0
     assert 20 < missing.sum() < 200
     gone = replace(block, covariates=block.covariates.copy())
     gone.covariates[missing, LEADS[1]] = 0.0
-    (expected,) = block_moments(gone, *place)
-    (found,) = block_moments(block, *place, gaps_of(DESIGN))
+    (expected,) = block_moments(gone, *place, Columns(LEADS))
+    (found,) = block_moments(block, *place, Columns(LEADS, gaps_of(DESIGN)))
     assert np.array_equal(found, expected)
-    assert not np.array_equal(found, block_moments(block, *place)[0])
+    assert not np.array_equal(found, block_moments(block, *place, Columns(LEADS))[0])
 
 
 def test_the_cohort_draws_leads_and_derives_the_rest():

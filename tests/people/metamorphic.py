@@ -33,6 +33,8 @@ from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
     ENTRIES_TOO,
+    Columns,
+    Leavings,
     Stretches,
     block_exits,
     block_marginals,
@@ -412,15 +414,24 @@ def integer_sums(engine: Any) -> dict[str, np.ndarray]:
         "exits": (block_exits, edges, ENTRIES_TOO),
         "marginals": (block_marginals, marginals, STRETCHES),
         "moments": (block_moments, centre, spread, MOMENT_LIMIT, WHOLE),
+        "leaving": (block_moments, *_leaving(edges)),
         "scores": (block_scores, *scores()),
     }
     return {name: engine.reduce(*call)[0] for name, call in asked.items()}
+
+
+def _leaving(edges: np.ndarray) -> tuple[Any, ...]:
+    """Second moments with one more column, who leaves early."""
+    chances = Leavings(edges, np.linspace(0.3, 0.0, len(edges) - 1)[None, :])
+    centre, spread = np.append(np.full(3, 0.1), 0.0), np.append(np.full(3, 0.2), 0.5)
+    return centre, spread, MOMENT_LIMIT, WHOLE, Columns(leaving=chances)
 
 
 SQUARED = {
     "exits": 2 * 2,
     "marginals": 2 * 2 * STRETCHES.square,
     "moments": 2 * (DIAGONAL * WHOLE.weight * MOMENT_LIMIT) ** 2,
+    "leaving": 2 * (DIAGONAL * WHOLE.weight * MOMENT_LIMIT) ** 2,
     "scores": (2 * LARGEST) ** 2,
 }
 """The squared distance that the proof claims for replacing one person."""

@@ -40,6 +40,8 @@ class Cohort:
     """What is known of the people: the cohort, how many each stands for, how long they are observed.
 
     With strata `stratum` is the number of each member's, and `present` has a row for each.
+    `remaining` has by member and interval the chances of no event of another cause and, in parts of
+    everybody's, of not being censored; `staying` the latter alone.
     """
 
     cohort: Array
@@ -50,6 +52,7 @@ class Cohort:
     lens: Array | None = None
     remaining: Array | None = None
     stratum: Integers | None = None
+    staying: Array | None = None
 
     def of_stratum(self, number: int) -> "Cohort":
         """The members of one stratum, as they are."""

@@ -57,6 +57,8 @@ from discreet.types import Array, Integers
 if TYPE_CHECKING:
     from discreet.mechanisms.newton.diagnosis import Ending
 
+LEAST_SHARED = 0.95
+"""What causes share leaves at least the rest of every direction's variance."""
 HALF = 0.5
 """Those at risk of a cause are at least this part of those at risk of any."""
 
@@ -308,7 +310,20 @@ def joint_covariance(
                 middle = one.sampling @ shared @ other.sampling
             row.append(middle)
         rows.append(row)
-    return np.asarray(np.block(rows))
+    return held_together(np.asarray(np.block(rows)), len(points))
+
+
+def held_together(joint: Array, causes: int) -> Array:
+    """The same with as much of what causes share as leaves a covariance.
+
+    Each cause has its own picture of the people, so their parts may not fit each other.
+    """
+    parts = np.kron(np.eye(causes), np.ones((len(joint) // causes,) * 2))
+    own = joint * parts
+    root = np.linalg.inv(np.linalg.cholesky(own))
+    least = float(np.linalg.eigvalsh(root @ joint @ root.T)[0])
+    kept = min(1.0, LEAST_SHARED / max(1.0 - least, 1e-300))
+    return np.asarray(own + kept * (joint - own))
 
 
 def shared_score(
@@ -330,6 +345,7 @@ def shared_score(
         slopes = [link.survival_loss_derivative(eta[place]) for place in pair]
         mass = people.counts[:, [stretch]] * people.present[part] * staying
         mass = mass * slopes[0] * slopes[1]
+        mass = mass if people.staying is None else mass * people.staying[:, part]
         total += _products(basis[part], x, mass)
         alive = staying[:, -1]
     return _seen(pictures, pair, total)

@@ -434,9 +434,9 @@ def released_moments(
     return matrix, deviation / DIAGONAL / unit
 
 
-def correlation(noisy: Array, persons: int, deviation: float, size: int) -> Array:
+def correlation(matrix: Array, error: float) -> Array:
     """The standardised second moments, shrunk toward the identity as far as they are noise."""
-    matrix, error = released_moments(noisy, persons, deviation, size)
+    size = len(matrix)
     own = 1.0 / (1.0 + 4.0 * error**2)
     diagonal = own * np.clip(np.diag(matrix), 0.1, 4.0) + 1.0 - own
     keep = 1.0 / (1.0 + 2.0 * size * error**2)

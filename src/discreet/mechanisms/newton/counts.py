@@ -9,6 +9,7 @@ somebody never at risk contributes zeros.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +80,25 @@ class Stretches:
     def square(self) -> int:
         """The largest sum of squares of the same: in each stretch all weight in one cell."""
         return self.number * self.weight**2
+
+
+class Leavings(NamedTuple):
+    """The released chance of being censored, by stratum and bin of time; zero in the last bin."""
+
+    edges: Integers
+    chances: Array
+
+
+class Columns(NamedTuple):
+    """What second moments are of: the lead columns (None: all), missing numbers, leaving (None: not).
+
+    `gaps` are pairs (number, indicator) of leads: a number that is missing counts as the centre,
+    because its fill, the same for everybody, would make number and indicator look like one column.
+    """
+
+    leads: Integers | None = None
+    gaps: tuple[tuple[int, int], ...] = ()
+    leaving: Leavings | None = None
 
 
 ONCE = Stretches((0, 1))
@@ -193,22 +213,41 @@ def block_moments(
     spread: Array,
     limit: int,
     stretches: Stretches,
-    leads: Integers | None = None,
-    gaps: tuple[tuple[int, int], ...] = (),
+    columns: Columns | None = None,
 ) -> tuple[Integers]:
     """The half-vector of sum w v v', v the standardised leads, |v|^2 <= `limit` in integers.
 
-    w is a person's weight of the row in the one stretch. `gaps` are pairs (number, indicator) of
-    leads: a number that is missing counts as the centre, because its fill, the same for everybody,
-    would make number and indicator look like one column. What `centre` has beyond the leads is for
-    indicators of strata, of each but the first.
+    w is a person's weight of the row in the one stretch. What `centre` has beyond the leads is for
+    indicators of strata, of each but the first, and last, where chances of being censored are given,
+    for how much sooner than others a person was.
     """
     (weights,) = row_weights(block, stretches)
+    leads, gaps, leaving = columns or Columns()
     pairs = np.array(gaps, dtype=np.int64).reshape(-1, 2)
-    standard = Standard(_places(block, leads), centre, UNIT / spread, pairs)
+    sooner = np.zeros(0) if leaving is None else leavings(block, leaving)
+    standard = Standard(_places(block, leads), centre, UNIT / spread, pairs, sooner)
     square = moment_sums(_covariates(block), _strata(block), standard, limit, weights)
-    rows, columns = np.tril_indices(len(centre))
-    return (square[rows, columns] * np.where(rows == columns, DIAGONAL, OFF_DIAGONAL),)
+    rows, places = np.tril_indices(len(centre))
+    return (square[rows, places] * np.where(rows == places, DIAGONAL, OFF_DIAGONAL),)
+
+
+def leavings(block: Episodes, leaving: Leavings) -> Array:
+    """Of every row its person's u: how much sooner than others the person was censored.
+
+    1{censored before the last bin} minus the sum of the bins' chances from the first entry to the
+    last exit; half of the chance where the person enters within the bin or has an event there.
+    """
+    edges, chances = leaving
+    before = np.hstack([np.zeros((len(chances), 1)), np.cumsum(chances, axis=1)])
+    first, last = block.ends
+    stratum, event = _strata(block)[first], block.event[last]
+    begin = np.searchsorted(edges, block.entry[first], side="right") - 1
+    end = np.searchsorted(edges, block.exit[last], side="left") - 1
+    late = block.entry[first] > edges[begin]
+    halves = chances[stratum, begin] * late + chances[stratum, end] * event
+    asked = before[stratum, end + 1] - before[stratum, begin] - halves / 2.0
+    early = ~event & (end < chances.shape[1] - 1)
+    return np.repeat(early - asked, last - first + 1)
 
 
 def row_weights(block: Episodes, stretches: Stretches) -> Integers:

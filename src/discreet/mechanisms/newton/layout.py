@@ -50,7 +50,8 @@ MOST_TIME_BINS = 12
 class Layout:
     """The public shape of a release: bins, number of steps, shares of the budget.
 
-    `mixed` says whether second moments show which strata go with which covariates.
+    `mixed` says whether second moments show which strata go with which covariates, `leaving` whether
+    they show who is censored early.
     """
 
     budget: Split
@@ -62,6 +63,7 @@ class Layout:
     causes: int = 1
     strata: int = 1
     mixed: bool = False
+    leaving: bool = False
 
     @classmethod
     def make(cls, facts: Facts, total: Number, *, pure: bool) -> "Layout":
@@ -76,14 +78,18 @@ class Layout:
         if not _information_fits(trial, persons, facts.dimension, facts.causes):
             without.append(INFORMATION)
         mixed = _strata_fit(trial, facts)
-        if not mixed and (p < 2 or not _moments_fit(trial, persons, p, changing=changing)):
+        columns = p + (facts.design.strata - 1 if mixed else 0)
+        leaving = p > 0 and _moments_fit(trial, persons, columns + 1, changing=changing)
+        alone = p > 1 and _moments_fit(trial, persons, p, changing=changing)
+        if not (mixed or leaving or alone):
             without.append(MOMENTS)
         dimension = facts.causes * facts.dimension
         signal = persons * (size / dimension if pure else math.sqrt(2 * size))
         steps = _number_of_steps(signal / sites.excess, signal / persons)
         budget = split(total, steps, pure=pure, without=without, sites=sites)
         strata = facts.design.strata
-        made = cls(budget, 1, 4, 4, facts.late_entry, changing, facts.causes, strata, mixed)
+        late, causes = facts.late_entry, facts.causes
+        made = cls(budget, 1, 4, 4, late, changing, causes, strata, mixed, leaving)
         intervals = facts.intervals
         return replace(
             made,
@@ -135,6 +141,7 @@ class Layout:
             "late_entry": self.late_entry,
             "changing": self.changing,
             **self._strata_details(),
+            "leaving": self.leaving,
             "largest": LARGEST,
             **({"causes": self.causes} if self.causes > 1 else {}),
             **self.budget.sites.details(),
@@ -158,8 +165,8 @@ class Layout:
         )
         late, changing = bool(details["late_entry"]), bool(details["changing"])
         strata, mixed = int(details.get("strata", 1)), bool(details.get("mixed", False))
-        causes = int(details.get("causes", 1))
-        return cls(budget, time, ranges, values, late, changing, causes, strata, mixed)
+        causes, leaving = int(details.get("causes", 1)), bool(details.get("leaving", False))
+        return cls(budget, time, ranges, values, late, changing, causes, strata, mixed, leaving)
 
 
 LARGEST_MOMENT_ERROR = 1.0

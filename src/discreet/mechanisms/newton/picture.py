@@ -25,13 +25,22 @@ from discreet.mechanisms.newton.cohort import (
     completed,
     correlation,
     draw_cohort,
+    released_moments,
     released_shares,
     stratum_profiles,
     stratum_shares,
     without_fills,
 )
-from discreet.mechanisms.newton.counts import Marginal, Stretches, gaps_of
+from discreet.mechanisms.newton.counts import (
+    DIAGONAL,
+    OFF_DIAGONAL,
+    Leavings,
+    Marginal,
+    Stretches,
+    gaps_of,
+)
 from discreet.mechanisms.newton.hazards import Hazards
+from discreet.mechanisms.newton.leaving import Bins, Leaving
 from discreet.mechanisms.newton.shape import Shape
 from discreet.types import Array, Flags, Integers
 
@@ -43,6 +52,8 @@ LEAST = 0.03
 CLEAR = 3.0
 """Standard deviations of noise that the exits of a stratum must exceed."""
 NOTHING = 1e-3
+FEW = 0.2
+"""How much sooner people leave is measured in parts of at least this."""
 CERTAIN = 1.0
 """Noise of the counts of a table that is taken for the people's own."""
 BELIEVED = 1.25
@@ -80,7 +91,8 @@ class Information:
 class Releases:
     """All that was released before the steps, and the information.
 
-    Exits are by stratum; second moments may have the strata's indicators after the covariates.
+    Exits are by stratum; second moments may have the strata's indicators after the covariates, and
+    last how much sooner than others people left, over `sooner`.
     """
 
     persons: int
@@ -92,6 +104,7 @@ class Releases:
     moments: Noisy | None = None
     information: Information | None = None
     strata: int = 1
+    sooner: float | None = None
 
     def again(self, random: np.random.Generator) -> "Releases":
         """Everything with as much noise once more, and another life table that fits."""
@@ -184,6 +197,26 @@ class Releases:
         return [*found, stratum_shares(self.sizes, width, number)]
 
     @property
+    def sooner_spread(self) -> float:
+        """The standard deviation of u were censoring to go with nothing; where few are censored more."""
+        variance = np.average([Bins.of(one).variance for one in self.hazards], weights=self.sizes)
+        return max(math.sqrt(variance), FEW)
+
+    @property
+    def leavings(self) -> Leavings:
+        """The chances of being censored as they are released."""
+        return Leavings(self.edges, np.array([Bins.of(one).chances for one in self.hazards]))
+
+    def second_moments(self, width: int) -> tuple[Array, float] | None:
+        """Those of the first `width` columns as released, and the noise of an entry on the diagonal."""
+        if self.moments is None:
+            return None
+        values, deviation = self.moments.values, self.moments.deviation
+        size = math.isqrt(2 * len(values))  # s (s + 1) / 2 of them
+        matrix, error = released_moments(values, self.persons, deviation, size)
+        return matrix[:width, :width], error
+
+    @property
     def sizes(self) -> Array:
         """People of each stratum."""
         return np.array([profile.persons for profile in self.profiles])
@@ -256,19 +289,55 @@ class Picture:
 def _people(design: Design, link: Link, releases: Releases, spreads: Array) -> Cohort:
     """The cohort, each of it for so many people; with strata every member is of one of them."""
     leads, parts = _drawn(design, releases, spreads)
-    edges = np.array(releases.stretches.edges, dtype=np.int64)
-    width, events = len(design.covariates.leads), releases.profile.total_events
-    if releases.strata == 1:
-        profile, whole = releases.profile, completed(design, leads)
-        remaining = releases.remaining(design, link, whole)
-        counts = profile.persons * parts
-        return Cohort(whole, counts, edges, profile.present, events, remaining=remaining)
-    chosen = leads[:, 0, width:] > 0.5
-    stratum = np.where(chosen.any(axis=1), chosen.argmax(axis=1) + 1, 0)
+    width, stratum = len(design.covariates.leads), _strata_of(design, leads)
     whole = completed(design, np.ascontiguousarray(leads[:, :, :width]))
+    stay = _staying(releases, _standardised(leads, parts, spreads), parts[:, 0], stratum)
+    several = releases.strata > 1
     present = np.stack([profile.present for profile in releases.profiles])
-    counts = releases.sizes.sum() * parts
-    return Cohort(whole, counts, edges, present, events, stratum=stratum)
+    return Cohort(
+        whole,
+        releases.sizes.sum() * parts,
+        np.array(releases.stretches.edges, dtype=np.int64),
+        present if several else releases.profile.present,
+        releases.profile.total_events,
+        remaining=_both(releases.remaining(design, link, whole), stay),
+        stratum=stratum if several else None,
+        staying=stay,
+    )
+
+
+def _strata_of(design: Design, leads: Array) -> Integers:
+    """The stratum of each member, whose indicators stand after the leads."""
+    chosen = leads[:, 0, len(design.covariates.leads) :] > 0.5
+    found = np.zeros(len(leads), dtype=np.int64)
+    if chosen.shape[1]:
+        found = np.where(chosen.any(axis=1), chosen.argmax(axis=1) + 1, 0)
+    return found
+
+
+def _standardised(leads: Array, parts: Array, spreads: Array) -> Array:
+    """The columns of second moments, each member's mean over time."""
+    columns = leads[:, :, : len(spreads)].mean(axis=1)
+    return np.asarray((columns - np.average(columns, axis=0, weights=parts[:, 0])) / spreads)
+
+
+def _both(one: Array | None, other: Array | None) -> Array | None:
+    """The chances of two kinds of staying together; None: everybody stays."""
+    if one is None or other is None:
+        return other if one is None else one
+    return np.asarray(one * other)
+
+
+def _staying(releases: Releases, people: Array, weights: Array, stratum: Integers) -> Array | None:
+    """By member and interval, the chance of not being censored in parts of that of all alike."""
+    found = releases.second_moments(people.shape[1] + 1)
+    if releases.sooner is None or found is None:
+        return None
+    matrix, error = found
+    noise = math.hypot(error * DIAGONAL / OFF_DIAGONAL, 1.0 / math.sqrt(releases.persons))
+    bins = tuple(Bins.of(one) for one in releases.hazards)
+    cohort = Leaving(bins, people, weights, stratum, releases.sooner)
+    return cohort.remaining(cohort.gamma(matrix[-1, :-1], noise))
 
 
 def _drawn(design: Design, releases: Releases, spreads: Array) -> tuple[Array, Array]:
@@ -288,9 +357,9 @@ def _moments(design: Design, releases: Releases, shares: list[Shares], spreads: 
     Strata that were not part of the release go with no covariate.
     """
     moments, width = np.eye(sum(len(item.marginal.columns) for item in shares)), len(spreads)
-    if releases.moments is not None:
-        found = releases.moments
-        shown = correlation(found.values, releases.persons, found.deviation, width)
+    found = releases.second_moments(width)
+    if found is not None:
+        shown = correlation(*found)
         # second moments say how wide the columns are, however wide the counts look
         counted = [item for item in shares if max(item.marginal.columns) < width]
         expected = np.concatenate([_shortened_square(item, spreads) for item in counted])

@@ -27,6 +27,8 @@ from discreet.mechanisms.newton.counts import (
     ENTRIES_TOO,
     EXITS_ONLY,
     OFF_DIAGONAL,
+    Columns,
+    Leavings,
     Marginal,
     Stretches,
     block_exits,
@@ -167,7 +169,17 @@ class Run:
         if self.layout.strata > 1 and not self.layout.mixed:
             shares = shares[:-1]
         centre, spread = np.concatenate([item.mean for item in shares]), spreads_of(shares)
-        return replace(counted, moments=self._moments(centre, spread)), spread
+        return self._counted(counted, centre, spread), spread
+
+    def _counted(self, counted: Releases, centre: Array, spread: Array) -> Releases:
+        """The same with second moments, where they are released."""
+        if self.budget.share(MOMENTS) == 0:
+            return counted
+        if not self.layout.leaving:
+            return replace(counted, moments=self._moments(centre, spread, None))
+        unit = counted.sooner_spread
+        place = np.append(centre, 0.0), np.append(spread, unit)
+        return replace(counted, moments=self._moments(*place, counted.leavings), sooner=unit)
 
     def _begun(self, edges: Integers, exits: Noisy, stretches: Stretches) -> Releases:
         """What is released once exits are."""
@@ -201,17 +213,14 @@ class Run:
         noisy = self.budget.release_counts(counts, share, cells, self.noise, stretches)
         return Noisy(noisy, self.budget.count_deviation(share, cells, stretches))
 
-    def _moments(self, centre: Array, spread: Array) -> Noisy | None:
-        """Second moments of the standardised covariates, and of strata where they are `mixed`."""
+    def _moments(self, centre: Array, spread: Array, leaving: Leavings | None) -> Noisy:
+        """Second moments of the standardised covariates, of strata and of leaving where asked for."""
         width, share = len(centre), self.budget.share(MOMENTS)
-        if share == 0:
-            return None
         limit = moment_limit(width)
         squared = moment_sensitivity(width, changing=self.layout.changing)
         weight = self.layout.moment_weight(self.design.intervals)
-        (half,) = self.engine.reduce(
-            block_moments, centre, spread, limit, weight, self.leads, gaps_of(self.design)
-        )
+        columns = Columns(self.leads, gaps_of(self.design), leaving)
+        (half,) = self.engine.reduce(block_moments, centre, spread, limit, weight, columns)
         noisy = self.budget.release(half, share, squared, self.noise) / weight.weight
         return Noisy(noisy, self.budget.deviation(share, squared, len(half)) / weight.weight)
 

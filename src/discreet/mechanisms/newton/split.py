@@ -27,7 +27,7 @@ FIRST_SHARES = {
     EXITS: Fraction(6, 100),
     RANGES: Fraction(15, 1000),
     MARGINALS: Fraction(4, 100),
-    MOMENTS: Fraction(4, 100),
+    MOMENTS: Fraction(5, 100),
     INFORMATION: Fraction(5, 100),
 }
 GROWTH = Fraction(2)

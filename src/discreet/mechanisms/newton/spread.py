@@ -20,10 +20,10 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.engine.threads import in_threads
 from discreet.mechanisms.newton.bound import DOUBTED
-from discreet.mechanisms.newton.cohort import Profile, released_moments
+from discreet.mechanisms.newton.cohort import Profile
 from discreet.mechanisms.newton.combine import corrected
 from discreet.mechanisms.newton.equation import Equation
-from discreet.mechanisms.newton.picture import Noisy, Picture, Releases
+from discreet.mechanisms.newton.picture import Picture, Releases
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.steps import Prior, Step, lifted, surplus, variances, weights_of
 from discreet.types import Array, Integers
@@ -220,19 +220,19 @@ def _empty(picture: Picture) -> list[Array]:
 
 def _repeated(picture: Picture) -> list[Array]:
     """Combinations of columns whose variance, and whose information, are not told from none."""
-    moments = picture.releases.moments
-    if moments is None:
+    found = picture.releases.second_moments(len(picture.spreads))
+    if found is None:
         return []
-    correlation, error, scale = moment_matrix(picture, moments)
+    correlation, error, scale = unit_diagonal(*found)
     values, vectors = np.linalg.eigh(correlation)
     noise = error * np.sum((vectors / scale[:, None]) ** 2, axis=0)
     least = np.maximum(FLAT, VARIED * noise)
     if error > NOISY:  # then only what is below nothing is flat
         least = np.full(len(values), 0.0 if error < NOISE else -math.inf)
-    found = [
+    flat = [
         _clear(vector, error) / (scale * picture.spreads) for vector in vectors.T[values < least]
     ]
-    return [vector for vector in found if not _informative(picture, vector)]
+    return [vector for vector in flat if not _informative(picture, vector)]
 
 
 def _informative(picture: Picture, vector: Array) -> bool:
@@ -252,10 +252,8 @@ def _clear(vector: Array, error: float) -> Array:
     return np.where(np.abs(vector) >= max(LOADING, 2.0 * error), vector, 0.0)
 
 
-def moment_matrix(picture: Picture, moments: Noisy) -> tuple[Array, float, Array]:
-    """The released second moments with unit diagonal, the noise of an entry before, and the scale."""
-    size, persons = len(picture.spreads), picture.releases.persons
-    matrix, error = released_moments(moments.values, persons, moments.deviation, size)
+def unit_diagonal(matrix: Array, error: float) -> tuple[Array, float, Array]:
+    """Second moments with unit diagonal, the noise of an entry before, and the scale."""
     scale = np.sqrt(np.maximum(np.diag(matrix), 0.05))
     return matrix / np.outer(scale, scale), error, scale
 
