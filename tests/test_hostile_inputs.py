@@ -279,6 +279,7 @@ def test_a_release_of_causes_with_one_odd_member(data):
 @pytest.mark.parametrize(("path", "value"), [
     (("released", "life_table", 2, 2), 1e308), (("released", "covariance", 1, 6), -1e308),
     (("noise_scale",), 1e308), (("details",), {}), (("released",), {}), (("persons",), 0),
+    (("format",), []), (("format",), {}), (("schema", "time", "causes"), []),
 ])  # fmt: skip
 def test_odd_causes_are_told_or_shown(path, value):
     with warnings.catch_warnings():

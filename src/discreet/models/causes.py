@@ -339,4 +339,5 @@ def causes_from_mapping(mapping: dict[str, Any]) -> CausesModel | CausesRelease:
 
 def has_causes(mapping: dict[str, Any]) -> bool:
     """Whether a JSON object is a model of competing risks."""
-    return of_causes(mapping) and mapping.get("format") in {CausesModel.kind, CausesRelease.kind}
+    kind = str(mapping.get("format"))  # whatever it is: a file may hold a list there
+    return of_causes(mapping) and kind in {CausesModel.kind, CausesRelease.kind}
