@@ -91,6 +91,8 @@ CONSTANTS = (
     Constant("cohort", "SURE"),
     Constant("cohort", "PHANTOM"),
     Constant("steps", "MISFIT"),
+    Constant("steps", "OWN"),
+    Constant("leaving", "USUAL"),
     Constant("steps", "EXCESS"),
     Constant("bound", "LAMBDA"),
     Constant("steps", "BASELINE"),

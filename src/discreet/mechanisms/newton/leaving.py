@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discreet.likelihood.jit import compiled
 from discreet.mechanisms.newton.hazards import Hazards
 from discreet.types import Array, Integers
 
@@ -28,7 +29,7 @@ USUAL = 0.2
 tails leave room for a date of entry."""
 STRONGEST = 4.0
 """A log hazard of censoring is at most so far from that of all."""
-ROUNDS, LEVEL_ROUNDS, SETTLED = 12, 4, 1e-3
+ROUNDS, LEVEL_ROUNDS, SETTLED = 8, 3, 1e-2
 LEAST = 1e-9
 """A share of people that is nobody."""
 
@@ -87,27 +88,38 @@ class Followed(NamedTuple):
 
 def followed(bins: Bins, weights: Array, risks: Array) -> Followed:
     """A cohort of these weights and relative hazards of censoring through the bins."""
-    begun, hazards, here = [], [], np.zeros(len(risks))
-    for share, censored, events in zip(bins.entries, bins.censored, bins.events, strict=True):
-        here = here + share
-        own = censored * _level(weights * here, risks, censored) * risks
-        begun.append(here)
-        hazards.append(own)
-        here = here * np.exp(-own - events)
-    return Followed(np.array(begun).T, np.array(hazards).T)
+    return Followed(*follow_bins(bins.entries, bins.censored, bins.events, weights, risks))
 
 
-def _level(mass: Array, risks: Array, hazard: float) -> float:
+@compiled
+def follow_bins(
+    entries: Array, censored: Array, events: Array, weights: Array, risks: Array
+) -> tuple[Array, Array]:
+    """By member and bin, the chance of being there and the hazard: of all as many as were released."""
+    members, bins = len(risks), len(entries)
+    begun, hazards = np.zeros((members, bins)), np.zeros((members, bins))
+    here = np.zeros(members)
+    for k in range(bins):
+        here += entries[k]
+        level = censored[k] * common_level(weights * here, risks, censored[k])
+        begun[:, k] = here
+        hazards[:, k] = level * risks
+        here *= np.exp(-level * risks - events[k])
+    return begun, hazards
+
+
+@compiled
+def common_level(mass: Array, risks: Array, hazard: float) -> float:
     """m with sum mass exp(-hazard m risks) = sum mass exp(-hazard): Newton's method, from below."""
-    total = max(float(mass.sum()), 1e-300)
-    level = total / max(float(mass @ risks), 1e-300)
+    total = max(mass.sum(), 1e-300)
+    level, wanted = total / max((mass * risks).sum(), 1e-300), math.exp(-hazard) * total
     for _ in range(LEVEL_ROUNDS):
         stay = mass * np.exp(-hazard * level * risks)
-        slope = hazard * float(stay @ risks)
+        slope = hazard * (stay * risks).sum()
         if slope <= LEAST * total:
             break
-        level += (float(stay.sum()) - math.exp(-hazard) * total) / slope
-    return level
+        level += (stay.sum() - wanted) / slope
+    return float(level)
 
 
 @dataclass(frozen=True)

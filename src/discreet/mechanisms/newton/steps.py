@@ -24,6 +24,9 @@ MISFIT = 0.2
 BASELINE = 4.0
 """The bound's bias along the baseline, in parts of what is doubted of any direction: where the model
 is wrong, it is wrong in time first, and whoever is followed for long is bounded first."""
+OWN = 0.5
+"""The part of a bound's doubt that the covariance takes to be each step's own: the rest is the same at
+every step, and has its own place where the model is contradicted."""
 EXCESS = 3.0
 """Standard deviations by which the mean square of a score's noise may exceed its expectation."""
 
@@ -146,15 +149,16 @@ def variances(
     The estimate is sum_t L_t M_t target_t + K^-1 P f_0, L_t = K^-1 times the step's pull, K the total
     precision. Sampling moves all scores together, with variance Meat; the noises are independent. So
     the variance is the square of sum_t L_t Meat^(1/2), plus the sum of (sigma_t^2 / c_t) L_t L_t',
-    where sigma^2 / c = sigma^2 + misfit^2 + doubt, plus K^-1 P K^-1: what the prior's pull is
-    expected to be, squared.
+    where sigma^2 / c = sigma^2 + misfit^2 + doubt is taken with OWN of the doubt, plus K^-1 P K^-1: what
+    the prior's pull is expected to be, squared.
     """
     weights = weights_of(steps, estimate) if weights is None else weights
     total, lifts = lifted(steps, weights, prior)
     sampling, noise = np.zeros_like(total), total @ prior.precision @ total
     for step, lift, weight in zip(steps, lifts, weights, strict=True):
         sampling = sampling + lift @ _root(step.meat)
-        noise = noise + step.deviation**2 / weight * lift @ lift.T
+        stated = max(step.deviation**2 / weight - (1.0 - OWN) * step.doubt, step.deviation**2)
+        noise = noise + stated * lift @ lift.T
     if prior.pin is not None:  # the same people: the baseline's part of the full score
         rows = len(prior.pin.precision)
         full = steps[-1].unwhitening.T[:rows]
