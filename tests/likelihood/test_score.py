@@ -111,6 +111,25 @@ def test_sums_do_not_depend_on_blocks_and_hardly_on_tables(link, late):
 
 
 @each_link
+@pytest.mark.parametrize("clipped", [False, True])
+def test_who_walks_beside_whom_changes_nothing(link, clipped):
+    """All people at once, in another order, and each alone: the same integers, far out as well."""
+    random = np.random.default_rng(6)
+    constants = make_constants(intervals=12, link=link, time_varying=True)
+    people = corner_people(constants)
+    people += [random_person(random, constants, time_varying=True, extreme=True) for _ in range(40)]
+    shuffled = [people[place] for place in random.permutation(len(people))]
+    for point in hostile_points(random, constants, 15):
+        mapping = random.normal(size=(constants.dimension,) * 2)
+        bound = 10.0 ** random.uniform(-1, 2)
+        scores = Whitened(constants.design, LINKS[link], point, mapping, bound, clipped)
+        for table in (Levels(), Levels.make(scores, 10**9)):
+            alone = sum(scores.sums(episodes_of([person], 2), table)[0] for person in people)
+            for order in (people, shuffled):
+                assert np.array_equal(scores.sums(episodes_of(order, 2), table)[0], alone)
+
+
+@each_link
 def test_without_a_bound_the_score_is_the_gradient(link):
     random = np.random.default_rng(5)
     constants = make_constants(intervals=15, link=link, time_varying=True)

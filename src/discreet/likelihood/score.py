@@ -22,13 +22,13 @@ from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.likelihood.rows import strata_blocks
 from discreet.likelihood.score_expected import Members, Rates, expected_rates, expected_sums
+from discreet.likelihood.score_people import score_sums
 from discreet.likelihood.score_walk import (
     LARGEST_PREDICTOR,
     Point,
     Records,
     Table,
     link_number,
-    score_sums,
 )
 from discreet.people.episodes import Episodes
 from discreet.types import Array, Integers
@@ -40,6 +40,9 @@ SPACING = 2.0**-4
 """Distance of the lattice of levels; cubic interpolation errs by about 1e-8 of a slope."""
 
 LARGEST_TABLE = 1 << 24
+
+NO_WEIGHTS = np.zeros((0, 0))
+"""Where weights are those of the ball."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,8 @@ class Whitened:
         self, people: "Expected", truth: Array, shift: Array | None
     ) -> tuple[Array, Array, Array, Array]:
         """The same of the people of one stratum, at its own rows."""
-        return expected_sums(members_of(people), self.kernel_point, self.kernel_truth(truth, shift))
+        there = self.kernel_truth(truth, shift)
+        return expected_sums(members_of(people), self.kernel_point, there, NO_WEIGHTS)
 
     def kernel_truth(self, truth: Array, shift: Array | None) -> Point:
         """The truth as compiled code takes it, its predictor moved by `shift`."""
@@ -202,9 +206,9 @@ def members_of(people: Expected) -> Members:
 
 
 def _remaining(people: Expected) -> Array:
-    """By member and interval; where there is one cause, nobody is lost to another."""
+    """By member and interval; no rows where there is one cause, and nobody is lost to another."""
     if people.remaining is None:
-        return np.ones((people.cohort.shape[0], len(people.present)))
+        return np.zeros((0, 0))
     return np.ascontiguousarray(people.remaining)
 
 

@@ -27,15 +27,7 @@ from discreet.likelihood.score import (
     members_of,
     starts_of,
 )
-from discreet.likelihood.score_expected import (
-    NOBODY,
-    Gathered,
-    Members,
-    add_person,
-    interval_products,
-    product,
-    to_whitened,
-)
+from discreet.likelihood.score_expected import Members, expected_sums
 from discreet.likelihood.score_information import (
     LARGEST_FACTOR,
     TOGETHER,
@@ -161,10 +153,10 @@ class Together:
         return (cause_score_sums(cause_records(block), self.kernel_points, tables, LARGEST),)
 
     def weights(self, people: Expected, cause: int, mapping: Array) -> Array:
-        """w of every member in every interval, without events; cause r seen through `mapping`."""
+        """w by interval and member, without events; cause r seen through `mapping`."""
         points, members = self.kernel_points, members_of(people)
         if not math.isfinite(self.parts[cause].bound):
-            return np.ones((members.covariates.shape[0], len(points.basis)))
+            return np.ones((len(points.basis), members.covariates.shape[0]))
         mappings = points.mappings.copy()
         mappings[cause] = mapping / self.parts[cause].bound
         baselines = points.baselines.copy()
@@ -201,7 +193,7 @@ class CauseScores(Whitened):
             return super().foreseen(people, truth, shift)
         there = self.kernel_truth(truth, shift)
         weights = self.together.weights(people, self.cause, self.mapping)
-        return weighted_sums(members_of(people), self.kernel_point, there, weights)
+        return expected_sums(members_of(people), self.kernel_point, there, weights)
 
 
 @dataclass(frozen=True)
@@ -525,10 +517,10 @@ def cause_factor(
 
 @compiled
 def cause_weights(members: Members, points: CausePoints) -> Array:
-    """The weights of a cohort's members, interval by interval, were there no event."""
+    """The weights by interval of a cohort's members, were there no event."""
     causes, size = points.mappings.shape[0], points.mappings.shape[2]
     people = members.covariates.shape[0]
-    weights, scratch = np.ones((people, len(points.basis))), scratch_for(causes, size)
+    weights, scratch = np.ones((len(points.basis), people)), scratch_for(causes, size)
     bound = math.inf if points.clipped else points.bound
     for member in range(people):
         scratch.whole[:] = 0.0
@@ -543,46 +535,6 @@ def cause_weights(members: Members, points: CausePoints) -> Array:
                 )
             for s in range(members.edges[k], members.edges[k + 1]):
                 set_interval(points, s, scratch)
-                weights[member, s] = outcome_weight(scratch, bound)
-                step_on(0, weights[member, s], scratch)
+                weights[s, member] = outcome_weight(scratch, bound)
+                step_on(0, weights[s, member], scratch)
     return weights
-
-
-@compiled
-def weighted_sums(
-    members: Members, point: Point, truth: Point, weights: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Expected (score, slope, Meat, full information) under given weights; see `expected_sums`."""
-    mapping = point.mapping
-    rows, parts = mapping.shape[0], point.basis.shape[1]
-    loads, products = interval_products(point.basis)
-    score, sums = np.zeros(rows), np.zeros((3, rows, rows))
-    gathered = Gathered(np.zeros(parts + 1), np.zeros((3, products.shape[1])))
-    for member in range(members.covariates.shape[0]):
-        alive = 1.0
-        for k in range(members.covariates.shape[1]):
-            gathered.drift[:] = 0.0
-            gathered.masses[:] = 0.0
-            person, weight = members.covariates[member, k], members.counts[member, k]
-            here, there = product(person, point.beta), product(person, truth.beta)
-            for s in range(members.edges[k], members.edges[k + 1]):
-                if alive < NOBODY:
-                    break
-                survive, happen = slopes(point.link, point.predictor[s] + here)
-                rise, fall = slopes(point.link, truth.predictor[s] + there)
-                hazard, w = rise / (rise + fall), weights[member, s]
-                mass = weight * alive * members.present[s] * members.remaining[member, s]
-                both = w * (survive + happen)
-                push = mass * (w * survive - both * hazard)
-                slope = mass * both * rise * (1.0 - hazard)
-                meat = mass * both * both * hazard * (1.0 - hazard)
-                full = mass * rise * fall
-                for j in range(parts + 1):
-                    gathered.drift[j] += push * loads[s, j]
-                for pair in range(products.shape[1]):
-                    gathered.masses[0, pair] += slope * products[s, pair]
-                    gathered.masses[1, pair] += meat * products[s, pair]
-                    gathered.masses[2, pair] += full * products[s, pair]
-                alive *= 1.0 - hazard
-            add_person(person, gathered, score, sums)
-    return to_whitened(score, sums, mapping)

@@ -15,18 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.likelihood.jit import compiled
-from discreet.likelihood.score_walk import (
-    SAFE_EXPONENT,
-    Grid,
-    Point,
-    Scratch,
-    ball_weight,
-    interval_grid,
-    interval_slopes,
-    locate,
-    set_out,
+from discreet.likelihood.jit import compiled, reordered
+from discreet.likelihood.score_lanes import (
+    LANES,
+    Lanes,
+    Span,
+    lanes_room,
+    locate_lanes,
+    place_lanes,
+    slopes_of_lanes,
+    walk_lanes,
 )
+from discreet.likelihood.score_walk import Grid, Point, interval_grid
 from discreet.types import Array, Integers
 
 NOBODY = 1e-4
@@ -38,7 +38,8 @@ class Members(NamedTuple):
 
     `covariates` (members, stretches, p), `counts` (members, stretches); stretch k holds the
     intervals edges[k] < s <= edges[k + 1]; `present` is the chance of being observed, by interval;
-    `remaining` that of no event of another cause, by member and interval.
+    `remaining` that of no event of another cause and, in parts of everybody's, of not being censored,
+    by member and interval; no rows: it is 1.
     """
 
     covariates: Array
@@ -48,79 +49,109 @@ class Members(NamedTuple):
     remaining: Array
 
 
-class Stretch(NamedTuple):
-    """One of the cohort in the intervals first ... last - 1; beta'x here and at the truth.
+class Gathered(NamedTuple):
+    """Sums over intervals, a lane for each member.
 
-    `alive` is the chance of being without an event at its start, `member` whose number it is.
+    Of (B, 1), weighted by the score, and of the lower triangle of its outer product, weighted by
+    slope, variance and full information.
     """
 
-    first: int
-    last: int
-    weight: float
-    alive: float
-    position: float
-    true_position: float
-    member: int
-
-
-class Grids(NamedTuple):
-    """By interval: what a walk needs here and at the truth, (B, 1) and its products, presence; by member: remaining."""
-
-    here: Grid
-    truth: Grid
-    loads: Array
-    products: Array
-    present: Array
-    remaining: Array
-    bound: float
-
-
-class Gathered(NamedTuple):
-    """Sums over intervals of (B, 1), weighted by the score, and of its products, by the matrices."""
-
     drift: Array
-    masses: Array
+    slope: Array
+    meat: Array
+    full: Array
+
+
+class Truth(NamedTuple):
+    """What is taken for the truth: its grid, slopes by interval and lane, and who is without an event."""
+
+    grid: Grid
+    rise: Array
+    fall: Array
+    alive: Array
+
+
+class Loads(NamedTuple):
+    """By interval: (B, 1), the lower triangle of its outer product, and the chance of being observed."""
+
+    single: Array
+    pairs: Array
+    present: Array
 
 
 @compiled
 def expected_sums(
-    members: Members, point: Point, truth: Point
+    members: Members, point: Point, truth: Point, given: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Expected (score, slope, Meat, full information) at one point when another one is true."""
-    mapping = point.mapping
-    rows, size, parts = mapping.shape[0], mapping.shape[1], point.basis.shape[1]
-    loads, products = interval_products(point.basis)
-    grids = Grids(
-        interval_grid(point),
-        interval_grid(truth),
-        loads,
-        products,
-        members.present,
-        members.remaining,
-        point.bound,
-    )
-    score, sums = np.zeros(rows), np.zeros((3, rows, rows))
-    gathered = Gathered(np.zeros(parts + 1), np.zeros((3, products.shape[1])))
-    scratch = Scratch(np.zeros(size), np.zeros(size), np.zeros((3, parts)))
-    for member in range(members.covariates.shape[0]):
-        scratch.total[:] = 0.0
-        alive = 1.0
-        for k in range(members.covariates.shape[1]):
-            gathered.drift[:] = 0.0
-            gathered.masses[:] = 0.0
-            person = members.covariates[member, k]
-            stretch = Stretch(
-                members.edges[k],
-                members.edges[k + 1],
-                members.counts[member, k],
-                alive,
-                locate(members.covariates[member], k, point.beta, mapping, scratch.tilt),
-                product(person, truth.beta),
-                member,
-            )
-            alive = follow(stretch, grids, mapping, scratch, gathered)
-            add_person(person, gathered, score, sums)
+    """Expected (score, slope, Meat, full information) at one point when another one is true.
+
+    Weights are those of the ball, or `given` by interval and member where that has rows.
+    """
+    mapping, edges = point.mapping, members.edges
+    intervals, parts = point.basis.shape
+    people, stretches, width = members.covariates.shape
+    here, loads = interval_grid(point), interval_loads(point.basis, members.present)
+    lanes, gathered = lanes_room(mapping.shape[1], parts, intervals), gathered_room(parts)
+    there = true_room(truth, intervals)
+    score, sums = np.zeros(parts + width), np.zeros((3, parts + width, parts + width))
+    values, counts, where = np.zeros((width, LANES)), np.zeros(LANES), np.zeros(LANES)
+    for start in range(0, people, LANES):
+        lanes.total[:] = 0.0
+        there.alive[:] = 1.0
+        for k in range(stretches):
+            span = (edges[k], edges[k + 1])
+            set_members(members, start, k, values, counts)
+            locate_lanes(values, point.beta, mapping, lanes)
+            slopes_of_lanes(here, span, lanes.position, lanes.survive, lanes.happen)
+            place_lanes(values, truth.beta, where)
+            slopes_of_lanes(there.grid, span, where, there.rise, there.fall)
+            if given.shape[0] > 0:
+                lanes.weight[:, : given.shape[1] - start] = given[:, start : start + LANES]
+            elif point.bound < math.inf:
+                walk_lanes(all_of(span), mapping, here, point.bound, lanes)
+            gather(span, loads, there, lanes, counts, members.remaining[start:], gathered)
+            add_members(values, gathered, score, sums)
     return to_whitened(score, sums, mapping)
+
+
+@compiled
+def gathered_room(parts: int) -> Gathered:
+    """Room for a baseline of so many functions."""
+    pairs = (parts + 1) * (parts + 2) // 2
+    return Gathered(
+        np.zeros((parts + 1, LANES)),
+        np.zeros((pairs, LANES)),
+        np.zeros((pairs, LANES)),
+        np.zeros((pairs, LANES)),
+    )
+
+
+@compiled
+def true_room(truth: Point, intervals: int) -> Truth:
+    """Room for the truth's slopes."""
+    slopes = np.zeros((2, intervals, LANES))
+    return Truth(interval_grid(truth), slopes[0], slopes[1], np.ones(LANES))
+
+
+@compiled
+def all_of(span: tuple[int, int]) -> Span:
+    """Every lane through the same intervals, without an event."""
+    first, last = np.full(LANES, span[0]), np.full(LANES, span[1])
+    return Span(first, last, np.zeros(LANES, dtype=np.bool_))
+
+
+@compiled
+def set_members(members: Members, start: int, k: int, values: Array, counts: Array) -> None:
+    """The members from `start` on in stretch k: covariates, and for how many each stands.
+
+    Lanes without a member stand for nobody.
+    """
+    covariates, masses = members.covariates, members.counts
+    for lane in range(LANES):
+        there = start + lane < covariates.shape[0]
+        counts[lane] = masses[start + lane, k] if there else 0.0
+        for j in range(values.shape[0]):
+            values[j, lane] = covariates[start + lane, k, j] if there else 0.0
 
 
 @compiled
@@ -144,102 +175,88 @@ def turned(lower: Array, mapping: Array) -> Array:
 
 
 @compiled
-def product(one: Array, other: Array) -> float:
-    """The inner product."""
-    result = 0.0
-    for j in range(len(one)):
-        result += one[j] * other[j]
-    return result
+def gather(  # noqa: C901 - one loop: a call per interval would count references
+    span: tuple[int, int],
+    loads: Loads,
+    truth: Truth,
+    lanes: Lanes,
+    counts: Array,
+    remaining: Array,
+    gathered: Gathered,
+) -> None:
+    """Every lane through a stretch of intervals: sums of (B_s, 1) and of its outer products.
 
-
-@compiled
-def follow(  # noqa: C901 - one loop: a call per interval would count references
-    stretch: Stretch, grids: Grids, mapping: Array, scratch: Scratch, gathered: Gathered
-) -> float:
-    """One of the cohort through a stretch of intervals: sums of (B_s, 1) and of its outer products.
-
-    Returns the chance of being without an event at the stretch's end. Coordinates as in `walk_row`;
-    `scratch.total` is V, without events, and is moved on.
+    The chance of being without an event at the stretch's end is left in `truth.alive`.
     """
-    (grid, truth, loads, products, present, remaining, bound), (drift, masses) = grids, gathered
-    kind, predictor, odds, basis, images, squares = grid
-    total, tilt, parts = scratch.total, scratch.tilt, basis.shape[1]
-    cross, begin, moved = scratch.walk[0], scratch.walk[1], scratch.walk[2]
-    spread, begun, square = set_out(tilt, mapping, total, scratch.walk)
-    factors = (math.exp(stretch.position), math.exp(stretch.true_position))
-    along, crossing, alive = 0.0, 0.0, stretch.alive
-    for s in range(stretch.first, stretch.last):
-        if alive < NOBODY:
-            break
-        survive, happen = interval_slopes(kind, predictor[s], stretch.position, odds[s], factors[0])
-        rise, fall = interval_slopes(
-            kind, truth.predictor[s], stretch.true_position, truth.odds[s], factors[1]
-        )
-        hazard = rise / (rise + fall)
-        meeting, inner = 0.0, begun + crossing
-        for j in range(parts):
-            meeting += cross[j] * basis[s, j]
-            inner += begin[j] * basis[s, j] + moved[j] * images[s, j]
-        inner += along * (meeting + spread)
-        norm = max(squares[s] + 2.0 * meeting + spread, 0.0)
-        w, steep = 1.0, max(survive, happen)
-        if not 2.0 * (square + steep * steep * norm) <= bound * bound:
-            w = ball_weight(inner, square, norm, survive, happen, bound)
-        both, step = w * (survive + happen), w * survive
-        mass = stretch.weight * alive * present[s] * remaining[stretch.member, s]
-        push = mass * (step - both * hazard)
-        slope = mass * both * rise * (1.0 - hazard)
-        meat = mass * both * both * hazard * (1.0 - hazard)
-        full = mass * rise * fall
-        for j in range(parts + 1):
-            drift[j] += push * loads[s, j]
-        for pair in range(products.shape[1]):
-            masses[0, pair] += slope * products[s, pair]
-            masses[1, pair] += meat * products[s, pair]
-            masses[2, pair] += full * products[s, pair]
-        square += step * (2.0 * inner + step * norm)
-        along += step
-        crossing += step * meeting
-        for j in range(parts):
-            moved[j] += step * basis[s, j]
-        alive *= 1.0 - hazard
-    for k in range(len(total)):
-        total[k] += along * tilt[k]
-        for j in range(parts):
-            total[k] += moved[j] * mapping[j, k]
-    return alive
+    (single, pairs, present), (_, rise, fall, alive) = loads, truth
+    survive, happen, weight, count = lanes.survive, lanes.happen, lanes.weight, len(counts)
+    drift, slope, meat, full = gathered
+    push, bend, vary, know = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
+    for sums in (drift, slope, meat, full):
+        sums[:] = 0.0
+    for s in range(span[0], span[1]):
+        for lane in range(count):
+            know[lane] = counts[lane] * present[s] * (alive[lane] if alive[lane] >= NOBODY else 0.0)
+        for lane in range(min(count, remaining.shape[0])):
+            know[lane] *= remaining[lane, s]
+        for lane in range(count):
+            hazard = rise[s, lane] / (rise[s, lane] + fall[s, lane])
+            both = weight[s, lane] * (survive[s, lane] + happen[s, lane])
+            mass = know[lane]
+            push[lane] = mass * (weight[s, lane] * survive[s, lane] - both * hazard)
+            bend[lane] = mass * both * rise[s, lane] * (1.0 - hazard)
+            vary[lane] = mass * both * both * hazard * (1.0 - hazard)
+            know[lane] = mass * rise[s, lane] * fall[s, lane]
+            alive[lane] *= 1.0 - hazard
+        for j in range(drift.shape[0]):
+            for lane in range(count):
+                drift[j, lane] += push[lane] * single[s, j]
+        for pair in range(slope.shape[0]):
+            for lane in range(count):
+                slope[pair, lane] += bend[lane] * pairs[s, pair]
+                meat[pair, lane] += vary[lane] * pairs[s, pair]
+                full[pair, lane] += know[lane] * pairs[s, pair]
 
 
 @compiled
-def interval_products(basis: Array) -> tuple[Array, Array]:
+def interval_loads(basis: Array, present: Array) -> Loads:
     """(B, 1) of every interval, and the lower triangle of its outer product, row after row."""
     intervals, parts = basis.shape
-    loads = np.ones((intervals, parts + 1))
-    loads[:, :parts] = basis
-    products = np.zeros((intervals, (parts + 1) * (parts + 2) // 2))
+    single = np.ones((intervals, parts + 1))
+    single[:, :parts] = basis
+    pairs = np.zeros((intervals, (parts + 1) * (parts + 2) // 2))
     for s in range(intervals):
         pair = 0
         for j in range(parts + 1):
             for i in range(j + 1):
-                products[s, pair] = loads[s, j] * loads[s, i]
+                pairs[s, pair] = single[s, j] * single[s, i]
                 pair += 1
-    return loads, products
+    return Loads(single, pairs, present)
 
 
 @compiled
-def add_person(person: Array, gathered: Gathered, score: Array, sums: Array) -> None:
-    """From sums of (B, 1) to sums of z = (B, x)."""
-    drift, masses = gathered
-    parts = len(drift) - 1
-    size = parts + len(person)
-    for j in range(size):
-        first, one = min(j, parts), person[j - parts] if j >= parts else 1.0
-        score[j] += drift[first] * one
+def add_members(values: Array, gathered: Gathered, score: Array, sums: Array) -> None:
+    """From sums of (B, 1) to sums of z = (B, x), over all lanes."""
+    drift, slope, meat, full = gathered
+    parts, ones = drift.shape[0] - 1, np.ones(values.shape[1])
+    for j in range(parts + values.shape[0]):
+        first, one = min(j, parts), values[j - parts] if j >= parts else ones
+        score[j] += dot(drift[first], one, ones)
         for i in range(j + 1):
-            second, other = min(i, parts), person[i - parts] if i >= parts else 1.0
+            second, other = min(i, parts), values[i - parts] if i >= parts else ones
             pair = first * (first + 1) // 2 + second
-            for kind in range(masses.shape[0]):
-                sums[kind, j, i] += masses[kind, pair] * one * other
+            sums[0, j, i] += dot(slope[pair], one, other)
+            sums[1, j, i] += dot(meat[pair], one, other)
+            sums[2, j, i] += dot(full[pair], one, other)
+
+
+@reordered
+def dot(masses: Array, one: Array, other: Array) -> float:
+    """The sum of products over lanes."""
+    total = 0.0
+    for lane in range(len(masses)):
+        total += masses[lane] * one[lane] * other[lane]
+    return total
 
 
 class Rates(NamedTuple):
@@ -261,35 +278,62 @@ def expected_rates(members: Members, point: Point, places: int) -> Rates:
     among them, so everybody begins it alive.
     """
     intervals, parts = len(point.basis), min(point.basis.shape[1], places)
-    width = places - parts
-    masses = np.zeros(intervals)
-    found = Rates(np.zeros(intervals), np.zeros(intervals), np.zeros((intervals, parts + width)))
-    odds = np.exp(np.minimum(np.maximum(point.predictor, -SAFE_EXPONENT), SAFE_EXPONENT))
-    for member in range(members.covariates.shape[0]):
-        for k in range(members.covariates.shape[1]):
-            alive = 1.0
-            person = members.covariates[member, k]
-            position = product(person, point.beta)
-            factor = math.exp(position)
-            for s in range(members.edges[k], members.edges[k + 1]):
-                rise, fall = interval_slopes(
-                    point.link, point.predictor[s], position, odds[s], factor
-                )
-                hazard = rise / (rise + fall)
-                mass = members.counts[member, k] * alive * members.remaining[member, s]
-                steep = mass * rise * (1.0 - hazard)
-                masses[s] += mass
-                found.hazard[s] += mass * hazard
-                found.steepness[s] += steep
-                for j in range(width):
-                    found.slope[s, parts + j] += steep * person[j]
-                alive *= 1.0 - hazard
+    people, stretches, width = members.covariates.shape
+    masses, there = np.zeros(intervals), true_room(point, intervals)
+    found = Rates(np.zeros(intervals), np.zeros(intervals), np.zeros((intervals, places)))
+    values, counts, where = np.zeros((width, LANES)), np.zeros(LANES), np.zeros(LANES)
+    for start in range(0, people, LANES):
+        for k in range(stretches):
+            there.alive[:] = 1.0
+            span = (members.edges[k], members.edges[k + 1])
+            set_members(members, start, k, values, counts)
+            place_lanes(values, point.beta, where)
+            slopes_of_lanes(there.grid, span, where, there.rise, there.fall)
+            traits = values[: places - parts]
+            add_rates(span, there, traits, counts, members.remaining[start:], masses, found)
     for s in range(intervals):
         share = 1.0 / max(masses[s], 1e-300)
         for j in range(parts):
             found.slope[s, j] = found.steepness[s] * point.basis[s, j]
         found.hazard[s] *= share
         found.steepness[s] *= share
-        for j in range(parts + width):
+        for j in range(places):
             found.slope[s, j] *= share
     return found
+
+
+@reordered
+def add_rates(
+    span: tuple[int, int],
+    here: Truth,
+    traits: Array,
+    counts: Array,
+    remaining: Array,
+    masses: Array,
+    found: Rates,
+) -> None:
+    """Add every lane's mass, hazard and its slopes, by interval; sums over lanes in any order."""
+    (_, rise, fall, alive), (hazards, steepness, slope) = here, found
+    count, parts = len(counts), slope.shape[1] - traits.shape[0]
+    mass, steep = np.zeros(count), np.zeros(count)
+    for s in range(span[0], span[1]):
+        for lane in range(count):
+            mass[lane] = counts[lane] * alive[lane]
+        for lane in range(min(count, remaining.shape[0])):
+            mass[lane] *= remaining[lane, s]
+        total, risk, rising = 0.0, 0.0, 0.0
+        for lane in range(count):
+            hazard = rise[s, lane] / (rise[s, lane] + fall[s, lane])
+            steep[lane] = mass[lane] * rise[s, lane] * (1.0 - hazard)
+            total += mass[lane]
+            risk += mass[lane] * hazard
+            rising += steep[lane]
+            alive[lane] *= 1.0 - hazard
+        masses[s] += total
+        hazards[s] += risk
+        steepness[s] += rising
+        for j in range(traits.shape[0]):
+            along = 0.0
+            for lane in range(count):
+                along += steep[lane] * traits[j, lane]
+            slope[s, parts + j] += along

@@ -1,4 +1,4 @@
-"""The compiled half of the bounded scores: one person's walk through the intervals at risk.
+"""The compiled half of the bounded scores: what one person is in one interval, and in the end.
 
 Every person's result is a function of that person's rows and of released numbers only, and it is
 an integer vector whose norm is checked in integers, so neither blocks nor threads can change a sum.
@@ -81,23 +81,6 @@ class Table(NamedTuple):
     steepest: Array
 
 
-class Row(NamedTuple):
-    """One row of a person: intervals entry ... exit - 1, whether the last is an event, beta'x."""
-
-    entry: int
-    exit: int
-    event: bool
-    position: float
-
-
-class Scratch(NamedTuple):
-    """V, and x~ of the row at hand; M x~, M V_0 and m of a walk."""
-
-    total: Array
-    tilt: Array
-    walk: Array
-
-
 def link_number(name: str) -> int:
     """The link's number in compiled code."""
     if name not in NUMBERS:
@@ -149,8 +132,8 @@ def ball_weight(
     root = math.sqrt(inner * inner + norm * room)
     weight = 1.0
     # (root - inner)(root + inner) = norm room: the quotient without cancellation
-    up = room / (root + inner) if inner > 0.0 else (root - inner) / norm
-    down = room / (root - inner) if inner < 0.0 else (root + inner) / norm
+    up = (room if inner > 0.0 else root - inner) / (root + inner if inner > 0.0 else norm)
+    down = (room if inner < 0.0 else root + inner) / (root - inner if inner < 0.0 else norm)
     if survive > 0.0:
         weight = min(weight, up / survive)
     if event > 0.0:
@@ -168,65 +151,6 @@ def interval_slopes(
         share = 1.0 / (1.0 + odds * factor)
         return odds * factor * share, share
     return slopes(kind, eta)
-
-
-@compiled
-def set_out(
-    tilt: Array, mapping: Array, total: Array, scratch: Array
-) -> tuple[float, float, float]:
-    """Write M x~, M V_0 and 0 into the scratch; |x~|^2, V_0'x~ and |V_0|^2."""
-    spread, begun, square = 0.0, 0.0, 0.0
-    for k in range(len(total)):
-        spread += tilt[k] * tilt[k]
-        begun += total[k] * tilt[k]
-        square += total[k] * total[k]
-    scratch[:] = 0.0
-    for j in range(scratch.shape[1]):
-        for k in range(len(total)):
-            scratch[0, j] += mapping[j, k] * tilt[k]
-            scratch[1, j] += mapping[j, k] * total[k]
-    return spread, begun, square
-
-
-@compiled
-def walk_row(row: Row, mapping: Array, grid: Grid, bound: float, scratch: Scratch) -> None:
-    """Add one row's weighted score to `scratch.total`, the person's V so far.
-
-    Within the row V = V_0 + M'm + u x~ with M the baseline's rows of the mapping, so inner products
-    need the e + 1 numbers (m, u) and not the d of V: with c = M x~ and images g_s = M M'B_s,
-
-        V'z~_s = (M V_0 + c u)'B_s + m'(g_s + c) + V_0'x~ + u |x~|^2.
-    """
-    kind, predictor, odds, basis, images, squares = grid
-    total, tilt = scratch.total, scratch.tilt
-    parts = basis.shape[1]
-    cross, begin, moved = scratch.walk[0], scratch.walk[1], scratch.walk[2]
-    spread, begun, square = set_out(tilt, mapping, total, scratch.walk)
-    along, crossing, factor = 0.0, 0.0, math.exp(row.position)
-    for interval in range(row.entry, row.exit):
-        survive, happen = interval_slopes(
-            kind, predictor[interval], row.position, odds[interval], factor
-        )
-        meeting, inner = 0.0, begun + crossing
-        for j in range(parts):
-            meeting += cross[j] * basis[interval, j]
-            inner += begin[j] * basis[interval, j] + moved[j] * images[interval, j]
-        inner += along * (meeting + spread)
-        norm = max(squares[interval] + 2.0 * meeting + spread, 0.0)
-        step = 1.0
-        steep = max(survive, happen)
-        if not 2.0 * (square + steep * steep * norm) <= bound * bound:
-            step = ball_weight(inner, square, norm, survive, happen, bound)
-        step *= -happen if row.event and interval == row.exit - 1 else survive
-        square += step * (2.0 * inner + step * norm)
-        along += step
-        crossing += step * meeting
-        for j in range(parts):
-            moved[j] += step * basis[interval, j]
-    for k in range(len(total)):
-        total[k] += along * tilt[k]
-        for j in range(parts):
-            total[k] += moved[j] * mapping[j, k]
 
 
 @compiled
@@ -353,78 +277,6 @@ def interval_grid(point: Point) -> Grid:
                 images[interval, j] += point.mapping[j, k] * baseline[interval, k]
     within = np.minimum(np.maximum(predictor, -SAFE_EXPONENT), SAFE_EXPONENT)
     return Grid(point.link, predictor, np.exp(within), basis, images, squares)
-
-
-@compiled
-def score_sums(records: Records, point: Point, table: Table, largest: int) -> Integers:
-    """The sum over persons of their quantised bounded scores, each of norm at most `largest`.
-
-    Most people stay inside the ball whatever happens: their score is plain and read from the
-    table. The others walk through their intervals.
-    """
-    size, parts = point.mapping.shape[1], point.basis.shape[1]
-    result = np.zeros(size, dtype=np.int64)
-    scratch = Scratch(np.zeros(size), np.zeros(size), np.zeros((3, parts)))
-    person = np.zeros(size, dtype=np.int64)
-    walkers = np.arange(len(records.starts) - 1)
-    if table.sums.shape[0] > 0:
-        walkers = add_plain_scores(records, point, table, largest, result)
-    grid = interval_grid(point)
-    bound, cut = (math.inf, point.bound) if point.clipped else (point.bound, math.inf)
-    for who in walkers:
-        scratch.total[:] = 0.0
-        for row in range(records.starts[who], records.starts[who + 1]):
-            position = locate(records.covariates, row, point.beta, point.mapping, scratch.tilt)
-            here = Row(records.entry[row], records.exit[row], records.event[row], position)
-            walk_row(here, point.mapping, grid, bound, scratch)
-        add_quantised(scratch.total, cut, point.bound, largest, person, result)
-    return result
-
-
-@compiled
-def add_plain_scores(
-    records: Records, point: Point, table: Table, largest: int, result: Integers
-) -> Integers:
-    """Add the scores of the people for whom sum a |z~| + max b max |z~| <= B; the others' numbers.
-
-    Arrays are unpacked once: taken from their tuples for every person they would be counted
-    every time.
-    """
-    starts, covariates, entry, exits, event = records
-    kind, beta, mapping, predictor, basis, baseline, bound, clipped = point
-    origin, spacing, prefixes, steepest = table
-    total, tilt = np.zeros(mapping.shape[1]), np.zeros(mapping.shape[1])
-    sums, person = np.zeros(basis.shape[1] + 2), np.zeros(len(total), dtype=np.int64)
-    farthest = longest(baseline)
-    reach, cut = (math.inf, bound) if clipped else (bound, math.inf)
-    left = np.empty(len(starts) - 1, dtype=np.int64)
-    count = 0
-    for who in range(len(starts) - 1):
-        total[:] = 0.0
-        travelled, inside = 0.0, True
-        for row in range(starts[who], starts[who + 1]):
-            position = locate(covariates, row, beta, mapping, tilt)
-            place = (position - origin) / spacing
-            node = min(max(int(place), 0), prefixes.shape[1] - 2)
-            final = exits[row] - 1
-            prefix_sums(prefixes, entry[row], final, node, place - node, sums)
-            length = length_of(tilt)
-            survive, happen = slopes(kind, predictor[final] + position)
-            travelled += sums[1] + sums[0] * length + survive * (farthest + length)
-            # a comparison with NaN is false: such a person walks
-            inside = travelled + steepest[exits[row], node] * (farthest + length) <= reach
-            if not inside:
-                break
-            add_prefix(sums, mapping, tilt, total)
-            signed = -happen if event[row] else survive
-            for k in range(len(total)):
-                total[k] += signed * (baseline[final, k] + tilt[k])
-        if inside:
-            add_quantised(total, cut, bound, largest, person, result)
-        else:
-            left[count] = who
-            count += 1
-    return left[:count]
 
 
 @compiled
