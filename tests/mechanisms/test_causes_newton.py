@@ -15,8 +15,10 @@ from discreet.likelihood.score import LARGEST, Whitened
 from discreet.likelihood.score_causes import CauseLevels, Together
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.newton.causes import held_together
+from discreet.mechanisms.newton.causes import CauseReleases, held_together
+from discreet.mechanisms.newton.counts import Stretches
 from discreet.mechanisms.newton.layout import Layout
+from discreet.mechanisms.newton.picture import Noisy
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise
 from tests.mechanisms import causes_checks
@@ -129,3 +131,17 @@ def test_what_causes_share_leaves_a_covariance():
         found = held_together(own + part * shared, 2)
         assert found == pytest.approx(own + kept * shared)
         assert np.linalg.eigvalsh(found)[0] > 0.0
+
+
+def test_tables_of_a_cause_count_those_at_risk_of_it():
+    """An interval that ends in another cause does not count, in any table that could have been."""
+    edges, counts = (
+        np.array([0, 1, 2, 3, 4]),
+        np.array([[0.0] * 3 + [1000], [400.0] * 4, [100.0] * 4]),
+    )
+    noisy = Noisy(counts.ravel(), 0.5)
+    people = int(counts.sum())
+    seen = CauseReleases(people, edges, noisy, Stretches((0, 4)), causes=2, cause=1)
+    at_risk, _ = seen.profile.others
+    assert at_risk.mean(axis=0) == pytest.approx(seen.profile.at_risk, rel=0.01)
+    assert seen.profile.at_risk[0] == pytest.approx(people - 400, rel=0.01)

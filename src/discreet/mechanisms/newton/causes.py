@@ -98,7 +98,9 @@ class CauseReleases(Releases):
             for counts in (table, whole)
         )
         lost = np.clip(every.events - own.events, 0.0, HALF * own.at_risk)
-        return replace(own, at_risk=own.at_risk - lost, present=every.present)
+        share = lost / own.at_risk
+        at_risk = own.at_risk - lost
+        return replace(own, at_risk=at_risk, present=every.present, elsewhere=share)
 
     @property
     def life_table(self) -> Array:

@@ -64,6 +64,8 @@ class Profile:
     `present` times the chance of no event so far is the share of people at risk: with late entries
     it counts those who have not entered yet, and can exceed 1 where many enter late.
     `certainty` is the share of the events' variance by bin that is not noise, E / (E + bins sigma^2).
+    `elsewhere` is the share of those at risk who have an event of another cause in the interval, which
+    does not count for this one.
     """
 
     events: Array
@@ -76,6 +78,7 @@ class Profile:
     edges: Integers = field(default_factory=lambda: np.array([0, 1]))
     deviation: float = 1.0
     hazards: Hazards | None = None
+    elsewhere: Array | float = 0.0
 
     @cached_property
     def others(self) -> tuple[Array, Array]:
@@ -86,6 +89,7 @@ class Profile:
         tables = [self.hazards.another(random) for _ in range(TABLES)]
         entries = self.hazards.exits.entries
         at_risk = np.array([one.by_interval(entries, widths) for one in tables])
+        at_risk = at_risk * (1.0 - self.elsewhere)
         return np.maximum(at_risk, LEAST), np.array([one.exits[1] for one in tables])
 
     @classmethod
