@@ -16,6 +16,7 @@ from scipy.stats import qmc
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.terms import Filled
+from discreet.likelihood.jit import compiled
 from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marginal
 from discreet.mechanisms.newton.hazards import SHARPEST, Exits, Hazards, fitted_hazards
 from discreet.types import Array, Flags, Integers
@@ -544,13 +545,29 @@ def _levels(shares: Array, latent: Array) -> Integers:
     The first level has the utility that is left: minus the sum of the others.
     """
     first = -latent.sum(axis=1, keepdims=True) / math.sqrt(latent.shape[1])
-    utility = np.hstack([first, latent])
-    facts = np.log(np.maximum(shares, 1e-12)) / 2.0
-    for _ in range(UTILITY_ROUNDS):
-        place = np.argmax(utility + facts, axis=1)
-        found = np.bincount(place, minlength=len(shares)) / len(place)
-        facts += 0.3 * np.log((shares + 1e-3) / (found + 1e-3))
-    return np.asarray(np.argmax(utility + facts, axis=1), dtype=np.int64)
+    return best_levels(np.hstack([first, latent]), shares)
+
+
+@compiled
+def best_levels(utility: Array, shares: Array) -> Integers:
+    """The level with the largest sum of utility and constant, for everybody.
+
+    Constants rise where a level is chosen too rarely. Compiled: many rounds of little work.
+    """
+    size, levels = utility.shape
+    place, facts = np.zeros(size, dtype=np.int64), np.log(np.maximum(shares, 1e-12)) / 2.0
+    for number in range(UTILITY_ROUNDS + 1):
+        found = np.zeros(levels)
+        for member in range(size):
+            best = 0
+            for level in range(1, levels):
+                if utility[member, level] + facts[level] > utility[member, best] + facts[best]:
+                    best = level
+            place[member] = best
+            found[best] += 1.0 / size
+        if number < UTILITY_ROUNDS:
+            facts += 0.3 * np.log((shares + 1e-3) / (found + 1e-3))
+    return place
 
 
 def _flattened(item: Shares, own: Array, size: int) -> Array:
