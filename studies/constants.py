@@ -89,7 +89,7 @@ CONSTANTS = (
     Constant("pin", "SHAPE"),
     Constant("pin", "WITHIN"),
     Constant("cohort", "SURE"),
-    Constant("cohort", "PHANTOM"),
+    Constant("tails", "PHANTOM"),
     Constant("steps", "MISFIT"),
     Constant("steps", "OWN"),
     Constant("leaving", "USUAL"),

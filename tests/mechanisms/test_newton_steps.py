@@ -19,7 +19,6 @@ from discreet.mechanisms.newton.cohort import (
     correlation,
     draw_cohort,
     narrowed,
-    nearest_counts,
     occupied,
     released_moments,
     released_shares,
@@ -44,6 +43,7 @@ from discreet.mechanisms.newton.picture import (
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.spread import unreached, widened
 from discreet.mechanisms.newton.steps import Prior, Step, lifted
+from discreet.mechanisms.newton.tails import nearest_counts
 from discreet.people.episodes import Episodes
 from tests.mechanisms.cases import mixed_schema
 
@@ -236,6 +236,35 @@ def test_noise_far_away_is_never_taken_for_people():
         found.append(released_shares(design, finer, counts, 10_000, noise)[0].spread[0] / truth)
     assert min(found) > 0.9
     assert max(found) < 2.5
+
+
+def spread_with_far_counts(far):
+    """Of people in eight narrow bins with these noisy counts in wide ones beyond; the noise is 25."""
+    design = Design(mixed_schema(), NaturalSpline(3))
+    reach = float(design.covariates.ranges[0])
+    edges = (*np.linspace(-1.0, -0.7, 9), -0.4, 0.2, 1.0)
+    age = Marginal((0,), 11, tuple(reach * edge for edge in edges))
+    marginals = (age, *marginals_of(design, 4)[1:])
+    inner = [400.0, 1500.0, 2500.0, 1500.0, 1000.0, 600.0, 300.0, 200.0]
+    rest = [np.full(item.bins, 1000.0) for item in marginals[1:]]
+    counts = np.concatenate([inner, far, *rest])
+    return float(released_shares(design, marginals, counts, 8000, 25.0)[0].spread[0])
+
+
+def test_a_tail_that_surely_begins_is_expected_to_go_on():
+    """Far away noise hides whoever is there: neither nobody nor all that was counted."""
+    none, some = (spread_with_far_counts([200.0, count, 0.0]) for count in (-1000.0, 0.0))
+    more = spread_with_far_counts([200.0, 40.0, 0.0])
+    assert 1.02 * none < some < more < 2.0 * none
+
+
+def test_where_no_tail_begins_none_goes_on():
+    nothing, noise = (spread_with_far_counts([0.0, count, 0.0]) for count in (0.0, 60.0))
+    assert noise < 1.05 * nothing
+
+
+def test_a_group_apart_from_all_others_is_kept():
+    assert spread_with_far_counts([0.0, 0.0, 300.0]) > 2.0 * spread_with_far_counts([0.0] * 3)
 
 
 def test_bins_grow_outside_the_occupied_part_and_reach_the_public_ends():

@@ -19,6 +19,7 @@ from discreet.design.terms import Filled
 from discreet.likelihood.jit import compiled
 from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marginal
 from discreet.mechanisms.newton.hazards import SHARPEST, Exits, Hazards, fitted_hazards
+from discreet.mechanisms.newton.tails import nearest_counts, people_in_bins
 from discreet.types import Array, Flags, Integers
 
 COHORT = 256
@@ -30,32 +31,16 @@ RAKING_ROUNDS = 5
 CUT_ROUNDS = 4
 """So often what the drawn columns lack of the released correlations is added."""
 UTILITY_ROUNDS = 40
-FAR = 0.06
-"""Bins far from most people are left out where fewer than this share may be hidden there."""
 TABLES = 24
 LEAST = 0.5
 """At least so many are taken to be at risk in any interval."""
 UNSEEN = 0.3
 """A stratum is taken to hold at least so many standard deviations of the noise of that number."""
-NEAR, CLEAR, SURE = 2.0, 3.5, 5.0
-"""Standard deviations of noise that a sum of counts has to exceed: near most people, where it is the
-largest of many sums, and far away."""
-PHANTOM = 0.5
-"""Far away is where one standard deviation of a bin's noise, taken for people, would raise the
-variance of everybody by more than this part."""
+CLEAR, SURE = 3.5, 5.0
+"""Standard deviations of noise that a sum of a range's counts has to exceed: near most people, where
+it is the largest of many sums, and far away."""
 PUBLIC_SEED = 20_260
 """The cohort is post-processing: its randomness protects nobody and may be known."""
-
-
-def nearest_counts(noisy: Array, total: float) -> Array:
-    """The point of the simplex {v >= 0, sum v = total} nearest to the noisy counts."""
-    size = len(noisy)
-    shifted = noisy + (total - noisy.sum()) / size
-    ordered = np.sort(shifted)[::-1]
-    excess = (np.cumsum(ordered) - total) / np.arange(1, size + 1)
-    last = np.nonzero(ordered > excess)[0]
-    threshold = excess[last[-1]] if len(last) else excess[-1]
-    return np.asarray(np.maximum(shifted - threshold, 0.0))
 
 
 @dataclass(frozen=True)
@@ -253,46 +238,11 @@ def _consistent(
 ) -> Array:
     """Shares of the bins over all time."""
     if marginal.numeric:
-        inside = _inside(marginal, counts, deviation)
-        found = np.zeros_like(counts)
-        found[inside] = nearest_counts(counts[inside], max(mass, 1.0))
+        found = people_in_bins(marginal, counts, mass, deviation)
         return np.asarray(found / found.sum())
     found = nearest_counts(counts, max(mass, 1.0))
     found = np.maximum(found, min(2.0 * deviation, persons / (2.0 * marginal.bins)))
     return np.asarray(found / found.sum())
-
-
-def _inside(marginal: Marginal, counts: Array, deviation: float) -> Flags:
-    """The bins that are taken to hold anybody: not the far wide ones that hold next to nobody.
-
-    Few people far away matter more than many near the mean, so wide bins are left out only where
-    those whom their noise may hide are fewer than FAR of all.
-    """
-    inside = np.ones(len(counts), dtype=np.bool_)
-    widths = np.diff(marginal.edges)
-    fine = np.flatnonzero(widths <= 1.5 * widths.min())
-    clear = np.where(_phantoms(marginal, counts, fine) * deviation > PHANTOM, SURE, NEAR)
-    for outer in (np.arange(fine[0]), np.arange(len(counts) - 1, fine[-1], -1)):
-        inside[outer[: _nobody(counts[outer], clear[outer] * deviation)]] = False
-    hidden = 2.0 * NEAR * deviation * math.sqrt((~inside).sum())
-    return inside if hidden < FAR * counts.sum() else np.ones_like(inside)
-
-
-def _phantoms(marginal: Marginal, counts: Array, fine: Integers) -> Array:
-    """By what part one more person in each bin would raise the variance of those in the fine ones."""
-    centres = (np.array(marginal.edges[1:]) + np.array(marginal.edges[:-1])) / 2.0
-    people = np.maximum(counts[fine], 0.0)
-    total = max(float(people.sum()), 1.0)
-    mean = float(people @ centres[fine]) / total
-    squares = (centres - mean) ** 2
-    return np.asarray(squares / max(float(people @ squares[fine]), 1e-300))
-
-
-def _nobody(counts: Array, clear: Array) -> int:
-    """How many bins, the outermost first, hold no more together than is not clear of noise."""
-    limits = clear * np.sqrt(np.arange(1, len(counts) + 1))
-    found = np.flatnonzero(np.cumsum(counts) > limits)
-    return int(found[0]) if len(found) else len(counts)
 
 
 def _mixed(counts: Array, mass: float, overall: Array, doubt: float) -> Array:
