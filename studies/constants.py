@@ -80,7 +80,7 @@ class Constant:
 
 CONSTANTS = (
     Constant("spread", "LIKENESS", excess=True),
-    Constant("spread", "UNINFORMED", excess=True),
+    Constant("spread", "UNRELATED"),
     Constant("bound", "DOUBTED"),
     Constant("shape", "RIDGE"),
     Constant("shape", "WALK"),

@@ -32,6 +32,7 @@ from discreet.mechanisms.newton.counts import (
     marginals_of,
     time_edges,
 )
+from discreet.mechanisms.newton.equation import Setting
 from discreet.mechanisms.newton.picture import (
     Information,
     Noisy,
@@ -41,7 +42,8 @@ from discreet.mechanisms.newton.picture import (
     spreads_of,
 )
 from discreet.mechanisms.newton.pin import Pinned
-from discreet.mechanisms.newton.spread import unreached, widened
+from discreet.mechanisms.newton.split import split
+from discreet.mechanisms.newton.spread import unreached, unrelated, widened
 from discreet.mechanisms.newton.steps import Prior, Step, lifted
 from discreet.mechanisms.newton.tails import nearest_counts
 from discreet.people.episodes import Episodes
@@ -190,6 +192,41 @@ def test_levels_of_the_cohort_go_together_as_far_as_was_released():
     gap = found / np.outer(scale, scale) - wanted
     assert len(halves) > 1
     assert np.abs(gap[np.ix_(halves, halves)]).max() < 0.05
+
+
+def test_two_numbers_go_together_as_they_did():
+    """They are not cut: what long tails take away would push a normal column too far."""
+    design = Design(mixed_schema(), NaturalSpline(3))
+    marginals = tuple(item for item in marginals_of(design, 4) if item.numeric) * 2
+    pair = tuple(replace(item, columns=(place,)) for place, item in enumerate(marginals[:2]))
+    even = np.concatenate([np.full(item.bins, 100.0) for item in pair])
+    shares = released_shares(design, pair, even, 1000, 0.0)
+    wanted = np.array([[1.0, 0.6], [0.6, 1.0]])
+    assert np.array_equal(before_cuts(shares, wanted, COHORT), wanted)
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_the_bound_suits_the_noise_that_steps_have_together(pure):
+    """Laplace noise goes with 1/share, so shares that are added up would promise too little."""
+    design, budget = Design(mixed_schema(), NaturalSpline(3)), split(1, 3, pure=pure)
+    setting = Setting(design, Logit(), budget)
+    deviations = [setting._deviation(share) for share in budget.steps[1:]]
+    together = sum(one**-2.0 for one in deviations) ** -0.5
+    assert setting._unit_noise(budget.steps[-1]) == pytest.approx(together)
+    assert setting._unit_noise(budget.steps[0]) == setting._deviation(budget.steps[0])
+
+
+def test_what_is_not_known_of_relations_is_allowed_for():
+    exits, stretches = Noisy(np.zeros(20), 1.0), Stretches((0, 10))
+    releases = Releases(1000, time_edges(10, 10), exits, stretches)
+    noises = (0.0, 1e8, 1e10, 1e16)
+    known = [replace(releases, moments=Noisy(np.zeros(10), noise)) for noise in noises]
+    found = [unrelated(one, 4) for one in known]
+    assert found[0] == 0.0
+    assert found == sorted(found)
+    assert found[-1] == pytest.approx(1.0)
+    assert unrelated(releases, 4) == 1.0
+    assert unrelated(releases, 1) == 0.0
 
 
 def test_noise_is_not_taken_for_a_slope():

@@ -394,11 +394,15 @@ def correlation(matrix: Array, error: float) -> Array:
     size = len(matrix)
     own = 1.0 / (1.0 + 4.0 * error**2)
     diagonal = own * np.clip(np.diag(matrix), 0.1, 4.0) + 1.0 - own
-    keep = 1.0 / (1.0 + 2.0 * size * error**2)
-    mixed = keep * (matrix - np.diag(np.diag(matrix))) + np.diag(diagonal)
+    mixed = kept_relations(error, size) * (matrix - np.diag(np.diag(matrix))) + np.diag(diagonal)
     values, vectors = np.linalg.eigh(mixed)
     floor = max(0.05, 0.7 * error * np.sqrt(size))
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
+def kept_relations(error: float, size: int) -> float:
+    """The part of released correlations that is believed, from the noise of an entry."""
+    return 1.0 / (1.0 + 2.0 * size * error**2)
 
 
 def cohort_size(strata: int) -> int:
@@ -424,16 +428,20 @@ def before_cuts(shares: Sequence[Shares], moments: Array, size: int) -> Array:
     """The same with correlations of normal columns that have those of `moments` once they are cut.
 
     Levels take away a fifth of a correlation and more, so columns that nearly repeat each other
-    would look apart: what the drawn columns lack is added, a few times, up to as much again.
+    would look apart: what the drawn columns lack is added, a few times, up to as much again. Not
+    between two numbers, which are not cut: what long tails take away no normal column gives back.
     """
-    apart = np.ones(moments.shape, dtype=bool)
+    cut = np.zeros(moments.shape, dtype=bool)
     for item in shares:
-        apart[np.ix_(item.marginal.columns, item.marginal.columns)] = False
+        if not item.marginal.numeric:
+            cut[list(item.marginal.columns)] = cut[:, list(item.marginal.columns)] = True
+    for item in shares:
+        cut[np.ix_(item.marginal.columns, item.marginal.columns)] = False
     scale = np.sqrt(np.outer(np.diag(moments), np.diag(moments)))
     wanted = found = moments / scale
     most = np.minimum(2.0 * np.abs(wanted), 1.0)
-    for _ in range(CUT_ROUNDS if np.any(wanted[apart]) else 0):
-        lacking = np.where(apart, wanted - _drawn_correlations(shares, found, size), 0.0)
+    for _ in range(CUT_ROUNDS if np.any(wanted[cut]) else 0):
+        lacking = np.where(cut, wanted - _drawn_correlations(shares, found, size), 0.0)
         found = np.clip(found + lacking, -most, most)
     return np.asarray(found * scale)
 

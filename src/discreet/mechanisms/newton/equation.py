@@ -155,7 +155,8 @@ class Setting:
         """What the bound is chosen for: the first of few steps for itself, the others together."""
         first, *later = self.budget.steps
         alone = share == first and len(later) < MANY_STEPS
-        return self._deviation(share if alone else sum(later, Fraction(0)))
+        noises = [self._deviation(one) for one in ([share] if alone else later)]
+        return float(np.sum(np.array(noises) ** -2.0) ** -0.5)
 
 
 def predicted_variance(

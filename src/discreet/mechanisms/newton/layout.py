@@ -23,12 +23,12 @@ from discreet.mechanisms.newton.counts import (
 )
 from discreet.mechanisms.newton.split import (
     EXITS,
-    FIRST_SHARES,
     INFORMATION,
     MARGINALS,
     MOMENTS,
     RANGES,
     Split,
+    first_shares,
     split,
 )
 from discreet.privacy.noise import LARGEST_VALUE
@@ -234,7 +234,7 @@ def information_limit(budget: Split, size: int, persons: int, causes: int = 1) -
 def _information_error(budget: Split, size: int, limit: float, causes: int) -> float:
     """The noise of the released information as a matrix norm, in parts of the information."""
     half = causes * (size * (size + 1) // 2)
-    share = FIRST_SHARES[INFORMATION]
+    share = first_shares(pure=budget.pure)[INFORMATION]
     deviation = budget.deviation(share, INFORMATION_SQUARED, half) / DIAGONAL
     return deviation / LARGEST_FACTOR**2 * limit * math.sqrt(2.0 * size)
 

@@ -30,8 +30,17 @@ FIRST_SHARES = {
     MOMENTS: Fraction(5, 100),
     INFORMATION: Fraction(5, 100),
 }
-GROWTH = Fraction(2)
-"""Every step has twice the budget of the one before: late steps are the accurate ones."""
+PURE_SHARES = {
+    EXITS: Fraction(6, 100),
+    RANGES: Fraction(2, 100),
+    MARGINALS: Fraction(15, 100),
+    MOMENTS: Fraction(8, 100),
+    INFORMATION: Fraction(5, 100),
+}
+"""Laplace noise of counts grows with the number of covariates, not with its root, so they get more."""
+GROWTH, PURE_GROWTH = Fraction(2), Fraction(3, 2)
+"""Every step has so many times the budget of the one before: late steps are the accurate ones. Laplace
+noise goes with 1/share: the first steps need more of it to come near."""
 
 
 @dataclass(frozen=True)
@@ -117,14 +126,20 @@ def split(
     sites: NoiseShares = ALONE,
 ) -> Split:
     """Shares of the first releases; the rest goes to the steps in growing parts."""
-    shares = {name: Fraction(0) if name in without else part for name, part in FIRST_SHARES.items()}
+    first = first_shares(pure=pure)
+    shares = {name: Fraction(0) if name in without else part for name, part in first.items()}
     rest = 1 - sum(shares.values(), Fraction(0))
-    parts = growing(steps)
+    parts = growing(steps, PURE_GROWTH if pure else GROWTH)
     later = tuple(rest * part for part in parts)
     return Split(exact(total), pure, tuple(shares.items()), later, sites)
 
 
-def growing(steps: int) -> Sequence[Fraction]:
-    """Parts proportional to GROWTH^t that add up to 1."""
-    weights = [GROWTH**step for step in range(steps)]
+def first_shares(*, pure: bool) -> dict[str, Fraction]:
+    """The shares of the first releases, were all of them made."""
+    return PURE_SHARES if pure else FIRST_SHARES
+
+
+def growing(steps: int, growth: Fraction) -> Sequence[Fraction]:
+    """Parts proportional to growth^t that add up to 1."""
+    weights = [growth**step for step in range(steps)]
     return [weight / sum(weights, Fraction(0)) for weight in weights]

@@ -20,7 +20,7 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.engine.threads import in_threads
 from discreet.mechanisms.newton.bound import DOUBTED
-from discreet.mechanisms.newton.cohort import Profile
+from discreet.mechanisms.newton.cohort import Profile, kept_relations
 from discreet.mechanisms.newton.combine import corrected
 from discreet.mechanisms.newton.equation import Equation
 from discreet.mechanisms.newton.picture import Picture, Releases
@@ -34,8 +34,9 @@ CLEAR = 2.0
 """Standard deviations of noise that the count of a level must exceed to be taken for one."""
 LIKENESS = 1.15
 """The cohort's sampling variance times this: it is like the people, not the people."""
-UNINFORMED = 1.15
-"""The covariance times this where the people's own information was not released."""
+UNRELATED = 1.0
+"""Where the people's own information was not released, so much of the covariance is added to it as
+far as second moments are not known: columns that go together are known less well than they look."""
 FLAT, VARIED, INFORMED = 0.03, 1.75, 2.5
 """A combination of standardised columns repeats them whose variance is below FLAT, or is not told
 from none by so many standard deviations of its noise; nor is its information by as many."""
@@ -91,11 +92,18 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     pictures = np.array(moved).T @ np.array(moved) / PICTURES
     missing = widened(unreached(picture, len(estimate)), prior)
     total = LIKENESS * sampling + surplus(steps, estimate) * noise + pictures
-    if picture.releases.information is None:
-        total *= UNINFORMED
+    total *= 1.0 + UNRELATED * unrelated(picture.releases, len(picture.spreads))
     together = np.asarray(sum(lifts))  # bounds take away of the same people at every step
     total = total + np.outer(load, load) + together @ steps[-1].bias @ together.T
     return Spread(total + missing, sampling, missing)
+
+
+def unrelated(releases: Releases, columns: int) -> float:
+    """How much of what columns have to do with each other is not known, from 0 to 1."""
+    if releases.information is not None or columns < 2:
+        return 0.0
+    found = releases.second_moments(columns)
+    return 1.0 if found is None else 1.0 - kept_relations(found[1], columns)
 
 
 def _seen_otherwise(
