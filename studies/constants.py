@@ -80,6 +80,7 @@ class Constant:
 
 CONSTANTS = (
     Constant("spread", "LIKENESS", excess=True),
+    Constant("spread", "UNINFORMED", excess=True),
     Constant("spread", "UNRELATED"),
     Constant("bound", "DOUBTED"),
     Constant("shape", "RIDGE"),
@@ -90,6 +91,9 @@ CONSTANTS = (
     Constant("pin", "WITHIN"),
     Constant("cohort", "SURE"),
     Constant("tails", "PHANTOM"),
+    Constant("tails", "TAIL"),
+    Constant("tails", "TAILED"),
+    Constant("tails", "APART"),
     Constant("steps", "MISFIT"),
     Constant("steps", "OWN"),
     Constant("leaving", "USUAL"),

@@ -34,9 +34,10 @@ CLEAR = 2.0
 """Standard deviations of noise that the count of a level must exceed to be taken for one."""
 LIKENESS = 1.15
 """The cohort's sampling variance times this: it is like the people, not the people."""
-UNRELATED = 1.0
-"""Where the people's own information was not released, so much of the covariance is added to it as
-far as second moments are not known: columns that go together are known less well than they look."""
+UNINFORMED, UNRELATED = 1.15, 1.0
+"""The covariance times the first where the people's own information was not released, and so much of
+it more as far as second moments are not known: columns that go together are known less well than
+they look."""
 FLAT, VARIED, INFORMED = 0.03, 1.75, 2.5
 """A combination of standardised columns repeats them whose variance is below FLAT, or is not told
 from none by so many standard deviations of its noise; nor is its information by as many."""
@@ -92,7 +93,8 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     pictures = np.array(moved).T @ np.array(moved) / PICTURES
     missing = widened(unreached(picture, len(estimate)), prior)
     total = LIKENESS * sampling + surplus(steps, estimate) * noise + pictures
-    total *= 1.0 + UNRELATED * unrelated(picture.releases, len(picture.spreads))
+    if picture.releases.information is None:
+        total *= UNINFORMED + UNRELATED * unrelated(picture.releases, len(picture.spreads))
     together = np.asarray(sum(lifts))  # bounds take away of the same people at every step
     total = total + np.outer(load, load) + together @ steps[-1].bias @ together.T
     return Spread(total + missing, sampling, missing)
@@ -100,7 +102,7 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
 
 def unrelated(releases: Releases, columns: int) -> float:
     """How much of what columns have to do with each other is not known, from 0 to 1."""
-    if releases.information is not None or columns < 2:
+    if columns < 2:
         return 0.0
     found = releases.second_moments(columns)
     return 1.0 if found is None else 1.0 - kept_relations(found[1], columns)
