@@ -4,7 +4,7 @@ No family of the audit is named for them: tests notice them.
 """
 
 from discreet import release
-from discreet.likelihood import covariate_sums
+from discreet.likelihood import covariate_sums, score_lanes
 from discreet.mechanisms import contract, output, selected
 from discreet.mechanisms.newton import counts, layout, split
 from discreet.mechanisms.newton.run import Run
@@ -13,6 +13,14 @@ from tests.mechanisms import checks, leaving_checks, newton_checks, release_chec
 from tests.mechanisms.bugs import Bug
 
 MORE_BUGS = [
+    Bug(
+        "slopes of those who walk beside somebody far out rounded otherwise",
+        score_lanes,
+        "slopes_of_lanes",
+        "share = 1.0 / (1.0 + odds[s] * factor[lane])",
+        "share = 1.0 / (1.0 + math.exp(predictor[s] + position[lane]))",
+        newton_checks.check_slopes_do_not_depend_on_the_company,
+    ),
     Bug(
         "what is not a number shortened to the smallest integer",
         covariate_sums,

@@ -8,9 +8,10 @@ import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher as Dispatcher
 
-from discreet.likelihood import covariate_sums
+from discreet.likelihood import covariate_sums, score_lanes
 from discreet.likelihood.score import LARGEST, Whitened
 from discreet.likelihood.score_information import Informations, block_information
+from discreet.likelihood.score_walk import interval_grid
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.newton.counts import (
     Stretches,
@@ -241,6 +242,20 @@ def check_sums_are_asked_with_released_numbers():
     names = [name for name, _, _ in asked[0]]
     assert "block_moments" in names
     assert names.count("block_marginals") == 2
+
+
+def check_slopes_do_not_depend_on_the_company():
+    """Who walks beside somebody far out takes other branches, and has the same slopes to the bit."""
+    constants = make_constants(intervals=10)
+    scores = Whitened(constants.design, constants.link, np.full(5, 0.3), np.eye(5), 1.0)
+    grid, found = interval_grid(scores.kernel_point), []
+    near = np.linspace(-3.0, 3.0, score_lanes.LANES)
+    for company in (0.0, 100.0, np.nan):
+        survive, happen = np.zeros((2, 10, len(near)))
+        position = np.append(near[:-1], company)
+        score_lanes.slopes_of_lanes(grid, (0, 10), position, survive, happen)
+        found.append((survive[:, :-1].tobytes(), happen[:, :-1].tobytes()))
+    assert found[0] == found[1] == found[2]
 
 
 def check_moments_of_what_is_not_a_number():
