@@ -76,17 +76,19 @@ def test_no_record_leaves_the_ball_whatever_the_point(link, clipped):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308, 1.0 + 1e-12, 2.0])
 def test_quantising_never_believes_a_norm(value):
-    result = np.full(3, 7, dtype=np.int64)
-    quantise(np.array([value, 1.0, -1.0]), 1.0, LARGEST, result)
-    assert sum(int(v) ** 2 for v in result) <= LARGEST**2
-    quantise(np.array([value, 0.0, 0.0]), 1.0, LARGEST, result)
-    assert abs(int(result[0])) <= LARGEST
+    """Whatever is in one column, and whoever is in the next."""
+    people = np.array([[value, value, 0.1], [1.0, 0.0, 0.2], [-1.0, 0.0, -0.3]])
+    result = np.full((3, 3), 7, dtype=np.int64)
+    quantise(people, 1.0, LARGEST, result)
+    for person in result.T:
+        assert sum(int(v) ** 2 for v in person) <= LARGEST**2
+    assert result[:, 2].tolist() == [int(v * LARGEST) for v in people[:, 2]]
 
 
 def test_quantising_truncates_toward_zero():
-    result = np.zeros(2, dtype=np.int64)
-    quantise(np.array([0.3, -0.3]), 1.0, LARGEST, result)
-    assert result.tolist() == [int(0.3 * LARGEST), -int(0.3 * LARGEST)]
+    result = np.zeros((2, 1), dtype=np.int64)
+    quantise(np.array([[0.3], [-0.3]]), 1.0, LARGEST, result)
+    assert result.ravel().tolist() == [int(0.3 * LARGEST), -int(0.3 * LARGEST)]
 
 
 @each_link

@@ -107,7 +107,7 @@ def test_the_weight_keeps_every_outcome_in_the_ball_and_is_the_largest():
     touched = np.zeros(4, dtype=int)
     for _ in range(2000):
         scratch = scratch_for(3, 4)
-        scratch.whole[:] = random.normal(size=12)
+        scratch.whole[:, 0] = random.normal(size=12)
         scratch.whole[:] *= random.uniform(0, 1) / np.linalg.norm(scratch.whole)
         images = random.normal(size=(3, 4)) * 10.0 ** random.uniform(-2, 1, (3, 1))
         scratch.survive[:], scratch.happen[:] = 10.0 ** random.uniform(-3, 1, (2, 3))

@@ -28,8 +28,8 @@ CAUSES_BUGS = [
         score_causes,
         "cause_score_sums",
         "add_quantised(scratch.whole, cut, points.bound, largest, person, result)",
-        "[add_quantised(scratch.total[r], cut, points.bound, largest, person[:size], "
-        "result[r * size : (r + 1) * size]) for r in range(causes)]",
+        "[add_quantised(scratch.whole[r * size : (r + 1) * size], cut, points.bound, largest, "
+        "person[:size], result[r * size : (r + 1) * size]) for r in range(causes)]",
         causes_checks.check_scores_of_all_causes_share_one_ball,
     ),
     Bug(

@@ -145,7 +145,7 @@ def check_the_weight_keeps_all_outcomes():
     random, touched = np.random.default_rng(33), np.zeros(3, dtype=int)
     for _ in range(600):
         scratch = scratch_for(2, 3)
-        scratch.whole[:] = random.normal(size=6)
+        scratch.whole[:, 0] = random.normal(size=6)
         scratch.whole[:] *= random.uniform(0, 1) / np.linalg.norm(scratch.whole)
         images = random.normal(size=(2, 3)) * 10.0 ** random.uniform(-1, 1, (2, 1))
         scratch.survive[:], scratch.happen[:] = 10.0 ** random.uniform(-2, 1, (2, 2))

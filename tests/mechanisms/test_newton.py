@@ -174,10 +174,11 @@ def test_score_sums_move_at_most_by_twice_the_bound(link, clipped):
 @pytest.mark.parametrize("dimension", [1, 5, 2**11, 2**12])
 def test_no_vector_is_too_long_for_the_integer_check(dimension):
     """The squares of 2^12 entries of size L add up to 2^64, which wraps around to 0."""
-    result = np.ones(dimension, dtype=np.int64)
-    for factor in (1.0, 0.9, 1.0 / math.sqrt(dimension), math.nan):
-        quantise(np.full(dimension, 3.0 * factor), 3.0, LARGEST, result)
-        assert sum(int(value) ** 2 for value in result) <= LARGEST**2
+    factors = np.array([1.0, 0.9, 1.0 / math.sqrt(dimension), math.nan])
+    result = np.ones((dimension, len(factors)), dtype=np.int64)
+    quantise(np.tile(3.0 * factors, (dimension, 1)), 3.0, LARGEST, result)
+    for person in result.T:
+        assert sum(int(value) ** 2 for value in person) <= LARGEST**2
 
 
 def test_information_moves_at_most_as_claimed():

@@ -93,7 +93,7 @@ class CauseTables(NamedTuple):
 
 
 class CauseScratch(NamedTuple):
-    """V as one vector and by cause, z of the row and of the interval, and numbers of each cause."""
+    """V as one column and by cause, z of the row and of the interval, and numbers of each cause."""
 
     whole: Array
     total: Array
@@ -283,7 +283,7 @@ def cause_point(points: CausePoints, cause: int) -> Point:
 @compiled
 def scratch_for(causes: int, size: int) -> CauseScratch:
     """Room for one person."""
-    whole = np.zeros(causes * size)
+    whole = np.zeros((causes * size, 1))
     return CauseScratch(
         whole,
         whole.reshape(causes, size),
@@ -302,7 +302,7 @@ def outcome_weight(scratch: CauseScratch, bound: float) -> float:
     """The largest w in [0, 1] that keeps all R + 1 outcomes of an interval in the ball."""
     square, along, length, weight = 0.0, 0.0, 0.0, 1.0
     for k in range(len(scratch.whole)):
-        square += scratch.whole[k] * scratch.whole[k]
+        square += scratch.whole[k, 0] * scratch.whole[k, 0]
     for r in range(len(scratch.survive)):
         rise, happen = scratch.survive[r], scratch.happen[r]
         inner, norm = scratch.inner[r], scratch.norm[r]
@@ -364,7 +364,7 @@ def cause_score_sums(
     """The sum over persons of their quantised concatenated scores, each of norm at most `largest`."""
     causes, size = points.mappings.shape[0], points.mappings.shape[2]
     result = np.zeros(causes * size, dtype=np.int64)
-    person = np.zeros(causes * size, dtype=np.int64)
+    person = np.zeros((causes * size, 1), dtype=np.int64)
     scratch = scratch_for(causes, size)
     walkers = np.arange(len(records.starts) - 1)
     if tables.sums.shape[0] > 0:
@@ -390,12 +390,13 @@ def add_plain_causes(
     """
     causes, size = points.mappings.shape[0], points.mappings.shape[2]
     scratch = scratch_for(causes, size)
-    travel = Travel(np.zeros(causes), np.zeros(causes), np.zeros(points.basis.shape[1] + 2))
+    sums = np.zeros((points.basis.shape[1] + 2, 1))
+    travel = Travel(np.zeros(causes), np.zeros(causes), sums)
     for r in range(causes):
         travel.farthest[r] = longest(points.baselines[r])
     reach, cut = (math.inf, points.bound) if points.clipped else (points.bound, math.inf)
     left = np.empty(len(records.starts) - 1, dtype=np.int64)
-    person, count = np.zeros(causes * size, dtype=np.int64), 0
+    person, count = np.zeros((causes * size, 1), dtype=np.int64), 0
     for who in range(len(records.starts) - 1):
         scratch.whole[:] = 0.0
         travel.travelled[:] = 0.0
@@ -431,14 +432,14 @@ def add_plain_row(
         position = locate(records.covariates, row, points.betas[r], mapping, tilt)
         place = (position - tables.origin) / tables.spacing
         node = min(max(int(place), 0), tables.sums.shape[2] - 2)
-        prefix_sums(tables.sums[r], records.entry[row], final, node, place - node, sums)
+        prefix_sums(tables.sums[r], records.entry[row], final, node, place - node, sums, 0)
         length = length_of(tilt)
         survive, happen = slopes(points.link, points.predictors[r, final] + position)
-        travelled[r] += sums[1] + sums[0] * length + survive * (farthest[r] + length)
+        travelled[r] += sums[1, 0] + sums[0, 0] * length + survive * (farthest[r] + length)
         reached += travelled[r] * travelled[r]
         event = tables.steepest[r, records.exit[row], node] * (farthest[r] + length)
         steepest = max(steepest, event)
-        add_prefix(sums, mapping, tilt, scratch.total[r])
+        add_prefix(sums[:, 0], mapping, tilt, scratch.total[r])
         step = survive if outcome == 0 else 0.0
         if r + 1 == outcome:
             step = -happen

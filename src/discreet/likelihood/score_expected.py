@@ -137,7 +137,7 @@ def true_room(truth: Point, intervals: int) -> Truth:
 def all_of(span: tuple[int, int]) -> Span:
     """Every lane through the same intervals, without an event."""
     first, last = np.full(LANES, span[0]), np.full(LANES, span[1])
-    return Span(first, last, np.zeros(LANES, dtype=np.bool_))
+    return Span(first, last, np.zeros(LANES, dtype=np.int64))
 
 
 @compiled

@@ -19,7 +19,7 @@ from discreet.likelihood.score_walk import (
     ball_weight,
     interval_slopes,
 )
-from discreet.types import Array, Flags, Integers
+from discreet.types import Array, Integers
 
 LANES = 32
 """Walkers at a time: a few vectors of the processor, and all of it stays in its nearest cache."""
@@ -45,11 +45,11 @@ class Lanes(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Of each lane the intervals first ... last - 1, and whether the last one is an event."""
+    """Of each lane the intervals first ... last - 1, and the number of the event in the last one, or 0."""
 
     first: Integers
     last: Integers
-    event: Flags
+    event: Integers
 
 
 @compiled
@@ -158,7 +158,9 @@ def walk_lanes(  # noqa: C901 - one loop: a call per interval would count refere
                 weight[s, lane] = w if tight[lane] > 0.0 else 1.0
         for lane in range(count):
             here = first[lane] <= s < last[lane]
-            slope = -happen[s, lane] if event[lane] and s == last[lane] - 1 else survive[s, lane]
+            slope = (
+                -happen[s, lane] if event[lane] > 0 and s == last[lane] - 1 else survive[s, lane]
+            )
             step[lane] = weight[s, lane] * slope if here else 0.0
             gain = step[lane] * (2.0 * inner[lane] + step[lane] * norm[lane])
             square[lane] += gain if here else 0.0

@@ -26,6 +26,9 @@ SAFE_EXPONENT = 300.0
 SAFE_POSITION = SAFE_EXPONENT - LARGEST_PREDICTOR
 """Where predictor + c is cut to +-40, a c of this size leaves the predictor a safe one."""
 
+SHRINK, ATTEMPTS = 1.0 - 2.0**-20, 8
+"""A vector that is too long by rounding is made shorter by this, then by halves, so often in all."""
+
 FAR = 6.0
 FRACTIONS = 40
 """Terms of the continued fraction: at 6 more than double precision needs."""
@@ -155,29 +158,38 @@ def interval_slopes(
 
 @compiled
 def quantise(total: Array, bound: float, largest: int, result: Integers) -> None:
-    """V L / B toward zero, as integers of norm at most L: checked in integers, not believed."""
-    scale, shrink = largest / bound, 1.0 - 2.0**-20
-    if toward_zero(total, scale, 1.0, largest, result) <= largest * largest:
-        return
-    for _ in range(7):
-        if toward_zero(total, scale, shrink, largest, result) <= largest * largest:
+    """V L / B toward zero, as integers of norm at most L: checked in integers, not believed.
+
+    A person is a column. Whoever is too long is made shorter and tried again; in the end it is 0.
+    """
+    scale, shrink, most = largest / bound, np.ones(total.shape[1]), largest * largest
+    squares = np.zeros(total.shape[1], dtype=np.int64)
+    for attempt in range(ATTEMPTS):
+        toward_zero(total, scale, shrink, largest, result, squares)
+        if squares.max() <= most:
             return
-        shrink *= 0.5
-    result[:] = 0
+        for column in range(len(squares)):
+            if squares[column] > most:
+                shrink[column] *= 0.5 if attempt > 0 else SHRINK
+    for column in range(len(squares)):
+        if squares[column] > most:
+            result[:, column] = 0
 
 
 @compiled
-def toward_zero(total: Array, scale: float, shrink: float, largest: int, result: Integers) -> int:
-    """Write V scale shrink as integers of size at most L; the sum of their squares, cut at 2 L^2."""
-    square = 0
-    for k in range(len(total)):
-        value = total[k] * scale * shrink
-        # a comparison with NaN is false: anything that is not a number in range becomes 0
-        whole = int(value) if abs(value) <= largest else 0
-        result[k] = whole
-        # beyond the bound it does not matter by how much, and a sum of many would wrap around
-        square = min(square + whole * whole, 2 * largest * largest)
-    return square
+def toward_zero(
+    total: Array, scale: float, shrink: Array, largest: int, result: Integers, squares: Integers
+) -> None:
+    """Write V scale shrink as integers of size at most L; sums of their squares, cut at 2 L^2."""
+    squares[:] = 0
+    for k in range(total.shape[0]):
+        for column in range(total.shape[1]):
+            value = total[k, column] * scale * shrink[column]
+            # a comparison with NaN is false: anything that is not a number in range becomes 0
+            whole = int(value) if abs(value) <= largest else 0
+            result[k, column] = whole
+            # beyond the bound it does not matter by how much, and a sum of many would wrap around
+            squares[column] = min(squares[column] + whole * whole, 2 * largest * largest)
 
 
 @compiled
@@ -191,11 +203,16 @@ def length_of(vector: Array) -> float:
 
 @compiled
 def clip(total: Array, bound: float) -> None:
-    """V times min(1, B / |V|)."""
-    length = length_of(total)
-    if length > bound:
-        for k in range(len(total)):
-            total[k] *= bound / length
+    """V times min(1, B / |V|), of every column."""
+    square = np.zeros(total.shape[1])
+    for k in range(total.shape[0]):
+        for column in range(total.shape[1]):
+            square[column] += total[k, column] * total[k, column]
+    for column in range(total.shape[1]):
+        length = math.sqrt(square[column])
+        if length > bound:
+            for k in range(total.shape[0]):
+                total[k, column] *= bound / length
 
 
 @compiled
@@ -208,9 +225,11 @@ def hermite(lower: float, upper: float, left: float, right: float, place: float)
 
 
 @compiled
-def prefix_sums(table: Array, entry: int, last: int, node: int, place: float, sums: Array) -> None:
-    """The row's sums (a, a |B~|, a B) over intervals entry < s <= last, interpolated."""
-    columns = len(sums)
+def prefix_sums(
+    table: Array, entry: int, last: int, node: int, place: float, sums: Array, column: int
+) -> None:
+    """A row's sums (a, a |B~|, a B) over intervals entry < s <= last, interpolated, to a column."""
+    columns = sums.shape[0]
     for k in range(columns):
         at, slope = k, columns + k
         late = hermite(
@@ -229,7 +248,7 @@ def prefix_sums(table: Array, entry: int, last: int, node: int, place: float, su
                 table[entry, node + 1, slope],
                 place,
             )
-        sums[k] = late - early
+        sums[k, column] = late - early
 
 
 @compiled
@@ -281,14 +300,17 @@ def interval_grid(point: Point) -> Grid:
 
 @compiled
 def add_quantised(
-    total: Array, cut: float, bound: float, largest: int, person: Integers, result: Integers
+    total: Array, cut: float, bound: float, largest: int, people: Integers, result: Integers
 ) -> None:
-    """Add a person's score as integers of norm at most `largest`, which are left in `person`.
+    """Add people's scores, columns, as integers of norm at most `largest`, left in `people`.
 
     `cut` is the length to which V is clipped: infinite where its weights have bounded it.
     """
     if cut < math.inf:
         clip(total, cut)
-    quantise(total, bound, largest, person)
-    for k in range(len(total)):
-        result[k] += person[k]
+    quantise(total, bound, largest, people)
+    for k in range(total.shape[0]):
+        added = 0
+        for column in range(total.shape[1]):
+            added += people[k, column]
+        result[k] += added
