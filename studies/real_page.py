@@ -18,6 +18,7 @@ from simulated import DESIGNS, RIGHT
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "accuracy.md"
 FACTS = HERE / "results" / "real-sets.csv"
+CENSORED = HERE / "results" / "censoring.csv"
 BASE = "0.1.0"
 DELTA, PURE = 1e-6, 0.0
 Facts = dict[str, dict[str, str]]
@@ -66,6 +67,16 @@ noise low cannot follow them, and one that follows them needs several times the 
 for such values takes the cause away.
 """
 
+CENSORING = """## Censoring that goes with covariates
+
+A registry that ends on one day observes those who entered late for a short time only. Cox's model of
+the time to censoring, by `studies/censoring.py`: chi-square over its degrees of freedom (1 where
+censoring goes with nothing), and the covariate that it goes with most, log hazard ratio for one
+standard deviation. Private Newton learns it from one more column of second moments; before it did, the
+baseline and the effect of a year were up to three standard errors off on such sets.
+
+"""
+
 CHOICE = """## How sets and constants were chosen
 
 The sets: those of SurvSet with at least 1,000 rows, more than 800 events and at least three usable
@@ -112,6 +123,7 @@ def page(results: Path = RESULTS, facts: Path = FACTS, constants: Path = CONSTAN
         "## Much budget\n\n" + BUDGET + _table(_budget(now, before)),
         f"## Version {BASE}\n\n" + OLD + _table(_sets(before, {}, about, None, DELTA)),
         ESTIMAND,
+        CENSORING + _table(_censoring()),
         CHOICE.format(held_out=", ".join(HELD_OUT)),
         *([PAIRED + _table(_constants(worst_cases(constants)))] if constants.is_file() else []),
     )
@@ -126,6 +138,13 @@ values with the same people and the same noise. The worst case over the panel: t
 mean and worst coefficient; the highest **err** over what it is as things are; the median **width**.
 
 """
+
+
+def _censoring() -> Iterator[Line]:
+    """A set a row, as the study wrote it."""
+    yield "set", "censored early", "chi-square / df", "goes most with", "log hazard ratio"
+    with CENSORED.open(newline="", encoding="utf-8") as lines:
+        yield from (tuple(row.values()) for row in csv.DictReader(lines))
 
 
 def _constants(found: list[Worst]) -> Iterator[Line]:
