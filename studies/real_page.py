@@ -57,11 +57,12 @@ what the model expects. Where the model is right that changes nothing on average
 moves the estimate, and intervals have to allow for it. That is why simulated right designs come out
 better than real sets, and why this page is about real sets.
 
-On rhc, hdfail and tb most of the distance at epsilon 1, and most intervals that miss, are those of
+On rhc, LeukSurv and tb most of the distance at epsilon 1, and most intervals that miss, are those of
 the baseline's second and third coefficient (the gaps of every coefficient are in
 `studies/results/real.csv`): the bounded score gives early times more weight than the likelihood does,
 and a spline of three knots does not follow these hazards. The private life table corrects for it as
-far as it is not noise; effects of covariates are closer to the exact fit. On fl it is the other way round:
+far as it is not noise; effects of covariates are closer to the exact fit. On rott2 it is the year and a
+level that repeats it, where the release does not say that it cannot tell them apart. On fl
 a few people with very large values carry much of the information on some effects. A bound that keeps the
 noise low cannot follow them, and one that follows them needs several times the noise; `scale = "log"`
 for such values takes the cause away.
