@@ -15,8 +15,8 @@ from discreet.mechanisms.newton.bound import Cohort
 from discreet.people.episodes import Episodes
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms.cases import (
-    corner_people,
     episodes_of,
+    extreme_people,
     hostile_points,
     make_constants,
     random_person,
@@ -57,8 +57,7 @@ def test_the_weight_is_the_largest_feasible_one():
 def test_no_record_leaves_the_ball_whatever_the_point(link, clipped):
     random = np.random.default_rng(2)
     constants = make_constants(intervals=12, link=link, time_varying=True)
-    people = corner_people(constants)
-    people += [random_person(random, constants, time_varying=True, extreme=True) for _ in range(40)]
+    people = extreme_people(random, constants, 40)
     alone = [episodes_of([person], 2) for person in people]
     largest = 0
     for point in hostile_points(random, constants, 25):
@@ -118,8 +117,7 @@ def test_who_walks_beside_whom_changes_nothing(link, clipped):
     """All people at once, in another order, and each alone: the same integers, far out as well."""
     random = np.random.default_rng(6)
     constants = make_constants(intervals=12, link=link, time_varying=True)
-    people = corner_people(constants)
-    people += [random_person(random, constants, time_varying=True, extreme=True) for _ in range(40)]
+    people = extreme_people(random, constants, 40)
     shuffled = [people[place] for place in random.permutation(len(people))]
     for point in hostile_points(random, constants, 15):
         mapping = random.normal(size=(constants.dimension,) * 2)

@@ -25,8 +25,8 @@ from discreet.likelihood.score_information import Informations
 from discreet.mechanisms.newton.bound import Cohort
 from tests.mechanisms.cases import (
     Person,
-    corner_people,
     episodes_of,
+    extreme_people,
     hostile_points,
     make_constants,
     random_person,
@@ -130,8 +130,7 @@ def test_the_weight_keeps_every_outcome_in_the_ball_and_is_the_largest():
 def test_no_record_leaves_the_ball_whatever_the_points(link, clipped):
     random = np.random.default_rng(3)
     constants = make_constants(intervals=12, link=link, time_varying=True)
-    people = corner_people(constants)
-    people += [random_person(random, constants, time_varying=True, extreme=True) for _ in range(30)]
+    people = extreme_people(random, constants, 30)
     block = with_causes(episodes_of(people, 2), random)
     hostile = hostile_points(random, constants, 20)
     largest = 0

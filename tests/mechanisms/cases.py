@@ -32,6 +32,7 @@ __all__ = [
     "StuckLoss",
     "corner_people",
     "episodes_of",
+    "extreme_people",
     "hostile_points",
     "loss_of",
     "make_constants",
@@ -44,6 +45,14 @@ def random_person(random, constants, *, time_varying=False, extreme=False):
     """A person with random rows; extreme ones sit on the sphere and stay long."""
     pieces = int(random.integers(1, 4)) if time_varying else 1
     return cases.random_person(random, constants, pieces=pieces, extreme=float(extreme))
+
+
+def extreme_people(random, constants, count):
+    """Corner cases, and as many random people of a few rows who sit on the sphere and stay long."""
+    drawn = (
+        random_person(random, constants, time_varying=True, extreme=True) for _ in range(count)
+    )
+    return [*corner_people(constants), *drawn]
 
 
 @dataclass

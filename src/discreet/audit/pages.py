@@ -56,8 +56,8 @@ def newton_squares(
 
     For numbers that do not change, p of them: exits 2, ranges 2 p, marginals 2 p, second moments
     2 (w R^2)^2 where they are released, scores (2 L)^2, the information 2 (w Q^2)^2. Second moments
-    may have the strata but the first, and who leaves early, as further columns; nothing else changes with strata, and
-    with several causes only the dimensions do.
+    may have the strata but the first, and who leaves early, as further columns; nothing else changes
+    with strata, and with several causes only the dimensions do.
     """
     first = [2, 2 * covariates, 2 * covariates]
     wide = {covariates, covariates + strata - 1}

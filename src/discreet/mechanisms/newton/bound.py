@@ -60,6 +60,7 @@ class Cohort:
             return self
         own, present = self.stratum == number, self.present[number]
         remaining = None if self.remaining is None else self.remaining[own]
+        staying = None if self.staying is None else self.staying[own]
         return replace(
             self,
             cohort=self.cohort[own],
@@ -68,6 +69,7 @@ class Cohort:
             remaining=remaining,
             lens=None,
             stratum=None,
+            staying=staying,
         )
 
     def seen(self, scores: Whitened) -> Whitened:

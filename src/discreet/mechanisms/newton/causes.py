@@ -30,7 +30,13 @@ from discreet.mechanisms.contract import Draw
 from discreet.mechanisms.newton.bound import FLOOR
 from discreet.mechanisms.newton.cohort import Profile, completed_spreads, exits_of
 from discreet.mechanisms.newton.combine import combine
-from discreet.mechanisms.newton.counts import ENTRIES_TOO, EXITS_ONLY, Stretches
+from discreet.mechanisms.newton.counts import (
+    ENTRIES_TOO,
+    EXITS_ONLY,
+    Stretches,
+    began_in,
+    ended_in,
+)
 from discreet.mechanisms.newton.equation import Equation, Setting
 from discreet.mechanisms.newton.hazards import Hazards, fitted_hazards
 from discreet.mechanisms.newton.layout import (
@@ -121,12 +127,12 @@ def block_cause_exits(block: Episodes, edges: Integers, causes: int, kinds: int)
     """Counts by bin of (censored, cause 1, ..., cause R), and of entries: one cell each a person."""
     bins = len(edges) - 1
     first, last = block.ends
-    place = np.searchsorted(edges, block.exit[last], side="left") - 1
+    place = ended_in(edges, block.exit[last])
     ended = block.event if block.cause is None else block.cause
     kind = np.where(block.event[last], ended[last], 0).astype(np.int64)
     counts = np.bincount(kind * bins + place, minlength=(causes + 1) * bins)
     if kinds == ENTRIES_TOO:
-        began = np.searchsorted(edges, block.entry[first], side="right") - 1
+        began = began_in(edges, block.entry[first])
         counts = np.concatenate([counts, np.bincount(began, minlength=bins)])
     return (counts.astype(np.int64),)
 

@@ -172,15 +172,25 @@ def block_exits(block: Episodes, edges: Integers, kinds: int, strata: int = 1) -
     """
     bins = len(edges) - 1
     first, last = block.ends
-    place = np.searchsorted(edges, block.exit[last], side="left") - 1
+    place = ended_in(edges, block.exit[last])
     before = _strata(block)[first].astype(np.int64) * kinds
     kind = block.event[last].astype(np.int64)
     counts = np.bincount((before + kind) * bins + place, minlength=strata * kinds * bins)
     if kinds == ENTRIES_TOO:
-        began = np.searchsorted(edges, block.entry[first], side="right") - 1
+        began = began_in(edges, block.entry[first])
         entered = (before + EXITS_ONLY) * bins + began
         counts = counts + np.bincount(entered, minlength=strata * kinds * bins)
     return (counts.astype(np.int64),)
+
+
+def ended_in(edges: Integers, exits: NDArray[np.int32]) -> Integers:
+    """The bin of everybody's last interval."""
+    return np.searchsorted(edges, exits, side="left") - 1
+
+
+def began_in(edges: Integers, entries: NDArray[np.int32]) -> Integers:
+    """The bin of everybody's first interval, the one after `entries`."""
+    return np.searchsorted(edges, entries, side="right") - 1
 
 
 def block_marginals(
@@ -241,8 +251,7 @@ def leavings(block: Episodes, leaving: Leavings) -> Array:
     before = np.hstack([np.zeros((len(chances), 1)), np.cumsum(chances, axis=1)])
     first, last = block.ends
     stratum, event = _strata(block)[first], block.event[last]
-    begin = np.searchsorted(edges, block.entry[first], side="right") - 1
-    end = np.searchsorted(edges, block.exit[last], side="left") - 1
+    begin, end = began_in(edges, block.entry[first]), ended_in(edges, block.exit[last])
     late = block.entry[first] > edges[begin]
     halves = chances[stratum, begin] * late + chances[stratum, end] * event
     asked = before[stratum, end + 1] - before[stratum, begin] - halves / 2.0

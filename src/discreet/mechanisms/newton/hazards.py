@@ -36,6 +36,14 @@ LOWEST, HIGHEST = math.log(1e-7), 3.0
 """Log hazards per interval."""
 
 
+def parts_of_bins(widths: Integers) -> Array:
+    """How much of its bin has passed when an interval begins."""
+    ends = np.cumsum(widths)
+    return np.asarray(
+        (np.arange(ends[-1]) - np.repeat(ends - widths, widths)) / np.repeat(widths, widths)
+    )
+
+
 class LifeTable(NamedTuple):
     """By bin: who is at risk when it begins, exits (censored, events), and its summed hazard."""
 
@@ -45,8 +53,7 @@ class LifeTable(NamedTuple):
 
     def by_interval(self, entries: Array, widths: Integers) -> Array:
         """People at risk in every interval: hazards are even within a bin, and so are late entries."""
-        ends = np.cumsum(widths)
-        part = (np.arange(ends[-1]) - np.repeat(ends - widths, widths)) / np.repeat(widths, widths)
+        part = parts_of_bins(widths)
         begun, hazard = np.repeat(self.begun, widths), np.repeat(self.hazard, widths) * part
         late = np.repeat(np.concatenate([[0.0], entries[1:]]), widths) * part
         return np.asarray(begun * np.exp(-hazard) + late * np.exp(-hazard / 2.0))

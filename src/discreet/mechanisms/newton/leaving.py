@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.likelihood.jit import compiled
-from discreet.mechanisms.newton.hazards import Hazards
+from discreet.mechanisms.newton.hazards import Hazards, parts_of_bins
 from discreet.types import Array, Integers
 
 USUAL = 0.2
@@ -188,10 +188,6 @@ def _by_intervals(bins: Bins, weights: Array, risks: Array) -> Array:
     """Within a bin hazards are even."""
     shown = followed(bins, weights, risks)
     mean = weights @ shown.begun / max(float(weights.sum()), 1e-300)
-    ends = np.cumsum(bins.widths)
-    part = (np.arange(ends[-1]) - np.repeat(ends - bins.widths, bins.widths)) / np.repeat(
-        bins.widths, bins.widths
-    )
     ratio = np.repeat(shown.begun / np.maximum(mean, 1e-300), bins.widths, axis=1)
     gap = np.repeat(shown.censored - bins.censored, bins.widths, axis=1)
-    return np.asarray(ratio * np.exp(-gap * part))
+    return np.asarray(ratio * np.exp(-gap * parts_of_bins(bins.widths)))

@@ -196,16 +196,21 @@ class Releases:
         width, number = len(design.covariates.leads), self.stretches.number
         return [*found, stratum_shares(self.sizes, width, number)]
 
+    @cached_property
+    def bins(self) -> tuple[Bins, ...]:
+        """How people leave, by stratum and bin of the life table."""
+        return tuple(Bins.of(one) for one in self.hazards)
+
     @property
     def sooner_spread(self) -> float:
         """The standard deviation of u were censoring to go with nothing; where few are censored more."""
-        variance = np.average([Bins.of(one).variance for one in self.hazards], weights=self.sizes)
+        variance = np.average([one.variance for one in self.bins], weights=self.sizes)
         return max(math.sqrt(variance), FEW)
 
     @property
     def leavings(self) -> Leavings:
         """The chances of being censored as they are released."""
-        return Leavings(self.edges, np.array([Bins.of(one).chances for one in self.hazards]))
+        return Leavings(self.edges, np.array([one.chances for one in self.bins]))
 
     def second_moments(self, width: int) -> tuple[Array, float] | None:
         """Those of the first `width` columns as released, and the noise of an entry on the diagonal."""
@@ -335,8 +340,7 @@ def _staying(releases: Releases, people: Array, weights: Array, stratum: Integer
         return None
     matrix, error = found
     noise = math.hypot(error * DIAGONAL / OFF_DIAGONAL, 1.0 / math.sqrt(releases.persons))
-    bins = tuple(Bins.of(one) for one in releases.hazards)
-    cohort = Leaving(bins, people, weights, stratum, releases.sooner)
+    cohort = Leaving(releases.bins, people, weights, stratum, releases.sooner)
     return cohort.remaining(cohort.gamma(matrix[-1, :-1], noise))
 
 
