@@ -10,6 +10,7 @@ from discreet.design.baseline import NaturalSpline, PiecewiseConstant
 from discreet.design.link import LINKS
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
+from discreet.likelihood.score_expected import Bend
 from discreet.likelihood.score_walk import ball_weight, quantise, slopes
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.people.episodes import Episodes
@@ -275,6 +276,60 @@ def test_the_foreseen_score_is_the_mean_of_simulated_people(link):
         level = scores.expected(cohort_of(cohort, counts, 10))[0]
         assert np.allclose(first, -level @ (near - point), rtol=1e-3, atol=1e-10)
         assert np.allclose(slope, slope.T)
+
+
+BEND = Bend(np.array([0.8, -1.5]), np.array([-0.7, 0.1, 0.8]), np.array([0, 3, 4, 10]))
+
+
+def bent_people(random):
+    """A cohort of two columns, one member so far out that its change is cut."""
+    cohort = np.vstack([random.uniform(-1, 1, (20, 2)), [[1.0, -9.0]]])
+    return cohort_of(cohort, random.uniform(0.5, 2.0, 21), 10)
+
+
+def summed_by_hand(people, point, truth, basis):
+    """Score, slope and hazards of the cohort, interval by interval; logit, no bound."""
+    score, slope, totals = np.zeros(4), np.zeros((4, 4)), np.zeros((2, 10))
+    for x, count in zip(people.cohort[:, 0], people.counts[:, 0], strict=True):
+        alive, change = float(count), np.clip(x @ BEND.theta, -2.0, 2.0)
+        for s, row in enumerate(basis):
+            z, lean = np.concatenate([row, x]), BEND.lean[np.searchsorted(BEND.cuts[1:], s + 1)]
+            here, there = (
+                1 / (1 + np.exp(-z @ f - m)) for f, m in ((point, 0), (truth, lean * change))
+            )
+            totals[:, s] += alive * there, alive
+            score += alive * (here - there) * z
+            slope += alive * there * (1 - there) * np.outer(z, z)
+            alive *= 1 - there
+    return score, slope, totals[0] / totals[1]
+
+
+def test_effects_that_change_are_summed_as_by_hand():
+    design, random = make_design(10, 2, PiecewiseConstant(2)), np.random.default_rng(19)
+    point, truth = np.array([-1.6, -1.2, 0.2, 0.4]), np.array([-1.4, -1.5, 0.1, 0.6])
+    people = bent_people(random)
+    scores = Whitened(design, LINKS["logit"], point, np.eye(4), np.inf)
+    found = scores.foreseen(people, truth, None, BEND)
+    score, slope, hazards = summed_by_hand(people, point, truth, design.basis)
+    # the kernel does not follow a member of whom fewer than NOBODY are left
+    assert np.allclose(found[0], score, rtol=1e-4, atol=1e-3)
+    assert np.allclose(found[1], slope, rtol=1e-4, atol=1e-3)
+    there = Whitened(design, LINKS["logit"], truth, np.eye(4), np.inf)
+    assert np.allclose(there.rates(people, None, BEND).hazard, hazards, rtol=1e-9)
+
+
+def test_effects_that_change_by_nothing_are_constant_to_the_bit():
+    design, random = make_design(10, 2, PiecewiseConstant(2)), np.random.default_rng(20)
+    point, truth = random.normal(size=(2, 4))
+    people, still = bent_people(random), BEND._replace(theta=np.zeros(2))
+    for bound in (0.7, np.inf):
+        scores = Whitened(design, LINKS["cloglog"], point, np.eye(4), bound)
+        pairs = zip(
+            scores.foreseen(people, truth), scores.foreseen(people, truth, None, still), strict=True
+        )
+        assert all(np.array_equal(one, other) for one, other in pairs)
+        rates = zip(scores.rates(people), scores.rates(people, None, still), strict=True)
+        assert all(np.array_equal(one, other) for one, other in rates)
 
 
 def moments(scores, different, count):

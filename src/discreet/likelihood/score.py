@@ -21,7 +21,14 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.likelihood.rows import strata_blocks
-from discreet.likelihood.score_expected import Members, Rates, expected_rates, expected_sums
+from discreet.likelihood.score_expected import (
+    STEADY,
+    Bend,
+    Members,
+    Rates,
+    expected_rates,
+    expected_sums,
+)
 from discreet.likelihood.score_people import score_sums
 from discreet.likelihood.score_walk import (
     LARGEST_PREDICTOR,
@@ -116,20 +123,21 @@ class Whitened:
         return matrix, meat, full
 
     def foreseen(
-        self, people: "Expected", truth: Array, shift: Array | None = None
+        self, people: "Expected", truth: Array, shift: Array | None = None, bend: Bend = STEADY
     ) -> tuple[Array, Array, Array, Array]:
         """Expected (score, slope, Meat, full information) here when `truth` is the truth.
 
-        `shift`, by interval (and stratum), is added to the true predictor: a baseline that the
-        model cannot have.
+        `shift`, by interval (and stratum), is added to the true predictor, and `bend` makes effects
+        change: a baseline and effects that the model cannot have.
         """
         if self.design.strata == 1:
-            return self.foreseen_here(people, truth, shift)
+            return self.foreseen_here(people, truth, shift, bend)
         found = [
             own.foreseen_here(
                 people.of_stratum(number),
                 truth[self.design.columns(number)],
                 None if shift is None else shift[number],
+                bend,
             )
             for number, own in enumerate(self.strata)
         ]
@@ -137,11 +145,11 @@ class Whitened:
         return score, slope, meat, full
 
     def foreseen_here(
-        self, people: "Expected", truth: Array, shift: Array | None
+        self, people: "Expected", truth: Array, shift: Array | None, bend: Bend
     ) -> tuple[Array, Array, Array, Array]:
         """The same of the people of one stratum, at its own rows."""
         there = self.kernel_truth(truth, shift)
-        return expected_sums(members_of(people), self.kernel_point, there, NO_WEIGHTS)
+        return expected_sums(members_of(people), self.kernel_point, there, bend, NO_WEIGHTS)
 
     def kernel_truth(self, truth: Array, shift: Array | None) -> Point:
         """The truth as compiled code takes it, its predictor moved by `shift`."""
@@ -154,13 +162,18 @@ class Whitened:
         )
 
     def rates(
-        self, people: "Expected", shift: Array | None = None, *, sloped: bool = True
+        self,
+        people: "Expected",
+        shift: Array | None = None,
+        bend: Bend = STEADY,
+        *,
+        sloped: bool = True,
     ) -> Rates:
         """The mean hazards of the cohort of one stratum, at its own rows of the point."""
         here = self.kernel_point
         if shift is not None:
             here = here._replace(predictor=here.predictor + shift)
-        return expected_rates(members_of(people), here, len(self.point) if sloped else 0)
+        return expected_rates(members_of(people), here, bend, len(self.point) if sloped else 0)
 
 
 class Expected(Protocol):

@@ -27,7 +27,7 @@ from discreet.likelihood.score import (
     members_of,
     starts_of,
 )
-from discreet.likelihood.score_expected import Members, expected_sums
+from discreet.likelihood.score_expected import STEADY, Bend, Members, expected_sums
 from discreet.likelihood.score_information import (
     LARGEST_FACTOR,
     TOGETHER,
@@ -186,14 +186,14 @@ class CauseScores(Whitened):
     cause: int = 0
 
     def foreseen(
-        self, people: Expected, truth: Array, shift: Array | None = None
+        self, people: Expected, truth: Array, shift: Array | None = None, bend: Bend = STEADY
     ) -> tuple[Array, Array, Array, Array]:
         """Expected (score, slope, Meat, full information) here when `truth` is the truth."""
         if self.together is None or not math.isfinite(self.bound):
-            return super().foreseen(people, truth, shift)
+            return super().foreseen(people, truth, shift, bend)
         there = self.kernel_truth(truth, shift)
         weights = self.together.weights(people, self.cause, self.mapping)
-        return expected_sums(members_of(people), self.kernel_point, there, weights)
+        return expected_sums(members_of(people), self.kernel_point, there, bend, weights)
 
 
 @dataclass(frozen=True)

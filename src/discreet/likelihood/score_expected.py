@@ -29,6 +29,9 @@ from discreet.likelihood.score_lanes import (
 from discreet.likelihood.score_walk import Grid, Point, interval_grid
 from discreet.types import Array, Integers
 
+FARTHEST_BEND = 2.0
+"""A change of effects moves nobody's predictor by more: whoever has values far out would otherwise be
+moved without end, by an effect that was fitted to everybody else."""
 NOBODY = 1e-4
 """Somebody of the cohort is followed until fewer than this share are left."""
 
@@ -47,6 +50,21 @@ class Members(NamedTuple):
     edges: Integers
     present: Array
     remaining: Array
+
+
+class Bend(NamedTuple):
+    """Effects that change with time: theta'x times `lean`, by piece, is added to the true predictor.
+
+    Piece k holds the intervals cuts[k] < s <= cuts[k + 1]; no piece: effects are constant.
+    """
+
+    theta: Array
+    lean: Array
+    cuts: Integers
+
+
+STEADY = Bend(np.zeros(0), np.zeros(0), np.zeros(1, dtype=np.int64))
+"""Effects that do not change."""
 
 
 class Gathered(NamedTuple):
@@ -81,7 +99,7 @@ class Loads(NamedTuple):
 
 @compiled
 def expected_sums(
-    members: Members, point: Point, truth: Point, given: Array
+    members: Members, point: Point, truth: Point, bend: Bend, given: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Expected (score, slope, Meat, full information) at one point when another one is true.
 
@@ -94,7 +112,7 @@ def expected_sums(
     lanes, gathered = lanes_room(mapping.shape[1], parts, intervals), gathered_room(parts)
     there = true_room(truth, intervals)
     score, sums = np.zeros(parts + width), np.zeros((3, parts + width, parts + width))
-    values, counts, where = np.zeros((width, LANES)), np.zeros(LANES), np.zeros(LANES)
+    values, counts = np.zeros((width, LANES)), np.zeros(LANES)
     for start in range(0, people, LANES):
         lanes.total[:] = 0.0
         there.alive[:] = 1.0
@@ -103,8 +121,7 @@ def expected_sums(
             set_members(members, start, k, values, counts)
             locate_lanes(values, point.beta, mapping, lanes)
             slopes_of_lanes(here, span, lanes.position, lanes.survive, lanes.happen)
-            place_lanes(values, truth.beta, where)
-            slopes_of_lanes(there.grid, span, where, there.rise, there.fall)
+            slopes_of_truth(values, truth.beta, bend, span, there)
             if given.shape[0] > 0:
                 lanes.weight[:, : given.shape[1] - start] = given[:, start : start + LANES]
             elif point.bound < math.inf:
@@ -131,6 +148,34 @@ def true_room(truth: Point, intervals: int) -> Truth:
     """Room for the truth's slopes."""
     slopes = np.zeros((2, intervals, LANES))
     return Truth(interval_grid(truth), slopes[0], slopes[1], np.ones(LANES))
+
+
+@compiled
+def slopes_of_truth(
+    values: Array, beta: Array, bend: Bend, span: tuple[int, int], there: Truth
+) -> None:
+    """The truth's slopes in every interval of a span, piece by piece where effects change."""
+    where = np.zeros(LANES)
+    place_lanes(values, beta, where)
+    if len(bend.lean) == 0:
+        slopes_of_lanes(there.grid, span, where, there.rise, there.fall)
+        return
+    change = changes_of_lanes(values, bend.theta)
+    for piece in range(len(bend.lean)):
+        first, last = max(span[0], bend.cuts[piece]), min(span[1], bend.cuts[piece + 1])
+        if first < last:
+            bent = where + bend.lean[piece] * change
+            slopes_of_lanes(there.grid, (first, last), bent, there.rise, there.fall)
+
+
+@compiled
+def changes_of_lanes(values: Array, theta: Array) -> Array:
+    """theta'x of every lane, within what a change may move a predictor by."""
+    change = np.zeros(LANES)
+    place_lanes(values, theta, change)
+    for lane in range(LANES):
+        change[lane] = min(max(change[lane], -FARTHEST_BEND), FARTHEST_BEND)
+    return change
 
 
 @compiled
@@ -271,7 +316,7 @@ class Rates(NamedTuple):
 
 
 @compiled
-def expected_rates(members: Members, point: Point, places: int) -> Rates:
+def expected_rates(members: Members, point: Point, bend: Bend, places: int) -> Rates:
     """The cohort's mean hazards at the point; their slopes by the first `places` of f, all or none.
 
     A stretch's counts are of those who come into it: those at high risk who left before are not
@@ -281,14 +326,13 @@ def expected_rates(members: Members, point: Point, places: int) -> Rates:
     people, stretches, width = members.covariates.shape
     masses, there = np.zeros(intervals), true_room(point, intervals)
     found = Rates(np.zeros(intervals), np.zeros(intervals), np.zeros((intervals, places)))
-    values, counts, where = np.zeros((width, LANES)), np.zeros(LANES), np.zeros(LANES)
+    values, counts = np.zeros((width, LANES)), np.zeros(LANES)
     for start in range(0, people, LANES):
         for k in range(stretches):
             there.alive[:] = 1.0
             span = (members.edges[k], members.edges[k + 1])
             set_members(members, start, k, values, counts)
-            place_lanes(values, point.beta, where)
-            slopes_of_lanes(there.grid, span, where, there.rise, there.fall)
+            slopes_of_truth(values, point.beta, bend, span, there)
             traits = values[: places - parts]
             add_rates(span, there, traits, counts, members.remaining[start:], masses, found)
     for s in range(intervals):
