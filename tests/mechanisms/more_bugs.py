@@ -9,7 +9,7 @@ from discreet.mechanisms import contract, output, selected
 from discreet.mechanisms.newton import counts, layout, split
 from discreet.mechanisms.newton.run import Run
 from discreet.privacy import noise, selection
-from tests.mechanisms import checks, leaving_checks, newton_checks, release_checks
+from tests.mechanisms import checks, leaving_checks, newton_checks, release_checks, varying_checks
 from tests.mechanisms.bugs import Bug
 
 MORE_BUGS = [
@@ -218,10 +218,10 @@ MORE_BUGS = [
         "who leaves early compared with the people themselves",
         Run,
         "_moments",
-        "columns = Columns(self.leads, gaps_of(self.design), leaving)",
+        "limit = moment_limit(width)",
         "share = float(np.mean(self.engine.episodes.event)); "
-        "leaving = leaving and leaving._replace(chances=leaving.chances * share); "
-        "columns = Columns(self.leads, gaps_of(self.design), leaving)",
+        "own = columns.leaving._replace(chances=columns.leaving.chances * share); "
+        "columns = columns._replace(leaving=own); limit = moment_limit(width)",
         newton_checks.check_sums_are_asked_with_released_numbers,
     ),
     Bug(
@@ -231,5 +231,31 @@ MORE_BUGS = [
         "np.repeat(early - asked,",
         "np.repeat(early - asked - np.mean(early - asked),",
         leaving_checks.check_leaving_is_a_persons_own,
+    ),
+    Bug(
+        "how late events came is among the second moments and not paid for",
+        Run,
+        "_moments",
+        "moment_sensitivity(width,",
+        "moment_sensitivity(width - self.layout.varying,",
+        varying_checks.check_lateness_is_paid_for,
+    ),
+    Bug(
+        "how late events came compared with the hazard of the people themselves",
+        Run,
+        "_moments",
+        "limit = moment_limit(width)",
+        "share = float(np.mean(self.engine.episodes.event)); "
+        "own = columns.varying._replace(chances=columns.varying.chances * share); "
+        "columns = columns._replace(varying=own); limit = moment_limit(width)",
+        newton_checks.check_sums_are_asked_with_released_numbers,
+    ),
+    Bug(
+        "how late a person's event came among those of the same block",
+        counts,
+        "varyings",
+        "np.repeat(late - asked,",
+        "np.repeat(late - asked - np.mean(late - asked),",
+        varying_checks.check_lateness_is_a_persons_own,
     ),
 ]

@@ -40,7 +40,8 @@ def some_people(constants, seed, count=40):
 
 def page_sensitivities(layout, covariates):
     """With strata the same, but that second moments may have further columns."""
-    columns = covariates + (layout.strata - 1 if layout.mixed else 0) + layout.leaving
+    strata = layout.strata - 1 if layout.mixed else 0
+    columns = covariates + strata + layout.leaving + layout.varying
     return _page_sensitivities(layout, covariates, columns)
 
 
@@ -228,6 +229,7 @@ def check_sums_are_asked_with_released_numbers():
     constants = make_constants(persons=40)
     mechanism = PrivateNewton(1e6, 1e-6)
     plan, noise = mechanism.plan(constants), Replay()
+    assert Layout.read(plan).varying
     asked = []
     for seed, replaying in ((2, False), (3, True)):
         noise.replaying = replaying

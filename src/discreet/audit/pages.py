@@ -56,12 +56,12 @@ def newton_squares(
 
     For numbers that do not change, p of them: exits 2, ranges 2 p, marginals 2 p, second moments
     2 (w R^2)^2 where they are released, scores (2 L)^2, the information 2 (w Q^2)^2. Second moments
-    may have the strata but the first, and who leaves early, as further columns; nothing else changes
-    with strata, and with several causes only the dimensions do.
+    may have the strata but the first, who leaves early and, of one cause, how late events came as
+    further columns; nothing else changes with strata, and with several causes only the dimensions do.
     """
     first = [2, 2 * covariates, 2 * covariates]
-    wide = {covariates, covariates + strata - 1}
-    for columns in sorted(wide | {one + 1 for one in wide}):
+    wide, further = {covariates, covariates + strata - 1}, range(3 if causes == 1 else 2)
+    for columns in sorted({one + more for one in wide for more in further}):
         limit = 3 * columns * MOMENT_UNIT**2 // 2
         if len(trace) > 3 and trace[3][1] == columns * (columns + 1) // 2:
             first.append(2 * (MOMENT_WEIGHT * limit) ** 2)

@@ -34,7 +34,7 @@ class Standard(NamedTuple):
     """How rows become the vectors of second moments: (x - centre) * unit, column by column.
 
     `columns` are those of the covariates; what `centre` has beyond them is for indicators of strata,
-    of each but the first, and last for the rows' `leaving`, where there is any. `gaps` has rows
+    of each but the first, and last for the rows' `further` numbers, (rows, columns). `gaps` has rows
     (number, indicator), places among the columns: a number that is missing counts as the centre.
     """
 
@@ -42,7 +42,7 @@ class Standard(NamedTuple):
     centre: Array
     unit: Array
     gaps: Integers
-    leaving: Array
+    further: Array
 
 
 @compiled
@@ -111,14 +111,14 @@ def standardise(
     covariates: Array, stratum: NDArray[np.int16], row: int, standard: Standard, vector: Array
 ) -> None:
     """Write the row's standardised vector, rounded toward zero."""
-    columns, centre, unit, gaps, leaving = standard
-    width, last = len(columns), len(centre) - 1
+    columns, centre, unit, gaps, further = standard
+    width, last = len(columns), len(centre) - further.shape[1]
     for k in range(len(centre)):
         value = within(covariates[row, columns[k]]) if k < width else 0.0
         if k >= width and stratum[row] == k - width + 1:
             value = 1.0
-        if k == last and len(leaving) > 0:
-            value = leaving[row]
+        if k >= last:
+            value = further[row, k - last]
         scaled = min(max((value - centre[k]) * unit[k], -FARTHEST), FARTHEST)
         vector[k] = np.trunc(scaled)
     for gap in range(gaps.shape[0]):

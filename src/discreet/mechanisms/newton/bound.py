@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.likelihood.score import Whitened
+from discreet.likelihood.score_expected import Bend
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ MULTIPLES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 16.0, 24.0
 TOLERATED = 0.15
 """Noise of so few standard errors is as good as none: the bound is then as large as it allows, and
 more budget leads to the maximum of the likelihood whatever the model gets wrong."""
+CHANGED = 2.0
+"""LAMBDA is up to this many times itself more where effects are seen to change with time: bounds take
+late times away first, and what they take away is then not like what they leave."""
 NOTHING = 1e-4
 """A loss of information that is none."""
 DOUBTED = 0.5
@@ -78,6 +82,13 @@ class Cohort:
             return scores
         return replace(scores, mapping=self.lens.T @ scores.mapping)
 
+    def seen_bend(self, bend: Bend) -> Bend:
+        """A change of effects as the cohort is asked for it: theta'A x, but for what moves time."""
+        if self.lens is None or len(bend.lean) == 0:
+            return bend
+        width = len(bend.theta)
+        return bend._replace(theta=np.ascontiguousarray(self.lens[-width:, -width:].T @ bend.theta))
+
     def through(self, point: Array, truth: Array) -> Array:
         """The truth as the cohort sees it from a point: f_t + A'(f - f_t)."""
         return truth if self.lens is None else point + self.lens.T @ (truth - point)
@@ -105,19 +116,22 @@ def choose_bound(
     best, chosen, doubt = np.inf, MULTIPLES[0] * unit, 0.0
     lost, spread, load = 1.0, 1.0, 0.0
     wrong = scores.mapping.T @ residual.score
+    steepness = LAMBDA * (1.0 + CHANGED * residual.changed)
     for multiple in MULTIPLES:
         if (unit_noise * multiple * unit) ** 2 > 2.0 * best:
             break  # from here on the noise alone is worse
         if lost > NOTHING:  # a larger bound takes no more than nothing
             candidate = people.seen(replace(scores, bound=multiple * unit))
-            score, matrix, _, full = candidate.foreseen(people, scores.point, residual.shift)
+            score, matrix, _, full = candidate.foreseen(
+                people, scores.point + residual.offset, residual.shift, residual.bend
+            )
             lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
             slope = matrix + FLOOR * np.eye(size)
             spread = float(np.mean(np.linalg.eigvalsh(slope) ** -2.0))
             bent = np.linalg.solve(slope, correction(score, matrix, wrong, full))
             load = DOUBTED**2 * float(bent @ bent) / size
         noise = (unit_noise * multiple * unit) ** 2 * spread
-        bias = LAMBDA**2 * people.events * (lost + TAIL / multiple) ** 2 + load
+        bias = steepness**2 * people.events * (lost + TAIL / multiple) ** 2 + load
         if noise + bias < best:
             best, chosen, doubt = noise + bias, multiple * unit, bias
     return max(float(chosen), _tolerated(unit_noise * unit) * unit), float(doubt)

@@ -89,9 +89,17 @@ class Leavings(NamedTuple):
     chances: Array
 
 
-class Columns(NamedTuple):
-    """What second moments are of: the lead columns (None: all), missing numbers, leaving (None: not).
+class Varyings(NamedTuple):
+    """Lean, from -1 to 1, by interval, and the released hazard by stratum and interval."""
 
+    lean: Array
+    chances: Array
+
+
+class Columns(NamedTuple):
+    """What second moments are of: the lead columns (None: all), missing numbers, and what else.
+
+    Where asked for (None: not), how much sooner than others people left and how late events came.
     `gaps` are pairs (number, indicator) of leads: a number that is missing counts as the centre,
     because its fill, the same for everybody, would make number and indicator look like one column.
     """
@@ -99,6 +107,7 @@ class Columns(NamedTuple):
     leads: Integers | None = None
     gaps: tuple[tuple[int, int], ...] = ()
     leaving: Leavings | None = None
+    varying: Varyings | None = None
 
 
 ONCE = Stretches((0, 1))
@@ -228,14 +237,14 @@ def block_moments(
     """The half-vector of sum w v v', v the standardised leads, |v|^2 <= `limit` in integers.
 
     w is a person's weight of the row in the one stretch. What `centre` has beyond the leads is for
-    indicators of strata, of each but the first, and last, where chances of being censored are given,
-    for how much sooner than others a person was.
+    indicators of strata, of each but the first, and last, where asked for, for how much sooner than
+    others a person was censored and for how late the event came.
     """
     (weights,) = row_weights(block, stretches)
-    leads, gaps, leaving = columns or Columns()
-    pairs = np.array(gaps, dtype=np.int64).reshape(-1, 2)
-    sooner = np.zeros(0) if leaving is None else leavings(block, leaving)
-    standard = Standard(_places(block, leads), centre, UNIT / spread, pairs, sooner)
+    asked = columns or Columns()
+    pairs = np.array(asked.gaps, dtype=np.int64).reshape(-1, 2)
+    place = _places(block, asked.leads)
+    standard = Standard(place, centre, UNIT / spread, pairs, _further(block, asked))
     square = moment_sums(_covariates(block), _strata(block), standard, limit, weights)
     rows, places = np.tril_indices(len(centre))
     return (square[rows, places] * np.where(rows == places, DIAGONAL, OFF_DIAGONAL),)
@@ -257,6 +266,31 @@ def leavings(block: Episodes, leaving: Leavings) -> Array:
     asked = before[stratum, end + 1] - before[stratum, begin] - halves / 2.0
     early = ~event & (end < chances.shape[1] - 1)
     return np.repeat(early - asked, last - first + 1)
+
+
+def varyings(block: Episodes, varying: Varyings) -> Array:
+    """Of every row its person's l: how late the event came against everybody's hazard.
+
+    lean(e) where the person has an event at the last interval e, otherwise 0, minus the sum of
+    lean(s) q_s over the intervals s from the first entry to the last exit.
+    """
+    lean, chances = varying
+    before = np.hstack([np.zeros((len(chances), 1)), np.cumsum(lean * chances, axis=1)])
+    first, last = block.ends
+    stratum, leave = _strata(block)[first], block.exit[last]
+    asked = before[stratum, leave] - before[stratum, block.entry[first]]
+    late = np.where(block.event[last], lean[leave - 1], 0.0)
+    return np.repeat(late - asked, last - first + 1)
+
+
+def _further(block: Episodes, columns: Columns) -> Array:
+    """What second moments have besides covariates and strata, (rows, 0 to 2)."""
+    found: list[Array] = []
+    if columns.leaving is not None:
+        found.append(leavings(block, columns.leaving))
+    if columns.varying is not None:
+        found.append(varyings(block, columns.varying))
+    return np.ascontiguousarray(np.reshape(found, (len(found), block.rows)).T)
 
 
 def row_weights(block: Episodes, stretches: Stretches) -> Integers:

@@ -69,8 +69,9 @@ class Equation:
         scores, people = self.scores, shape.people
         frame, size = scores.mapping, len(scores.point)
         residual = shape.at(estimate)
-        truth = people.through(scores.point, estimate)
-        bent, slope, meat, _ = people.seen(scores).foreseen(people, truth, residual.shift)
+        truth = people.through(scores.point, estimate + residual.offset)
+        away = residual.shift, residual.bend
+        bent, slope, meat, _ = people.seen(scores).foreseen(people, truth, *away)
         full = frame.T @ residual.information @ frame
         score = correction(bent, slope, frame.T @ residual.score, full)
         jacobian = slope + FLOOR * np.eye(size)

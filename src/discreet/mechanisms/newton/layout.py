@@ -51,7 +51,7 @@ class Layout:
     """The public shape of a release: bins, number of steps, shares of the budget.
 
     `mixed` says whether second moments show which strata go with which covariates, `leaving` whether
-    they show who is censored early.
+    they show who is censored early, `varying` whether they show effects that change with time.
     """
 
     budget: Split
@@ -64,6 +64,7 @@ class Layout:
     strata: int = 1
     mixed: bool = False
     leaving: bool = False
+    varying: bool = False
 
     @classmethod
     def make(cls, facts: Facts, total: Number, *, pure: bool) -> "Layout":
@@ -80,6 +81,7 @@ class Layout:
         mixed = _strata_fit(trial, facts)
         columns = p + (facts.design.strata - 1 if mixed else 0)
         leaving = p > 0 and _moments_fit(trial, persons, columns + 1, changing=changing)
+        varying = leaving and _varying_fits(trial, facts, columns + 2)
         alone = p > 1 and _moments_fit(trial, persons, p, changing=changing)
         if not (mixed or leaving or alone):
             without.append(MOMENTS)
@@ -89,7 +91,7 @@ class Layout:
         budget = split(total, steps, pure=pure, without=without, sites=sites)
         strata = facts.design.strata
         late, causes = facts.late_entry, facts.causes
-        made = cls(budget, 1, 4, 4, late, changing, causes, strata, mixed, leaving)
+        made = cls(budget, 1, 4, 4, late, changing, causes, strata, mixed, leaving, varying)
         intervals = facts.intervals
         return replace(
             made,
@@ -142,6 +144,7 @@ class Layout:
             "changing": self.changing,
             **self._strata_details(),
             "leaving": self.leaving,
+            "varying": self.varying,
             "largest": LARGEST,
             **({"causes": self.causes} if self.causes > 1 else {}),
             **self.budget.sites.details(),
@@ -166,11 +169,16 @@ class Layout:
         late, changing = bool(details["late_entry"]), bool(details["changing"])
         strata, mixed = int(details.get("strata", 1)), bool(details.get("mixed", False))
         causes, leaving = int(details.get("causes", 1)), bool(details.get("leaving", False))
-        return cls(budget, time, ranges, values, late, changing, causes, strata, mixed, leaving)
+        varying = bool(details.get("varying", False))
+        further = causes, strata, mixed, leaving, varying
+        return cls(budget, time, ranges, values, late, changing, *further)
 
 
 LARGEST_MOMENT_ERROR = 1.0
 """Second moments are released where their noise, as a matrix norm, stays below the identity."""
+LARGEST_VARYING_ERROR = 0.3
+"""How late events came is part of them where it stays below this: one more column makes the noise of
+all of them larger, and a change of effects is seen in little else than much data."""
 LARGEST_MIXED_ERROR = 0.5
 """Strata are part of them where it stays below this: the more columns, the more noise for all."""
 
@@ -182,6 +190,17 @@ def _strata_fit(budget: Split, facts: Facts) -> bool:
         return False
     fit = _moments_fit(budget, facts.persons, columns, changing=changing)
     return fit and _moment_error(budget, facts.persons, columns) < LARGEST_MIXED_ERROR
+
+
+def _varying_fits(budget: Split, facts: Facts, columns: int) -> bool:
+    """Whether second moments tell more than noise of effects that change with time.
+
+    Not asked where covariates change themselves, nor of several causes.
+    """
+    if facts.time_varying or facts.causes > 1:
+        return False
+    fit = _moments_fit(budget, facts.persons, columns, changing=False)
+    return fit and _moment_error(budget, facts.persons, columns) < LARGEST_VARYING_ERROR
 
 
 def moment_limit(covariates: int) -> int:

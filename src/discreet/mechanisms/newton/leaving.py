@@ -173,12 +173,15 @@ class Leaving:
                 shown = followed(bins, weights, risks[own])
                 found += people.T @ (weights * shown.sooner(bins))
                 leave, _ = leaving_by(shown.censored, bins.events)
-                slope += _spread(people, weights[:, None] * shown.begun * leave)
+                slope += spread_within(people, weights[:, None] * shown.begun * leave)
         return found / self.unit, slope / self.unit
 
 
-def _spread(people: Array, mass: Array) -> Array:
-    """Sums of squares of the covariates of those censored, around the mean in each bin."""
+def spread_within(people: Array, mass: Array) -> Array:
+    """Sums of squares of the covariates of those censored, or of whomever a mass is of, by column.
+
+    Around the mean in each column of the masses.
+    """
     total = np.maximum(mass.sum(axis=0), 1e-300)
     means = (mass.T @ people) / total[:, None]
     return np.asarray((people.T * mass.sum(axis=1)) @ people - (means.T * total) @ means)

@@ -16,6 +16,7 @@ from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.schema import Categorical, Numeric
 from discreet.likelihood.score import Whitened
+from discreet.likelihood.score_expected import Bend
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import (
     Profile,
@@ -34,6 +35,7 @@ from discreet.mechanisms.newton.cohort import (
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
     OFF_DIAGONAL,
+    Columns,
     Leavings,
     Marginal,
     Stretches,
@@ -42,6 +44,7 @@ from discreet.mechanisms.newton.counts import (
 from discreet.mechanisms.newton.hazards import Hazards
 from discreet.mechanisms.newton.leaving import Bins, Leaving
 from discreet.mechanisms.newton.shape import Shape
+from discreet.mechanisms.newton.varying import NO_CHANGE, Change, Varied, Varying
 from discreet.types import Array, Flags, Integers
 
 SMALLEST_SPREAD = 1e-6
@@ -56,6 +59,8 @@ FEW = 0.2
 """How much sooner people leave is measured in parts of at least this."""
 CERTAIN = 1.0
 """Noise of the counts of a table that is taken for the people's own."""
+SHORTENED = 1.5
+"""Vectors of c columns were shortened to |v|^2 <= so many times c (`layout.moment_limit`)."""
 BELIEVED = 1.25
 """Nor are they believed below so much of what noise alone would make of them."""
 
@@ -92,7 +97,8 @@ class Releases:
     """All that was released before the steps, and the information.
 
     Exits are by stratum; second moments may have the strata's indicators after the covariates, and
-    last how much sooner than others people left, over `sooner`.
+    last how much sooner than others people left, over `sooner`, and how late events came, as `varied`
+    says.
     """
 
     persons: int
@@ -105,6 +111,7 @@ class Releases:
     information: Information | None = None
     strata: int = 1
     sooner: float | None = None
+    varied: Varied | None = None
 
     def again(self, random: np.random.Generator) -> "Releases":
         """Everything with as much noise once more, and another life table that fits."""
@@ -208,6 +215,23 @@ class Releases:
         return max(math.sqrt(variance), FEW)
 
     @property
+    def lateness(self) -> Varied:
+        """What people are asked how late their events came with: the released hazards."""
+        events = np.stack([profile.events for profile in self.profiles])
+        return Varied.of(events, np.stack([profile.at_risk for profile in self.profiles]))
+
+    def columns(self, leads: Integers | None, gaps: tuple[tuple[int, int], ...]) -> Columns:
+        """What second moments are asked of, as far as it was chosen by now."""
+        leaving = None if self.sooner is None else self.leavings
+        return Columns(leads, gaps, leaving, None if self.varied is None else self.varied.asked)
+
+    @property
+    def further_units(self) -> list[float]:
+        """The units of the columns after covariates and strata, whose centre is 0."""
+        found = [] if self.sooner is None else [self.sooner]
+        return found if self.varied is None else [*found, self.varied.unit]
+
+    @property
     def leavings(self) -> Leavings:
         """The chances of being censored as they are released."""
         return Leavings(self.edges, np.array([one.chances for one in self.bins]))
@@ -220,6 +244,15 @@ class Releases:
         size = math.isqrt(2 * len(values))  # s (s + 1) / 2 of them
         matrix, error = released_moments(values, self.persons, deviation, size)
         return matrix[:width, :width], error
+
+    def moments_with(self, column: int, width: int) -> tuple[Array, float] | None:
+        """Those of one column with the first `width`, and their noise, that of sampling included."""
+        found = self.second_moments(column + 1)
+        if found is None:
+            return None
+        matrix, error = found
+        noise = math.hypot(error * DIAGONAL / OFF_DIAGONAL, 1.0 / math.sqrt(self.persons))
+        return matrix[column, :width], noise
 
     @property
     def sizes(self) -> Array:
@@ -262,12 +295,13 @@ def spreads_of(shares: list[Shares]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """The people as far as they were released."""
+    """The people as far as they were released; `change` is that of their effects with time."""
 
     releases: Releases
     people: Cohort
     spreads: Array
     shape: Shape
+    change: Change = NO_CHANGE
 
     @classmethod
     def of(cls, design: Design, link: Link, releases: Releases, spreads: Array) -> "Picture":
@@ -285,6 +319,41 @@ class Picture:
     def informed(self, information: Information) -> "Picture":
         """The same with the people's information."""
         return self.showing(replace(self.releases, information=information))
+
+    def bent(self, f: Array) -> "Picture":
+        """The same with effects that change with time as the releases show it at f."""
+        found, varied = self._late_moments, self.releases.varied
+        if found is None or varied is None:
+            return self
+        leads = self.shape.design.covariates.leads
+        limit = SHORTENED * (self._last_column + 1)
+        varying = Varying(self.shape, varied, leads, self.spreads[: len(leads)], limit)
+        change = varying.change(f, *found)
+        return self._changing(change, varying.bend(change.theta), change.certain)
+
+    def bent_as(self, other: "Picture") -> "Picture":
+        """The same with effects that change as in another, but for the released moments."""
+        found = self._late_moments
+        if found is None:
+            return self
+        change = other.change.had(found[0])
+        return self._changing(change, other.shape.bend._replace(theta=change.theta))
+
+    def _changing(self, change: Change, bend: Bend, certain: float = 0.0) -> "Picture":
+        return replace(self, shape=self.shape.bent(bend, certain), change=change)
+
+    @property
+    def _last_column(self) -> int:
+        """The place of the column that says how late events came, where there is one."""
+        return len(self.spreads) + (self.releases.sooner is not None)
+
+    @property
+    def _late_moments(self) -> tuple[Array, float] | None:
+        """The released means of x l, x the leads, and their noise; None where there are none."""
+        if self.releases.varied is None:
+            return None
+        width = len(self.shape.design.covariates.leads)
+        return self.releases.moments_with(self._last_column, width)
 
     def showing(self, releases: Releases) -> "Picture":
         """The same people as other releases show them."""
@@ -335,13 +404,12 @@ def _both(one: Array | None, other: Array | None) -> Array | None:
 
 def _staying(releases: Releases, people: Array, weights: Array, stratum: Integers) -> Array | None:
     """By member and interval, the chance of not being censored in parts of that of all alike."""
-    found = releases.second_moments(people.shape[1] + 1)
+    width = people.shape[1]
+    found = None if releases.sooner is None else releases.moments_with(width, width)
     if releases.sooner is None or found is None:
         return None
-    matrix, error = found
-    noise = math.hypot(error * DIAGONAL / OFF_DIAGONAL, 1.0 / math.sqrt(releases.persons))
     cohort = Leaving(releases.bins, people, weights, stratum, releases.sooner)
-    return cohort.remaining(cohort.gamma(matrix[-1, :-1], noise))
+    return cohort.remaining(cohort.gamma(*found))
 
 
 def _drawn(design: Design, releases: Releases, spreads: Array) -> tuple[Array, Array]:
@@ -390,7 +458,7 @@ def _shortened_square(item: Shares, spreads: Array) -> Array:
     Standardised vectors are shortened to |v|^2 <= 1.5 p, so a column's squares end there: a long
     tail has less of a second moment than of a variance.
     """
-    columns, limit = list(item.marginal.columns), 1.5 * len(spreads)
+    columns, limit = list(item.marginal.columns), SHORTENED * len(spreads)
     gaps = (item.centres - item.mean) ** 2 + item.half_width[:, None] ** 2 / 3.0
     return np.asarray(item.overall @ np.minimum(gaps / spreads[columns] ** 2, limit))
 

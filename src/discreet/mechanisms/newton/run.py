@@ -28,7 +28,6 @@ from discreet.mechanisms.newton.counts import (
     EXITS_ONLY,
     OFF_DIAGONAL,
     Columns,
-    Leavings,
     Marginal,
     Stretches,
     block_exits,
@@ -109,6 +108,8 @@ class Run:
             answers.append(Answer(equation, -self._release(equation.scores, share)))
             if number == self.layout.informed:
                 picture = picture.informed(self._information(equation.scores))
+            if number > 0:
+                picture = picture.bent(point)
             released = [partial(one.around, picture) for one in answers]
             point = combine(released, point, Pinned(prior, picture.shape), picture.people.events)
         spread = spread_of(answers, picture, point, prior)
@@ -175,11 +176,13 @@ class Run:
         """The same with second moments, where they are released."""
         if self.budget.share(MOMENTS) == 0:
             return counted
-        if not self.layout.leaving:
-            return replace(counted, moments=self._moments(centre, spread, None))
-        unit = counted.sooner_spread
-        place = np.append(centre, 0.0), np.append(spread, unit)
-        return replace(counted, moments=self._moments(*place, counted.leavings), sooner=unit)
+        if self.layout.leaving:
+            counted = replace(counted, sooner=counted.sooner_spread)
+        if self.layout.varying:
+            counted = replace(counted, varied=counted.lateness)
+        columns, units = counted.columns(self.leads, gaps_of(self.design)), counted.further_units
+        place = np.append(centre, np.zeros(len(units))), np.append(spread, units)
+        return replace(counted, moments=self._moments(*place, columns))
 
     def _begun(self, edges: Integers, exits: Noisy, stretches: Stretches) -> Releases:
         """What is released once exits are."""
@@ -213,13 +216,12 @@ class Run:
         noisy = self.budget.release_counts(counts, share, cells, self.noise, stretches)
         return Noisy(noisy, self.budget.count_deviation(share, cells, stretches))
 
-    def _moments(self, centre: Array, spread: Array, leaving: Leavings | None) -> Noisy:
-        """Second moments of the standardised covariates, of strata and of leaving where asked for."""
+    def _moments(self, centre: Array, spread: Array, columns: Columns) -> Noisy:
+        """Second moments of the standardised covariates, of strata and of what else is asked for."""
         width, share = len(centre), self.budget.share(MOMENTS)
         limit = moment_limit(width)
         squared = moment_sensitivity(width, changing=self.layout.changing)
         weight = self.layout.moment_weight(self.design.intervals)
-        columns = Columns(self.leads, gaps_of(self.design), leaving)
         (half,) = self.engine.reduce(block_moments, centre, spread, limit, weight, columns)
         noisy = self.budget.release(half, share, squared, self.noise) / weight.weight
         return Noisy(noisy, self.budget.deviation(share, squared, len(half)) / weight.weight)

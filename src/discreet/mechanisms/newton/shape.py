@@ -2,10 +2,15 @@
 
 delta(t), constant in each bin of the table, is added to the predictor so that the events expected of
 the released numbers at risk, at the cohort's mean hazard, match the released ones, as far as these
-are not noise: a ridge and a random walk hold it back. Under f + delta the full score at f is u(f), zero where f is the maximum of the likelihood.
+are not noise: a ridge and a random walk hold it back. Under f + delta the full score at f is u(f),
+zero where f is the maximum of the likelihood.
+
+Where effects change with time (`varying.py`), the truth is f + offset + delta and the change: the
+maximum of the likelihood averages effects over time in its own way, and `offset` is what the mean of
+the true ones is away from it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,7 +19,8 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.likelihood.score import Whitened
-from discreet.likelihood.score_expected import Rates
+from discreet.likelihood.score_expected import STEADY, Bend, Rates
+from discreet.likelihood.score_walk import Point
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import Profile
 from discreet.types import Array, Integers
@@ -23,6 +29,9 @@ RIDGE, WALK = 1.5, 0.4
 """Prior standard deviations of delta and of its change from bin to bin."""
 CONTRADICTED = 3.0
 """A contradiction (chi-square over its degrees of freedom) up to which the life table may be chance."""
+AVERAGING, LITTLE = 3, 1e-6
+"""Rounds in which true effects are found of which f is the average, and the parts of the information
+that are a ridge for it: a direction that nobody shows must not stop it."""
 ROUNDS = 8
 SETTLED = 1e-3
 
@@ -30,23 +39,35 @@ SETTLED = 1e-3
 class Residual(NamedTuple):
     """delta by interval (and stratum), the full score at f under f + delta, and the information at f.
 
-    `wrong` is how much of the life table's contradiction of the model is not chance, from 0 to 1.
+    `wrong` is how much of the life table's contradiction of the model is not chance, from 0 to 1, and
+    `changed` how much of the contradiction of constant effects. Where effects change, `bend` says how
+    and `offset` is what the mean of the true effects over time is away from f.
     """
 
     shift: Array
     score: Array
     information: Array
     wrong: float
+    bend: Bend = STEADY
+    offset: Array | float = 0.0
+    changed: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """The life table against the model, at any f; with strata one for each."""
+    """The life table against the model, at any f; with strata one for each.
+
+    Effects change by `bend`, which is certain as far as `changed` says; delta is looked for from
+    `start`.
+    """
 
     design: Design
     link: Link
     people: Cohort
     profiles: tuple[Profile, ...]
+    bend: Bend = STEADY
+    changed: float = 0.0
+    start: Array | None = None
     known: dict[bytes, Residual] = field(default_factory=dict)
 
     def at(self, f: Array) -> Residual:
@@ -56,14 +77,20 @@ class Shape:
             self.known[key] = self._residual(f)
         return self.known[key]
 
+    def bent(self, bend: Bend, changed: float = 0.0, start: Array | None = None) -> "Shape":
+        """The same with effects that change."""
+        return replace(self, bend=bend, changed=changed, start=start, known={})
+
     def rates(self, f: Array, stratum: int = 0) -> Rates:
         """The mean hazards of a stratum's cohort under f, slopes at its own places of f."""
         return self._plain(f).strata[stratum].rates(self.people.of_stratum(stratum))
 
-    def _hazards(self, f: Array, shift: Array | None, stratum: int) -> tuple[Array, Array]:
-        """The same hazards under f + shift, and their slopes by the predictor."""
+    def _hazards(
+        self, f: Array, stratum: int, shift: Array | None = None, bend: Bend = STEADY
+    ) -> tuple[Array, Array]:
+        """The same hazards under f + shift and a bend, and their slopes by the predictor."""
         people = self.people.of_stratum(stratum)
-        found = self._plain(f).strata[stratum].rates(people, shift, sloped=False)
+        found = self._plain(f).strata[stratum].rates(people, shift, bend, sloped=False)
         return found.hazard, found.steepness
 
     def contradiction(self, f: Array) -> float:
@@ -77,9 +104,15 @@ class Shape:
 
     def _chi_square(self, f: Array, stratum: int) -> float:
         profile = self.profiles[stratum]
-        hazard, _ = self._hazards(f, None, stratum)
+        hazard, _ = self._hazards(f, stratum)
         events = np.bincount(self.places, profile.at_risk * hazard, self.bins)
         return float(np.sum((profile.table[1] - events) ** 2 / (profile.deviation**2 + events)))
+
+    def true_point(self, f: Array, stratum: int) -> Point:
+        """The truth at f, of one stratum, as compiled code takes it: f + offset + delta."""
+        found = self.at(f)
+        shift, own = found.shift, self._plain(f + found.offset).strata[stratum]
+        return own.kernel_truth(own.point, shift if shift.ndim == 1 else shift[stratum])
 
     def _plain(self, f: Array) -> Whitened:
         return Whitened(self.design, self.link, f, np.eye(len(f)), np.inf)
@@ -100,22 +133,57 @@ class Shape:
         return np.repeat(np.arange(self.bins), np.diff(self.edges))
 
     def _residual(self, f: Array) -> Residual:
-        shifts = [self._shift(f, stratum)[self.places] for stratum in range(len(self.profiles))]
-        shift = shifts[0] if len(shifts) == 1 else np.stack(shifts)
-        plain = self.people.seen(self._plain(f))
-        score, _, _, information = plain.foreseen(self.people, f, shift)
-        wrong = max(0.0, 1.0 - CONTRADICTED / max(self.contradiction(f), 1e-300))
-        return Residual(shift, score, information, wrong)
+        wrong = not_chance(self.contradiction(f))
+        delta = self.deltas(f, STEADY, self.start)
+        score, information = self._under(f, f, delta, STEADY)
+        if len(self.bend.lean) == 0:
+            return Residual(self._by_interval(delta), score, information, wrong)
+        offset, delta = self._averaging(f, delta, score, information)
+        score, _ = self._under(f, f + offset, delta, self.bend)
+        shift, bend = self._by_interval(delta), self.people.seen_bend(self.bend)
+        return Residual(shift, score, information, wrong, bend, offset, self.changed)
 
-    def _shift(self, f: Array, stratum: int) -> Array:
+    def _averaging(
+        self, f: Array, delta: Array, aim: Array, information: Array
+    ) -> tuple[Array, Array]:
+        """The offset with which the full score at f is what it is where effects are constant, and delta.
+
+        The score may differ from `aim` in the baseline's places, which delta looks after.
+        """
+        offset, time = np.zeros(len(f)), self.design.time_dimension
+        ridge = LITTLE * np.diag(np.maximum(np.diag(information), LITTLE))
+        for _ in range(AVERAGING - 1):
+            delta = self.deltas(f + offset, self.bend, delta)
+            score, _ = self._under(f, f + offset, delta, self.bend)
+            offset[time:] += np.linalg.solve(information + ridge, score - aim)[time:]
+        return offset, self.deltas(f + offset, self.bend, delta)
+
+    def _under(self, f: Array, truth: Array, delta: Array, bend: Bend) -> tuple[Array, Array]:
+        """The full score at f under the truth's effects and delta, and the information."""
+        plain = self.people.seen(self._plain(f))
+        away = self.people.through(f, truth), self._by_interval(delta), self.people.seen_bend(bend)
+        score, _, _, information = plain.foreseen(self.people, *away)
+        return score, information
+
+    def deltas(self, f: Array, bend: Bend, start: Array | None) -> Array:
+        """delta by stratum and bin at f with such a bend, looked for from a start."""
+        count = len(self.profiles)
+        begin = np.zeros((count, self.bins)) if start is None else start
+        return np.stack([self._shift(f, stratum, bend, begin[stratum]) for stratum in range(count)])
+
+    def _by_interval(self, delta: Array) -> Array:
+        found = delta[:, self.places]
+        return found[0] if len(found) == 1 else found
+
+    def _shift(self, f: Array, stratum: int, bend: Bend, start: Array) -> Array:
         """Newton's method for delta, steps of at most 1."""
         profile = self.profiles[stratum]
         step = np.diff(np.eye(self.bins), axis=0)
         precision = np.eye(self.bins) / RIDGE**2 + step.T @ step / WALK**2
         variance = profile.deviation**2 + 1.0
-        delta = np.zeros(self.bins)
+        delta = start
         for _ in range(ROUNDS):
-            hazard, steep = self._hazards(f, delta[self.places], stratum)
+            hazard, steep = self._hazards(f, stratum, delta[self.places], bend)
             events = np.bincount(self.places, profile.at_risk * hazard, self.bins)
             slope = np.bincount(self.places, profile.at_risk * steep, self.bins)
             gradient = slope * (profile.table[1] - events) / variance - precision @ delta
@@ -124,3 +192,8 @@ class Shape:
             if np.abs(move).max() < SETTLED:
                 break
         return np.asarray(delta)
+
+
+def not_chance(contradiction: float) -> float:
+    """How much of a chi-square over its degrees of freedom is not chance, from 0 to 1."""
+    return max(0.0, 1.0 - CONTRADICTED / max(contradiction, 1e-300))

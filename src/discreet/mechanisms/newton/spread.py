@@ -116,7 +116,7 @@ def _seen_otherwise(
     releases = [picture.releases.again(random) for _ in range(PICTURES)]
 
     def seen(other: Releases) -> list[Step]:
-        shown = picture.showing(other)
+        shown = picture.showing(other).bent_as(picture)
         return [one.around(shown, estimate) for one in answers]
 
     return in_threads(seen, releases)

@@ -1,0 +1,158 @@
+"""Effects that change with time: the column of second moments, and what is made of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.design.link import get_link
+from discreet.design.schema import Schema
+from discreet.engine.local import LocalEngine
+from discreet.likelihood.problem import Problem
+from discreet.mechanisms import PrivateNewton
+from discreet.mechanisms.contract import Facts
+from discreet.mechanisms.newton.counts import Varyings, varyings
+from discreet.mechanisms.newton.layout import Layout
+from discreet.mechanisms.newton.run import Run
+from discreet.mechanisms.newton.varying import LEAST, Change, Pieces, Varied
+from discreet.people import to_episodes
+from tests.mechanisms import varying_checks
+from tests.mechanisms.cases import FrozenNoise, make_constants
+from tests.mechanisms.test_newton_leaving import episodes
+
+LEAN = np.array([-0.5, -0.5, 0.0, 0.5, 0.5])
+HAZARDS = Varyings(LEAN, np.array([[0.1, 0.1, 0.2, 0.2, 0.4], [0.0, 0.0, 0.0, 0.5, 0.5]]))
+
+
+def test_lateness_is_by_hand():
+    """Early event, late event, censored, entered late, never early in another stratum."""
+    rows = [(0, 2, 1), (0, 5, 1), (0, 5, 0), (3, 4, 1), (0, 4, 0)]
+    found = varyings(episodes(rows, stratum=[0, 0, 0, 0, 1]), HAZARDS)
+    assert found == pytest.approx([-0.5 + 0.1, 0.5 - 0.2, -0.2, 0.5 - 0.1, -0.25])
+
+
+def test_splitting_rows_does_not_change_lateness():
+    whole = varyings(episodes([(1, 4, 0), (0, 5, 1)]), HAZARDS)
+    parts = episodes([(1, 3, 0), (3, 4, 0), (0, 2, 0), (2, 3, 0), (3, 5, 1)], [0, 2, 2, 5])
+    assert varyings(parts, HAZARDS) == pytest.approx(np.repeat(whole, [2, 3]))
+
+
+def test_moments_with_both_columns_move_at_most_as_claimed():
+    varying_checks.check_moments_with_both_columns_move_as_claimed()
+
+
+def test_lateness_is_a_persons_own():
+    varying_checks.check_lateness_is_a_persons_own()
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0])
+def test_lateness_is_paid_for(delta):
+    varying_checks.check_lateness_is_paid_for(delta)
+
+
+def test_pieces_have_as_many_events():
+    found = Pieces.of(np.array([10.0, 10.0, 5.0, 5.0, 5.0, 5.0, 0.0, 0.0]))
+    assert found.cuts.tolist() == [0, 1, 2, 4, 8]
+    assert found.lean == pytest.approx([-0.75, -0.25, 0.25, 0.75])
+    assert found.by_interval == pytest.approx([-0.75, -0.25, 0.25, 0.25, 0.75, 0.75, 0.75, 0.75])
+
+
+@pytest.mark.parametrize("events", [np.zeros(6), np.array([9.0, 0, 0, 0, 0, 0]), np.ones(1)])
+def test_few_times_of_events_leave_fewer_pieces(events):
+    """Whatever was released: pieces hold every interval once."""
+    found = Varied.of(events[None, :], np.full((1, len(events)), 10.0))
+    pieces = found.pieces
+    assert pieces.cuts[0] == 0
+    assert pieces.cuts[-1] == len(events)
+    assert len(pieces.by_interval) == len(events)
+    assert np.all(np.abs(pieces.lean) <= 1.0)
+    assert found.unit >= LEAST
+
+
+@pytest.mark.parametrize(
+    ("facts", "asked"),
+    [
+        ({"persons": 20_000}, True),
+        ({"persons": 300}, False),
+        ({"persons": 20_000, "time_varying": True}, False),
+    ],
+)
+def test_lateness_is_asked_where_it_tells_something(facts, asked):
+    plan = PrivateNewton(4.0, 1e-6).plan(make_constants(**facts))
+    assert plan.details["varying"] is asked
+    assert Layout.read(plan).varying is asked
+
+
+def test_a_plan_from_before_has_no_such_column():
+    plan = PrivateNewton(4.0, 1e-6).plan(make_constants(persons=20_000))
+    details = {name: value for name, value in plan.details.items() if name != "varying"}
+    assert not Layout.read(replace(plan, details=details)).varying
+
+
+INTERVALS, PEOPLE = 40, 20_000
+SCHEMA = Schema.from_mapping(
+    {
+        "time": {"duration": "t", "event": "e", "horizon": 40.0, "intervals": INTERVALS},
+        "covariate": [
+            {"name": "a", "low": -4.0, "high": 4.0},
+            {"name": "b", "levels": ["no", "yes"]},
+        ],
+    }
+)
+
+
+class Seen(Run):
+    """A draw that keeps what it saw last."""
+
+    def _ending(self, picture, *rest):
+        self.picture = picture
+        return super()._ending(picture, *rest)
+
+
+def people(theta, effects=(0.5, 0.6), seed=3):
+    """Events at an even pace, a third of all: lean is about a line in time."""
+    random = np.random.default_rng(seed)
+    a, b = random.normal(size=PEOPLE).clip(-4, 4), random.random(PEOPLE) < 0.4
+    lean = 2.0 * (np.arange(INTERVALS) + 0.5) / INTERVALS - 1.0
+    x = np.column_stack([a, b])
+    predictor = -4.6 + x @ effects + 0.35 * lean[:, None] + np.outer(lean, x @ theta)
+    hits = random.random((PEOPLE, INTERVALS)) < 1.0 / (1.0 + np.exp(-predictor.T))
+    last = np.where(hits.any(axis=1), hits.argmax(axis=1) + 0.5, INTERVALS)
+    return pd.DataFrame({"a": a, "b": np.where(b, "yes", "no"), "t": last, "e": hits.any(axis=1)})
+
+
+def change_of(frame):
+    """The change of effects that a draw without any noise sees at its end, and the columns' spreads."""
+    design, link = Design(SCHEMA, NaturalSpline(3)), get_link("logit")
+    problem = Problem(LocalEngine(to_episodes(frame, SCHEMA)), design, link)
+    layout = Layout.read(PrivateNewton(8.0, 1e-6).plan(Facts.of(PEOPLE, design, link)))
+    run = Seen(problem, layout, FrozenNoise(), clipped=False)
+    run.draw()
+    return run.picture.change, run.picture.spreads
+
+
+@pytest.mark.parametrize("theta", [(0.5, 0.0), (-0.4, 0.0), (0.0, -0.8)])
+def test_theta_is_found(theta):
+    """Within 0.1 for a standard deviation of a covariate, and drawn toward 0 by the prior."""
+    change, spreads = change_of(people(theta))
+    expected = np.array(theta) * [1.0, np.sqrt(0.24)]
+    assert change.theta * spreads == pytest.approx(expected, abs=0.1)
+    assert np.linalg.norm(change.theta * spreads) < np.linalg.norm(expected)
+    assert change.certain > 0.8
+
+
+def test_constant_effects_are_found_constant():
+    change, spreads = change_of(people((0.0, 0.0)))
+    assert change.theta * spreads == pytest.approx(0.0, abs=0.03)
+    assert np.all(np.abs(change.theta) < change.deviation)
+    assert change.certain == 0.0
+
+
+def test_other_moments_show_another_change():
+    """To first order what the fit itself would have found."""
+    change = Change(np.array([0.5, 0.0]), np.ones(2), np.array([0.1, 0.0]), 4.0 * np.eye(2))
+    assert change.had(np.array([0.2, -0.1])).theta == pytest.approx([0.9, -0.4])
+    assert change.had(change.released).theta == pytest.approx(change.theta)
