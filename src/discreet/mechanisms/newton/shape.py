@@ -139,7 +139,7 @@ class Shape:
         if len(self.bend.lean) == 0:
             return Residual(self._by_interval(delta), score, information, wrong)
         offset, delta = self._averaging(f, delta, score, information)
-        score, _ = self._under(f, f + offset, delta, self.bend)
+        score, information = self._under(f, f + offset, delta, self.bend)
         shift, bend = self._by_interval(delta), self.people.seen_bend(self.bend)
         return Residual(shift, score, information, wrong, bend, offset, self.changed)
 

@@ -26,15 +26,19 @@ from discreet.mechanisms.newton.equation import Equation
 from discreet.mechanisms.newton.picture import Picture, Releases
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.steps import Prior, Step, lifted, surplus, variances, weights_of
-from discreet.types import Array, Integers
+from discreet.types import Array, Flags, Integers
 
 PICTURES = 12
 PUBLIC_SEED = 20_261
 CLEAR = 2.0
 """Standard deviations of noise that the count of a level must exceed to be taken for one."""
-LIKENESS = 1.15
-"""The cohort's sampling variance times this: it is like the people, not the people."""
-UNINFORMED, UNRELATED = 1.15, 1.0
+LIKENESS, UNLIKENESS = 1.13, 0.15
+"""The cohort's sampling variance times the first: it is like the people, not the people; and so much more
+as far as the life table contradicts the model, where the likelihood's information is not the expected."""
+AVERAGED = 0.3
+"""The part of variances that is averaged over pictures where the people's information is known: a picture
+with noise once more has twice its effect, and what is left is that of the picture itself."""
+UNINFORMED, UNRELATED = 1.15, 0.75
 """The covariance times the first where the people's own information was not released, and so much of
 it more as far as second moments are not known: columns that go together are known less well than
 they look."""
@@ -81,19 +85,23 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     weights = weights_of(steps, estimate)
     _, lifts = lifted(steps, weights, pinned)
     scores = [step.score for step in steps]
-    sampling, noise, moved = np.zeros_like(prior.precision), np.zeros_like(prior.precision), []
+    informed, moved = picture.releases.information is not None, []
+    part = AVERAGED if informed else 1.0
+    sampling, noise = ((1.0 - part) * one for one in variances(steps, estimate, pinned, weights))
     for shown in _seen_otherwise(answers, picture, estimate):
         # one picture alone says how far the model is contradicted
         seen = [replace(other, wrong=one.wrong) for other, one in zip(shown, steps, strict=True)]
         parts = variances(seen, estimate, pinned, weights)
-        sampling, noise = sampling + parts[0] / PICTURES, noise + parts[1] / PICTURES
+        sampling = sampling + part * parts[0] / PICTURES
+        noise = noise + part * parts[1] / PICTURES
         moved.append(_moved(lifts, scores, [step.score for step in seen]))
     plain = [one.uncorrected(picture, estimate) for one in answers]
     load = DOUBTED * _moved(lifts, plain, [step.score for step in steps])
     pictures = np.array(moved).T @ np.array(moved) / PICTURES
     missing = widened(unreached(picture, len(estimate)), prior)
-    total = LIKENESS * sampling + surplus(steps, estimate) * noise + pictures
-    if picture.releases.information is None:
+    likeness = LIKENESS + UNLIKENESS * steps[-1].wrong
+    total = likeness * sampling + surplus(steps, estimate) * noise + pictures
+    if not informed:
         total *= UNINFORMED + UNRELATED * unrelated(picture.releases, len(picture.spreads))
     together = np.asarray(sum(lifts))  # bounds take away of the same people at every step
     total = total + np.outer(load, load) + together @ steps[-1].bias @ together.T
@@ -268,12 +276,20 @@ def unit_diagonal(matrix: Array, error: float) -> tuple[Array, float, Array]:
     return matrix / np.outer(scale, scale), error, scale
 
 
+def _with_events(picture: Picture, profile: Profile) -> Flags:
+    """Intervals from which on released events are told from none: without events hazards are unknown."""
+    events = profile.table[1]
+    later = np.cumsum(events[::-1])[::-1]
+    noise = profile.deviation * np.sqrt(np.arange(len(events), 0, -1))
+    return np.asarray((later > CLEAR * noise)[picture.shape.places])
+
+
 def _times(picture: Picture, profile: Profile) -> list[Array]:
     """Directions of the baseline whose information comes from times that nobody may have reached."""
     basis = picture.shape.design.basis
     places = picture.shape.places
     noise = profile.deviation * np.sqrt(2.0 * (places + 1.0))
-    certain = profile.at_risk > noise
+    certain = (profile.at_risk > noise) & _with_events(picture, profile)
     hazard = np.clip(profile.events / profile.at_risk, 1e-6, 1.0)
     weight = profile.at_risk * hazard
     full = (basis.T * weight) @ basis

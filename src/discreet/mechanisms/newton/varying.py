@@ -49,6 +49,9 @@ ROUNDS, SETTLED, LITTLE = 5, 1e-2, 1e-6
 UNLIKE, LEAST_NOISE = 0.75, 0.005
 """How far the cohort is from the people: so much of the moments that it has where effects are constant,
 and at least this, both beside the noise."""
+SEEN, FIRM = 2.5, 1e9
+"""An effect may change where its moment is so many standard deviations from that of a constant one; the
+others are held at none by such a precision."""
 LARGEST = 2.0
 """The effect of a standard deviation changes by at most so much, on the link's scale."""
 
@@ -132,9 +135,12 @@ class Round(NamedTuple):
     gain: Array
 
     @classmethod
-    def of(cls, theta: Array, gap: Array, slope: Array, precision: Array, usual: float) -> "Round":
-        """At theta, with this gap of the moments; the Cauchy prior of scale `usual` as a normal one."""
-        prior = 2.0 / (usual**2 + theta**2)
+    def of(cls, theta: Array, gap: Array, slope: Array, precision: Array, usual: Array) -> "Round":
+        """At theta, with this gap of the moments; a Cauchy prior of scales `usual` as a normal one.
+
+        Where the scale is 0 theta is held at 0.
+        """
+        prior = np.where(usual > 0.0, 2.0 / np.maximum(usual**2 + theta**2, 1.0 / FIRM), FIRM)
         spread = np.linalg.inv((slope.T * precision) @ slope + np.diag(prior))
         gain = spread @ slope.T * precision
         return cls(gain @ gap - spread @ (prior * theta), np.asarray(spread), gain)
@@ -167,13 +173,14 @@ class Varying:
         theta, start = np.zeros(len(self.columns)), self.shape.deltas(f, STEADY, None)
         expected, slope = self._moments(f, theta, start)
         gap, precision = released - expected, _precision(expected, noise)
-        one = Round.of(theta, gap, slope, precision, AT_FIRST)
+        seen = gap**2 * precision > SEEN**2
+        one = Round.of(theta, gap, slope, precision, np.where(seen, AT_FIRST, 0.0))
         for _ in range(1, ROUNDS):
             theta = one.after(theta)
             if one.length < SETTLED:
                 break
             expected, slope = self._moments(f, theta, start)
-            one = Round.of(theta, released - expected, slope, precision, USUAL)
+            one = Round.of(theta, released - expected, slope, precision, np.where(seen, USUAL, 0.0))
         else:
             theta = one.after(theta)
         contradiction = float(np.mean(gap**2 * precision))
