@@ -17,7 +17,17 @@ from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.counts import Varyings, varyings
 from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.run import Run
-from discreet.mechanisms.newton.varying import LEAST, Change, Pieces, Varied
+from discreet.mechanisms.newton.shape import Shape
+from discreet.mechanisms.newton.varying import (
+    LEAST,
+    LEAST_NOISE,
+    SEEN,
+    Change,
+    Pieces,
+    Round,
+    Varied,
+    Varying,
+)
 from discreet.people import to_episodes
 from tests.mechanisms import varying_checks
 from tests.mechanisms.cases import FrozenNoise, make_constants
@@ -146,9 +156,28 @@ def test_theta_is_found(theta):
 
 def test_constant_effects_are_found_constant():
     change, spreads = change_of(people((0.0, 0.0)))
-    assert change.theta * spreads == pytest.approx(0.0, abs=0.03)
-    assert np.all(np.abs(change.theta) < change.deviation)
+    assert change.theta * spreads == pytest.approx(0.0, abs=1e-6)
     assert change.certain == 0.0
+
+
+def test_a_column_that_is_not_seen_to_change_is_held():
+    """Whatever its moment, and though it goes with one that changes; the other is free."""
+    slope, gap = np.array([[0.2, 0.1], [0.1, 0.2]]), np.array([0.1, 0.01])
+    one = Round.of(np.zeros(2), gap, slope, np.full(2, 1e4), np.array([0.5, 0.0]))
+    assert one.after(np.zeros(2)) == pytest.approx([0.4, 0.0], abs=0.05)
+    assert abs(one.move[1]) < 1e-5
+    assert one.spread[1, 1] < 1e-8
+
+
+@pytest.mark.parametrize(("times", "held"), [(0.9, True), (1.1, False)])
+def test_a_moment_that_stands_out_is_seen(monkeypatch, times, held):
+    """Next to SEEN standard deviations from what constant effects would show."""
+    monkeypatch.setattr(Shape, "deltas", lambda *_: None)
+    monkeypatch.setattr(Varying, "_moments", lambda *_: (np.zeros(1), np.full((1, 1), 0.2)))
+    monkeypatch.setattr(Varying, "_internal", lambda _, values: values)
+    cohort = Varying(Shape(None, None, None, ()), None, np.array([0]), np.ones(1), 4.5)
+    found = cohort.change(None, np.array([times * SEEN * np.hypot(0.01, LEAST_NOISE)]), 0.01)
+    assert bool(found.theta[0] < 1e-3) is held
 
 
 def test_other_moments_show_another_change():
