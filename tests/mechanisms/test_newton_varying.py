@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import discreet as ds
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -182,6 +183,28 @@ def test_a_moment_that_stands_out_is_seen(monkeypatch, times, held):
 
 def test_other_moments_show_another_change():
     """To first order what the fit itself would have found."""
-    change = Change(np.array([0.5, 0.0]), np.ones(2), np.array([0.1, 0.0]), 4.0 * np.eye(2))
+    numbers = np.array([0.5, 0.0]), np.ones(2), np.ones(2), np.array([0.1, 0.0])
+    change = Change(*numbers, 4.0 * np.eye(2))
     assert change.had(np.array([0.2, -0.1])).theta == pytest.approx([0.9, -0.4])
     assert change.had(change.released).theta == pytest.approx(change.theta)
+
+
+def told(frame, seed, epsilon=4.0):
+    """What a release of these people says of effects that change."""
+    newton = ds.PrivateNewton(epsilon, delta=1e-6)
+    release = ds.simulate(ds.SurvivalRegression(SCHEMA), frame, mechanism=newton, seed=seed).model
+    return [item for item in release.warnings if item.code == "varying"]
+
+
+def test_an_effect_that_fades_is_told():
+    """It is named with its way, and the other is not; the sentence is among the release's warnings."""
+    frame = people((-0.4, 0.0))
+    for seed in range(3):
+        (caution,) = told(frame, seed)
+        assert caution.coefficients == ("a",)
+        assert "a (fades)" in caution.message
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_constant_effects_are_not_told_to_change(epsilon):
+    assert [told(people((0.0, 0.0), seed=seed), seed, epsilon) for seed in range(6)] == [[]] * 6

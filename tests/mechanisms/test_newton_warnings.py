@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from discreet.mechanisms.newton.varying import Change
 from discreet.mechanisms.newton.warnings import (
     Counts,
     Estimate,
@@ -83,7 +84,24 @@ def test_a_model_that_leaves_the_life_table_is_told_with_the_stretch():
     assert list(against_life_table(noisy, np.array([60.0, 150.0]), times)) == []
 
 
+def change(theta, deviation=0.25, distance=5.0):
+    size = np.ones(len(NAMES))
+    return Change(np.array(theta), deviation * size, distance * size, np.zeros(4), np.zeros((4, 4)))
+
+
 def test_effects_that_change_are_named():
-    change, deviation = np.array([0.0, 1.0, 0.2, -0.9]), np.full(4, 0.25)
-    (told,) = varying(NAMES, change, deviation)
+    """Where the effect is no single number (0 here), it is not said which way it goes."""
+    (told,) = varying(NAMES, np.array([2.0, 2.0, 2.0, -2.0]), change([0.0, 1.0, 0.2, 0.9]))
     assert told.coefficients == ("age", "group[c]")
+    assert "age (grows), group[c] (fades)." in told.message
+    (told,) = varying(NAMES, np.zeros(4), change([0.0, 0.0, 0.0, 0.9]))
+    assert ": group[c]. The model" in told.message
+
+
+def test_a_change_that_may_be_noise_is_not_named():
+    """Neither a theta within its noise nor a moment that the largest of a few may well be."""
+    effects = np.ones(4)
+    assert list(varying(NAMES, effects, change([0.0, 0.7, 0.0, 0.0]))) == []
+    assert list(varying(NAMES, effects, change([0.0, 1.0, 0.0, 0.0], distance=3.0))) == []
+    # columns made of others have no change of their own
+    assert list(varying(NAMES, effects, change([0.0] * 4, deviation=0.0))) == []

@@ -12,12 +12,14 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
+from discreet.mechanisms.newton.varying import NO_CHANGE, Change
 from discreet.mechanisms.newton.warnings import (
     Counts,
     Estimate,
     HiddenStrata,
     cautions,
     few_in_strata,
+    varying,
 )
 from discreet.models.caution import Caution
 from discreet.types import Array, Integers
@@ -58,8 +60,9 @@ class Members(Protocol):
 class Ending:
     """The released numbers at the end of a run, in internal coordinates.
 
-    `at_risk` is the released risk set by interval, with strata a row for each; `missing` the part of the covariance that was
-    added along directions which the data do not reach; `prior` the covariance of the prior.
+    `at_risk` is the released risk set by interval, with strata a row for each; `missing` the part of
+    the covariance that was added along directions which the data do not reach; `prior` the covariance
+    of the prior; `change` that of effects with time, no numbers where nothing was released of it.
     """
 
     design: Design
@@ -73,6 +76,7 @@ class Ending:
     prior: Array
     missing: Array
     strata: HiddenStrata | None = None
+    change: Change = NO_CHANGE
 
     @property
     @np.errstate(all="ignore")
@@ -110,7 +114,20 @@ class Ending:
         estimate = Estimate((*design.baseline_names, *design.schema.coefficient_names), *user)
         edges = TimeGrid.of(design.schema.time).edges
         empty = () if self.strata is None else tuple(few_in_strata(self.strata))
-        return (*cautions(self.counts, estimate, self.expected, edges), *empty)
+        told = cautions(self.counts, estimate, self.expected, edges)
+        return (*told, *empty, *self._varying())
+
+    def _varying(self) -> Iterator[Caution]:
+        """Effects that change with time; signs are the same in internal coordinates.
+
+        Which way an effect goes is said where it is one column: not with splines or products.
+        """
+        if len(self.change.theta) == 0:
+            return
+        covariates, names = self.design.covariates, self.design.schema.coefficient_names
+        effects = np.nan_to_num(self.point[self.design.time_dimension :])
+        whole = np.ones(len(effects)) if len(covariates.leads) == len(effects) else 0.0
+        yield from varying(names, effects * whole, self.change)
 
 
 def expected_events(hazard: Array, at_risk: Array, rows: Array) -> Array:

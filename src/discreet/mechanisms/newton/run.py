@@ -143,6 +143,7 @@ class Run:
             np.asarray(np.linalg.inv(prior.precision)),
             spread.missing,
             self._hidden(releases),
+            picture.change,
         )
 
     def _hidden(self, releases: Releases) -> HiddenStrata | None:

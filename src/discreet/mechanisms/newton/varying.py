@@ -107,12 +107,14 @@ class Varied(NamedTuple):
 class Change(NamedTuple):
     """theta for every internal column, and its standard deviation, noise and prior together.
 
-    `released` are the moments that it was fitted to, `gain` what others would have changed; `certain`
-    is how much of their contradiction of constant effects is not chance, from 0 to 1.
+    `distance` says how many standard deviations the moments of each are from those of constant effects.
+    `released` are the moments that theta was fitted to, `gain` what others would have changed;
+    `certain` is how much of their contradiction of constant effects is not chance, from 0 to 1.
     """
 
     theta: Array
     deviation: Array
+    distance: Array
     released: Array
     gain: Array
     certain: float = 0.0
@@ -123,7 +125,7 @@ class Change(NamedTuple):
         return self._replace(theta=theta, released=released)
 
 
-NO_CHANGE = Change(*(np.zeros(0),) * 4)
+NO_CHANGE = Change(*(np.zeros(0),) * 5)
 """Where nothing was released of it."""
 
 
@@ -173,7 +175,8 @@ class Varying:
         theta, start = np.zeros(len(self.columns)), self.shape.deltas(f, STEADY, None)
         expected, slope = self._moments(f, theta, start)
         gap, precision = released - expected, _precision(expected, noise)
-        seen = gap**2 * precision > SEEN**2
+        distance = gap**2 * precision
+        seen = distance > SEEN**2
         one = Round.of(theta, gap, slope, precision, np.where(seen, AT_FIRST, 0.0))
         for _ in range(1, ROUNDS):
             theta = one.after(theta)
@@ -183,15 +186,15 @@ class Varying:
             one = Round.of(theta, released - expected, slope, precision, np.where(seen, USUAL, 0.0))
         else:
             theta = one.after(theta)
-        contradiction = float(np.mean(gap**2 * precision))
-        return self._found(theta, one, released, contradiction)
+        return self._found(theta, one, released, distance)
 
-    def _found(self, theta: Array, last: Round, released: Array, contradiction: float) -> Change:
-        """theta and the rest for the internal columns."""
+    def _found(self, theta: Array, last: Round, released: Array, distance: Array) -> Change:
+        """theta and the rest for the internal columns; `distance` is squared."""
         inner = self._internal(np.eye(len(self.columns)))
         deviation = inner @ np.sqrt(np.diag(last.spread))
-        certain = not_chance(contradiction)
-        return Change(inner @ theta, deviation, released, inner @ last.gain, certain)
+        far = (inner > 0.0).astype(np.float64) @ np.sqrt(distance)
+        certain = not_chance(float(np.mean(distance)))
+        return Change(inner @ theta, deviation, far, released, inner @ last.gain, certain)
 
     def bend(self, theta: Array) -> Bend:
         """theta of every internal column as the cohort's truth takes it."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.mechanisms.newton.varying import Change
 from discreet.models.caution import Caution
 from discreet.types import Array, Flags
 
@@ -30,6 +31,9 @@ EVENTS_PER_COEFFICIENT = 10.0
 """Below this many events per coefficient maximum likelihood itself is a poor guide (Peduzzi 1996)."""
 CLEAR = 3.0
 """Standard deviations of noise that a number must exceed to be taken for one."""
+CLEARLY = 3.5
+"""The same of the moment that shows a change of an effect: every covariate has one, and the largest of
+ten that are noise alone exceeds it once in two hundred releases."""
 MISSING = 0.5
 """A coefficient of whose variance more than this part comes from unreached directions is flagged."""
 LEARNED = 0.5
@@ -166,7 +170,7 @@ def unreached(estimate: Estimate) -> Iterator[Caution]:
         yield Caution.about(
             UNREACHED,
             f"The data hardly reach {_listed(flagged)}: next to nobody there, columns that repeat "
-            "each other, times that nobody lives to see, or too much noise. What is printed is "
+            "each other, times that nobody lives to see or without events, or too much noise. What is printed is "
             "mostly what was assumed beforehand; do not interpret it.",
             flagged,
         )
@@ -204,16 +208,27 @@ def against_life_table(counts: Counts, expected: Array, times: Array) -> Iterato
     )
 
 
-def varying(names: Sequence[str], change: Array, deviation: Array) -> Iterator[Caution]:
-    """Effects whose change over time, where it was released, exceeds its noise."""
-    flagged = _chosen(names, np.abs(change) > CLEAR * deviation)
+def varying(names: Sequence[str], effects: Array, change: Change) -> Iterator[Caution]:
+    """Effects whose change over time, where it was released, exceeds its noise.
+
+    `effects` are the estimates, averages over time, and 0 where an effect is no single number.
+    """
+    clear = (np.abs(change.theta) > CLEAR * change.deviation) & (change.distance > CLEARLY)
+    flagged = _chosen(names, clear)
     if flagged:
+        trends = np.sign(effects * change.theta)[clear]
+        told = [f"{name}{_trend(sign)}" for name, sign in zip(flagged, trends, strict=True)]
         yield Caution.about(
             "varying",
-            f"The effects of {_listed(flagged)} seem to change with time; the model takes them for "
-            "constant, and prints an average.",
+            f"Effects that seem to change with time: {_listed(told)}. The model takes every effect "
+            "for constant; what is printed of these is an average over time.",
             flagged,
         )
+
+
+def _trend(sign: float) -> str:
+    """What an effect does whose change has the sign of its average, or the other one."""
+    return "" if sign == 0.0 else " (grows)" if sign > 0.0 else " (fades)"
 
 
 def _chosen(names: Sequence[str], flags: Flags) -> tuple[str, ...]:
