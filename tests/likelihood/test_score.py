@@ -278,7 +278,12 @@ def test_the_foreseen_score_is_the_mean_of_simulated_people(link):
         assert np.allclose(slope, slope.T)
 
 
-BEND = Bend(np.array([0.8, -1.5]), np.array([-0.7, 0.1, 0.8]), np.array([0, 3, 4, 10]))
+BEND = Bend(
+    np.array([0.8, -1.5]),
+    np.array([-0.7, 0.1, 0.8]),
+    np.array([0, 3, 4, 10]),
+    np.array([0.3, -0.4]),
+)
 
 
 def bent_people(random):
@@ -291,7 +296,7 @@ def summed_by_hand(people, point, truth, basis):
     """Score, slope and hazards of the cohort, interval by interval; logit, no bound."""
     score, slope, totals = np.zeros(4), np.zeros((4, 4)), np.zeros((2, 10))
     for x, count in zip(people.cohort[:, 0], people.counts[:, 0], strict=True):
-        alive, change = float(count), np.clip(x @ BEND.theta, -2.0, 2.0)
+        alive, change = float(count), np.clip((x - BEND.mean) @ BEND.theta, -2.0, 2.0)
         for s, row in enumerate(basis):
             z, lean = np.concatenate([row, x]), BEND.lean[np.searchsorted(BEND.cuts[1:], s + 1)]
             here, there = (

@@ -208,3 +208,37 @@ def test_an_effect_that_fades_is_told():
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_constant_effects_are_not_told_to_change(epsilon):
     assert [told(people((0.0, 0.0), seed=seed), seed, epsilon) for seed in range(6)] == [[]] * 6
+
+
+def test_events_a_little_below_none_leave_a_unit():
+    events, at_risk = np.array([[0.8, -9e-17, 1e-32, -1e-48]]), np.full((1, 4), 1.0)
+    found = Varied.of(events, at_risk)
+    assert np.isfinite(found.unit)
+    assert np.all((found.chances >= 0.0) & (found.chances <= 1.0))
+
+
+@pytest.mark.parametrize("high", [4.0, 100.0])
+def test_a_fading_effect_is_found_however_wide_the_bounds_are(high):
+    frame = fading_people(20_000, 3)
+    schema = {
+        "time": {"duration": "t", "event": "e", "horizon": 40.0, "intervals": 40},
+        "covariate": [{"name": "a", "low": -4.0, "high": high}],
+    }
+    exact = ds.SurvivalRegression(schema).fit(frame)
+    mechanism = PrivateNewton(4.0, delta=1e-6)
+    release = ds.simulate(ds.SurvivalRegression(schema), frame, mechanism=mechanism, seed=1)
+    own, private = exact.standard_errors_.covariates["a"], release.standard_errors_.covariates["a"]
+    gap = release.coefficients_.covariates["a"] - exact.coefficients_.covariates["a"]
+    assert abs(gap) < 2.0 * own
+    assert private < 2.0 * own
+    assert any(caution.code == "varying" for caution in release.model.warnings)
+
+
+def fading_people(count, seed):
+    """One covariate of unit spread, whose effect of 0.5 falls by 0.8 from first to last."""
+    random, lean = np.random.default_rng(seed), np.linspace(-1.0, 1.0, 40)
+    a = random.normal(size=count).clip(-4.0, 4.0)
+    predictor = -4.6 + 0.5 * a[:, None] + 0.35 * lean - 0.4 * np.outer(a, lean)
+    hits = random.random((count, 40)) < 1.0 / (1.0 + np.exp(-predictor))
+    time = np.where(hits.any(axis=1), hits.argmax(axis=1) + 0.5, 40.0)
+    return pd.DataFrame({"a": a, "t": time, "e": hits.any(axis=1)})

@@ -53,17 +53,19 @@ class Members(NamedTuple):
 
 
 class Bend(NamedTuple):
-    """Effects that change with time: theta'x times `lean`, by piece, is added to the true predictor.
+    """Effects that change with time: theta'(x - mean) lean, by piece, is added to the true predictor.
 
+    `mean` is the people's: columns are centred at public numbers, which may be far from everybody.
     Piece k holds the intervals cuts[k] < s <= cuts[k + 1]; no piece: effects are constant.
     """
 
     theta: Array
     lean: Array
     cuts: Integers
+    mean: Array
 
 
-STEADY = Bend(np.zeros(0), np.zeros(0), np.zeros(1, dtype=np.int64))
+STEADY = Bend(np.zeros(0), np.zeros(0), np.zeros(1, dtype=np.int64), np.zeros(0))
 """Effects that do not change."""
 
 
@@ -160,7 +162,7 @@ def slopes_of_truth(
     if len(bend.lean) == 0:
         slopes_of_lanes(there.grid, span, where, there.rise, there.fall)
         return
-    change = changes_of_lanes(values, bend.theta)
+    change = changes_of_lanes(values, bend.theta, bend.mean)
     for piece in range(len(bend.lean)):
         first, last = max(span[0], bend.cuts[piece]), min(span[1], bend.cuts[piece + 1])
         if first < last:
@@ -169,12 +171,14 @@ def slopes_of_truth(
 
 
 @compiled
-def changes_of_lanes(values: Array, theta: Array) -> Array:
-    """theta'x of every lane, within what a change may move a predictor by."""
-    change = np.zeros(LANES)
+def changes_of_lanes(values: Array, theta: Array, mean: Array) -> Array:
+    """theta'(x - mean) of every lane, within what a change may move a predictor by."""
+    change, centre = np.zeros(LANES), 0.0
     place_lanes(values, theta, change)
+    for j in range(len(theta)):
+        centre += theta[j] * mean[j]
     for lane in range(LANES):
-        change[lane] = min(max(change[lane], -FARTHEST_BEND), FARTHEST_BEND)
+        change[lane] = min(max(change[lane] - centre, -FARTHEST_BEND), FARTHEST_BEND)
     return change
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.likelihood.score import Whitened
-from discreet.likelihood.score_expected import Bend
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -82,13 +81,6 @@ class Cohort:
             return scores
         return replace(scores, mapping=self.lens.T @ scores.mapping)
 
-    def seen_bend(self, bend: Bend) -> Bend:
-        """A change of effects as the cohort is asked for it: theta'A x, but for what moves time."""
-        if self.lens is None or len(bend.lean) == 0:
-            return bend
-        width = len(bend.theta)
-        return bend._replace(theta=np.ascontiguousarray(self.lens[-width:, -width:].T @ bend.theta))
-
     def through(self, point: Array, truth: Array) -> Array:
         """The truth as the cohort sees it from a point: f_t + A'(f - f_t)."""
         return truth if self.lens is None else point + self.lens.T @ (truth - point)
@@ -117,13 +109,14 @@ def choose_bound(
     lost, spread, load = 1.0, 1.0, 0.0
     wrong = scores.mapping.T @ residual.score
     steepness = LAMBDA * (1.0 + CHANGED * residual.changed)
+    truth = people.through(scores.point, scores.point + residual.offset)
     for multiple in MULTIPLES:
         if (unit_noise * multiple * unit) ** 2 > 2.0 * best:
             break  # from here on the noise alone is worse
         if lost > NOTHING:  # a larger bound takes no more than nothing
             candidate = people.seen(replace(scores, bound=multiple * unit))
             score, matrix, _, full = candidate.foreseen(
-                people, scores.point + residual.offset, residual.shift, residual.bend
+                people, truth, residual.shift, residual.bend
             )
             lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
             slope = matrix + FLOOR * np.eye(size)

@@ -140,7 +140,7 @@ class Shape:
             return Residual(self._by_interval(delta), score, information, wrong)
         offset, delta = self._averaging(f, delta, score, information)
         score, information = self._under(f, f + offset, delta, self.bend)
-        shift, bend = self._by_interval(delta), self.people.seen_bend(self.bend)
+        shift, bend = self._by_interval(delta), self.bend
         return Residual(shift, score, information, wrong, bend, offset, self.changed)
 
     def _averaging(
@@ -150,18 +150,32 @@ class Shape:
 
         The score may differ from `aim` in the baseline's places, which delta looks after.
         """
-        offset, time = np.zeros(len(f)), self.design.time_dimension
+        offset = np.zeros(len(f))
         ridge = LITTLE * np.diag(np.maximum(np.diag(information), LITTLE))
         for _ in range(AVERAGING - 1):
             delta = self.deltas(f + offset, self.bend, delta)
             score, _ = self._under(f, f + offset, delta, self.bend)
-            offset[time:] += np.linalg.solve(information + ridge, score - aim)[time:]
+            move = np.linalg.solve(information + ridge, score - aim)
+            offset = offset + self._of_effects(np.asarray(move, dtype=np.float64))
         return offset, self.deltas(f + offset, self.bend, delta)
+
+    def _of_effects(self, move: Array) -> Array:
+        """A move of the effects alone, with a level that leaves the people's mean predictor as it is.
+
+        Columns are centred at public numbers, which may be far from everybody.
+        """
+        design, people = self.design, self.people
+        time, level = design.time_dimension, design.constant
+        mean = np.average(people.cohort, axis=(0, 1), weights=people.counts)
+        own = np.where(np.arange(len(move)) < time, 0.0, move)
+        for stratum in range(design.strata):
+            own[design.columns(stratum)[: len(level)]] -= (move[time:] @ mean) * level
+        return np.asarray(own)
 
     def _under(self, f: Array, truth: Array, delta: Array, bend: Bend) -> tuple[Array, Array]:
         """The full score at f under the truth's effects and delta, and the information."""
         plain = self.people.seen(self._plain(f))
-        away = self.people.through(f, truth), self._by_interval(delta), self.people.seen_bend(bend)
+        away = self.people.through(f, truth), self._by_interval(delta), bend
         score, _, _, information = plain.foreseen(self.people, *away)
         return score, information
 

@@ -91,7 +91,11 @@ class Varied(NamedTuple):
 
     @classmethod
     def of(cls, events: Array, at_risk: Array) -> "Varied":
-        """From events and people at risk, by stratum and interval; the unit is l's spread."""
+        """From events and people at risk, by stratum and interval; the unit is l's spread.
+
+        Rounding may leave a fitted count of events a little below 0.
+        """
+        events = np.maximum(events, 0.0)
         pieces = Pieces.of(events.sum(axis=0))
         chances = np.clip(events / np.maximum(at_risk, 1e-300), 0.0, 1.0)
         share = events.sum(axis=0) / max(float(at_risk[:, 0].sum()), 1.0)
@@ -198,7 +202,7 @@ class Varying:
 
     def bend(self, theta: Array) -> Bend:
         """theta of every internal column as the cohort's truth takes it."""
-        return Bend(theta, *self.varied.pieces)
+        return Bend(theta, *self.varied.pieces, self._mean)
 
     def _internal(self, values: Array) -> Array:
         """From standard deviations of the leads, rows, to all internal columns."""
@@ -221,7 +225,7 @@ class Varying:
     def _of_stratum(self, shape: Shape, f: Array, stratum: int) -> tuple[Array, Array]:
         """Sums of x l, and of squares of x among those with an event in each piece."""
         people = shape.people.of_stratum(stratum)
-        traits = (people.cohort[:, 0, self.columns] - self._mean) / self.spreads
+        traits = (people.cohort[:, 0] - self._mean)[:, self.columns] / self.spreads
         truth, chances = shape.true_point(f, stratum), self.varied.chances[stratum]
         late = lateness(members_of(people), truth, shape.bend, chances)
         square = late.square / np.maximum(people.counts[:, 0], 1e-300) / self.varied.unit**2
@@ -233,8 +237,7 @@ class Varying:
     @property
     def _mean(self) -> Array:
         people = self.shape.people
-        columns = people.cohort[:, 0, self.columns]
-        return np.asarray(np.average(columns, axis=0, weights=people.counts[:, 0]))
+        return np.asarray(np.average(people.cohort[:, 0], axis=0, weights=people.counts[:, 0]))
 
 
 def _precision(expected: Array, noise: float) -> Array:
