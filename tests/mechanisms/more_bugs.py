@@ -131,7 +131,8 @@ MORE_BUGS = [
         "_moments",
         "width, share = len(centre), self.budget.share(MOMENTS)",
         "width, share = len(centre), self.budget.share(MOMENTS); "
-        "centre = self.engine.episodes.covariates.mean(axis=0)",
+        "own = self.engine.episodes.covariates.mean(axis=0); "
+        "centre = np.concatenate([own, centre[len(own) :]])",
         newton_checks.check_sums_are_asked_with_released_numbers,
     ),
     Bug(
@@ -205,6 +206,14 @@ MORE_BUGS = [
         "float_above(_rational(scale))",
         "float(_rational(scale))",
         release_checks.check_scales_are_rounded_up,
+    ),
+    Bug(
+        "a column of second moments more than the integers hold",
+        layout,
+        "_varying_fits",
+        "fit = _moments_fit(",
+        "fit = True or _moments_fit(",
+        newton_checks.check_moments_stay_within_the_integers,
     ),
     Bug(
         "who leaves early is among the second moments and not paid for",

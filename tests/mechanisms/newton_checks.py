@@ -275,9 +275,10 @@ def check_moments_of_what_is_not_a_number():
 def check_moments_stay_within_the_integers():
     """They are released only where no cohort's sums leave what noise can be added to."""
     released = []
-    for persons in (10**7, 10**10):
+    for persons in (10**7, 1_700_000_000, 10**10):
         plan = PrivateNewton(1.0, 1e-12).plan(make_constants(persons=persons, covariates=8))
-        released.append(Fraction(plan.details["shares"]["moments"]) > 0)
-        largest = persons * 181 * (3 * 8 * 2**20 // 2)
-        assert largest <= LARGEST_VALUE or not released[-1]
-    assert released == [True, False]
+        shown = plan.details["leaving"] + plan.details["varying"]
+        released.append((Fraction(plan.details["shares"]["moments"]) > 0, shown))
+        largest = persons * 181 * (3 * (8 + shown) * 2**20 // 2)
+        assert largest <= LARGEST_VALUE or not released[-1][0]
+    assert released == [(True, 2), (True, 1), (False, 0)]

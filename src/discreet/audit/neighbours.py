@@ -29,6 +29,7 @@ from discreet.audit.noise import LATTICE, ForcedNoise, KnownNoise, privacy_loss
 from discreet.audit.orders import simulated, tables_of, tables_order
 from discreet.audit.witness import steps_of
 from discreet.mechanisms import Facts
+from discreet.mechanisms.contract import Plan
 from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.mechanisms.objective import ObjectivePerturbation, Shape
 from discreet.mechanisms.outlook import public_guess
@@ -253,20 +254,32 @@ def _newton_kind(
 def _newton_sums(
     mechanism: PrivateNewton, subject: Subject, effort: Effort, strata: int = 1, causes: int = 1
 ) -> float:
-    random = np.random.default_rng(10)
-    facts = make_constants(
-        persons=4000, intervals=10, strata=strata, causes=causes, time_varying=True
-    )
-    plan = mechanism.plan(facts)
+    """The worst over people whose covariates change, and over those with one row each.
+
+    Only of the latter second moments say how late events came, where there are enough of them.
+    """
     worst = 0.0
-    for _ in range(max(4, effort.pairs // 8)):
-        one, other, third = some_people(random, facts, 3)
-        runs = forced(
-            lambda noise, who: mechanism.draw(plan, loss_of(who, facts), noise),
-            [[one, other], [one, third]],
+    for persons, changing in ((4000, True), (20_000, False)):
+        facts = make_constants(
+            persons=persons, intervals=10, strata=strata, causes=causes, time_varying=changing
         )
-        worst = max(worst, share(runs, subject.epsilon, plan.guarantee.rho))
+        plan, random = mechanism.plan(facts), np.random.default_rng(10)
+        for _ in range(max(4, effort.pairs // 16)):
+            people = some_people(random, facts, 3)
+            worst = max(worst, _newton_loss(mechanism, subject, plan, facts, people))
     return worst
+
+
+def _newton_loss(
+    mechanism: PrivateNewton, subject: Subject, plan: Plan, facts: Facts, people: list[Any]
+) -> float:
+    """The loss between two tables, which the second of two people tells apart."""
+    one, other, third = people
+    runs = forced(
+        lambda noise, who: mechanism.draw(plan, loss_of(who, facts), noise),
+        [[one, other], [one, third]],
+    )
+    return share(runs, subject.epsilon, plan.guarantee.rho)
 
 
 def _newton_tables(subject: Subject) -> float:
