@@ -30,7 +30,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, LOGARITHMIC, load, paper_sets
+from real_sets import (
+    DEVELOPMENT,
+    FURTHER,
+    HELD_OUT,
+    LOGARITHMIC,
+    OTHERS,
+    load,
+    paper_sets,
+)
 from simulated import DESIGNS, Sample
 
 Array = NDArray[np.float64]
@@ -108,7 +116,7 @@ def _elsewhere(tree: Path) -> int:
 
 def _all_sets(options: argparse.Namespace) -> tuple[str, ...]:
     further = (*(HELD_OUT if options.held_out else ()), *(LOGARITHMIC if options.log else ()))
-    return (*DEVELOPMENT, *FURTHER, *further, *paper_sets(), *DESIGNS)
+    return (*DEVELOPMENT, *FURTHER, *OTHERS, *further, *paper_sets(), *DESIGNS)
 
 
 def _key(label: str, name: str, epsilon: float, delta: float, draw: int) -> tuple[str, ...]:

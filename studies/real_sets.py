@@ -21,6 +21,11 @@ QUANTILES = (0.005, 0.995)
 HORIZONS = {"hdfail": 3000.0}
 HELD_OUT = ("Dialysis", "Aids2", "scania", "oldmort")
 DEVELOPMENT = ("rhc", "hdfail", "flchain", "UnempDur", "rott2", "Framingham", "acath", "LeukSurv")
+OTHERS = (
+    "support2", "dataDIVAT1", "nwtco", "smarto", "rdata", "colon", "prostateSurvival",
+    "divorce", "dataDIVAT3", "TRACE", "dataDIVAT2", "grace", "GBSG2",
+)  # fmt: skip
+"""Sets of SurvSet on which no target was set, smaller ones among them."""
 FURTHER = ("rott2n",)
 """rott2 with its numbers first: the effect of the number of nodes is far from a line."""
 LOGARITHMIC = tuple(f"{name}/log" for name in DEVELOPMENT)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, LOGARITHMIC, PAPER
+from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, LOGARITHMIC, OTHERS, PAPER
 from simulated import DESIGNS, RIGHT
 
 Array = NDArray[np.float64]
@@ -135,7 +135,7 @@ def cells(rows: Rows, label: str) -> Cells:
     for row in rows:
         if row["label"] == label:
             found[row["set"], float(row["epsilon"]), float(row["delta"])].append(row)
-    order = [*REAL, *FURTHER, *PAPER, *DESIGNS, *LOGARITHMIC]
+    order = [*REAL, *FURTHER, *OTHERS, *PAPER, *DESIGNS, *LOGARITHMIC]
     ordered = sorted(found, key=lambda key: (order.index(key[0]), -key[2], key[1]))
     return {key: Cell.of(found[key]) for key in ordered}
 
