@@ -135,9 +135,14 @@ def cells(rows: Rows, label: str) -> Cells:
     for row in rows:
         if row["label"] == label:
             found[row["set"], float(row["epsilon"]), float(row["delta"])].append(row)
+    return in_order({key: Cell.of(own) for key, own in found.items()})
+
+
+def in_order(found: Cells) -> Cells:
+    """The cells in the order of the sets."""
     order = [*REAL, *FURTHER, *OTHERS, *PAPER, *DESIGNS, *LOGARITHMIC]
     ordered = sorted(found, key=lambda key: (order.index(key[0]), -key[2], key[1]))
-    return {key: Cell.of(found[key]) for key in ordered}
+    return {key: found[key] for key in ordered}
 
 
 def failures(now: Cells, before: Cells) -> Iterator[str]:

@@ -164,7 +164,7 @@ def test_the_page_names_every_failure_first_and_every_cell_once(study, summary):
     page = study("real_page")
     rows = summary.read()
     label = rows[-1]["label"]
-    now, before = summary.cells(rows, label), summary.cells(rows, page.BASE)
+    now, before = page.newest(rows), summary.cells(rows, page.BASE)
     text = page.page()
     failures = list(summary.failures(now, before if label != page.BASE else {}))
     told = text[text.index("## What fails") : text.index("## Real sets")]
@@ -173,6 +173,15 @@ def test_the_page_names_every_failure_first_and_every_cell_once(study, summary):
     for name, epsilon, delta in now:
         if epsilon == 1.0 and delta > 0 and name != "no_information":
             assert f"| {name} |" in text, name
+
+
+def test_a_cell_is_as_the_latest_code_has_it(study, summary):
+    page, rows = study("real_page"), summary.read()
+    last = rows[-1]["label"]
+    again = [{**row, "label": "later"} for row in rows if row["label"] == last][:3]
+    found, own = page.newest([*rows, *again]), summary.cells(again, "later")
+    assert all(found[key].draws == cell.draws for key, cell in own.items())
+    assert set(found) == set(page.newest(rows))
 
 
 def test_sets_on_logarithmic_grids_are_the_same_people(study):
