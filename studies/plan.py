@@ -48,14 +48,15 @@ def known_of(sample: Sample) -> Known:
 
 
 def measured() -> dict[tuple[str, str], list[dict[str, str]]]:
-    """The newest version's draws, by set and epsilon."""
+    """The draws of the latest code that was measured there, by set and epsilon."""
     with REAL.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["delta"] == DELTA]
-    newest = rows[-1]["label"]
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
     for row in rows:
-        if row["label"] == newest:
-            found.setdefault((row["set"], row["epsilon"]), []).append(row)
+        own = found.setdefault((row["set"], row["epsilon"]), [])
+        if own and own[0]["label"] != row["label"]:
+            own.clear()
+        own.append(row)
     return found
 
 
