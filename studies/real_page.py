@@ -99,7 +99,7 @@ up to 3,000, far beyond most exits); logit link, linear terms, natural spline
 with three knots. Quantiles and levels are read from the data, which a custodian must not do: here it
 is for measuring. The paper's three sets have the paper's own preprocessing and 200 intervals.
 
-Most cells were measured with 45d9c43. The commit c34be8f counts a change of effects from the people's
+Most cells were measured with 45d9c43. The commit e22efb9 counts a change of effects from the people's
 mean, which concerns draws in which one is seen; the cells where that is common (rhc, UnempDur, Aids2,
 acath, hdfail, support2, dataDIVAT1, wt, tb, calendar, bounds_30, lognormal_100) were measured again
 with it.
