@@ -1,4 +1,4 @@
-"""What must hold of the column of second moments that says who leaves early."""
+"""What must hold of the columns of second moments that say how people left: who leaves early."""
 
 import numpy as np
 
@@ -14,34 +14,47 @@ CHANCES = Leavings(np.array([0, 5, 12, 19, 20]), np.array([[0.1, 0.4, 0.9, 0.0]]
 
 def check_moments_with_leaving_move_as_claimed():
     """One more column: two people who leave unlike each other are apart by what is claimed at most."""
-    constants = make_constants(time_varying=True)
-    columns = constants.covariates + 1
-    limit, weight = moment_limit(columns), Stretches((0, 20), 64)
     for unit in (0.5, 1e-3):
-        place = (
-            np.append(np.full(columns - 1, 0.1), 0.0),
-            np.append(np.full(columns - 1, 0.2), unit),
-        )
-        people = changing_people(constants, 2)
-        found, _ = movement(
-            block_moments, people, 2, *place, limit, weight, Columns(leaving=CHANCES)
-        )
-        claimed = moment_sensitivity(columns, changing=True)
-        assert 0.5 * claimed < found <= claimed
+        assert_moved_as_claimed(Columns(leaving=CHANCES), [unit])
 
 
 def check_leaving_is_paid_for(delta=1e-6):
     """The column is one of those that the noise is for."""
-    facts = make_constants(persons=20_000)
-    assert Layout.read(PrivateNewton(4.0, delta).plan(facts)).leaving
-    found, allowed = spent(facts, delta, 4.0)
-    assert 0.999 * allowed < found <= allowed
+    assert_paid_for("leaving", delta)
 
 
 def check_leaving_is_a_persons_own():
     """The same in company as alone."""
+    assert_a_persons_own(counts.leavings, CHANCES)
+
+
+def assert_moved_as_claimed(asked, units):
+    """Second moments with further columns of these units, of people whose covariates change."""
+    constants = make_constants(time_varying=True)
+    covariates, further = constants.covariates, len(units)
+    columns, weight = covariates + further, Stretches((0, 20), 64)
+    place = (
+        np.append(np.full(covariates, 0.1), np.zeros(further)),
+        np.append(np.full(covariates, 0.2), units),
+    )
+    people = changing_people(constants, 2)
+    found, _ = movement(block_moments, people, 2, *place, moment_limit(columns), weight, asked)
+    claimed = moment_sensitivity(columns, changing=True)
+    assert 0.5 * claimed < found <= claimed
+
+
+def assert_paid_for(column, delta):
+    """The layout asks for the column, and the noise of all releases is what was promised."""
+    facts = make_constants(persons=20_000)
+    assert getattr(Layout.read(PrivateNewton(4.0, delta).plan(facts)), column)
+    found, allowed = spent(facts, delta, 4.0)
+    assert 0.999 * allowed < found <= allowed
+
+
+def assert_a_persons_own(column, asked):
+    """A person's number is the same in company as alone, to the bit."""
     constants = make_constants(time_varying=True)
     people = changing_people(constants, 3)
-    alone = [counts.leavings(episodes_of([who], constants.covariates), CHANCES) for who in people]
-    together = counts.leavings(episodes_of(people, constants.covariates), CHANCES)
+    alone = [column(episodes_of([who], constants.covariates), asked) for who in people]
+    together = column(episodes_of(people, constants.covariates), asked)
     assert np.array_equal(together, np.concatenate(alone))

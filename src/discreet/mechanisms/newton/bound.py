@@ -9,6 +9,7 @@ LAMBDA = 0.15, TAIL = 0.05 has the smallest errors. TAIL stands for tails that c
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,6 +75,11 @@ class Cohort:
             stratum=None,
             staying=staying,
         )
+
+    @cached_property
+    def mean(self) -> Array:
+        """The people's mean of every internal column, over all stretches of time."""
+        return np.asarray(np.average(self.cohort, axis=(0, 1), weights=self.counts))
 
     def seen(self, scores: Whitened) -> Whitened:
         """The scores as the cohort is asked for them: its vectors z are taken for A z."""

@@ -35,6 +35,7 @@ from discreet.mechanisms.newton.cohort import (
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
     OFF_DIAGONAL,
+    UNIT,
     Columns,
     Leavings,
     Marginal,
@@ -42,6 +43,7 @@ from discreet.mechanisms.newton.counts import (
     gaps_of,
 )
 from discreet.mechanisms.newton.hazards import Hazards
+from discreet.mechanisms.newton.layout import moment_limit
 from discreet.mechanisms.newton.leaving import Bins, Leaving
 from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.varying import NO_CHANGE, Change, Varied, Varying
@@ -59,8 +61,6 @@ FEW = 0.2
 """How much sooner people leave is measured in parts of at least this."""
 CERTAIN = 1.0
 """Noise of the counts of a table that is taken for the people's own."""
-SHORTENED = 1.5
-"""Vectors of c columns were shortened to |v|^2 <= so many times c (`layout.moment_limit`)."""
 BELIEVED = 1.25
 """Nor are they believed below so much of what noise alone would make of them."""
 
@@ -326,7 +326,7 @@ class Picture:
         if found is None or varied is None:
             return self
         leads = self.shape.design.covariates.leads
-        limit = SHORTENED * (self._last_column + 1)
+        limit = moment_limit(self._last_column + 1) / UNIT**2
         varying = Varying(self.shape, varied, leads, self.spreads[: len(leads)], limit)
         change = varying.change(f, *found)
         return self._changing(change, varying.bend(change.theta), change.certain)
@@ -458,7 +458,7 @@ def _shortened_square(item: Shares, spreads: Array) -> Array:
     Standardised vectors are shortened to |v|^2 <= 1.5 p, so a column's squares end there: a long
     tail has less of a second moment than of a variance.
     """
-    columns, limit = list(item.marginal.columns), SHORTENED * len(spreads)
+    columns, limit = list(item.marginal.columns), moment_limit(len(spreads)) / UNIT**2
     gaps = (item.centres - item.mean) ** 2 + item.half_width[:, None] ** 2 / 3.0
     return np.asarray(item.overall @ np.minimum(gaps / spreads[columns] ** 2, limit))
 

@@ -164,12 +164,11 @@ class Shape:
 
         Columns are centred at public numbers, which may be far from everybody.
         """
-        design, people = self.design, self.people
+        design = self.design
         time, level = design.time_dimension, design.constant
-        mean = np.average(people.cohort, axis=(0, 1), weights=people.counts)
         own = np.where(np.arange(len(move)) < time, 0.0, move)
         for stratum in range(design.strata):
-            own[design.columns(stratum)[: len(level)]] -= (move[time:] @ mean) * level
+            own[design.columns(stratum)[: len(level)]] -= (move[time:] @ self.people.mean) * level
         return np.asarray(own)
 
     def _under(self, f: Array, truth: Array, delta: Array, bend: Bend) -> tuple[Array, Array]:

@@ -192,7 +192,7 @@ def _apart(design: Design, direction: Array, people: Array) -> Array:
 def _mean(picture: Picture) -> Array:
     """The people's mean of every internal column; of an empty level that of those without it."""
     people, covariates = picture.people, picture.shape.design.covariates
-    mean = np.average(people.cohort, axis=(0, 1), weights=people.counts)
+    mean = people.mean.copy()
     for vector in _empty(picture):
         places = covariates.leads[np.flatnonzero(vector[: len(covariates.leads)])]
         if len(places) == 1:

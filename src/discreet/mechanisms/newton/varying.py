@@ -202,7 +202,7 @@ class Varying:
 
     def bend(self, theta: Array) -> Bend:
         """theta of every internal column as the cohort's truth takes it."""
-        return Bend(theta, *self.varied.pieces, self._mean)
+        return Bend(theta, *self.varied.pieces, self.shape.people.mean)
 
     def _internal(self, values: Array) -> Array:
         """From standard deviations of the leads, rows, to all internal columns."""
@@ -225,7 +225,7 @@ class Varying:
     def _of_stratum(self, shape: Shape, f: Array, stratum: int) -> tuple[Array, Array]:
         """Sums of x l, and of squares of x among those with an event in each piece."""
         people = shape.people.of_stratum(stratum)
-        traits = (people.cohort[:, 0] - self._mean)[:, self.columns] / self.spreads
+        traits = (people.cohort[:, 0] - self.shape.people.mean)[:, self.columns] / self.spreads
         truth, chances = shape.true_point(f, stratum), self.varied.chances[stratum]
         late = lateness(members_of(people), truth, shape.bend, chances)
         square = late.square / np.maximum(people.counts[:, 0], 1e-300) / self.varied.unit**2
@@ -233,11 +233,6 @@ class Varying:
         kept = late.steepness * short[:, None]
         within = np.stack([spread_within(traits, each[:, None]) for each in kept.T])
         return traits.T @ (late.mean * short), within
-
-    @property
-    def _mean(self) -> Array:
-        people = self.shape.people
-        return np.asarray(np.average(people.cohort[:, 0], axis=0, weights=people.counts[:, 0]))
 
 
 def _precision(expected: Array, noise: float) -> Array:
