@@ -90,6 +90,8 @@ CONSTANTS = (
     Constant("pin", "SHAPE"),
     Constant("pin", "WITHIN"),
     Constant("cohort", "SURE"),
+    Constant("cohort", "RELATED"),
+    Constant("cohort", "SMALLEST"),
     Constant("tails", "PHANTOM"),
     Constant("tails", "TAIL"),
     Constant("tails", "TAILED"),

@@ -25,6 +25,8 @@ from discreet.mechanisms.newton.cohort import (
 )
 from discreet.mechanisms.newton.combine import combine, lacking_curvature
 from discreet.mechanisms.newton.counts import (
+    DIAGONAL,
+    OFF_DIAGONAL,
     Marginal,
     Stretches,
     block_marginals,
@@ -69,6 +71,22 @@ def test_noisy_correlations_are_positive_definite_and_shrink():
         )
         assert np.linalg.eigvalsh(matrix).min() > 0
     assert np.allclose(np.diag(matrix), np.diag(matrix)[0], rtol=0.5)
+
+
+def test_a_correlation_that_stands_out_is_kept_and_those_that_are_noise_are_not():
+    """Two columns that nearly repeat each other must not look apart because of the others."""
+    error, size = 0.14, 9
+    noise = error * DIAGONAL / OFF_DIAGONAL
+    random = np.random.default_rng(3)
+    kept, others = [], []
+    for _ in range(50):
+        released = np.tril(noise * random.normal(size=(size, size)), -1)
+        released[1, 0] += 0.8
+        found = correlation(released + released.T + np.eye(size), error)
+        kept.append(found[1, 0])
+        others.append(np.abs(found[np.tril_indices(size, -1)][1:]).mean())
+    assert 0.68 < np.mean(kept) < 0.8  # one factor for all would make it 0.6
+    assert np.mean(others) < 0.6 * noise * math.sqrt(2 / math.pi)
 
 
 def test_a_life_table_of_noise_leaves_the_start_near_a_constant_hazard():

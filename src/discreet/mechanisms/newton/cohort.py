@@ -30,6 +30,9 @@ FEW = 8
 RAKING_ROUNDS = 5
 CUT_ROUNDS = 4
 """So often what the drawn columns lack of the released correlations is added."""
+RELATED, SMALLEST = 1.5, 0.35
+"""Standard deviations of noise below which a second moment is taken for none, and what the smallest
+eigenvalue is taken to be, in parts of the root of their number times the noise."""
 UTILITY_ROUNDS = 40
 TABLES = 24
 LEAST = 0.5
@@ -390,13 +393,18 @@ def released_moments(
 
 
 def correlation(matrix: Array, error: float) -> Array:
-    """The standardised second moments, shrunk toward the identity as far as they are noise."""
-    size = len(matrix)
-    own = 1.0 / (1.0 + 4.0 * error**2)
-    diagonal = own * np.clip(np.diag(matrix), 0.1, 4.0) + 1.0 - own
-    mixed = kept_relations(error, size) * (matrix - np.diag(np.diag(matrix))) + np.diag(diagonal)
+    """The standardised second moments, each shrunk toward none as far as it may be noise.
+
+    A moment r with noise s is taken for r max(0, 1 - (RELATED s / r)^2), the garrote of Breiman
+    (1995): what stands out of the noise is kept. One factor for all would take as much of a
+    correlation of 0.8 as of those that are noise, and two columns that nearly repeat each other would
+    look apart, with standard errors that are too small.
+    """
+    own, noise = 1.0 / (1.0 + 4.0 * error**2), RELATED * error * DIAGONAL / OFF_DIAGONAL
+    mixed = matrix * np.maximum(0.0, 1.0 - noise**2 / np.maximum(matrix**2, 1e-300))
+    np.fill_diagonal(mixed, own * np.clip(np.diag(matrix), 0.1, 4.0) + 1.0 - own)
     values, vectors = np.linalg.eigh(mixed)
-    floor = max(0.05, 0.7 * error * np.sqrt(size))
+    floor = max(0.05, SMALLEST * error * np.sqrt(len(matrix)))
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
 
 

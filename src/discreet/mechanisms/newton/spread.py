@@ -38,10 +38,10 @@ as far as the life table contradicts the model, where the likelihood's informati
 AVERAGED = 0.3
 """The part of variances that is averaged over pictures where the people's information is known: a picture
 with noise once more has twice its effect, and what is left is that of the picture itself."""
-UNINFORMED, UNRELATED = 1.15, 0.75
+UNINFORMED, UNRELATED = 1.15, 0.4
 """The covariance times the first where the people's own information was not released, and so much of
 it more as far as second moments are not known: columns that go together are known less well than
-they look."""
+they look. Sampling times this or LIKENESS, whichever is more: both are for a cohort unlike the people."""
 FLAT, VARIED, INFORMED = 0.03, 1.75, 2.5
 """A combination of standardised columns repeats them whose variance is below FLAT, or is not told
 from none by so many standard deviations of its noise; nor is its information by as many."""
@@ -100,9 +100,10 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     pictures = np.array(moved).T @ np.array(moved) / PICTURES
     missing = widened(unreached(picture, len(estimate)), prior)
     likeness = LIKENESS + UNLIKENESS * steps[-1].wrong
-    total = likeness * sampling + surplus(steps, estimate) * noise + pictures
-    if not informed:
-        total *= UNINFORMED + UNRELATED * unrelated(picture.releases, len(picture.spreads))
+    unknown = unrelated(picture.releases, len(picture.spreads))
+    unsure = 1.0 if informed else UNINFORMED + UNRELATED * unknown
+    noise = surplus(steps, estimate) * noise + pictures
+    total = max(likeness, unsure) * sampling + unsure * noise
     together = np.asarray(sum(lifts))  # bounds take away of the same people at every step
     total = total + np.outer(load, load) + together @ steps[-1].bias @ together.T
     return Spread(total + missing, sampling, missing)
