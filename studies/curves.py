@@ -248,7 +248,7 @@ released one by one and stretches are few.
 
 Unless told otherwise δ is 1e-6, or 1/(10 n) where that is smaller. At the same ε a release with
 δ = 0 is at least as accurate for few people, as the table above says. But it takes far more of a
-budget that other releases share: of a budget kept in zCDP, ε tanh(ε/2) instead of the rho of (ε, δ),
+budget that other releases share: a rho of ε tanh(ε/2) instead of that of (ε, δ),
 which is {dearer}. The rows below are
 pure releases that take **as much of such a budget** as the rows with δ = 1e-6 above (ε = 0.115 for
 0.5, and 0.424 for 2):

@@ -71,7 +71,7 @@ def test_forced_noise_shows_the_loss_of_an_outcome():
     assert list(np.array([9]) + np.asarray(second.lattice_laplace(1, 4))) == [7]
     pure, rho = privacy_loss(first, second)
     assert pure == 2 / 4
-    assert rho == 25 / 50
+    assert rho == 25 / 40
 
 
 def test_another_request_for_noise_is_an_infinite_loss():

@@ -73,6 +73,16 @@ def test_a_changed_release_does_not(check, release, tmp_path):
     assert check in [item.check for item in audit.findings if item.failed]
 
 
+def test_what_another_version_planned_is_not_called_wrong(release, tmp_path):
+    def older(mapping):
+        mapping.update(noise_scale=1e-3, library_version="0.1.0")
+
+    found = {item.check: item for item in audit_release(changed(release, tmp_path, older)).findings}
+    assert found["noise scale made anew"].verdict == "not applicable"
+    assert "audit with discreet 0.1.0" in found["noise scale made anew"].note
+    assert found["guarantee made anew"].verdict == "pass"
+
+
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "other.json"
     path.write_text("{}")

@@ -45,7 +45,7 @@ from discreet.mechanisms.contract import Draw, Facts, Plan, settings_of
 from discreet.models.model import Release
 from discreet.people.source import People
 from discreet.points import Point, install
-from discreet.privacy.accountant import Totals, compose, rho_for, zcdp_guarantee
+from discreet.privacy.accountant import Totals, compose, promised
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import NoiseSource
 from discreet.privacy.testing import SeededNoise
@@ -93,18 +93,18 @@ class Load:
 
 
 def request_of(number: int) -> ReleaseRequest:
-    """The request of that number: pure, zCDP and approximate ones, of a few sizes."""
+    """The request of that number: pure, Gaussian and approximate ones, of a few sizes."""
     guarantee = guarantee_of(number % 10, EPSILONS[number % len(EPSILONS)])
     return ReleaseRequest(name_of(number), guarantee, f"request {number}")
 
 
 @cache
 def guarantee_of(kind: int, epsilon: float) -> Guarantee:
-    """Five pure, four zCDP and one approximate guarantee in ten."""
+    """Five pure, four Gaussian and one approximate guarantee in ten."""
     if kind < 5:
         return Guarantee(epsilon)
     if kind < 9:
-        return zcdp_guarantee(rho_for(20 * epsilon, DELTA), DELTA)
+        return promised(20 * epsilon, DELTA)
     return Guarantee(epsilon, 1e-13)
 
 

@@ -19,7 +19,7 @@ from discreet.ledger import (
     open_ledger,
 )
 from discreet.ledger.book import Budget
-from discreet.privacy.accountant import Totals, rho_for, zcdp_guarantee
+from discreet.privacy.accountant import Totals, promised
 from discreet.privacy.guarantee import Guarantee
 
 DIGEST = "ab" * 32
@@ -68,16 +68,16 @@ def test_exactly_what_is_left_is_admitted_and_a_billionth_more_is_not(ledger):
         ledger.reserve(pure("a-billionth", 1e-9))
 
 
-def test_a_zcdp_request_of_the_whole_budget_is_admitted(ledger):
-    guarantee = zcdp_guarantee(rho_for(4.0, 1e-6), 1e-6)
+def test_a_gaussian_request_of_the_whole_budget_is_admitted(ledger):
+    guarantee = promised(4.0, 1e-6)
     ledger.reserve(ReleaseRequest("gaussian", guarantee))
     with pytest.raises(BudgetError):
-        ledger.reserve(ReleaseRequest("again", zcdp_guarantee(rho_for(0.1, 1e-6), 1e-6)))
+        ledger.reserve(ReleaseRequest("again", promised(0.1, 1e-6)))
 
 
 def test_kinds_are_composed_by_the_filter(ledger):
     requests = [
-        ReleaseRequest("zcdp", zcdp_guarantee(rho_for(1.0, 1e-6), 1e-6)),
+        ReleaseRequest("gaussian", promised(1.0, 1e-6)),
         ReleaseRequest("pure", Guarantee(0.5)),
         ReleaseRequest("approximate", Guarantee(0.25, 1e-10)),
     ]
@@ -87,7 +87,7 @@ def test_kinds_are_composed_by_the_filter(ledger):
     totals = Totals.of(request.guarantee for request in requests)
     statement = ledger.show()
     assert statement.left_pure == budget.left_pure(totals) > 0
-    assert statement.left_zcdp == budget.left_zcdp(totals) > 0
+    assert statement.left_gaussian == budget.left_gaussian(totals) > 0
 
 
 def test_the_same_request_again_is_the_same_reservation_and_no_second_draw(ledger, location):

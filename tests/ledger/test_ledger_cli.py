@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from discreet.cli.budget import budget_app, render
 from discreet.errors import ArtefactError, LedgerError, SettingsError
 from discreet.ledger import ReleaseRequest, open_ledger
-from discreet.privacy.accountant import rho_for, zcdp_guarantee
+from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee
 
 RUNNER = CliRunner()
@@ -116,11 +116,11 @@ def test_show_says_that_there_is_no_release_yet(path):
 
 
 def test_show_says_what_is_left_for_gaussian_noise(path):
-    guarantee = zcdp_guarantee(rho_for(4.0, 1e-6), 1e-6)
+    guarantee = promised(4.0, 1e-6)
     open_ledger(path).reserve(ReleaseRequest("gaussian", guarantee))
     statement, text = open_ledger(path).show(), shown(path)
     assert statement.left_pure < 1e-6
-    assert f"or: epsilon {statement.left_zcdp:.15g} for one with zCDP noise" in text
+    assert f"or: epsilon {statement.left_gaussian:.15g} for one with Gaussian noise" in text
     assert "100.0%" in text
 
 

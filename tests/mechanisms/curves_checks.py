@@ -47,7 +47,7 @@ def check_neighbours_stay_within_the_noise():
         first, second = _pair(late)
         plan = GroupCounts(1.0, 1e-6).plan(2, groups)
         moved = sums(groups, plan, first) - sums(groups, plan, second)
-        claimed = plan.noise_scale**2 * 2 * plan.guarantee.rho
+        claimed = (plan.noise_scale**2 - 5) * 2 * plan.guarantee.rho
         assert math.isclose(float(moved @ moved), claimed, rel_tol=1e-6)
         pure = GroupCounts(1.0, 0.0).plan(2, groups)
         away = np.abs(sums(groups, pure, first) - sums(groups, pure, second)).sum()
@@ -58,7 +58,7 @@ def check_late_exits_move_no_further():
     """Wherever in time a person leaves, the sums move by no more than claimed."""
     groups = Groups(schema(), ("arm",))
     plan = GroupCounts(1.0, 1e-6).plan(2, groups)
-    claimed = plan.noise_scale**2 * 2 * plan.guarantee.rho * (1 + 1e-9)
+    claimed = (plan.noise_scale**2 - 5) * 2 * plan.guarantee.rho * (1 + 1e-9)
     fixed = {"status": [True, True], "age": [50.0, 50.0]}
     base = sums(groups, plan, pa.table({"time": [0.1, 1.0], "arm": ["a", "a"], **fixed}))
     for time in np.arange(0.5, 24.0, 2.0):

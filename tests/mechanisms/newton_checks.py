@@ -53,6 +53,8 @@ def _page_sensitivities(layout, covariates, columns):
     if layout.changing:  # weights of 2^10 altogether, in four stretches of time 2^9 (or 2^8) each
         part, weight = 2**8 if pure else 2**9, 64
         first[1:] = [(cells * 2**20, cells * 2**10), (cells * 4 * part**2, cells * 4 * part)]
+    if not pure:  # Gaussian noise is added in 16ths of a person
+        first = [(256 * squared, absolute) for squared, absolute in first]
     if shares["moments"]:
         first.append((2 * (128 * weight * (3 * columns * 2**20 // 2)) ** 2, None))
     steps = [(4 * LARGEST**2, None)] * len(layout.budget.steps)
@@ -65,7 +67,7 @@ def part_of(call, sensitivity):
     """What a noisy sum spends: rho of a Gaussian one, epsilon of the others."""
     (law, _, scale), (squared, absolute) = call, sensitivity
     if law == "gaussian":
-        return Fraction(squared) / (2 * Fraction(scale) ** 2)
+        return Fraction(squared) / (2 * (Fraction(scale) ** 2 - 5))
     return Fraction(absolute if law == "l1" else math.isqrt(squared)) / Fraction(scale)
 
 

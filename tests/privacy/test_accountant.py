@@ -18,6 +18,8 @@ from scipy import stats
 from discreet.errors import SettingsError
 from discreet.privacy import noise
 from discreet.privacy.accountant import (
+    LEAK_SHARE,
+    MIXED_SHARE,
     PRECISION,
     PrivacyFilter,
     Totals,
@@ -25,13 +27,18 @@ from discreet.privacy.accountant import (
     conversion,
     epsilon_of,
     from_nano,
+    gaussian_share,
+    promised,
     pure_divergence,
     rho_for,
     rho_of_pure,
     to_nano,
+    zcdp_epsilon,
     zcdp_guarantee,
 )
+from discreet.privacy.gaussian import gaussian_delta, keeps
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.scales import SMOOTHING, gaussian_scale
 
 EPSILONS = st.floats(1e-3, 50).map(lambda x: float(f"{x:.6g}"))
 DELTAS = st.floats(1e-12, 1e-2).map(lambda x: float(f"{x:.6g}"))
@@ -45,40 +52,145 @@ def opendp_epsilon(rho, delta):
     return make_zCDP_to_approxDP(release).map(1.0).epsilon(delta)
 
 
-def gaussian_delta(rho, epsilon):
+def exact_delta(rho, epsilon):
     """The exact delta of Gaussian noise (Balle and Wang 2018): no valid bound lies below it."""
     mu = math.sqrt(2 * rho)
     upper = stats.norm.cdf(mu / 2 - epsilon / mu)
     return upper - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
 
 
-def zcdp(epsilon, delta):
-    return Guarantee(epsilon, delta, rho_for(epsilon, delta))
-
-
-def test_the_known_value():
-    assert rho_for(1.0, 1e-6) == pytest.approx(0.0244, abs=1e-4)
+def test_the_known_values():
+    assert rho_for(1.0, 1e-6) == pytest.approx(0.0278, abs=1e-4)
+    assert zcdp_epsilon(0.0244, 1e-6) == pytest.approx(1.0, abs=2e-3)
 
 
 @pytest.mark.parametrize("delta", [1e-12, 1e-9, 1e-6, 1e-3])
 @pytest.mark.parametrize("rho", [1e-5, 1e-3, 0.0244, 0.3, 2.0, 20.0])
 def test_the_curve_is_opendps(rho, delta):
-    assert epsilon_of(rho, delta) == pytest.approx(opendp_epsilon(rho, delta), rel=1e-5)
+    assert zcdp_epsilon(rho, delta) == pytest.approx(opendp_epsilon(rho, delta), rel=1e-5)
 
 
 @pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
 @pytest.mark.parametrize("rho", [1e-3, 0.0244, 0.3, 2.0])
 def test_the_curve_is_valid_for_the_gaussian(rho, delta):
-    assert gaussian_delta(rho, epsilon_of(rho, delta)) <= delta
-    assert gaussian_delta(rho, 0.8 * epsilon_of(rho, delta)) > delta  # and not far from tight
+    assert exact_delta(rho, zcdp_epsilon(rho, delta)) <= delta
+    assert exact_delta(rho, 0.8 * zcdp_epsilon(rho, delta)) > delta  # and not far from tight
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("rho", [1e-5, 1e-3, 0.0244, 0.3, 2.0])
+def test_gaussian_noise_has_its_own_curve(rho, delta):
+    epsilon = epsilon_of(rho, delta)
+    assert delta * (1 - 1e-5) <= exact_delta(rho, epsilon) <= delta
+    assert epsilon < zcdp_epsilon(rho, delta)
+
+
+@given(EPSILONS, st.floats(1e-6, 20).map(lambda x: Fraction(f"{x:.6g}")))
+def test_the_ball_holds_the_integral(epsilon, rho):
+    """delta = E (1 - e^(epsilon - L))_+ with L ~ N(rho, 2 rho), by quadrature."""
+    mu, points = math.sqrt(2 * rho), np.linspace(0.0, 40.0, 400_001)
+    loss = points * mu  # above epsilon
+    where = (epsilon + loss - float(rho)) / mu
+    inner = -np.expm1(-loss) * np.exp(-(where**2) / 2) / math.sqrt(2 * math.pi)
+    integral = float(np.trapezoid(inner, points))
+    with ctx.workprec(PRECISION):
+        found = float(gaussian_delta(Fraction(epsilon), rho))
+    assert found == pytest.approx(integral, rel=1e-6, abs=1e-300)
+
+
+@pytest.mark.parametrize("gaps", [(1,), (3,), (1000,), (1, 1), (2, 5)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (4.0, 1e-6), (60.0, 1e-9)])
+def test_the_curve_holds_of_integer_noise(epsilon, delta, gaps):
+    """Exact masses of one or two sums, with noise planned from rho: delta is not exceeded."""
+    mass = ratio = np.ones(1)
+    for gap in gaps:
+        scale = gaussian_scale(gap, rho_for(epsilon, delta) / len(gaps))
+        k = np.arange(-int(40 * scale), int(40 * scale) + 1)
+        other = np.exp((2 * gap * k - gap**2) / (2 * scale**2))
+        mass = np.outer(mass, masses(scale, k)).ravel()
+        ratio = np.outer(ratio, other).ravel()
+    found = float(mass @ np.maximum(1 - math.exp(epsilon) * ratio, 0.0))
+    assert found <= delta
+    assert max(gaps) < 1000 or found > 0.9 * delta
+
+
+def masses(scale, k):
+    weights = np.exp(-(k**2) / (2 * scale**2))
+    return weights / weights.sum()
+
+
+def test_integer_noise_is_rounded_continuous_noise():
+    """The lemma's factor: N(0, sigma^2 - s^2), rounded by discrete Gaussian noise of variance s^2."""
+    sigma, smoothing = 3.0, float(SMOOTHING)
+    y = np.linspace(-40, 40, 80_001)
+    density = np.exp(-(y**2) / (2 * (sigma**2 - smoothing)))
+    near = np.arange(-60, 61)
+    kernel = np.exp(-((near[:, None] - y[None, :]) ** 2) / (2 * smoothing))
+    rounded = (kernel / kernel.sum(axis=0)) @ density
+    law = masses(sigma, near)
+    seen = slice(45, 76)
+    assert np.abs(rounded[seen] / rounded.sum() / law[seen] - 1).max() < 1e-10
+    rough = np.exp(-((near[:, None] - y[None, :]) ** 2) / 0.1)
+    rough = (rough / rough.sum(axis=0)) @ np.exp(-(y**2) / (2 * (sigma**2 - 0.05)))
+    assert np.abs(rough[seen] / rough.sum() / law[seen] - 1).max() > 1e-3
+
+
+def test_a_part_of_delta_pays_for_the_rounding():
+    """2^-20 of delta: what is kept by all of delta, and not by the rest, counts as not kept."""
+    rho, epsilon = Fraction(1, 40), Fraction(1)
+    needed = Fraction(float(gaussian_delta(epsilon, rho)))
+    assert keeps(epsilon, needed * (1 + Fraction(2, 2**20)), rho)
+    assert not keeps(epsilon, needed * (1 + Fraction(1, 2**21)), rho)
+
+
+def test_delta_is_divided_and_not_used_twice():
+    delta = Fraction(1, 10**6)
+    assert gaussian_share(delta) + delta * MIXED_SHARE + delta * LEAK_SHARE == delta
+    rho = Fraction(repr(rho_for(1.0, 1e-6)))
+    assert keeps(Fraction(1), gaussian_share(delta), rho)
+    assert not keeps(Fraction(1), gaussian_share(delta), rho * (1 + Fraction(1, 10**9)))
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 1e3, 1e12, 1e20])
+@pytest.mark.parametrize("delta", [1e-18, 1e-6, 0.5])
+def test_every_epsilon_has_a_rho(epsilon, delta):
+    rho = rho_for(epsilon, delta)
+    assert 0 < rho < max(epsilon, 1.0)
+    assert epsilon_of(rho, delta) <= epsilon
+
+
+@pytest.mark.parametrize("epsilon", [1e39, 1e300])
+def test_an_epsilon_beyond_all_arithmetic_is_refused(epsilon):
+    with pytest.raises(SettingsError, match="out of the range"):
+        rho_for(epsilon, 1e-6)
+
+
+def test_adaptive_sums_have_the_curve_of_their_total():
+    """The second sum is chosen by the first; what they show together is that of one sum."""
+    random = np.random.default_rng(3)
+    rho, count = 0.5, 2_000_000
+    first = random.normal(size=count) + math.sqrt(rho)  # half the total: mu^2 / 2 = rho
+    loss = math.sqrt(rho) * first - rho / 2
+    bold = loss > 0.3  # spend the rest in one sum where the first said much, in five where not
+    for _ in range(5):
+        size = np.where(bold, 0.0, math.sqrt(rho / 5))
+        loss += size * (random.normal(size=count) + size) - size**2 / 2
+    size = np.where(bold, math.sqrt(rho), 0.0)
+    loss += size * (random.normal(size=count) + size) - size**2 / 2
+    for epsilon in (0.5, 1.0, 2.0):
+        found = np.maximum(1 - np.exp(epsilon - loss), 0.0)
+        error = found.std() / math.sqrt(count)
+        allowed = float(gaussian_delta(Fraction(epsilon), Fraction(rho)))
+        assert found.mean() == pytest.approx(allowed, abs=5 * error)
 
 
 @given(EPSILONS, DELTAS)
 def test_rho_and_epsilon_are_inverse_and_rounded_against_the_user(epsilon, delta):
     rho = rho_for(epsilon, delta)
     assert epsilon_of(rho, delta) <= epsilon
-    assert epsilon_of(1.01 * rho, delta) > epsilon * 0.999
-    assert zcdp_guarantee(rho, delta).epsilon <= epsilon
+    assert epsilon_of(1.2 * rho, delta) > epsilon * 0.999
+    assert zcdp_guarantee(rho, delta).epsilon > epsilon
+    assert promised(epsilon, delta) == Guarantee(epsilon, delta, rho, gaussian=True)
 
 
 @given(EPSILONS, DELTAS)
@@ -135,22 +247,40 @@ def test_pure_guarantees_add_up_exactly():
     assert compose([Guarantee(0.1)] * 10, 0.0) == Guarantee(1.0)
 
 
-def test_zcdp_guarantees_add_their_rho():
-    composed = compose([zcdp(1.0, 1e-6)] * 4, 1e-6)
+def test_gaussian_guarantees_add_their_rho():
+    composed = compose([promised(1.0, 1e-6)] * 4, 1e-6)
     assert composed.epsilon == epsilon_of(4 * rho_for(1.0, 1e-6), 1e-6)
     assert composed.rho == pytest.approx(4 * rho_for(1.0, 1e-6), rel=1e-15)
+    assert composed.gaussian
     assert composed.epsilon < 2.2
+
+
+def test_gaussian_noise_beyond_the_proof_is_zcdp():
+    """At deltas that the rounding is not paid for at, and at 0."""
+    tiny = compose([promised(1.0, 1e-6)], 1e-30)
+    assert not tiny.gaussian
+    assert tiny.epsilon == zcdp_epsilon(rho_for(1.0, 1e-6), 1e-30)
+    with pytest.raises(SettingsError, match="too small"):
+        compose([promised(1.0, 1e-6)], 0.0)
+    assert not PrivacyFilter(1.0, 1e-20).admits(Totals(), promised(1.0, 1e-6))
+    assert compose([Guarantee(1, 0.5, 1e-6, gaussian=True)], 0.5).epsilon == 1e-9
+
+
+def test_zcdp_guarantees_add_their_rho():
+    composed = compose([zcdp_guarantee(0.02, 1e-6)] * 4, 1e-6)
+    assert composed.epsilon == zcdp_epsilon(0.08, 1e-6)
+    assert not composed.gaussian
 
 
 @given(st.lists(st.floats(0.01, 2), min_size=1, max_size=6), st.floats(0.001, 1), DELTAS)
 def test_a_mixture_is_never_worse_than_either_currency(epsilons, rho, delta):
     parts = [Guarantee(e) for e in epsilons] + [zcdp_guarantee(rho, delta)]
     mixed = compose(parts, delta)
-    added = sum(epsilons) + epsilon_of(rho, delta)
-    converted = epsilon_of(rho + sum(rho_of_pure(e) for e in epsilons), delta)
+    added = sum(epsilons) + zcdp_epsilon(rho, delta)
+    converted = zcdp_epsilon(rho + sum(rho_of_pure(e) for e in epsilons), delta)
     assert mixed.epsilon <= min(added, converted) * (1 + 1e-6) + 1e-8
-    assert mixed.epsilon >= epsilon_of(rho, delta) * (1 - 1e-6)
-    assert epsilon_of(mixed.rho, delta) >= mixed.epsilon * (1 - 1e-9)
+    assert mixed.epsilon >= zcdp_epsilon(rho, delta) * (1 - 1e-6)
+    assert zcdp_epsilon(mixed.rho, delta) >= mixed.epsilon * (1 - 1e-9)
 
 
 def test_approximate_guarantees_bring_their_deltas():
@@ -159,8 +289,8 @@ def test_approximate_guarantees_bring_their_deltas():
     assert compose(parts, 8e-7).rho is None
     with pytest.raises(SettingsError, match="too small"):
         compose(parts, 7e-7)
-    mixed = [*parts, zcdp(1.0, 1e-6)]
-    assert compose(mixed, 2e-6).epsilon <= 1.75
+    mixed = [*parts, promised(1.0, 1e-6)]
+    assert compose(mixed, 2e-6).epsilon <= 1.85
     with pytest.raises(SettingsError, match="too small"):
         compose(mixed, 8e-7)
 
@@ -196,8 +326,8 @@ def test_the_conversion_is_the_formula():
     assert value == pytest.approx(expected, rel=1e-14)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, math.nan])
-def test_zcdp_needs_a_delta(delta):
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, 9e-19, math.nan])
+def test_gaussian_noise_needs_a_delta(delta):
     for call in (lambda: rho_for(1.0, delta), lambda: epsilon_of(0.1, delta)):
         with pytest.raises(SettingsError, match="delta"):
             call()
@@ -210,9 +340,9 @@ def test_a_request_of_the_size_of_the_budget_fills_it():
     for epsilon, delta in ((1.0, 1e-6), (4.0, 1e-6), (0.1, 1e-9), (10.0, 1e-5)):
         budget = PrivacyFilter(epsilon, delta)
         assert budget.left(Totals(), delta) == epsilon
-        assert budget.admits(Totals(), zcdp(epsilon, delta))
-        spent = Totals.of([zcdp(epsilon, delta)])
-        assert not budget.admits(spent, zcdp(0.01 * epsilon, delta))
+        assert budget.admits(Totals(), promised(epsilon, delta))
+        spent = Totals.of([promised(epsilon, delta)])
+        assert not budget.admits(spent, promised(0.01 * epsilon, delta))
         assert not budget.admits(spent, Guarantee(0.01 * epsilon))
 
 
@@ -228,18 +358,18 @@ def test_pure_requests_fill_a_budget_exactly():
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 def test_what_is_left_is_admitted_and_not_more(epsilon):
     budget = PrivacyFilter(epsilon, 1e-6)
-    spent = Totals.of([zcdp(0.1, 1e-6), Guarantee(0.05), Guarantee(0.02, 1e-12)])
+    spent = Totals.of([promised(0.1, 1e-6), Guarantee(0.05), Guarantee(0.02, 1e-12)])
     pure = budget.left(spent)
     assert budget.admits(spent, Guarantee(pure))
     assert not budget.admits(spent, Guarantee(pure + 1e-9))
     gaussian = budget.left(spent, 1e-6)
-    assert budget.admits(spent, zcdp(gaussian, 1e-6))
-    assert not budget.admits(spent, zcdp(gaussian + 1e-6, 1e-6))
+    assert budget.admits(spent, promised(gaussian, 1e-6))
+    assert not budget.admits(spent, promised(gaussian + 1e-6, 1e-6))
 
 
 def test_a_pure_budget_takes_nothing_else():
     budget = PrivacyFilter(1.0)
-    assert not budget.admits(Totals(), zcdp(0.01, 1e-6))
+    assert not budget.admits(Totals(), promised(0.01, 1e-6))
     assert not budget.admits(Totals(), Guarantee(0.01, 1e-12))
 
 
@@ -248,8 +378,27 @@ def test_small_releases_compose_better_than_by_adding():
     spent = Totals.of([Guarantee(0.05)] * 200)
     assert spent.pure_epsilon == 10
     assert budget.admits(spent, Guarantee(0.05))
-    mixed = Totals.of([zcdp(1.0, 1e-6)] * 4)
+    mixed = Totals.of([promised(1.0, 1e-6)] * 4)
     assert budget.admits(mixed, Guarantee(1.0))
+
+
+def test_a_budget_of_gaussian_noise_is_a_sum_of_rho():
+    """Sixteen requests that each have a 16th of the budget's rho fill it, and no seventeenth fits."""
+    budget, rho = PrivacyFilter(1.0, 1e-6), rho_for(1.0, 1e-6)
+    each = float(f"{0.999999 * rho / 16:.12g}")
+    part = Guarantee(epsilon_of(each, 1e-6), 1e-6, each, gaussian=True)
+    assert budget.more_like(Totals(), part) == 16
+    assert budget.spent_share(Totals.of([part] * 8), part) == pytest.approx(0.5, abs=1e-5)
+
+
+def test_a_budget_that_began_without_the_curve_never_uses_it():
+    """Ledgers of 0.1 hold rho without the mark: their budgets are counted as they were."""
+    budget = PrivacyFilter(1.0, 1e-6)
+    spent = Totals.of([zcdp_guarantee(0.001, 1e-6)])
+    left = budget.left(spent, 1e-6)
+    assert zcdp_epsilon(rho_for(left, 1e-6) + 0.001, 1e-6) <= 1.0
+    assert left < 0.95
+    assert budget.left(Totals.of([promised(0.1, 1e-6)]), 1e-6) > 0.97
 
 
 def test_everything_admitted_stays_within_the_budget():
@@ -258,7 +407,7 @@ def test_everything_admitted_stays_within_the_budget():
     spent, admitted = Totals(), []
     for _ in range(200):
         size = float(f"{generator.uniform(0.01, 0.6):.3g}")
-        request = zcdp(size, 1e-6) if generator.random() < 0.5 else Guarantee(size)
+        request = promised(size, 1e-6) if generator.random() < 0.5 else Guarantee(size)
         if budget.admits(spent, request):
             spent, admitted = spent.plus(request), [*admitted, request]
     assert len(admitted) > 5
@@ -268,7 +417,7 @@ def test_everything_admitted_stays_within_the_budget():
 
 def test_leaks_come_out_of_their_own_share():
     budget = PrivacyFilter(2.0, 1e-6)
-    spent = Totals.of([zcdp(0.5, 1e-6)])
+    spent = Totals.of([promised(0.5, 1e-6)])
     assert budget.admits(spent, Guarantee(0.1, 1e-6 / 1024))
     assert not budget.admits(spent, Guarantee(0.1, 1e-6 / 1000))
 
@@ -278,7 +427,7 @@ def test_a_budget_that_begins_with_an_approximate_request_counts_what_is_stated(
     half = Guarantee(0.5, 5e-7)
     assert budget.admits(Totals(), half)
     assert budget.admits(Totals.of([half]), half)
-    assert budget.admits(Totals.of([half]), zcdp(0.5, 5e-7))
+    assert budget.admits(Totals.of([half]), promised(0.5, 5e-7))
     assert not budget.admits(Totals.of([half]), Guarantee(0.5, 5.1e-7))
     assert not budget.admits(Totals.of([half]), Guarantee(0.500000001))
     assert not budget.admits(Totals.of([half, half]), Guarantee(1e-9))
@@ -287,7 +436,7 @@ def test_a_budget_that_begins_with_an_approximate_request_counts_what_is_stated(
 def test_a_request_that_understates_its_epsilon_is_refused():
     rho = rho_for(1.0, 1e-6)
     with pytest.raises(SettingsError, match="below the one its rho"):
-        PrivacyFilter(2.0, 1e-6).admits(Totals(), Guarantee(0.9, 1e-6, rho))
+        PrivacyFilter(2.0, 1e-6).admits(Totals(), Guarantee(0.9, 1e-6, rho, gaussian=True))
 
 
 def test_a_request_under_another_relation_is_refused():

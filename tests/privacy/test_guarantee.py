@@ -16,9 +16,15 @@ GUARANTEES = st.builds(
     Guarantee,
     epsilon=st.floats(1e-9, 1e9),
     delta=st.floats(1e-15, 0.5),
-    rho=st.none() | st.floats(1e-12, 1e3),
+    rho=st.floats(1e-12, 1e3),
     relation=st.sampled_from(["replace-one", "add-remove"]),
     status=st.sampled_from(["proved", "conditional", "ideal-draw-only", "unproved"]),
+    gaussian=st.booleans(),
+) | st.builds(
+    Guarantee,
+    epsilon=st.floats(1e-9, 1e9),
+    delta=st.floats(1e-15, 0.5),
+    relation=st.sampled_from(["replace-one", "add-remove"]),
 )
 
 
@@ -81,6 +87,19 @@ def test_kinds():
     assert Guarantee(1).kind == "pure"
     assert Guarantee(1, 1e-6).kind == "approximate"
     assert Guarantee(1, 1e-6, 0.02).kind == "zcdp"
+    assert Guarantee(1, 1e-6, 0.02, gaussian=True).kind == "gaussian"
+
+
+def test_gaussian_noise_has_a_rho():
+    with pytest.raises(SettingsError, match="Gaussian noise needs a rho"):
+        Guarantee(1, 1e-6, gaussian=True)
+    with pytest.raises(SettingsError, match="gaussian must be one of False, True"):
+        Guarantee(1, 1e-6, 0.02, gaussian=1)
+
+
+def test_a_guarantee_without_gaussian_noise_is_written_as_before():
+    assert "gaussian" not in Guarantee(1, 1e-6, 0.02).to_mapping()
+    assert Guarantee(1, 1e-6, 0.02, gaussian=True).to_mapping()["gaussian"] is True
 
 
 def test_numbers_are_the_decimals_they_show():

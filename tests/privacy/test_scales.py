@@ -30,8 +30,8 @@ def test_roots_and_floats_are_rounded_up(value):
 @given(st.integers(1, 10**9), st.floats(1e-6, 1e3))
 def test_the_gaussian_scale_never_undershoots(sensitivity, rho):
     scale = Fraction(gaussian_scale(sensitivity, rho))
-    assert Fraction(sensitivity) ** 2 / (2 * scale**2) <= exact(rho)
-    assert math.isclose(scale, sensitivity / math.sqrt(2 * rho), rel_tol=1e-12)
+    assert Fraction(sensitivity) ** 2 / (2 * (scale**2 - 5)) <= exact(rho)
+    assert math.isclose(scale, math.sqrt(sensitivity**2 / (2 * rho) + 5), rel_tol=1e-12)
 
 
 def test_a_setting_is_the_decimal_it_shows():

@@ -126,18 +126,21 @@ def check_constants(subject: Subject, _: Effort) -> list[Finding]:
         return found
     shown = epsilon_of(promised.rho, promised.delta)
     text = f"epsilon of the rho at delta {promised.delta:g}"
-    return [*found, at_most(pages.FAMILY, text, promised.epsilon, shown, "conversion of zCDP")]
+    return [
+        *found,
+        at_most(pages.FAMILY, text, promised.epsilon, shown, "the curve of Gaussian noise"),
+    ]
 
 
 def _scale(order: CurvesOrder) -> Finding:
-    """Delta / epsilon, or Delta / sqrt(2 rho) with Delta^2 = 2 or 4 times the first column's."""
+    """Delta / epsilon, or sqrt(Delta^2 / (2 rho) + 5), Delta^2 = 2 or 4 times the first column's."""
     plan, promised = order.plan(1000), claim(order, 1000)
     cells = 4 if order.schema.time.entry is not None else 2
     if promised.rho is None:
         needed = cells / promised.epsilon
     else:
-        needed = math.sqrt(cells * first_column(int(plan.number("stretches")) + 1))
-        needed /= math.sqrt(2 * promised.rho)
+        squared = cells * first_column(int(plan.number("stretches")) + 1)
+        needed = math.sqrt(squared / (2 * promised.rho) + 5.0)
     scale = float(Fraction(str(plan.details["scale"])))
     return judged(
         pages.FAMILY,

@@ -138,7 +138,7 @@ class ForcedNoise(KnownNoise):
 def privacy_loss(first: KnownNoise, second: KnownNoise) -> tuple[float, float]:
     """(epsilon, rho) that the two runs' values spend at their common outcome.
 
-    Discrete Gaussian: rho = |v - v'|^2 / (2 sigma^2).  Laplace: epsilon = |v - v'| / s, in the norm
+    Discrete Gaussian: rho = |v - v'|^2 / (2 (sigma^2 - 5)).  Laplace: epsilon = |v - v'| / s, in the norm
     of its law.  Infinite where the requests differ: then the noise itself tells the two apart.
     """
     if first.trace != second.trace:
@@ -147,11 +147,19 @@ def privacy_loss(first: KnownNoise, second: KnownNoise) -> tuple[float, float]:
     for one, other in zip(first.calls, second.calls, strict=True):
         gap = np.array([a - b for a, b in zip(one.values, other.values, strict=True)], dtype=float)
         if one.law == GAUSSIAN:
-            concentrated += float(gap @ gap) / (2.0 * float(one.scale) ** 2)
+            concentrated += gaussian_cost(float(gap @ gap), float(one.scale))
         elif one.law in {L1, LATTICE}:
             norm = np.abs(gap).sum() if one.law == L1 else np.linalg.norm(gap)
             pure += float(norm) / float(one.scale)
     return pure, concentrated
+
+
+def gaussian_cost(squared: float, scale: float) -> float:
+    """The rho of a gap at a scale: integer noise is worth 5 less than its variance (accounting)."""
+    if squared == 0:
+        return 0.0
+    worth = scale**2 - 5.0
+    return squared / (2.0 * worth) if worth > 0 else math.inf
 
 
 def _integers(values: ArrayLike) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.audit.cases import LinearLoss, make_constants
 from discreet.audit.findings import Effort, Finding, Subject, at_most, judged, not_applicable
-from discreet.audit.noise import LATTICE, KnownNoise
+from discreet.audit.noise import GAUSSIAN, LATTICE, KnownNoise
 from discreet.mechanisms import Facts, Plan
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.output import OutputPerturbation
@@ -54,12 +54,14 @@ def newton_squares(
 ) -> list[int]:
     """Squared L2 sensitivities of private Newton's sums in their order (L1 of counts the same).
 
-    For numbers that do not change, p of them: exits 2, ranges 2 p, marginals 2 p, second moments
+    For numbers that do not change, p of them: exits 2, ranges 2 p, marginals 2 p (with Gaussian noise
+    256 times that, in 16ths of a person), second moments
     2 (w R^2)^2 where they are released, scores (2 L)^2, the information 2 (w Q^2)^2. Second moments
     may have the strata but the first, who leaves early and, of one cause, how late events came as
     further columns; nothing else changes with strata, and with several causes only the dimensions do.
     """
-    first = [2, 2 * covariates, 2 * covariates]
+    fine = 256 if trace[0][0] == GAUSSIAN else 1
+    first = [2 * fine, 2 * fine * covariates, 2 * fine * covariates]
     wide, further = {covariates, covariates + strata - 1}, range(3 if causes == 1 else 2)
     for columns in sorted({one + more for one in wide for more in further}):
         limit = 3 * columns * MOMENT_UNIT**2 // 2

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from discreet.audit.findings import Finding, judged
+from discreet.audit.findings import Finding, judged, not_applicable
 from discreet.audit.run import Audit
 from discreet.competing import CausesOrder
 from discreet.design.baseline import parse_baseline
@@ -24,6 +24,7 @@ from discreet.models.model import AGREEMENT, Model, Promised, Release, model_fro
 from discreet.models.strict import read_strict
 from discreet.privacy.shares import NoiseShares
 from discreet.release import Order, weak_promises
+from discreet.version import __version__
 
 FAMILY = "release"
 REPRODUCED = 1e-9
@@ -99,16 +100,15 @@ def _audit_curves(mapping: dict[str, Any]) -> Audit:
     )
     again = curves.model_copy(update={"curves": (), "test": None, "warnings": ()}).with_results()
     whole = all(float(item).is_integer() for item in curves.released["sums"])
+    version, promise = curves.library_version, curves.guarantee.to_mapping()
     found = [
         *_form(curves),
         _line("released sums", "integers", "integers" if whole else "others", sound=whole),
-        _same("noise scale computed again", plan.noise_scale, curves.noise_scale),
-        _same(
-            "guarantee computed again", plan.guarantee.to_mapping(), curves.guarantee.to_mapping()
-        ),
-        _same("details computed again", dict(plan.details), curves.details),
-        _same("curves computed again", list(again.curves), list(curves.curves)),
-        _same("test computed again", again.test, curves.test),
+        _same("noise scale computed again", plan.noise_scale, curves.noise_scale, version),
+        _same("guarantee computed again", plan.guarantee.to_mapping(), promise, version),
+        _same("details computed again", dict(plan.details), curves.details, version),
+        _same("curves computed again", list(again.curves), list(curves.curves), version),
+        _same("test computed again", again.test, curves.test, version),
         *_promise(curves),
         *_ledger(curves),
     ]
@@ -187,11 +187,12 @@ def _plan_again(release: Release | CausesRelease) -> list[Finding]:
         plan = _plan(release)
     except DiscreetError as error:
         return [_line("plan made anew", "possible", "refused", sound=False, note=str(error))]
+    version, promise = release.library_version, release.guarantee.to_mapping()
     return [
-        _same("noise scale made anew", plan.noise_scale, release.noise_scale),
-        _same("grid exponent made anew", plan.grid_exponent, release.grid_exponent),
-        _same("guarantee made anew", plan.guarantee.to_mapping(), release.guarantee.to_mapping()),
-        _same("details made anew", dict(plan.details), release.details),
+        _same("noise scale made anew", plan.noise_scale, release.noise_scale, version),
+        _same("grid exponent made anew", plan.grid_exponent, release.grid_exponent, version),
+        _same("guarantee made anew", plan.guarantee.to_mapping(), promise, version),
+        _same("details made anew", dict(plan.details), release.details, version),
         _settings(plan, release),
     ]
 
@@ -225,9 +226,15 @@ def _settings(plan: Plan, release: Promised) -> Finding:
     )
 
 
-def _same(check: str, planned: object, stated: object) -> Finding:
-    different = [] if agree(planned, stated) else _differences(planned, stated)
-    shown = "equal" if agree(planned, stated) else f"differ: {', '.join(different) or stated}"
+def _same(check: str, planned: object, stated: object, version: str) -> Finding:
+    """Equal; what another version planned otherwise cannot be checked by this one."""
+    if agree(planned, stated):
+        shown = "equal"
+    elif version != __version__:
+        note = f"differs from what discreet {__version__} plans: audit with discreet {version}"
+        return not_applicable(FAMILY, check, note)
+    else:
+        shown = f"differ: {', '.join(_differences(planned, stated)) or stated}"
     claimed = f"{planned:.6g}" if isinstance(planned, float) else str(planned)
     return _line(
         check, claimed if len(claimed) < 30 else "equal", shown[:80], sound=shown == "equal"

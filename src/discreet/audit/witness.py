@@ -28,7 +28,14 @@ from discreet.audit.findings import (
     judged,
     not_applicable,
 )
-from discreet.audit.noise import CONTINUOUS, GAUSSIAN, L1, LATTICE, KnownNoise
+from discreet.audit.noise import (
+    CONTINUOUS,
+    GAUSSIAN,
+    L1,
+    LATTICE,
+    KnownNoise,
+    gaussian_cost,
+)
 from discreet.audit.pages import newton_squares, solver_tolerance
 from discreet.mechanisms import Draw, Facts, Plan
 from discreet.mechanisms.newton.layout import Layout
@@ -192,7 +199,7 @@ def _newton_parts(
     spent = sum(
         (square if call.law == L1 else math.sqrt(square)) / float(call.scale)
         if pure
-        else square / (2.0 * float(call.scale) ** 2)
+        else gaussian_cost(square, float(call.scale))
         for call, square in calls
     )
     claimed = subject.epsilon if pure else float(Layout.read(plan).budget.total)
@@ -203,7 +210,8 @@ def _newton_parts(
     note = f"{len(calls)} noisy sums, sensitivities of the proof page at the drawn scales"
     found = [equal_to(FAMILY, name, claimed, spent if laws else math.inf, note)]
     if not pure:
-        shown = epsilon_of(spent, plan.guarantee.delta)
+        paid = math.isfinite(spent)
+        shown = epsilon_of(spent, plan.guarantee.delta) if paid else math.inf
         text = f"epsilon of that rho at delta {plan.guarantee.delta:g}"
-        found.append(at_most(FAMILY, text, subject.epsilon, shown, "conversion of zCDP"))
+        found.append(at_most(FAMILY, text, subject.epsilon, shown, "the curve of Gaussian noise"))
     return found

@@ -60,7 +60,7 @@ def _summary(statement: "Statement") -> Text:
     ]
     if budget.delta_atto:
         lines.append(
-            f"  or: epsilon {statement.left_zcdp:.15g} for one with zCDP noise at the budget's delta"
+            f"  or: epsilon {statement.left_gaussian:.15g} for one with Gaussian noise at the budget's delta"
         )
     if statement.lines:
         lines.append(_room(statement))

@@ -251,7 +251,7 @@ class Budget:
         """The largest epsilon of one more release without delta."""
         return self._filter.left(spent)
 
-    def left_zcdp(self, spent: Totals) -> float:
+    def left_gaussian(self, spent: Totals) -> float:
         """The largest epsilon, at the budget's delta, of one more release with Gaussian noise."""
         return self._filter.left(spent, self.delta) if self.delta_atto else 0.0
 
@@ -359,11 +359,12 @@ class Book:
         """What was asked (or the least that it could be) and what is left."""
         budget, totals = self.budget, self.totals
         asked = f"{'at least ' if least and guarantee.delta else ''}{guarantee.delta:g}"
-        zcdp = f", or epsilon {budget.left_zcdp(totals):.15g} at delta {budget.delta:g} with zCDP"
+        left = f"{budget.left_gaussian(totals):.15g} at delta {budget.delta:g}"
+        gaussian = f", or epsilon {left} with Gaussian noise" if budget.delta_atto else ""
         return BudgetError(
             f"the budget does not cover this release. Asked: epsilon {guarantee.epsilon:.15g}, "
             f"delta {asked}. Left: epsilon {budget.left_pure(totals):.15g} without "
-            f"delta{zcdp if budget.delta_atto else ''}. Budget: epsilon {budget.epsilon:.15g}, "
+            f"delta{gaussian}. Budget: epsilon {budget.epsilon:.15g}, "
             f"delta {budget.delta:g}. {_hint(budget, guarantee)}"
             "Nothing was charged and nothing was released."
         )
@@ -442,7 +443,7 @@ class Line:
 class Statement:
     """The ledger at one head.
 
-    `left_pure` is the largest epsilon of a further release without delta, `left_zcdp` that of one
+    `left_pure` is the largest epsilon of a further release without delta, `left_gaussian` that of one
     with Gaussian noise at the budget's delta (0 for a budget without delta).  `spent` is the part
     that is used up, as seen by a further release like the last one, of which `more` still fit.
     """
@@ -450,7 +451,7 @@ class Statement:
     population: str
     budget: Budget
     left_pure: float
-    left_zcdp: float
+    left_gaussian: float
     lines: tuple[Line, ...]
     head: Head
     spent: float = 0.0
@@ -493,7 +494,7 @@ def statement_of(book: Book) -> Statement:
         population=book.population,
         budget=book.budget,
         left_pure=book.budget.left_pure(book.totals),
-        left_zcdp=book.budget.left_zcdp(book.totals),
+        left_gaussian=book.budget.left_gaussian(book.totals),
         lines=tuple(_line(charge) for charge in book.charges.values()),
         head=book.head,
         spent=0.0 if guarantee is None else book.budget.spent_share(book.totals, guarantee),

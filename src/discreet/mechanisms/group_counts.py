@@ -25,7 +25,7 @@ from discreet.mechanisms.contract import (
     settings_of,
 )
 from discreet.people.episodes import Episodes
-from discreet.privacy.accountant import rho_for
+from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee, checked_delta, delta_for
 from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.scales import exact, gaussian_scale, laplace_scale, upper_square_root
@@ -67,8 +67,7 @@ class GroupCounts:
 
     def promise(self, persons: int) -> Guarantee:
         """What is promised of n persons."""
-        delta = delta_for(persons, self.delta)
-        return Guarantee(self.epsilon, delta, None if delta == 0 else rho_for(self.epsilon, delta))
+        return promised(self.epsilon, delta_for(persons, self.delta))
 
     def plan(self, persons: int, groups: Groups, sites: NoiseShares = ALONE) -> Plan:
         """Stretches, matrix, scale of the noise: from public facts alone."""

@@ -324,6 +324,10 @@ class Promised(File):
     def _read_guarantee(cls, value: object) -> object:
         return Guarantee.from_mapping(value) if isinstance(value, dict) else value
 
+    @field_serializer("guarantee")
+    def _write_guarantee(self, value: Guarantee) -> dict[str, Any]:
+        return value.to_mapping()
+
     @field_validator("mechanism")
     @classmethod
     def _check_name(cls, value: dict[str, Any]) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def _published(node: Node, kind: type[Promised]) -> Node:
 def _complete(parts: dict[str, Node]) -> None:
     """What the readers of single parts ask for beyond the types of their fields."""
     guarantee = parts["Guarantee"]
-    guarantee["required"] = list(guarantee["properties"])
+    guarantee["required"] = [name for name in guarantee["properties"] if name != "gaussian"]
     guarantee["additionalProperties"] = False  # pydantic before 2.14 does not say so of a dataclass
     guarantee["properties"]["epsilon"] |= {"exclusiveMinimum": 0}
     guarantee["properties"]["delta"] |= {"minimum": 0, "exclusiveMaximum": 1}

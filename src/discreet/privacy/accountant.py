@@ -1,5 +1,7 @@
 """From noise to epsilon, and from several guarantees to one, rounded against the user.
 
+Gaussian noise has a curve of its own (`privacy.gaussian`).  Everything else, and mixtures, go by
+
     epsilon(rho, delta) = min_a [a rho + c(a, delta)],
     c(a, delta) = log(1 - 1/a) + (log(1/delta) - log a) / (a - 1),
 
@@ -9,9 +11,9 @@ order found is certified by ball arithmetic.  Proofs: docs/proofs/accounting.md.
 
 A budget that is spent step by step, by requests that may depend on every earlier release.
 
-The order at which divergences are added and the part of delta set aside for leaks are functions of
-the budget alone; that is what makes the total (epsilon, delta)-DP whatever strategy asks.  Proof:
-docs/proofs/accounting.md, section 4.
+The order at which divergences are added and how delta is divided are functions of the budget and of
+the kind of the first request alone; that is what makes the total (epsilon, delta)-DP whatever
+strategy asks.  Proof: docs/proofs/accounting.md, section 5.
 """
 
 import math
@@ -27,6 +29,7 @@ from flint import arb, ctx
 
 from discreet.errors import SettingsError
 from discreet.privacy.exact import rational
+from discreet.privacy.gaussian import SMALLEST_DELTA, keeps, largest_rho
 from discreet.privacy.guarantee import (
     Guarantee,
     Relation,
@@ -42,10 +45,12 @@ NANO = 10**9
 """Budgets are kept in billionths."""
 
 LEAK_SHARE = Fraction(1, 1024)
-"""The part of delta that is set aside for approximate guarantees (proof page, section 4)."""
+"""The part of delta that is set aside for approximate guarantees (proof page, section 5)."""
+
+MIXED_SHARE = Fraction(1, 16)
+"""The part of delta that a budget which begins with Gaussian noise sets aside for mixtures."""
 
 PRECISION = 128
-RHO_DIGITS = 12
 ORDERS = 1 + np.logspace(-7, 13, 401)
 """Where the search for the best order begins."""
 
@@ -68,7 +73,8 @@ class Totals:
     """What a sequence of guarantees adds up to, in exact rationals.
 
     `pure` counts the epsilons of pure and approximate guarantees; `leaks` is the sum of the
-    approximate ones' deltas.  `stated_epsilon` and `stated_delta` add what each guarantee says.
+    approximate ones' deltas; `gaussian` says that there is nothing but Gaussian noise.
+    `stated_epsilon` and `stated_delta` add what each guarantee says.
     """
 
     relation: Relation | None = None
@@ -79,6 +85,7 @@ class Totals:
     leaks: Fraction = Fraction(0)
     stated_epsilon: Fraction = Fraction(0)
     stated_delta: Fraction = Fraction(0)
+    gaussian: bool = True
 
     @classmethod
     def of(cls, guarantees: Iterable[Guarantee]) -> Self:
@@ -98,11 +105,12 @@ class Totals:
             relation=guarantee.relation,
             first_kind=self.first_kind or guarantee.kind,
             status=worst_status((self.status, guarantee.status)),
-            pure=self.pure if guarantee.kind == "zcdp" else self._counted(guarantee),
+            pure=self.pure if guarantee.rho is not None else self._counted(guarantee),
             rho=self.rho + guarantee.exact_rho,
             leaks=self.leaks + (guarantee.exact_delta if approximate else 0),
             stated_epsilon=self.stated_epsilon + guarantee.exact_epsilon,
             stated_delta=self.stated_delta + guarantee.exact_delta,
+            gaussian=self.gaussian and guarantee.gaussian,
         )
 
     def divergence(self, order: Fraction) -> arb:
@@ -121,22 +129,22 @@ class Totals:
 
 
 def epsilon_of(rho: float, delta: float) -> float:
+    """The epsilon, rounded up to 1e-9, such that Gaussian noise of rho is (epsilon, delta)-DP."""
+    return from_nano(_gaussian_nano(exact(rho), exact(_gaussian_delta(delta))))
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
     """The epsilon, rounded up to 1e-9, such that rho-zCDP is (epsilon, delta)-DP."""
-    return from_nano(_epsilon_nano(Totals(rho=exact(rho)), exact(_positive_delta(delta))))
+    return from_nano(_renyi_nano(Totals(rho=exact(rho)), exact(_positive_delta(delta))))
 
 
 def rho_for(epsilon: float, delta: float) -> float:
-    """The rho, rounded down, of a release that is to be (epsilon, delta)-DP.
+    """The rho, rounded down, of Gaussian noise for a release that is to be (epsilon, delta)-DP.
 
-    One 1024th of delta stays unused, so that the request fills a budget of the same size exactly.
+    A part of delta stays unused, so that the request fills a budget of the same size exactly.
     """
-    order = filter_order(epsilon, delta)
-    with ctx.workprec(PRECISION):
-        room = rational(exact(epsilon)) - conversion(order, zcdp_delta(exact(delta)))
-        rho = _fraction((room / rational(order)).lower())
-    if rho <= 0:
-        raise SettingsError("epsilon and delta are too small together for zCDP noise")
-    return _rounded_down(rho)
+    share = gaussian_share(exact(_gaussian_delta(delta)))
+    return float(largest_rho(exact(checked_epsilon(epsilon)), share))
 
 
 def rho_of_pure(epsilon: float) -> float:
@@ -161,12 +169,20 @@ def compose(guarantees: Iterable[Guarantee], delta: float) -> Guarantee:
         rho=_composed_rho(totals) if delta > 0 else None,
         relation=totals.relation,
         status=totals.status,
+        gaussian=totals.gaussian and exact(delta) >= SMALLEST_DELTA,
     )
+
+
+def promised(epsilon: float, delta: float, relation: Relation = "replace-one") -> Guarantee:
+    """The guarantee of a release that is pure where delta is 0 and has Gaussian noise otherwise."""
+    if delta == 0:
+        return Guarantee(epsilon, relation=relation)
+    return Guarantee(epsilon, delta, rho_for(epsilon, delta), relation, gaussian=True)
 
 
 def zcdp_guarantee(rho: float, delta: float, relation: Relation = "replace-one") -> Guarantee:
     """The guarantee of a rho-zCDP release, stated at `delta`."""
-    return Guarantee(epsilon_of(rho, delta), delta, rho, relation)
+    return Guarantee(zcdp_epsilon(rho, delta), delta, rho, relation)
 
 
 def conversion(order: Fraction, delta: Fraction) -> arb:
@@ -183,16 +199,15 @@ def pure_divergence(order: Fraction, epsilon: Fraction) -> arb:
     return (((2 * a - 1) * size / 2).cosh() / (size / 2).cosh()).log() / (a - 1)
 
 
-def zcdp_delta(delta: Fraction) -> Fraction:
-    """The part of delta that is not set aside for leaks."""
-    return delta * (1 - LEAK_SHARE)
+def gaussian_share(delta: Fraction) -> Fraction:
+    """The part of delta that is set aside neither for leaks nor for mixtures."""
+    return delta * (1 - LEAK_SHARE - MIXED_SHARE)
 
 
 @lru_cache(maxsize=64)
-def filter_order(epsilon: float, delta: float) -> Fraction:
+def filter_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The order that is best for the zCDP request that uses (epsilon, delta) up."""
-    room = checked_epsilon(epsilon)
-    log_delta = math.log(_positive_delta(delta) * (1 - float(LEAK_SHARE)))
+    room, log_delta = float(epsilon), math.log(delta)
     return best_order(lambda a: (_float_conversion(a, log_delta) - room) / a)
 
 
@@ -209,7 +224,9 @@ def best_order(objective: Callable[[Array], Array]) -> Fraction:
 
 
 def _epsilon_nano(totals: Totals, delta: Fraction) -> int:
-    """The smallest epsilon of theorem 1 that the search finds, in billionths, rounded up."""
+    """The smallest epsilon of theorem 2 that the search finds, in billionths, rounded up."""
+    if totals.gaussian and totals.rho > 0 and delta >= SMALLEST_DELTA:
+        return _gaussian_nano(totals.rho, delta)
     candidates = []
     if totals.rho == 0 and totals.leaks <= delta:
         candidates.append(to_nano(totals.pure_epsilon))
@@ -220,6 +237,20 @@ def _epsilon_nano(totals: Totals, delta: Fraction) -> int:
     return max(1, min(candidates))
 
 
+def _gaussian_nano(rho: Fraction, delta: Fraction) -> int:
+    """The least epsilon of the Gaussian curve, in billionths; such noise is rho-zCDP as well."""
+    most = max(1, _renyi_nano(Totals(rho=rho), delta))
+    return least(lambda units: keeps(Fraction(units, NANO), delta, rho), 0, most)
+
+
+def least(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The least integer above `low` for which a monotone rule holds; it holds for `high`."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
 def _renyi_nano(totals: Totals, delta: Fraction) -> int:
     order = best_order(_float_epsilon(totals, delta))
     with ctx.workprec(PRECISION):
@@ -228,7 +259,7 @@ def _renyi_nano(totals: Totals, delta: Fraction) -> int:
 
 
 def _float_epsilon(totals: Totals, delta: Fraction) -> Callable[[Array], Array]:
-    """Theorem 1's epsilon as a function of the order, in floats."""
+    """Theorem 2's epsilon as a function of the order, in floats."""
     rho, log_delta = float(totals.rho), math.log(delta)
     pure = [(float(epsilon), count) for epsilon, count in totals.pure.items()]
 
@@ -273,13 +304,6 @@ def _shown_above(value: Fraction) -> float:
     return shown if exact(shown) >= value else math.nextafter(shown, math.inf)
 
 
-def _rounded_down(value: Fraction) -> float:
-    """The float that shows the leading decimal digits of a positive number."""
-    shift = RHO_DIGITS - 1 - math.floor(math.log10(value))
-    digits = math.floor(value * Fraction(10) ** shift)
-    return float(f"{digits}e{-shift}")
-
-
 def _fraction(exact_ball: arb) -> Fraction:
     """The number that an exact ball is."""
     if not exact_ball.is_finite():
@@ -290,7 +314,13 @@ def _fraction(exact_ball: arb) -> Fraction:
 
 def _positive_delta(delta: float) -> float:
     if not checked_delta(delta) > 0:
-        raise SettingsError("zCDP noise needs a delta greater than 0")
+        raise SettingsError("Gaussian noise needs a delta greater than 0")
+    return delta
+
+
+def _gaussian_delta(delta: float) -> float:
+    if exact(_positive_delta(delta)) < SMALLEST_DELTA:
+        raise SettingsError("Gaussian noise needs a delta of at least 1e-18")
     return delta
 
 
@@ -323,19 +353,19 @@ class PrivacyFilter:
             return False
         if totals.rho == 0 and totals.pure_epsilon <= exact(self.epsilon):
             return True
-        return self.delta > 0 and self._covers_divergence(totals)
+        return self.delta > 0 and (self._covers_gaussian(totals) or self._covers_divergence(totals))
 
     def left(self, spent: Totals, delta: float = 0.0) -> float:
         """The largest epsilon, in whole billionths, of one more request; 0 if there is none.
 
-        The request is pure for delta = 0 and zCDP, calibrated at `delta`, otherwise.
+        The request is pure for delta = 0 and has Gaussian noise, calibrated at `delta`, otherwise.
         """
-        low, high = 0, to_nano(self.epsilon) + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            admitted = self._admits_epsilon(spent, from_nano(middle), delta)
-            low, high = (middle, high) if admitted else (low, middle)
-        return from_nano(low)
+
+        def refused(units: int) -> bool:
+            request = promised(from_nano(units), delta, self.relation)
+            return not self.covers(spent.plus(request))
+
+        return from_nano(least(refused, 0, to_nano(self.epsilon) + 1) - 1)
 
     def more_like(self, spent: Totals, request: Guarantee, most: int = 1000) -> int:
         """How many more requests like this one fit, counted up to `most`."""
@@ -348,11 +378,11 @@ class PrivacyFilter:
     def spent_share(self, spent: Totals, request: Guarantee) -> float:
         """The part of the budget that is used up, by the rule that has most room for the request.
 
-        Each rule adds numbers up: epsilons, or divergences at the filter's order.
+        Each rule adds numbers up: epsilons, rho, or divergences at the filter's order.
         """
         rules = [
             rule
-            for rule in (self._pure_share, self._divergence_share)
+            for rule in (self._pure_share, self._gaussian_share, self._divergence_share)
             if rule(spent.plus(request)) is not None
         ]
         if spent.first_kind == "approximate" or not rules:
@@ -363,37 +393,51 @@ class PrivacyFilter:
     def _pure_share(self, totals: Totals) -> float | None:
         return float(totals.pure_epsilon / exact(self.epsilon)) if totals.rho == 0 else None
 
+    def _gaussian_share(self, totals: Totals) -> float | None:
+        if not totals.gaussian or exact(self.delta) < SMALLEST_DELTA:
+            return None
+        return float(totals.rho / exact(rho_for(self.epsilon, self.delta)))
+
     def _divergence_share(self, totals: Totals) -> float | None:
         if not self.delta > 0:
             return None
-        order = filter_order(self.epsilon, self.delta)
+        order, offset = self._conversion(totals)
         with ctx.workprec(PRECISION):
-            room = rational(exact(self.epsilon)) - conversion(order, zcdp_delta(exact(self.delta)))
-            return float(totals.divergence(order) / room)
+            return float(totals.divergence(order) / (rational(exact(self.epsilon)) - offset))
 
     def _stated_share(self, totals: Totals) -> float:
         share = totals.stated_epsilon / exact(self.epsilon)
         return float(max(share, totals.stated_delta / exact(self.delta) if self.delta else share))
 
-    def _admits_epsilon(self, spent: Totals, epsilon: float, delta: float) -> bool:
-        rho = rho_for(epsilon, delta) if delta > 0 else None
-        return self.covers(spent.plus(Guarantee(epsilon, delta, rho, self.relation)))
-
     def _covers_as_stated(self, totals: Totals) -> bool:
         fits = totals.stated_epsilon <= exact(self.epsilon)
         return fits and totals.stated_delta <= exact(self.delta)
 
+    def _covers_gaussian(self, totals: Totals) -> bool:
+        """Rule (G): nothing but Gaussian noise, of at most the budget's rho."""
+        if not totals.gaussian or exact(self.delta) < SMALLEST_DELTA:
+            return False
+        return totals.rho <= exact(rho_for(self.epsilon, self.delta))
+
     def _covers_divergence(self, totals: Totals) -> bool:
         """Rule (B): a* R + sum g(a*, epsilon_i) + c(a*, delta_z) <= epsilon, for certain."""
-        order = filter_order(self.epsilon, self.delta)
+        order, offset = self._conversion(totals)
         with ctx.workprec(PRECISION):
-            used = totals.divergence(order) + conversion(order, zcdp_delta(exact(self.delta)))
-            return bool(used <= rational(exact(self.epsilon)))
+            return bool(totals.divergence(order) + offset <= rational(exact(self.epsilon)))
+
+    def _conversion(self, totals: Totals) -> tuple[Fraction, arb]:
+        """a* and c(a*, delta_z): less of delta is left for (B) where (G) may admit requests."""
+        share = MIXED_SHARE if totals.first_kind == "gaussian" else 1 - LEAK_SHARE
+        delta = exact(self.delta) * share
+        order = filter_order(exact(self.epsilon), delta)
+        with ctx.workprec(PRECISION):
+            return order, conversion(order, delta)
 
 
 def _require_consistent(guarantee: Guarantee) -> None:
     """A request that states less than its rho gives is refused, not believed."""
     if guarantee.rho is None:
         return
-    if guarantee.epsilon < epsilon_of(guarantee.rho, guarantee.delta):
+    least_epsilon = epsilon_of if guarantee.gaussian else zcdp_epsilon
+    if guarantee.epsilon < least_epsilon(guarantee.rho, guarantee.delta):
         raise SettingsError("the guarantee states an epsilon below the one its rho and delta give")

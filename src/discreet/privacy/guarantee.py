@@ -1,10 +1,11 @@
 """What a release promises, as frozen data: accountants interpret it, releases print it.
 
     epsilon-DP               delta = 0, no rho
-    rho-zCDP                 rho given; (epsilon, delta) is one point of its curve
+    Gaussian noise           rho given, `gaussian`; (epsilon, delta) is one point of its curve
+    rho-zCDP                 rho given; (epsilon, delta) is one point of a curve above that one
     (epsilon, delta)-DP      delta > 0, no rho
 
-All three speak of two neighbouring data sets D, D' and every set S of outcomes:
+All four speak of two neighbouring data sets D, D' and every set S of outcomes:
 P(M(D) in S) <= exp(epsilon) P(M(D') in S) + delta.
 """
 
@@ -47,6 +48,7 @@ class Guarantee:
     relation: Relation = "replace-one"
     unit: Unit = "person"
     status: Status = "proved"
+    gaussian: bool = False
 
     def __post_init__(self) -> None:
         """Refuse anything that is no guarantee; whole numbers become floats."""
@@ -56,15 +58,18 @@ class Guarantee:
             object.__setattr__(self, "rho", _positive("rho", self.rho))
             if self.delta == 0:
                 raise SettingsError("a guarantee with rho needs a delta greater than 0")
+        elif self.gaussian:
+            raise SettingsError("a guarantee of Gaussian noise needs a rho")
+        _one_of("gaussian", self.gaussian, (False, True))
         _one_of("relation", self.relation, get_args(Relation))
         _one_of("unit", self.unit, get_args(Unit))
         _one_of("status", self.status, get_args(Status))
 
     @property
-    def kind(self) -> Literal["pure", "zcdp", "approximate"]:
+    def kind(self) -> Literal["pure", "gaussian", "zcdp", "approximate"]:
         """The law that an accountant composes the guarantee by."""
         if self.rho is not None:
-            return "zcdp"
+            return "gaussian" if self.gaussian else "zcdp"
         return "approximate" if self.delta > 0 else "pure"
 
     @property
@@ -83,13 +88,14 @@ class Guarantee:
         return exact(self.rho or 0)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The guarantee as a JSON object."""
-        return asdict(self)
+        """The guarantee as a JSON object; `gaussian` stands there only where it is true."""
+        mapping = asdict(self)
+        return mapping if self.gaussian else {k: v for k, v in mapping.items() if k != "gaussian"}
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
         """The guarantee that `to_mapping` wrote; anything else is an `ArtefactError`."""
-        if set(mapping) != {field.name for field in fields(cls)}:
+        if {*mapping, "gaussian"} != {field.name for field in fields(cls)}:
             raise ArtefactError("a guarantee has exactly the keys that this version writes")
         try:
             return cls(**mapping)
@@ -131,9 +137,9 @@ def _is_finite(value: object) -> bool:
     return number and math.isfinite(value)  # type: ignore[arg-type]  # a number by the line above
 
 
-def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise SettingsError(f"{name} must be one of {', '.join(choices)}")
+def _one_of(name: str, value: object, choices: tuple[object, ...]) -> None:
+    if type(value) is not type(choices[0]) or value not in choices:
+        raise SettingsError(f"{name} must be one of {', '.join(map(str, choices))}")
 
 
 _CHANGES = {

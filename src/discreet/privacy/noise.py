@@ -1,6 +1,6 @@
 """Where noise comes from: exact laws on integers, with entropy of the operating system.
 
-    discrete_gaussian   v + N, mass exp(-|k|^2 / (2 sigma^2))    zCDP, rho = Delta^2 / (2 sigma^2)
+    discrete_gaussian   v + N, mass exp(-|k|^2 / (2 sigma^2))    rho = Delta^2 / (2 (sigma^2 - 5))
     l1_laplace          v + L, mass exp(-|k|_1 / s)              pure, epsilon = Delta_1 / s
     lattice_laplace     K, mass exp(-|k| / s) on Z^d             pure, epsilon = Delta / s
     continuous_laplace  b, density exp(-|b| / s) on R^d          tilts an objective, never released

@@ -55,10 +55,17 @@ def laplace_scale(sensitivity: Number, epsilon: Number) -> Fraction:
     return _positive(sensitivity, "sensitivity") / _positive(epsilon, "epsilon")
 
 
+SMOOTHING = 5
+"""s^2: integer noise of variance sigma^2 is continuous noise of variance sigma^2 - s^2, rounded."""
+
+
 def gaussian_scale(sensitivity: Number, rho: Number) -> float:
-    """A float not below sigma = Delta / sqrt(2 rho), for `discrete_gaussian`."""
+    """A float not below sigma = sqrt(Delta^2 / (2 rho) + s^2), for `discrete_gaussian`.
+
+    Proof: docs/proofs/accounting.md, section 3.
+    """
     squared = _positive(sensitivity, "sensitivity") ** 2 / (2 * _positive(rho, "rho"))
-    return float_above(upper_square_root(squared))
+    return float_above(upper_square_root(squared + SMOOTHING))
 
 
 def _positive(value: Number, name: str) -> Fraction:

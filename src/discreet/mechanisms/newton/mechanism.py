@@ -32,7 +32,7 @@ from discreet.mechanisms.newton.equation import Setting, predicted_variance
 from discreet.mechanisms.newton.layout import GRID_EXPONENT, Layout
 from discreet.mechanisms.newton.rehearsal import stated_covariance
 from discreet.mechanisms.newton.run import Run
-from discreet.privacy.accountant import rho_for
+from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee, checked_delta, delta_for
 from discreet.privacy.scales import exact
 from discreet.types import Array
@@ -88,10 +88,8 @@ class PrivateNewton:
             checked_delta(self.delta)
 
     def promise(self, persons: int) -> Guarantee:
-        """zCDP at the delta of n persons, or pure where that is 0."""
-        delta = delta_for(persons, self.delta)
-        rho = None if delta == 0 else rho_for(self.epsilon, delta)
-        return Guarantee(self.epsilon, delta, rho)
+        """Of Gaussian noise at the delta of n persons, or pure where that is 0."""
+        return promised(self.epsilon, delta_for(persons, self.delta))
 
     def plan(self, facts: Facts) -> Plan:
         """Shares, sensitivities, noise scales and bins, from public facts alone."""

@@ -1,6 +1,6 @@
 """How the budget is split over the releases, and the noise that spends it.
 
-Gaussian noise: release j costs rho_j of zCDP, sum rho_j <= rho. L2-Laplace noise: it costs
+Gaussian noise: release j costs rho_j, sum rho_j <= rho. L2-Laplace noise: it costs
 epsilon_j, sum epsilon_j <= epsilon. Shares are rationals, so the sums are exact.
 """
 
@@ -38,6 +38,8 @@ PURE_SHARES = {
     INFORMATION: Fraction(5, 100),
 }
 """Laplace noise of counts grows with the number of covariates, not with its root, so they get more."""
+FINE = 16
+"""Counts get their Gaussian noise in 16ths of a person: what rounding to integers costs is paid there."""
 GROWTH, PURE_GROWTH = Fraction(2), Fraction(3, 2)
 """Every step has so many times the budget of the one before: late steps are the accurate ones. Laplace
 noise goes with 1/share: the first steps need more of it to come near."""
@@ -83,7 +85,8 @@ class Split:
         if self.pure:
             scale = laplace_scale(2 * cells * stretches.mass, self.total * share)
             return math.sqrt(2.0) * float(scale) / stretches.weight
-        return self.deviation(share, 2 * cells * stretches.square, 1) / stretches.weight
+        squared = FINE**2 * 2 * cells * stretches.square
+        return self.deviation(share, squared, 1) / (FINE * stretches.weight)
 
     def release(
         self, values: Integers, share: Fraction, squared_sensitivity: int, noise: NoiseSource
@@ -110,8 +113,8 @@ class Split:
         Two such additions are at most 2 cells mass apart in L1, and 2 cells square in squared L2.
         """
         if not self.pure:
-            noisy = self.release(values, share, 2 * cells * stretches.square, noise)
-            return noisy / stretches.weight
+            squared = FINE**2 * 2 * cells * stretches.square
+            return self.release(FINE * values, share, squared, noise) / (FINE * stretches.weight)
         scale = laplace_scale(2 * cells * stretches.mass, self.total * share)
         drawn = noise.l1_laplace(values, scale)
         return np.asarray([float(value) for value in drawn]) / stretches.weight
