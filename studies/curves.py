@@ -42,7 +42,7 @@ CELLS = [
     for delta in (DELTA, 0.0)
     for late in (False, True)
 ]
-EQUAL_CHARGE = {0.5: 0.115, 2.0: 0.424}
+EQUAL_CHARGE = {0.5: 0.124, 2.0: 0.451}
 """Pure epsilons that take as much of a shared budget as (epsilon, 1e-6): e tanh(e/2) = rho."""
 CHARGED = [
     (people, small, 0.0, False) for people in (1_000, 20_000) for small in EQUAL_CHARGE.values()
@@ -250,8 +250,8 @@ Unless told otherwise δ is 1e-6, or 1/(10 n) where that is smaller. At the same
 δ = 0 is at least as accurate for few people, as the table above says. But it takes far more of a
 budget that other releases share: a rho of ε tanh(ε/2) instead of that of (ε, δ),
 which is {dearer}. The rows below are
-pure releases that take **as much of such a budget** as the rows with δ = 1e-6 above (ε = 0.115 for
-0.5, and 0.424 for 2):
+pure releases that take **as much of such a budget** as the rows with δ = 1e-6 above (ε = 0.124 for
+0.5, and 0.451 for 2):
 
 {charged}
 
