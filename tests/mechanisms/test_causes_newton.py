@@ -145,3 +145,9 @@ def test_tables_of_a_cause_count_those_at_risk_of_it():
     at_risk, _ = seen.profile.others
     assert at_risk.mean(axis=0) == pytest.approx(seen.profile.at_risk, rel=0.01)
     assert seen.profile.at_risk[0] == pytest.approx(people - 400, rel=0.01)
+    fitted = seen.profile, seen.hazards
+    later = seen.having(points=(np.zeros(1), np.zeros(1)))
+    assert later.profile is fitted[0]
+    assert later.hazards is fitted[1]
+    fresh = CauseReleases(people, edges, noisy, Stretches((0, 4)), causes=2, cause=1)
+    assert np.array_equal(later.profile.at_risk, fresh.profile.at_risk)

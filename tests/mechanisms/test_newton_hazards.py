@@ -63,9 +63,16 @@ def test_tables_from_the_posterior_are_as_far_away_as_the_truth():
     squares = []
     for fit, begun, _ in noisy_fits(25.0, 40):
         random = np.random.default_rng(5)
-        others = np.array([fit.another(random).begun for _ in range(40)])
+        others = np.array([one.begun for one in fit.others(random, 40)])
         squares.append(((fit.table().begun - begun)[1:] / others.std(axis=0)[1:]) ** 2)
     assert 0.3 < np.mean(squares) < 1.6
+
+
+def test_tables_drawn_together_are_those_drawn_one_by_one():
+    (fit, _, _), *_ = noisy_fits(25.0, 1)
+    one, other = np.random.default_rng(5), np.random.default_rng(5)
+    for table in fit.others(one, 3):
+        assert np.array_equal(table.exits, fit.another(other).exits)
 
 
 def test_noise_alone_leaves_hazards_that_end_the_table():

@@ -50,27 +50,34 @@ class Design:
         """q."""
         return self.schema.time.intervals
 
-    @property
+    @cached_property
     def strata(self) -> int:
         """G, the number of baselines."""
         declared = self.schema.strata
         return 1 if declared is None else len(declared.levels)
 
-    @property
+    @cached_property
     def time_dimension(self) -> int:
         """Parameters of all baselines, G e."""
         return self.strata * self.baseline.dimension
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """d = G e + p."""
         return self.time_dimension + len(self.covariates.names)
 
     def columns(self, stratum: int) -> Integers:
         """Places in f of one stratum's baseline and of the effects that all share."""
-        size = self.baseline.dimension
-        own = np.arange(stratum * size, (stratum + 1) * size)
-        return np.concatenate([own, np.arange(self.time_dimension, self.dimension)])
+        return np.asarray(self._places[stratum])
+
+    @cached_property
+    def _places(self) -> Integers:
+        """The same, one row a stratum: each is asked for many times."""
+        size, shared = self.baseline.dimension, np.arange(self.time_dimension, self.dimension)
+        own = np.arange(self.time_dimension).reshape(self.strata, size)
+        found = np.hstack([own, np.tile(shared, (self.strata, 1))])
+        found.setflags(write=False)
+        return found
 
     def without_strata(self) -> "Design":
         """The same with one baseline for everybody."""

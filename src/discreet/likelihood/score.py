@@ -98,7 +98,7 @@ class Whitened:
         basis = self.design.basis
         return np.ascontiguousarray(basis @ self.mapping[: basis.shape[1]])
 
-    @property
+    @cached_property
     def kernel_point(self) -> Point:
         """As compiled code takes it."""
         return Point(
@@ -149,7 +149,7 @@ class Whitened:
     ) -> tuple[Array, Array, Array, Array]:
         """The same of the people of one stratum, at its own rows."""
         there = self.kernel_truth(truth, shift)
-        return expected_sums(members_of(people), self.kernel_point, there, bend, NO_WEIGHTS)
+        return expected_sums(people.members, self.kernel_point, there, bend, NO_WEIGHTS)
 
     def kernel_truth(self, truth: Array, shift: Array | None) -> Point:
         """The truth as compiled code takes it, its predictor moved by `shift`."""
@@ -173,7 +173,7 @@ class Whitened:
         here = self.kernel_point
         if shift is not None:
             here = here._replace(predictor=here.predictor + shift)
-        return expected_rates(members_of(people), here, bend, len(self.point) if sloped else 0)
+        return expected_rates(people.members, here, bend, len(self.point) if sloped else 0)
 
 
 class Expected(Protocol):
@@ -205,6 +205,10 @@ class Expected(Protocol):
     @property
     def remaining(self) -> Array | None:
         """The chance of no event of another cause, by member and interval; None: there is none."""
+
+    @property
+    def members(self) -> Members:
+        """All of this as compiled code takes it: `members_of`, once."""
 
 
 def members_of(people: Expected) -> Members:

@@ -24,7 +24,6 @@ from discreet.likelihood.score import (
     Expected,
     Levels,
     Whitened,
-    members_of,
     starts_of,
 )
 from discreet.likelihood.score_expected import STEADY, Bend, Members, expected_sums
@@ -154,7 +153,7 @@ class Together:
 
     def weights(self, people: Expected, cause: int, mapping: Array) -> Array:
         """w by interval and member, without events; cause r seen through `mapping`."""
-        points, members = self.kernel_points, members_of(people)
+        points, members = self.kernel_points, people.members
         if not math.isfinite(self.parts[cause].bound):
             return np.ones((len(points.basis), members.covariates.shape[0]))
         mappings = points.mappings.copy()
@@ -193,7 +192,7 @@ class CauseScores(Whitened):
             return super().foreseen(people, truth, shift, bend)
         there = self.kernel_truth(truth, shift)
         weights = self.together.weights(people, self.cause, self.mapping)
-        return expected_sums(members_of(people), self.kernel_point, there, bend, weights)
+        return expected_sums(people.members, self.kernel_point, there, bend, weights)
 
 
 @dataclass(frozen=True)

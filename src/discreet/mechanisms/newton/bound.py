@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.likelihood.score import Whitened
+from discreet.likelihood.score import Whitened, members_of
+from discreet.likelihood.score_expected import Members
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -60,8 +61,14 @@ class Cohort:
 
     def of_stratum(self, number: int) -> "Cohort":
         """The members of one stratum, as they are."""
-        if self.stratum is None:
-            return self
+        return self if self.stratum is None else self._strata[number]
+
+    @cached_property
+    def _strata(self) -> "tuple[Cohort, ...]":
+        """The members of every stratum: each is asked for many times."""
+        return tuple(self._of(number) for number in range(len(self.present)))
+
+    def _of(self, number: int) -> "Cohort":
         own, present = self.stratum == number, self.present[number]
         remaining = None if self.remaining is None else self.remaining[own]
         staying = None if self.staying is None else self.staying[own]
@@ -75,6 +82,11 @@ class Cohort:
             stratum=None,
             staying=staying,
         )
+
+    @cached_property
+    def members(self) -> Members:
+        """As compiled code takes them."""
+        return members_of(self)
 
     @cached_property
     def mean(self) -> Array:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -170,6 +170,16 @@ def _fields(scores: Whitened) -> tuple[Design, Link, Array, Array, float, bool]:
     )
 
 
+class Ended(NamedTuple):
+    """A run after its last release: the life table of all causes, and of every cause the rest."""
+
+    life_table: Array
+    answers: Sequence[Sequence[Answer]]
+    pictures: Sequence[Picture]
+    points: Sequence[Array]
+    priors: Sequence[Prior]
+
+
 class CausesRun(Run):
     """One draw of all causes: the releases in order, each a function of the ones before."""
 
@@ -180,8 +190,16 @@ class CausesRun(Run):
 
     def draw(self) -> Draw:
         """The first releases, the steps; what is published with the estimates."""
+        return self._told_of_all(self._steps_of_all())
+
+    def bare(self) -> Draw:
+        """The released points alone, one cause after the other."""
+        return self._bare(np.concatenate(self._steps_of_all().points))
+
+    def _steps_of_all(self) -> "Ended":
+        """Everything that sees people or noise."""
         first, spreads = self._releases()
-        seen = [_changed(first, cause=cause) for cause in range(len(self.names))]
+        seen = [_seen_by(first, cause) for cause in range(len(self.names))]
         pictures = [Picture.of(self.design, self.link, one, spreads) for one in seen]
         priors = [self._prior(picture) for picture in pictures]
         points = tuple(prior.centre for prior in priors)
@@ -198,17 +216,11 @@ class CausesRun(Run):
                 pictures = [picture.informed(information) for picture, information in pairs]
             points = _combined(answers, points, pictures, priors)
         pictures = [_at(picture, points) for picture in pictures]
-        return self._draw(joint_life_table(first), answers, points, pictures, priors)
+        return Ended(joint_life_table(first), answers, pictures, points, priors)
 
-    def _draw(
-        self,
-        life_table: Array,
-        answers: Sequence[Sequence[Answer]],
-        points: Sequence[Array],
-        pictures: Sequence[Picture],
-        priors: Sequence[Prior],
-    ) -> Draw:
+    def _told_of_all(self, ended: "Ended") -> Draw:
         """Estimates of all causes with their joint covariance, and what they say of themselves."""
+        life_table, answers, pictures, points, priors = ended
         spreads = [spread_of(*one) for one in zip(answers, pictures, points, priors, strict=True)]
         endings = [
             self._ending(*one) for one in zip(pictures, points, spreads, priors, strict=True)
@@ -270,8 +282,9 @@ class CausesRun(Run):
         ]
 
 
-def _changed(releases: Releases, **facts: Any) -> Releases:
-    """The releases of a run of causes, seen by another one or at other estimates."""
+def _seen_by(releases: Releases, cause: int) -> Releases:
+    """The releases of a run of causes, seen by another one."""
+    facts: dict[str, Any] = {"cause": cause}
     return replace(releases, **facts)
 
 
@@ -285,7 +298,7 @@ def joint_life_table(releases: Releases) -> Array:
 def _at(picture: Picture, points: tuple[Array, ...]) -> Picture:
     """The same picture, in which others leave as the estimates say."""
     shape = picture.shape
-    releases = _changed(picture.releases, points=points)
+    releases = picture.releases.having(points=points)
     return Picture.of(shape.design, shape.link, releases, picture.spreads)
 
 

@@ -75,7 +75,7 @@ class Profile:
         if self.hazards is None:
             return self.at_risk[None, :], np.add.reduceat(self.events, self.edges[:-1])[None, :]
         random, widths = np.random.default_rng(PUBLIC_SEED), np.diff(self.edges)
-        tables = [self.hazards.another(random) for _ in range(TABLES)]
+        tables = self.hazards.others(random, TABLES)
         entries = self.hazards.exits.entries
         at_risk = np.array([one.by_interval(entries, widths) for one in tables])
         at_risk = at_risk * (1.0 - self.elsewhere)
@@ -163,7 +163,10 @@ def baseline_start(
         gradient = profile.certainty * (basis.T @ slope) + precision @ (alpha - centre)
         weight = profile.certainty * profile.at_risk * link.information(eta)
         step = np.linalg.solve((basis.T * weight) @ basis + precision, -gradient)
-        alpha = alpha + step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
+        moved = alpha + step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
+        if np.array_equal(moved, alpha):
+            break  # every further round would be this one
+        alpha = moved
     return alpha
 
 

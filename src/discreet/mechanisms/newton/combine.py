@@ -49,7 +49,7 @@ def combine(released: Sequence[Linear], start: Array, prior: Priors, events: flo
     estimate, steps = start, _all(released, start)
     for _ in range(ROUNDS):
         problem = Round.at(steps, estimate, prior.around(estimate))
-        aim = within_trust(problem.solved(steps, estimate), steps[-1], events)
+        aim = within_trust(problem.solved(), steps[-1], events)
         before, reached = estimate, _descend(released, problem, (estimate, steps), aim)
         if reached is None:
             break
@@ -66,20 +66,20 @@ class Round:
     prior: Prior
     weights: list[float]
     lacking: Array
+    bent: list[Step]
 
     @classmethod
     def at(cls, steps: Sequence[Step], estimate: Array, prior: Prior) -> "Round":
         """As the estimate shows them."""
         lacking = lacking_curvature(steps, estimate)
         bent = [_with_curvature(step, estimate, lacking) for step in steps]
-        return cls(prior, weights_of(bent, estimate), lacking)
+        return cls(prior, weights_of(bent, estimate), lacking, bent)
 
-    def solved(self, steps: Sequence[Step], estimate: Array) -> Array:
+    def solved(self) -> Array:
         """The solution of the linear equations around the estimate."""
-        bent = [_with_curvature(step, estimate, self.lacking) for step in steps]
-        precision, pulls = pulled(bent, self.weights)
+        precision, pulls = pulled(self.bent, self.weights)
         load = self.prior.precision @ self.prior.centre
-        for pull, step in zip(pulls, bent, strict=True):
+        for pull, step in zip(pulls, self.bent, strict=True):
             load = load + pull @ (step.slope @ step.target)
         return np.asarray(np.linalg.solve(self.prior.precision + precision, load), dtype=np.float64)
 

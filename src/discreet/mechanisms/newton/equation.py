@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -77,8 +77,14 @@ class Equation:
         jacobian = slope + FLOOR * np.eye(size)
         target = estimate + frame @ np.linalg.solve(jacobian, released + score)
         older = people.lens is not None and not self.informed
-        own, time = (scores.point, frame, jacobian, meat), shape.design.time_dimension
-        return Step(*own, self.deviation, target, self.doubt, score, older, residual.wrong, time)
+        own = scores.point, frame, jacobian, meat, self.deviation, target, self.doubt, score
+        time = shape.design.time_dimension
+        return Step(*own, older, residual.wrong, time, self.unwhitening)
+
+    @cached_property
+    def unwhitening(self) -> Array:
+        """W^-1, the same around every estimate."""
+        return np.asarray(np.linalg.inv(self.scores.mapping), dtype=np.float64)
 
     def uncorrected(self, shape: Shape, estimate: Array) -> Array:
         """The score expected here at an estimate, were the model right: no life table corrects it."""

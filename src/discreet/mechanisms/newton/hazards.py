@@ -14,6 +14,8 @@ one. Post-processing of released numbers.
 """
 
 import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -38,10 +40,19 @@ LOWEST, HIGHEST = math.log(1e-7), 3.0
 
 def parts_of_bins(widths: Integers) -> Array:
     """How much of its bin has passed when an interval begins."""
+    return _parts_of_bins(tuple(widths.tolist()))
+
+
+@lru_cache(maxsize=16)
+def _parts_of_bins(each: tuple[int, ...]) -> Array:
+    """The same, kept: every life table of a run has the same bins."""
+    widths = np.array(each)
     ends = np.cumsum(widths)
-    return np.asarray(
+    found = np.asarray(
         (np.arange(ends[-1]) - np.repeat(ends - widths, widths)) / np.repeat(widths, widths)
     )
+    found.setflags(write=False)
+    return found
 
 
 class LifeTable(NamedTuple):
@@ -83,7 +94,8 @@ class Exits(NamedTuple):
         return np.repeat(level, bins), precision.reshape(kinds * bins, kinds * bins)
 
 
-class Hazards(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Hazards:
     """Log hazards per interval by kind and bin, and their posterior precision."""
 
     exits: Exits
@@ -98,11 +110,20 @@ class Hazards(NamedTuple):
         hazard = np.exp(chosen.reshape(shape)).sum(axis=0) * widths
         return LifeTable(begun, exits.reshape(shape), hazard)
 
+    @cached_property
+    def root(self) -> Array:
+        """L with precision = L L'."""
+        return np.asarray(np.linalg.cholesky(self.precision), dtype=np.float64)
+
     def another(self, random: np.random.Generator) -> LifeTable:
         """A table that could be the people's as well, drawn from the posterior."""
-        root = np.linalg.cholesky(self.precision)
-        move = np.linalg.solve(root.T, np.clip(random.normal(size=len(root)), -FARTHEST, FARTHEST))
-        return self.table(np.clip(self.logs + move, LOWEST, HIGHEST))
+        return self.others(random, 1)[0]
+
+    def others(self, random: np.random.Generator, count: int) -> list[LifeTable]:
+        """So many of them."""
+        drawn = np.clip(random.normal(size=(count, len(self.logs))), -FARTHEST, FARTHEST)
+        moves = np.linalg.solve(self.root.T, drawn[:, :, None])[:, :, 0]
+        return [self.table(logs) for logs in np.clip(self.logs + moves, LOWEST, HIGHEST)]
 
 
 def fitted_hazards(exits: Exits) -> Hazards:
@@ -140,10 +161,11 @@ class _Round(NamedTuple):
 
     def moved(self, hold: float) -> Array:
         """The next logs."""
-        held = self.curvature + hold * np.diag(np.diag(self.curvature))
+        held = self.curvature.copy()
+        held.flat[:: len(held) + 1] += hold * self.curvature.diagonal()
         move = np.linalg.solve(held, self.gradient)
         move = move * min(1.0, LONGEST / max(float(np.abs(move).max()), 1e-300))
-        return np.asarray(np.clip(self.logs + move, LOWEST, HIGHEST))
+        return np.asarray(np.minimum(np.maximum(self.logs + move, LOWEST), HIGHEST))
 
 
 @compiled

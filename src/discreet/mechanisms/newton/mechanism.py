@@ -115,9 +115,19 @@ class PrivateNewton:
 
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
         """The first releases, then the steps."""
+        return self._run(plan, problem, noise).draw()
+
+    def bare_draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
+        """The point of a draw alone, by the same code: people and noise are asked for nothing else.
+
+        What a draw tells beside it, a covariance and cautions, is made of released numbers.
+        """
+        return self._run(plan, problem, noise).bare()
+
+    def _run(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Run:
         layout = Layout.read(plan)
         kind = Run if layout.causes == 1 else CausesRun
-        return kind(problem, layout, noise, clipped=self.score == "clip").draw()
+        return kind(problem, layout, noise, clipped=self.score == "clip")
 
     def variance(self, plan: Plan, outlook: "Outlook") -> Array:
         """The steps without the data, from a start as far away as effects are guessed to be."""

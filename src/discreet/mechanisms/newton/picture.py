@@ -9,6 +9,7 @@ Its random numbers are public.
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
@@ -63,6 +64,8 @@ CERTAIN = 1.0
 """Noise of the counts of a table that is taken for the people's own."""
 BELIEVED = 1.25
 """Nor are they believed below so much of what noise alone would make of them."""
+LIFE_TABLES = ("profile", "profiles", "hazards", "bins")
+"""What `Releases` keeps once it is computed; all of it is made of the exits."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,12 @@ class Releases:
     strata: int = 1
     sooner: float | None = None
     varied: Varied | None = None
+
+    def having(self, **facts: Any) -> Self:
+        """The same with more than the exits: what was fitted to these is kept."""
+        found = replace(self, **facts)
+        vars(found).update({name: vars(self)[name] for name in LIFE_TABLES if name in vars(self)})
+        return found
 
     def again(self, random: np.random.Generator) -> "Releases":
         """Everything with as much noise once more, and another life table that fits."""
@@ -318,7 +327,7 @@ class Picture:
 
     def informed(self, information: Information) -> "Picture":
         """The same with the people's information."""
-        return self.showing(replace(self.releases, information=information))
+        return self.showing(self.releases.having(information=information))
 
     def bent(self, f: Array) -> "Picture":
         """The same with effects that change with time as the releases show it at f."""

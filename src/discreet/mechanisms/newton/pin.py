@@ -10,10 +10,11 @@ is zero up to noise of known size: what the life tables that could be the people
 what a cohort that is not the people gets wrong. Unlike the steps it has no bound and no bias.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from discreet.mechanisms.newton.cohort import Profile
 from discreet.mechanisms.newton.shape import Shape
@@ -24,6 +25,8 @@ LEVEL, DRIFT, SHAPE = 0.08, 0.25, 0.05
 """The cohort's mean hazard may be off by these parts: at all times alike, as a random walk from the
 start to the end (whoever leaves early may be different), and in each bin for itself; and by up to
 twice as much where the life table contradicts the model."""
+AT_A_TIME = 1 << 16
+"""Numbers of the basis, times life tables, that are worked on at a time."""
 WITHIN = 0.3
 """People at risk in a bin may be off by this part of its exits: it is not known where in it they leave."""
 
@@ -49,7 +52,7 @@ class Pinned:
         """u, its derivative by f, and the covariance of its noise, stratum after stratum."""
         found = [self._of_stratum(f, number) for number in range(len(self.shape.profiles))]
         scores, slopes, noises = zip(*found, strict=True)
-        return np.concatenate(scores), np.vstack(slopes), block_diag(*noises)
+        return np.concatenate(scores), np.vstack(slopes), _beside(noises)
 
     def _of_stratum(self, f: Array, stratum: int) -> tuple[Array, Array, Array]:
         """The same for the baseline of one stratum."""
@@ -66,44 +69,63 @@ class Pinned:
         scores = self._scores(profile, rates)
         spread = scores - scores.mean(axis=0)
         noise = spread.T @ spread / max(len(spread) - 1, 1)
-        allowed = (1.0 + shape.at(f).wrong) ** 2 * self._cohort(profile, expected, loads)
+        allowed = (1.0 + shape.at(f).wrong) ** 2 * self._cohort(stratum, expected, loads)
         return scores.mean(axis=0), loads.T @ slopes, noise + allowed
 
     def _expected(self, events: Array) -> tuple[Array, Array]:
-        """Expected events by bin, and b_k over them."""
+        """Expected events by bin, and b_k over them, of every table of events by interval."""
         edges, basis = self.shape.edges[:-1], self.shape.design.basis
-        expected = np.maximum(np.add.reduceat(events, edges), 1e-9)
-        return expected, np.add.reduceat(basis * events[:, None], edges) / expected[:, None]
+        expected = np.maximum(np.add.reduceat(events, edges, axis=-1), 1e-9)
+        loads = np.add.reduceat(basis * events[..., None], edges, axis=-2)
+        return expected, loads / expected[..., None]
 
     def _scores(self, profile: Profile, rates: Array) -> Array:
-        """u(f) of every life table that could be the people's."""
+        """u(f) of every life table that could be the people's, as many at a time as fit."""
+        at_risk, events = profile.others
+        most = max(1, AT_A_TIME // self.shape.design.basis.size)
         found = []
-        for at_risk, events in zip(*profile.others, strict=True):
-            expected, loads = self._expected(at_risk * rates)
-            found.append((expected - events) @ loads)
-        return np.array(found)
+        for start in range(0, len(events), most):
+            some = slice(start, start + most)
+            expected, loads = self._expected(at_risk[some] * rates)
+            found.append(((expected - events[some])[:, None] @ loads)[:, 0])
+        return np.concatenate(found)
 
-    def _cohort(self, profile: Profile, expected: Array, loads: Array) -> Array:
+    @cached_property
+    def _wrong(self) -> tuple[Array, ...]:
+        """What the cohort gets wrong by bin, of every stratum: the same at any estimate."""
+        return tuple(_wrong(profile) for profile in self.shape.profiles)
+
+    def _cohort(self, stratum: int, expected: Array, loads: Array) -> Array:
         """What the cohort may get wrong, in parts of the events that were released.
 
         Parts of an expectation that runs away are no bound.
         """
-        width = np.diff(profile.edges)
-        at_risk = np.maximum(np.add.reduceat(profile.at_risk, profile.edges[:-1]) / width, 0.5)
+        profile = self.shape.profiles[stratum]
         seen = np.minimum(expected, np.maximum(profile.table[1], profile.deviation))
         whole = loads * seen[:, None]
-        total = whole.T @ _wrong(profile, at_risk) @ whole
+        total = whole.T @ self._wrong[stratum] @ whole
         return np.asarray(total + 1e-9 * np.eye(loads.shape[1]))
 
 
-def _wrong(profile: Profile, at_risk: Array) -> Array:
+def _beside(blocks: Sequence[Array]) -> Array:
+    """The square blocks, all of one size, along the diagonal."""
+    size, count = len(blocks[0]), len(blocks)
+    found = np.zeros((count, size, count, size))
+    for number, block in enumerate(blocks):
+        found[number, :, number] = block
+    return found.reshape(count * size, count * size)
+
+
+def _wrong(profile: Profile) -> Array:
     """The covariance of what the cohort gets wrong by bin, in parts.
 
     In a bin of one interval those at risk are those at its start.
     """
-    place = (profile.edges[1:] + profile.edges[:-1]) / (2.0 * profile.edges[-1])
+    edges, width = profile.edges, np.diff(profile.edges)
+    at_risk = np.maximum(np.add.reduceat(profile.at_risk, edges[:-1]) / width, 0.5)
+    place = (edges[1:] + edges[:-1]) / (2.0 * edges[-1])
     exits = np.maximum(profile.table.sum(axis=0), 0.0)
-    several = 1.0 - 1.0 / np.diff(profile.edges)
+    several = 1.0 - 1.0 / width
     unplaced = WITHIN * several * np.minimum(exits / at_risk, 2.0)
     walk = LEVEL**2 + DRIFT**2 * np.minimum.outer(place, place)
     return np.asarray(walk + np.diag(SHAPE**2 + unplaced**2))

@@ -5,7 +5,6 @@ before anything else sees it. Proof: docs/proofs/private-newton.md, section 4.
 """
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
@@ -97,6 +96,17 @@ class Run:
 
     def draw(self) -> Draw:
         """The first releases, the steps; what is published with the estimate."""
+        return self._told(*self._steps())
+
+    def bare(self) -> Draw:
+        """The released point alone: whatever is told beside it asks neither people nor noise."""
+        return self._bare(self._steps()[2])
+
+    def _bare(self, point: Array) -> Draw:
+        return Draw(released_point(point), GRID_EXPONENT, self.noise.private)
+
+    def _steps(self) -> tuple[list[Answer], Picture, Array, Prior]:
+        """Everything that sees people or noise: the answers, and what is known in the end."""
         picture = self._picture()
         releases = picture.releases
         width = len(self.design.covariates.leads)
@@ -112,7 +122,11 @@ class Run:
                 picture = picture.bent(point)
             released = [partial(one.around, picture) for one in answers]
             point = combine(released, point, Pinned(prior, picture.shape), picture.people.events)
-        spread = spread_of(answers, picture, point, prior)
+        return answers, picture, point, prior
+
+    def _told(self, answers: list[Answer], picture: Picture, point: Array, prior: Prior) -> Draw:
+        """The estimate, its covariance and what the release says of itself."""
+        spread, releases = spread_of(answers, picture, point, prior), picture.releases
         numbers = released_point(point)
         ending = self._ending(picture, point, spread, prior)
         extras = {
@@ -166,7 +180,7 @@ class Run:
         if self.size == self.time:
             return first, np.zeros(0)
         marginals = self._ranges()
-        counted = replace(first, marginals=marginals, counts=self._marginals(marginals, stretches))
+        counted = first.having(marginals=marginals, counts=self._marginals(marginals, stretches))
         shares = without_fills(self.design, counted.shares(self.design))
         if self.layout.strata > 1 and not self.layout.mixed:
             shares = shares[:-1]
@@ -178,12 +192,12 @@ class Run:
         if self.budget.share(MOMENTS) == 0:
             return counted
         if self.layout.leaving:
-            counted = replace(counted, sooner=counted.sooner_spread)
+            counted = counted.having(sooner=counted.sooner_spread)
         if self.layout.varying:
-            counted = replace(counted, varied=counted.lateness)
+            counted = counted.having(varied=counted.lateness)
         columns, units = counted.columns(self.leads, gaps_of(self.design)), counted.further_units
         place = np.append(centre, np.zeros(len(units))), np.append(spread, units)
-        return replace(counted, moments=self._moments(*place, columns))
+        return counted.having(moments=self._moments(*place, columns))
 
     def _begun(self, edges: Integers, exits: Noisy, stretches: Stretches) -> Releases:
         """What is released once exits are."""

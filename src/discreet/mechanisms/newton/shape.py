@@ -69,6 +69,7 @@ class Shape:
     changed: float = 0.0
     start: Array | None = None
     known: dict[bytes, Residual] = field(default_factory=dict)
+    plain: dict[bytes, Whitened] = field(default_factory=dict)
 
     def at(self, f: Array) -> Residual:
         """The residual at f, kept: several steps ask for the same."""
@@ -115,7 +116,11 @@ class Shape:
         return own.kernel_truth(own.point, shift if shift.ndim == 1 else shift[stratum])
 
     def _plain(self, f: Array) -> Whitened:
-        return Whitened(self.design, self.link, f, np.eye(len(f)), np.inf)
+        """The scores at f without a bound, kept: what compiled code takes is made once."""
+        key = f.tobytes()
+        if key not in self.plain:
+            self.plain[key] = Whitened(self.design, self.link, f, np.eye(len(f)), np.inf)
+        return self.plain[key]
 
     @cached_property
     def bins(self) -> int:
@@ -131,6 +136,12 @@ class Shape:
     def places(self) -> Integers:
         """The bin of every interval."""
         return np.repeat(np.arange(self.bins), np.diff(self.edges))
+
+    @cached_property
+    def _smooth(self) -> Array:
+        """The prior precision of delta."""
+        step = np.diff(np.eye(self.bins), axis=0)
+        return np.asarray(np.eye(self.bins) / RIDGE**2 + step.T @ step / WALK**2)
 
     def _residual(self, f: Array) -> Residual:
         wrong = not_chance(self.contradiction(f))
@@ -190,9 +201,7 @@ class Shape:
 
     def _shift(self, f: Array, stratum: int, bend: Bend, start: Array) -> Array:
         """Newton's method for delta, steps of at most 1."""
-        profile = self.profiles[stratum]
-        step = np.diff(np.eye(self.bins), axis=0)
-        precision = np.eye(self.bins) / RIDGE**2 + step.T @ step / WALK**2
+        profile, precision = self.profiles[stratum], self._smooth
         variance = profile.deviation**2 + 1.0
         delta = start
         for _ in range(ROUNDS):

@@ -30,6 +30,8 @@ from discreet.types import Array, Flags, Integers
 
 PICTURES = 12
 PUBLIC_SEED = 20_261
+LITTLE = 1 << 12
+"""Members of the cohort times intervals below which threads only wait for each other."""
 CLEAR = 2.0
 """Standard deviations of noise that the count of a level must exceed to be taken for one."""
 LIKENESS, UNLIKENESS = 1.13, 0.15
@@ -128,7 +130,13 @@ def _seen_otherwise(
         shown = picture.showing(other).bent_as(picture)
         return [one.around(shown, estimate) for one in answers]
 
-    return in_threads(seen, releases)
+    return in_threads(seen, releases, _threads(picture))
+
+
+def _threads(picture: Picture) -> int | None:
+    """One where compiled code, which threads can run beside each other, has next to nothing to do."""
+    members, intervals = len(picture.people.cohort), picture.shape.design.intervals
+    return 1 if members * intervals < LITTLE else None
 
 
 def _moved(lifts: Sequence[Array], scores: Sequence[Array], others: Sequence[Array]) -> Array:

@@ -52,11 +52,13 @@ class Step:
     older: bool = False
     wrong: float = 0.0
     time: int = 0
+    inverse: Array | None = None
 
     @cached_property
     def unwhitening(self) -> Array:
-        """W^-1: the length of a difference of f in standard errors."""
-        return np.asarray(np.linalg.inv(self.whitening), dtype=np.float64)
+        """W^-1, computed unless it was given: the length of a difference of f in standard errors."""
+        found = np.linalg.inv(self.whitening) if self.inverse is None else self.inverse
+        return np.asarray(found, dtype=np.float64)
 
     @cached_property
     def precision(self) -> Array:

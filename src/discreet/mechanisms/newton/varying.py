@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.likelihood.jit import compiled
-from discreet.likelihood.score import members_of
 from discreet.likelihood.score_expected import (
     STEADY,
     Bend,
@@ -227,7 +226,7 @@ class Varying:
         people = shape.people.of_stratum(stratum)
         traits = (people.cohort[:, 0] - self.shape.people.mean)[:, self.columns] / self.spreads
         truth, chances = shape.true_point(f, stratum), self.varied.chances[stratum]
-        late = lateness(members_of(people), truth, shape.bend, chances)
+        late = lateness(people.members, truth, shape.bend, chances)
         square = late.square / np.maximum(people.counts[:, 0], 1e-300) / self.varied.unit**2
         short = np.minimum(1.0, self.limit / (np.sum(traits**2, axis=1) + 1.0 + square))
         kept = late.steepness * short[:, None]
