@@ -6,20 +6,26 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from evidence import audit as evidence_audit
 
-from discreet.audit import Audit, Effort, Finding, Subject
+from discreet.audit import Audit, Effort, Finding, Subject, end_to_end
 from discreet.audit import run as audit_run
 from discreet.audit.end_to_end import shown, shown_epsilon
 from discreet.audit.findings import at_most, equal_to
 from discreet.audit.law import Sample, _sphere, judge
 from discreet.audit.noise import ForcedNoise, KnownNoise, privacy_loss
+from discreet.audit.orders import simulated
 from discreet.audit.report import content, picture
 from discreet.errors import SettingsError
+from discreet.likelihood.problem import Problem
 from discreet.mechanisms import registered
 from discreet.mechanisms.group_counts import GroupCounts
+from discreet.paper.results import Results
+from discreet.people.source import People
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.testing import SeededNoise
 
 
 def laplace(scale, centre, seed, runs=13_000):
@@ -166,6 +172,55 @@ def test_every_release_there_is_is_audited():
     newton = [subject for subject in subjects if subject.name == "newton"]
     assert max(subject.strata for subject in newton) > 1
     assert max(subject.causes for subject in newton) > 1
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+@pytest.mark.parametrize("asked", [{}, {"strata": 3}, {"causes": 3}], ids=str)
+def test_a_bare_draw_is_the_draw_of_a_release(delta, asked):
+    """The same requests for noise, and the number that a release of the same noise has."""
+    order, seen = end_to_end.one_person(Subject("newton", delta=delta, **asked)), KnownNoise()
+    people = pa.table({"t": [0.5], "e": [1], "s": ["s0"]})
+    released = end_to_end._first(simulated(order, people, SeededNoise(3)))
+    plan = order.plan(1)
+    problem = Problem(People.of(people).open(order.schema), order.design, order.link)
+    assert order.mechanism.bare_draw(plan, problem, SeededNoise(3)).point[0] == released
+    order.mechanism.bare_draw(plan, problem, seen)
+    whole = KnownNoise()
+    order.mechanism.draw(plan, problem, whole)
+    assert seen.trace == whole.trace
+
+
+@pytest.mark.parametrize("bare", [True, False])
+def test_outcomes_end_to_end_are_fresh_and_say_how_they_were_made(bare):
+    subject = Subject("newton", delta=1e-6)
+    sides = tuple(end_to_end.outcomes(subject, row, 3, bare=bare) for row in end_to_end.SIDES)
+    assert len({*sides[0], *sides[1]}) == 6
+    (found,) = end_to_end.told(subject, sides, bare=bare)
+    assert ("draws of the mechanism alone" in found.note) is bare
+
+
+def test_outcomes_are_kept_part_by_part_and_told_once_all_are_there(monkeypatch, tmp_path):
+    """In whatever order they come, of one source alone; a later run does the rest."""
+    kept = {"RESULTS": evidence_audit.RESULTS, "OUTCOMES": evidence_audit.OUTCOMES}
+    for name, file in kept.items():
+        own = Results(tmp_path / "scratch" / name, file.columns, file.keys)
+        monkeypatch.setattr(evidence_audit, name, own)
+    monkeypatch.setattr(evidence_audit, "A_PART", 60)
+    told = []
+    monkeypatch.setattr(end_to_end, "told", lambda _, sides, **__: told.append(sides) or [])
+    job = evidence_audit.Job("newton", "quick", "end to end")
+    assert job.fits == 100
+    last, *rest = [*job.each()][::-1]
+    for part in rest:
+        evidence_audit._keep("s1", part, [part.side + part.part, 0.1], 1.0)
+    evidence_audit._keep("s2", last, [7.0], 1.0)
+    evidence_audit._tell_outcomes("s1", job)
+    assert not told
+    evidence_audit._keep("s1", last, [1 + 60, 0.1], 1.0)
+    evidence_audit._tell_outcomes("s1", job)
+    ((first, second),) = told
+    assert first.tolist() == [0.0, 0.1, 60.0, 0.1]
+    assert second.tolist() == [1.0, 0.1, 61.0, 0.1]
 
 
 def test_the_picture_shows_epsilons_only():

@@ -1,8 +1,12 @@
 """A lower bound on epsilon from outcomes alone: fits of two tables through the public estimator.
 
-One person, one coefficient (of the first stratum or cause), entropy of the operating system.  Half-lines S are chosen on a third of
-the fits; on the rest  log (low(P(S)) - delta) / high(P'(S))  with Clopper and Pearson's bounds is
-above the true epsilon with probability at most 1e-6.
+One person, one coefficient (of the first stratum or cause), entropy of the operating system.
+Half-lines S are chosen on a third of the fits; on the rest  log (low(P(S)) - delta) / high(P'(S))
+with Clopper and Pearson's bounds is above the true epsilon with probability at most 1e-6.
+
+A public fit of private Newton spends up to two thirds of its time on a covariance and cautions, which
+are made of released numbers.  `Effort.bare` leaves these out: the same plan and people, and the same
+code from the first release to the last (`PrivateNewton.bare_draw`, of which `draw` tells more).
 """
 
 import math
@@ -15,9 +19,13 @@ from scipy import stats
 from discreet.audit.findings import FALSE_ALARM, Effort, Finding, Subject, judged, not_applicable
 from discreet.audit.orders import causes_of, order_of, published
 from discreet.design.schema import Schema
+from discreet.likelihood.problem import Problem
+from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.mechanisms.perturbation import PerturbationSettings
 from discreet.models.causes import CausesRelease
+from discreet.people.source import People
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.noise import SystemNoise
 from discreet.release import ModelOrder
 from discreet.types import Array
 
@@ -26,6 +34,7 @@ TAILS = np.linspace(0.02, 0.98, 49)
 
 TIME = {"duration": "t", "event": "e", "horizon": 5.0, "intervals": 5}
 ALIVE, DEAD = (5.0, 0), (0.5, 1)
+SIDES = (ALIVE, DEAD)
 
 
 class HalfLine(NamedTuple):
@@ -38,12 +47,23 @@ class HalfLine(NamedTuple):
 
 def check_end_to_end(subject: Subject, effort: Effort) -> list[Finding]:
     """Alive to the end against dead at once, in a table of one person."""
-    order = one_person(subject)
-    quick = isinstance(order.mechanism, PerturbationSettings)
-    fits = effort.fits if quick else effort.slow_fits
-    first, second = (outcomes(order, row, fits) for row in (ALIVE, DEAD))
-    note = f"{fits} public fits a side, one person, one coefficient"
-    return [shown(FAMILY, "lower bound on epsilon", (first, second), order.promise, note)]
+    fits = fits_of(subject, effort)
+    first, second = (outcomes(subject, row, fits, bare=effort.bare) for row in SIDES)
+    return told(subject, (first, second), bare=effort.bare)
+
+
+def fits_of(subject: Subject, effort: Effort) -> int:
+    """How many of each table; fewer where a fit is slow."""
+    return effort.fits if issubclass(subject.kind, PerturbationSettings) else effort.slow_fits
+
+
+def told(subject: Subject, sides: tuple[Array, Array], *, bare: bool = False) -> list[Finding]:
+    """What the outcomes of both tables show."""
+    bare = bare and issubclass(subject.kind, PrivateNewton)
+    kind = "draws of the mechanism alone" if bare else "public fits"
+    note = f"{len(sides[0])} {kind} a side, one person, one coefficient"
+    claim = one_person(subject).promise
+    return [shown(FAMILY, "lower bound on epsilon", sides, claim, note)]
 
 
 def one_person(subject: Subject) -> ModelOrder[Any]:
@@ -77,10 +97,21 @@ def shown(
     )
 
 
-def outcomes(order: ModelOrder[Any], row: tuple[float, int], fits: int) -> Array:
-    """The released coefficient of as many public fits of a table of one person."""
-    people = pa.table({"t": [row[0]], "e": [row[1]], "s": ["s0"]})
+def outcomes(subject: Subject, row: tuple[float, int], fits: int, *, bare: bool = False) -> Array:
+    """The released coefficient of as many fits of a table of one person."""
+    people, order = pa.table({"t": [row[0]], "e": [row[1]], "s": ["s0"]}), one_person(subject)
+    if bare and isinstance(order.mechanism, PrivateNewton):
+        return drawn(order.mechanism, order, People.of(people), fits)
     return np.array([_first(published(order, people)) for _ in range(fits)])
+
+
+def drawn(mechanism: PrivateNewton, order: ModelOrder[Any], people: People, fits: int) -> Array:
+    """The same without what a release tells beside its numbers: the draw's first coefficient."""
+    plan = order.plan(1)
+    problem = Problem(people.open(order.schema), order.design, order.link)
+    return np.array(
+        [mechanism.bare_draw(plan, problem, SystemNoise()).point[0] for _ in range(fits)]
+    )
 
 
 def _first(release: Any) -> float:

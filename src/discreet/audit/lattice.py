@@ -17,6 +17,7 @@ from discreet.audit.cases import (
 from discreet.audit.end_to_end import shown
 from discreet.audit.findings import Effort, Finding, Subject, judged
 from discreet.mechanisms import Draw, Facts, Mechanism, Plan
+from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.mechanisms.perturbation import Perturbation
 from discreet.privacy.noise import SystemNoise
 
@@ -72,9 +73,11 @@ def _two_sides(
     count = range(slow_draws(effort))
     crowd = [one] * (plan.persons - 1)
     same, replaced = loss_of([*crowd, one], facts), loss_of([*crowd, other], facts)
+    # only the point is looked at
+    draw = mechanism.bare_draw if isinstance(mechanism, PrivateNewton) else mechanism.draw
     return (
-        [mechanism.draw(plan, same, SystemNoise()) for _ in count],
-        [mechanism.draw(plan, replaced, SystemNoise()) for _ in count],
+        [draw(plan, same, SystemNoise()) for _ in count],
+        [draw(plan, replaced, SystemNoise()) for _ in count],
     )
 
 

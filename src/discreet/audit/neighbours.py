@@ -273,10 +273,13 @@ def _newton_sums(
 def _newton_loss(
     mechanism: PrivateNewton, subject: Subject, plan: Plan, facts: Facts, people: list[Any]
 ) -> float:
-    """The loss between two tables, which the second of two people tells apart."""
+    """The loss between two tables, which the second of two people tells apart.
+
+    Up to the last sum: what a draw tells beside its point is made of released numbers.
+    """
     one, other, third = people
     runs = forced(
-        lambda noise, who: mechanism.draw(plan, loss_of(who, facts), noise),
+        lambda noise, who: mechanism.bare_draw(plan, loss_of(who, facts), noise),
         [[one, other], [one, third]],
     )
     return share(runs, subject.epsilon, plan.guarantee.rho)
