@@ -50,16 +50,24 @@ def keeps(epsilon: Fraction, delta: Fraction, rho: Fraction) -> bool:
 @lru_cache(maxsize=256)
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho of twelve digits that keeps (epsilon, delta)."""
-    power = Fraction(2 ** math.ceil(epsilon).bit_length())
-    while not keeps(epsilon, delta, power):
-        power /= 2
-        if power < SMALLEST_RHO:
-            raise SettingsError("epsilon or delta is out of the range that can be accounted for")
-    while keeps(epsilon, delta, 2 * power):
-        power *= 2
+    power = _power_kept(epsilon, delta)
     unit = Fraction(10) ** (math.floor(math.log10(power)) - DIGITS + 1)
     low, high = math.floor(power / unit), math.ceil(2 * power / unit)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if keeps(epsilon, delta, middle * unit) else (low, middle)
     return low * unit
+
+
+def _power_kept(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest power of two that is a rho which keeps (epsilon, delta)."""
+    power = Fraction(
+        2 ** math.ceil(epsilon).bit_length()
+    )  # rho is near epsilon where that is large
+    while not keeps(epsilon, delta, power):
+        power /= 2
+        if power < SMALLEST_RHO:
+            raise SettingsError("epsilon or delta is out of the range that can be accounted for")
+    while keeps(epsilon, delta, 2 * power):
+        power *= 2
+    return power
