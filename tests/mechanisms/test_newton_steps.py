@@ -336,6 +336,18 @@ def test_bins_grow_outside_the_occupied_part_and_reach_the_public_ends():
     assert np.allclose(inside, 3 / 32 / 16)
 
 
+@pytest.mark.parametrize("bins", [4, 16, 32, 64])
+@pytest.mark.parametrize("empty", [(0, 2), (2, 0), (1, 3), (3, 3), (0, 5)])
+def test_what_is_left_at_an_end_is_not_narrower_than_the_fine_bins(bins, empty):
+    """A sliver there was taken for the only fine bin, and a covariate's variance was doubled."""
+    marginal = Marginal((0,), 64, tuple(np.linspace(-1.0, 1.0, 65)))
+    counts = np.full(64, 100.0)
+    counts[: empty[0]] = counts[64 - empty[1] :] = 0.0
+    (finer,) = narrowed([marginal], counts, 1.0, bins)
+    widths = np.diff(finer.edges)
+    assert np.count_nonzero(widths <= 1.5 * widths.min()) == bins
+
+
 def test_a_few_people_far_away_are_kept_and_noise_there_is_not():
     design = Design(mixed_schema(), NaturalSpline(3))
     counts = np.where(np.arange(64) == 32, 10_000.0, 0.0)

@@ -302,6 +302,7 @@ def narrowed(
             continue
         first, last = occupied(noisy[start : start + marginal.bins], deviation)
         low, high = marginal.edges[max(first - 1, 0)], marginal.edges[min(last + 1, marginal.bins)]
+        low, high = _without_slivers(low, high, marginal.edges, bins)
         edges = (
             *_growing(low, low - high, marginal.edges[0])[::-1],
             *np.linspace(low, high, bins + 1).tolist(),
@@ -310,6 +311,18 @@ def narrowed(
         start += marginal.bins
         result.append(replace(marginal, bins=len(edges) - 1, edges=edges))
     return tuple(result)
+
+
+def _without_slivers(
+    low: float, high: float, edges: Sequence[float], bins: int
+) -> tuple[float, float]:
+    """The part of the range, up to an end where a bin left over there would be as narrow as its own.
+
+    `people_in_bins` knows the fine bins by their being narrow.
+    """
+    narrow = 2.0 * (high - low) / bins
+    low = edges[0] if low - edges[0] < narrow else low
+    return low, edges[-1] if edges[-1] - high < narrow else high
 
 
 def _growing(edge: float, step: float, end: float) -> list[float]:
