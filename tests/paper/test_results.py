@@ -1,5 +1,7 @@
 """Results files resume, and the page says what the files say."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from discreet.errors import SettingsError
@@ -90,3 +92,20 @@ def test_an_unknown_part_is_refused(options):
 
 def test_the_papers_grid_of_epsilon():
     assert EPSILONS == (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
+
+
+def test_rows_of_several_writers_stay_whole(tmp_path):
+    """Rows longer than a buffer, from four at a time."""
+    path = tmp_path / "results.csv"
+    Results(path, ("key", "value"), ("key",)).append({"key": "first", "value": ""})
+
+    def write(writer):
+        for number in range(20):
+            row = {"key": f"{writer}.{number}", "value": str(writer) * 50_000}
+            Results(path, ("key", "value"), ("key",)).append(row)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    rows = Results(path, ("key", "value"), ("key",)).rows()
+    assert len(rows) == 1 + 4 * 20
+    assert all(row["value"] == row["key"][0] * 50_000 for row in rows[1:])

@@ -1,6 +1,7 @@
 """Results files: one row a cell, appended when the cell is done, so that a run can resume."""
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -29,15 +30,16 @@ class Results:
         return {tuple(row[name] for name in self.keys) for row in self.rows()}
 
     def append(self, *rows: Row) -> None:
-        """Write finished rows at once."""
+        """Write finished rows by one call, so that rows of several processes stay whole."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = not self.path.is_file()
-        with self.path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            if fresh:
-                writer.writerow(self.columns)
-            for row in rows:
-                writer.writerow([_text(row[name]) for name in self.columns])
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if not self.path.is_file():
+            writer.writerow(self.columns)
+        for row in rows:
+            writer.writerow([_text(row[name]) for name in self.columns])
+        with self.path.open("ab", buffering=0) as file:
+            file.write(text.getvalue().encode())
 
 
 def newest(rows: list[dict[str, str]], keys: tuple[str, ...]) -> list[dict[str, str]]:

@@ -162,7 +162,15 @@ class Setting:
         """What the bound is chosen for: the first of few steps for itself, the others together."""
         first, *later = self.budget.steps
         alone = share == first and len(later) < MANY_STEPS
-        noises = [self._deviation(one) for one in ([share] if alone else later)]
+        return self._together([share]) if alone else self._later
+
+    @cached_property
+    def _later(self) -> float:
+        """The noise of all steps but the first together."""
+        return self._together(self.budget.steps[1:])
+
+    def _together(self, shares: Sequence[Fraction]) -> float:
+        noises = [self._deviation(one) for one in shares]
         return float(np.sum(np.array(noises) ** -2.0) ** -0.5)
 
 
