@@ -121,6 +121,21 @@ class PrivateNewton:
         """The point of a draw alone, by the same code: people and noise are asked for nothing else.
 
         What a draw tells beside it, a covariance and cautions, is made of released numbers.
+
+        Parameters
+        ----------
+        plan
+            The plan that the draw follows.
+        problem
+            The people, and the loss of a model of them.
+        noise
+            Where noise comes from.
+
+        Returns
+        -------
+        Draw
+            The point on its grid, without a covariance.
+
         """
         return self._run(plan, problem, noise).bare()
 
