@@ -26,7 +26,7 @@ BUDGET_BUGS = [
     Bug(
         "Gaussian noise after other releases counted by its own curve",
         accountant.PrivacyFilter,
-        "_covers_gaussian",
+        "_gaussian_limit",
         "not totals.gaussian or ",
         "",
         checks.check_mixtures_do_not_use_the_gaussian_curve,

@@ -46,6 +46,14 @@ MORE_BUGS = [
         newton_checks.check_pure_parts_are_paid_for,
     ),
     Bug(
+        "counts noised in 16ths of a person as if they were whole persons",
+        split,
+        "_fine_square",
+        "FINE**2 * ",
+        "",
+        newton_checks.check_all_parts_are_paid_for,
+    ),
+    Bug(
         "late entries counted and not paid for",
         Run,
         "_exits",

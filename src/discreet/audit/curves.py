@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from discreet.audit import end_to_end, lattice, law, neighbours, pages, refusals, replay, witness
 from discreet.audit.findings import Effort, Finding, Subject, at_most, judged
-from discreet.audit.noise import GAUSSIAN, L1, KnownNoise, privacy_loss
+from discreet.audit.noise import GAUSSIAN, L1, ROUNDED, KnownNoise, privacy_loss
 from discreet.curves import CurvesOrder
 from discreet.design.groups import Groups
 from discreet.design.schema import Schema
@@ -140,7 +140,7 @@ def _scale(order: CurvesOrder) -> Finding:
         needed = cells / promised.epsilon
     else:
         squared = cells * first_column(int(plan.number("stretches")) + 1)
-        needed = math.sqrt(squared / (2 * promised.rho) + 5.0)
+        needed = math.sqrt(squared / (2 * promised.rho) + ROUNDED)
     scale = float(Fraction(str(plan.details["scale"])))
     return judged(
         pages.FAMILY,

@@ -154,11 +154,15 @@ def privacy_loss(first: KnownNoise, second: KnownNoise) -> tuple[float, float]:
     return pure, concentrated
 
 
+ROUNDED = 5.0
+"""So much less than its variance integer noise is worth: the proof page's number, not the code's."""
+
+
 def gaussian_cost(squared: float, scale: float) -> float:
-    """The rho of a gap at a scale: integer noise is worth 5 less than its variance (accounting)."""
+    """The rho of a gap at a scale."""
     if squared == 0:
         return 0.0
-    worth = scale**2 - 5.0
+    worth = scale**2 - ROUNDED
     return squared / (2.0 * worth) if worth > 0 else math.inf
 
 

@@ -55,10 +55,10 @@ def newton_squares(
     """Squared L2 sensitivities of private Newton's sums in their order (L1 of counts the same).
 
     For numbers that do not change, p of them: exits 2, ranges 2 p, marginals 2 p (with Gaussian noise
-    256 times that, in 16ths of a person), second moments
-    2 (w R^2)^2 where they are released, scores (2 L)^2, the information 2 (w Q^2)^2. Second moments
-    may have the strata but the first, who leaves early and, of one cause, how late events came as
-    further columns; nothing else changes with strata, and with several causes only the dimensions do.
+    256 times that, in 16ths of a person), second moments 2 (w R^2)^2 where they are released, scores
+    (2 L)^2, the information 2 (w Q^2)^2. Second moments may have the strata but the first, who leaves
+    early and, of one cause, how late events came as further columns; nothing else changes with strata,
+    and with several causes only the dimensions do.
     """
     fine = 256 if trace[0][0] == GAUSSIAN else 1
     first = [2 * fine, 2 * fine * covariates, 2 * fine * covariates]

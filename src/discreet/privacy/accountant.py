@@ -29,7 +29,7 @@ from flint import arb, ctx
 
 from discreet.errors import SettingsError
 from discreet.privacy.exact import rational
-from discreet.privacy.gaussian import SMALLEST_DELTA, keeps, largest_rho
+from discreet.privacy.gaussian import SMALLEST_DELTA, keeps, largest_rho, least
 from discreet.privacy.guarantee import (
     Guarantee,
     Relation,
@@ -243,14 +243,6 @@ def _gaussian_nano(rho: Fraction, delta: Fraction) -> int:
     return least(lambda units: keeps(Fraction(units, NANO), delta, rho), 0, most)
 
 
-def least(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The least integer above `low` for which a monotone rule holds; it holds for `high`."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
 def _renyi_nano(totals: Totals, delta: Fraction) -> int:
     order = best_order(_float_epsilon(totals, delta))
     with ctx.workprec(PRECISION):
@@ -394,9 +386,8 @@ class PrivacyFilter:
         return float(totals.pure_epsilon / exact(self.epsilon)) if totals.rho == 0 else None
 
     def _gaussian_share(self, totals: Totals) -> float | None:
-        if not totals.gaussian or exact(self.delta) < SMALLEST_DELTA:
-            return None
-        return float(totals.rho / exact(rho_for(self.epsilon, self.delta)))
+        limit = self._gaussian_limit(totals)
+        return None if limit is None else float(totals.rho / limit)
 
     def _divergence_share(self, totals: Totals) -> float | None:
         if not self.delta > 0:
@@ -415,9 +406,14 @@ class PrivacyFilter:
 
     def _covers_gaussian(self, totals: Totals) -> bool:
         """Rule (G): nothing but Gaussian noise, of at most the budget's rho."""
+        limit = self._gaussian_limit(totals)
+        return limit is not None and totals.rho <= limit
+
+    def _gaussian_limit(self, totals: Totals) -> Fraction | None:
+        """rho*, or none where rule (G) has nothing to say."""
         if not totals.gaussian or exact(self.delta) < SMALLEST_DELTA:
-            return False
-        return totals.rho <= exact(rho_for(self.epsilon, self.delta))
+            return None
+        return exact(rho_for(self.epsilon, self.delta))
 
     def _covers_divergence(self, totals: Totals) -> bool:
         """Rule (B): a* R + sum g(a*, epsilon_i) + c(a*, delta_z) <= epsilon, for certain."""

@@ -9,6 +9,7 @@ noise would need.  Proof: docs/proofs/accounting.md, section 3.
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -22,6 +23,7 @@ SMOOTHING_SHARE = Fraction(1, 2**20)
 SMALLEST_DELTA = Fraction(1, 10**18)
 """From here on that part is enough for 10^17 noisy integers."""
 SMALLEST_RHO = Fraction(1, 2**1000)
+"""Where the search for a rho gives up: only what arithmetic cannot decide comes so far."""
 PRECISION = 192
 DIGITS = 12
 
@@ -53,10 +55,16 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     power = _power_kept(epsilon, delta)
     unit = Fraction(10) ** (math.floor(math.log10(power)) - DIGITS + 1)
     low, high = math.floor(power / unit), math.ceil(2 * power / unit)
+    beyond = least(lambda units: not keeps(epsilon, delta, units * unit), low, high)
+    return (beyond - 1) * unit
+
+
+def least(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The least integer above `low` for which a monotone rule holds; it holds for `high`."""
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if keeps(epsilon, delta, middle * unit) else (low, middle)
-    return low * unit
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def _power_kept(epsilon: Fraction, delta: Fraction) -> Fraction:

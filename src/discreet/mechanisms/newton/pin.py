@@ -10,11 +10,11 @@ is zero up to noise of known size: what the life tables that could be the people
 what a cohort that is not the people gets wrong. Unlike the steps it has no bound and no bias.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from discreet.mechanisms.newton.cohort import Profile
 from discreet.mechanisms.newton.shape import Shape
@@ -52,7 +52,7 @@ class Pinned:
         """u, its derivative by f, and the covariance of its noise, stratum after stratum."""
         found = [self._of_stratum(f, number) for number in range(len(self.shape.profiles))]
         scores, slopes, noises = zip(*found, strict=True)
-        return np.concatenate(scores), np.vstack(slopes), _beside(noises)
+        return np.concatenate(scores), np.vstack(slopes), block_diag(*noises)
 
     def _of_stratum(self, f: Array, stratum: int) -> tuple[Array, Array, Array]:
         """The same for the baseline of one stratum."""
@@ -105,15 +105,6 @@ class Pinned:
         whole = loads * seen[:, None]
         total = whole.T @ self._wrong[stratum] @ whole
         return np.asarray(total + 1e-9 * np.eye(loads.shape[1]))
-
-
-def _beside(blocks: Sequence[Array]) -> Array:
-    """The square blocks, all of one size, along the diagonal."""
-    size, count = len(blocks[0]), len(blocks)
-    found = np.zeros((count, size, count, size))
-    for number, block in enumerate(blocks):
-        found[number, :, number] = block
-    return found.reshape(count * size, count * size)
 
 
 def _wrong(profile: Profile) -> Array:

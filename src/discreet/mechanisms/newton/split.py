@@ -85,8 +85,7 @@ class Split:
         if self.pure:
             scale = laplace_scale(2 * cells * stretches.mass, self.total * share)
             return math.sqrt(2.0) * float(scale) / stretches.weight
-        squared = FINE**2 * 2 * cells * stretches.square
-        return self.deviation(share, squared, 1) / (FINE * stretches.weight)
+        return self.deviation(share, _fine_square(cells, stretches), 1) / (FINE * stretches.weight)
 
     def release(
         self, values: Integers, share: Fraction, squared_sensitivity: int, noise: NoiseSource
@@ -113,11 +112,16 @@ class Split:
         Two such additions are at most 2 cells mass apart in L1, and 2 cells square in squared L2.
         """
         if not self.pure:
-            squared = FINE**2 * 2 * cells * stretches.square
-            return self.release(FINE * values, share, squared, noise) / (FINE * stretches.weight)
+            noisy = self.release(FINE * values, share, _fine_square(cells, stretches), noise)
+            return noisy / (FINE * stretches.weight)
         scale = laplace_scale(2 * cells * stretches.mass, self.total * share)
         drawn = noise.l1_laplace(values, scale)
         return np.asarray([float(value) for value in drawn]) / stretches.weight
+
+
+def _fine_square(cells: int, stretches: Stretches) -> int:
+    """The squared L2 sensitivity of counts in 16ths of a person."""
+    return FINE**2 * 2 * cells * stretches.square
 
 
 def split(
