@@ -1,9 +1,8 @@
 """The covariance of a run's estimate: sampling, noise, what the picture may get wrong, and the prior.
 
-    1. the steps' own sampling and noise, averaged over pictures that the same people might have
-       given (the noise of the first releases once more, a life table from its posterior), noise
-       times max(1, RSS/df);
-    2. what those pictures would have changed: all steps move together;
+    1. the steps' own sampling and noise, as far as scores move an estimate, noise times max(1, RSS/df);
+    2. what pictures that the same people might have given would have changed (the noise of the first
+       releases once more, a life table from its posterior): all steps move together;
     3. a part of the life table's correction, and what bounds may take away where that table
        contradicts the model: fully correlated as well;
     4. the prior's variance along directions that the data do not reach.
@@ -13,7 +12,7 @@ Post-processing of released numbers; the random numbers are public.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,12 +33,13 @@ LITTLE = 1 << 12
 """Members of the cohort times intervals below which threads only wait for each other."""
 CLEAR = 2.0
 """Standard deviations of noise that the count of a level must exceed to be taken for one."""
-LIKENESS, UNLIKENESS = 1.13, 0.15
-"""The cohort's sampling variance times the first: it is like the people, not the people; and so much more
-as far as the life table contradicts the model, where the likelihood's information is not the expected."""
-AVERAGED = 0.3
-"""The part of variances that is averaged over pictures where the people's information is known: a picture
-with noise once more has twice its effect, and what is left is that of the picture itself."""
+LIKENESS = 1.13
+"""The cohort's sampling variance times this: it is like the people, it is not the people."""
+PICTURED = 2.0
+"""What other pictures would have changed, times this: they have the noise of this one once more, and so
+vary around it as it varies around the people, but are made by the same guesses."""
+STATED = 0.5
+"""The part of the variance of bounds' bias that is stated: the estimate has allowed for it."""
 UNINFORMED, UNRELATED = 1.15, 0.4
 """The covariance times the first where the people's own information was not released, and so much of
 it more as far as second moments are not known: columns that go together are known less well than
@@ -66,9 +66,14 @@ class Answer:
         """The linear equation around an estimate, as a picture shows it."""
         return self.equation.around(self.released, picture.shape, estimate)
 
+    def moving(self, picture: Picture, estimate: Array) -> Step:
+        """The same with the slope by which the estimate moves: that of the model."""
+        _, slope, meat = self.equation.modelled(picture.shape, estimate)
+        return self.around(picture, estimate).with_slope(estimate, slope, meat)
+
     def uncorrected(self, picture: Picture, estimate: Array) -> Array:
         """The score expected at an estimate, without the life table's correction."""
-        return self.equation.uncorrected(picture.shape, estimate)
+        return self.equation.modelled(picture.shape, estimate)[0]
 
 
 @dataclass(frozen=True)
@@ -82,33 +87,29 @@ class Spread:
 
 def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prior: Prior) -> Spread:
     """All parts together."""
-    steps = corrected([one.around(picture, estimate) for one in answers], estimate)
+    steps = corrected([one.moving(picture, estimate) for one in answers], estimate)
     pinned = Pinned(prior, picture.shape).around(estimate)
     weights = weights_of(steps, estimate)
     _, lifts = lifted(steps, weights, pinned)
-    scores = [step.score for step in steps]
-    informed, moved = picture.releases.information is not None, []
-    part = AVERAGED if informed else 1.0
-    sampling, noise = ((1.0 - part) * one for one in variances(steps, estimate, pinned, weights))
-    for shown in _seen_otherwise(answers, picture, estimate):
-        # one picture alone says how far the model is contradicted
-        seen = [replace(other, wrong=one.wrong) for other, one in zip(shown, steps, strict=True)]
-        parts = variances(seen, estimate, pinned, weights)
-        sampling = sampling + part * parts[0] / PICTURES
-        noise = noise + part * parts[1] / PICTURES
-        moved.append(_moved(lifts, scores, [step.score for step in seen]))
+    sampling, noise = variances(steps, estimate, pinned, weights)
+    scores, pictures = [step.score for step in steps], _seen_otherwise(answers, picture, estimate)
+    moved = np.array([_moved(lifts, scores, seen) for seen in pictures])
+    noise = surplus(steps, estimate) * noise + PICTURED * moved.T @ moved / PICTURES
     plain = [one.uncorrected(picture, estimate) for one in answers]
-    load = DOUBTED * _moved(lifts, plain, [step.score for step in steps])
-    pictures = np.array(moved).T @ np.array(moved) / PICTURES
-    missing = widened(unreached(picture, len(estimate)), prior)
-    likeness = LIKENESS + UNLIKENESS * steps[-1].wrong
-    unknown = unrelated(picture.releases, len(picture.spreads))
-    unsure = 1.0 if informed else UNINFORMED + UNRELATED * unknown
-    noise = surplus(steps, estimate) * noise + pictures
-    total = max(likeness, unsure) * sampling + unsure * noise
+    load = DOUBTED * _moved(lifts, plain, scores)
     together = np.asarray(sum(lifts))  # bounds take away of the same people at every step
-    total = total + np.outer(load, load) + together @ steps[-1].bias @ together.T
+    bias = np.outer(load, load) + STATED * together @ steps[-1].bias @ together.T
+    missing = widened(unreached(picture, len(estimate)), prior)
+    unsure = _unsure(picture)
+    total = max(LIKENESS, unsure) * sampling + unsure * noise + bias
     return Spread(total + missing, sampling, missing)
+
+
+def _unsure(picture: Picture) -> float:
+    """By how much more the covariance is than a picture shows without the people's information."""
+    if picture.releases.information is not None:
+        return 1.0
+    return UNINFORMED + UNRELATED * unrelated(picture.releases, len(picture.spreads))
 
 
 def unrelated(releases: Releases, columns: int) -> float:
@@ -121,14 +122,14 @@ def unrelated(releases: Releases, columns: int) -> float:
 
 def _seen_otherwise(
     answers: Sequence[Answer], picture: Picture, estimate: Array
-) -> list[list[Step]]:
-    """The steps as other pictures show them that the same people might have given."""
+) -> list[list[Array]]:
+    """The steps' scores as other pictures show them that the same people might have given."""
     random = np.random.default_rng(PUBLIC_SEED)
     releases = [picture.releases.again(random) for _ in range(PICTURES)]
 
-    def seen(other: Releases) -> list[Step]:
+    def seen(other: Releases) -> list[Array]:
         shown = picture.showing(other).bent_as(picture)
-        return [one.around(shown, estimate) for one in answers]
+        return [one.around(shown, estimate).score for one in answers]
 
     return in_threads(seen, releases, _threads(picture))
 

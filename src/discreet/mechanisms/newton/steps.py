@@ -8,7 +8,7 @@ feared; what is left, the cohort not being the people, discounts a step from far
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -24,9 +24,6 @@ MISFIT = 0.2
 BASELINE = 4.0
 """The bound's bias along the baseline, in parts of what is doubted of any direction: where the model
 is wrong, it is wrong in time first, and whoever is followed for long is bounded first."""
-OWN = 0.5
-"""The part of a bound's doubt that the covariance takes to be each step's own: the rest is the same at
-every step, and has its own place where the model is contradicted."""
 EXCESS = 3.0
 """Standard deviations by which the mean square of a score's noise may exceed its expectation."""
 
@@ -80,6 +77,12 @@ class Step:
     def left(self, estimate: Array) -> Array:
         """y - S(f): what the estimate leaves of the released score."""
         return np.asarray(self.slope @ (self.target - estimate))
+
+    def with_slope(self, estimate: Array, jacobian: Array, meat: Array) -> "Step":
+        """The same score with another slope at the estimate, and another variance."""
+        move = np.linalg.solve(jacobian, self.left(estimate))
+        target = estimate + self.whitening @ move
+        return replace(self, jacobian=jacobian, meat=meat, target=target)
 
     def weight(self, estimate: Array, seen: float = 0.0) -> float:
         """1 / (1 + extra / sigma^2), extra = (MISFIT |g|)^2 / d + doubt, or as `seen` if that is more."""
@@ -146,20 +149,21 @@ def within_trust(estimate: Array, last: Step, events: float) -> Array:
 def variances(
     steps: Sequence[Step], estimate: Array, prior: Prior, weights: Sequence[float] | None = None
 ) -> tuple[Array, Array]:
-    """(sampling, privacy noise with misfit, doubt and prior): their sum is the covariance.
+    """(sampling, privacy noise with misfit and prior): their sum is the covariance of the steps.
 
     The estimate is sum_t L_t M_t target_t + K^-1 P f_0, L_t = K^-1 times the step's pull, K the total
     precision. Sampling moves all scores together, with variance Meat; the noises are independent. So
     the variance is the square of sum_t L_t Meat^(1/2), plus the sum of (sigma_t^2 / c_t) L_t L_t',
-    where sigma^2 / c = sigma^2 + misfit^2 + doubt is taken with OWN of the doubt, plus K^-1 P K^-1: what
-    the prior's pull is expected to be, squared.
+    where sigma^2 / c = sigma^2 + misfit^2 + doubt is taken without the doubt, which is the same at every
+    step and has its own place where the model is contradicted, plus K^-1 P K^-1: what the prior's pull
+    is expected to be, squared.
     """
     weights = weights_of(steps, estimate) if weights is None else weights
     total, lifts = lifted(steps, weights, prior)
     sampling, noise = np.zeros_like(total), total @ prior.precision @ total
     for step, lift, weight in zip(steps, lifts, weights, strict=True):
         sampling = sampling + lift @ _root(step.meat)
-        stated = max(step.deviation**2 / weight - (1.0 - OWN) * step.doubt, step.deviation**2)
+        stated = max(step.deviation**2 / weight - step.doubt, step.deviation**2)
         noise = noise + stated * lift @ lift.T
     if prior.pin is not None:  # the same people: the baseline's part of the full score
         rows = len(prior.pin.precision)
