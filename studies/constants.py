@@ -5,9 +5,9 @@
 
 Every draw of a small panel of development sets and designs is a row of results/constants.csv; rows
 that are there are not made again. All values of all constants have the same people and the same
-noise, so that differences are paired. A constant is chosen by the worst case over the panel, and
-`python studies/real_page.py` prints that case for each of them on docs/accuracy.md. None of the sets
-that are held out is looked at.
+noise, so that differences are paired. `python studies/real_page.py` prints the worst case over the panel
+for each of them on docs/accuracy.md. None of the sets that are held out is in the panel. Rows do not say
+which code made them: begin a new file when it has changed.
 """
 
 import argparse
@@ -83,7 +83,7 @@ CONSTANTS = (
     Constant("spread", "UNINFORMED", excess=True),
     Constant("spread", "UNRELATED"),
     Constant("spread", "PICTURED"),
-    Constant("spread", "STATED"),
+    Constant("spread", "BIAS_STATED"),
     Constant("bound", "DOUBTED"),
     Constant("shape", "RIDGE"),
     Constant("shape", "WALK"),

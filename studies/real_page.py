@@ -99,16 +99,16 @@ up to 3,000, far beyond most exits); logit link, linear terms, natural spline
 with three knots. Quantiles and levels are read from the data, which a custodian must not do: here it
 is for measuring. The paper's three sets have the paper's own preprocessing and 200 intervals.
 
-Four sets were held out ({held_out}): but for five no constant was chosen on them. They have been run at the end of
+Four sets were held out ({held_out}): no constant was chosen on them but those named below. They have been run at the end of
 each stage of the work, seven times in all, so they have been seen: constants of the fitted life table
 and of the baseline's equations were set after one such run, on rhc, acath, UnempDur and calendar, and
 what oldmort showed in another led to the question whether censoring goes with covariates, whose answer
 was built and set on calendar and the development sets. Constants of the mechanism were chosen by the worst case over the other sets and
 the designs, and for what concerns effects that change with time and tails without events over the
-thirteen other sets as well. Five constants were chosen on all of these sets, the four among them: how
-far released correlations are believed one by one, the factor of intervals where second moments are
-noise, how tight bounds are where nothing contradicts the model, and the two by which other pictures and
-the bias of bounds count in the covariance. For these nothing is held out. Every draw of a simulated design has people of its own; a real
+thirteen other sets as well. On all of these sets, the four among them, was chosen how far released
+correlations are believed one by one, how the covariance is put together (its slope, and the factors of
+its parts), and how tight bounds are where nothing contradicts the model. For these nothing is held
+out. Every draw of a simulated design has people of its own; a real
 set has the same people in every draw, and fresh noise of the real source.
 """
 

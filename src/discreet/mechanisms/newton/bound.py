@@ -1,6 +1,6 @@
 """Choosing the bound B by predicted error: post-processing of released numbers.
 
-    predicted^2(B) = noise^2(B) + (LAMBDA sqrt(E) (loss(B) + TAIL / c))^2,   B = c sqrt(d / E)
+    predicted^2(B) = noise^2(B) + (L sqrt(E) (loss(B) + TAIL / c))^2,   B = c sqrt(d / E)
 
 loss(B) is the share of information that the ball's weights take away, on the synthetic cohort. Where
 the model is wrong, what is down-weighted pulls the estimate: how far, without any noise, is in
@@ -31,8 +31,8 @@ TOLERATED = 0.15
 """Noise of so few standard errors is as good as none: the bound is then as large as it allows, and
 more budget leads to the maximum of the likelihood whatever the model gets wrong."""
 CHANGED = 3.0
-"""The same where effects are seen to change with time: bounds take late times away first, and what they
-take away is then not like what they leave."""
+"""LAMBDA is up to this many times itself more where effects are seen to change with time: bounds take
+late times away first, and what they take away is then not like what they leave."""
 NOTHING = 1e-4
 """A loss of information that is none."""
 DOUBTED = 0.5
@@ -128,8 +128,7 @@ def choose_bound(
     unit = np.sqrt(size / people.events)
     best, chosen, doubt = np.inf, MULTIPLES[0] * unit, 0.0
     lost, spread, load = 1.0, 1.0, 0.0
-    wrong = scores.mapping.T @ residual.score
-    steepness = LAMBDA * (1.0 + DISAGREEING * residual.wrong + CHANGED * residual.changed)
+    unmet, steepness = scores.mapping.T @ residual.score, _steepness(residual)
     truth = people.through(scores.point, scores.point + residual.offset)
     for multiple in MULTIPLES:
         if (unit_noise * multiple * unit) ** 2 > 2.0 * best:
@@ -142,13 +141,18 @@ def choose_bound(
             lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
             slope = matrix + FLOOR * np.eye(size)
             spread = float(np.mean(np.linalg.eigvalsh(slope) ** -2.0))
-            bent = np.linalg.solve(slope, correction(score, matrix, wrong, full))
+            bent = np.linalg.solve(slope, correction(score, matrix, unmet, full))
             load = DOUBTED**2 * float(bent @ bent) / size
         noise = (unit_noise * multiple * unit) ** 2 * spread
         bias = steepness**2 * people.events * (lost + TAIL / multiple) ** 2 + load
         if noise + bias < best:
             best, chosen, doubt = noise + bias, multiple * unit, bias
     return max(float(chosen), _tolerated(unit_noise * unit) * unit), float(doubt)
+
+
+def _steepness(residual: "Residual") -> float:
+    """L = LAMBDA (1 + DISAGREEING kappa + CHANGED k)."""
+    return LAMBDA * (1.0 + DISAGREEING * residual.wrong + CHANGED * residual.changed)
 
 
 def _tolerated(noise: float) -> float:

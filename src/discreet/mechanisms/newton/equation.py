@@ -86,17 +86,12 @@ class Equation:
         """W^-1, the same around every estimate."""
         return np.asarray(np.linalg.inv(self.scores.mapping), dtype=np.float64)
 
-    def modelled(self, shape: Shape, estimate: Array) -> tuple[Array, Array, Array]:
-        """The score expected here were the model at the estimate right, its slope, and its variance.
-
-        No life table corrects it, and it is the model that moves with the estimate, not the truth: with
-        the corrected score S(f) - J I^-1 u(f) of `correction`, u the full score at f of a truth that
-        stays where it is, the slope is J I^-1 I(f).
-        """
-        people, size = shape.people, len(estimate)
+    def modelled(self, shape: Shape, estimate: Array) -> tuple[Array, Array]:
+        """The score expected here were the model at the estimate right, and its variance."""
+        people = shape.people
         truth = people.through(self.scores.point, estimate)
-        score, slope, meat, _ = people.seen(self.scores).foreseen(people, truth)
-        return score, slope + FLOOR * np.eye(size), meat
+        score, _, meat, _ = people.seen(self.scores).foreseen(people, truth)
+        return score, meat
 
     def answered(self, released: Array, shape: Shape) -> Linear:
         """The same as a function of the estimate."""

@@ -35,6 +35,11 @@ that are a ridge for it: a direction that nobody shows must not stop it."""
 ROUNDS = 8
 SETTLED = 1e-3
 
+DIFFERENCE = 1e-4
+"""By so much a point is moved either way to see the slope of a score."""
+RIDGE_OF_TURN = 1e-3
+"""Added to two informations with about unit diagonal before one is divided by the other."""
+
 
 class Residual(NamedTuple):
     """delta by interval (and stratum), the full score at f under f + delta, and the information at f.
@@ -119,8 +124,12 @@ class Shape:
         """The scores at f without a bound, kept: what compiled code takes is made once."""
         key = f.tobytes()
         if key not in self.plain:
-            self.plain[key] = Whitened(self.design, self.link, f, np.eye(len(f)), np.inf)
+            self.plain[key] = self._unkept(f)
         return self.plain[key]
+
+    def _unkept(self, f: Array) -> Whitened:
+        """The same where they are asked for once."""
+        return Whitened(self.design, self.link, f, np.eye(len(f)), np.inf)
 
     @cached_property
     def bins(self) -> int:
@@ -188,6 +197,31 @@ class Shape:
         away = self.people.through(f, truth), self._by_interval(delta), bend
         score, _, _, information = plain.foreseen(self.people, *away)
         return score, information
+
+    def turn(self, f: Array) -> Array:
+        """I^-1 I(f): what the slope of a corrected score is, in parts of its slope toward the truth.
+
+        I is the information at the truth, I(f) that of the model at f, both of those whom the truth
+        leaves at risk. Directions without information keep their slope.
+        """
+        true, model = self.at(f).information, self._modelled(f)
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(true), LITTLE))
+        ridge = RIDGE_OF_TURN * np.eye(len(f))
+        parts = (scale[:, None] * one * scale + ridge for one in (true, model))
+        return np.asarray(scale[:, None] * np.linalg.solve(*parts) / scale)
+
+    def _modelled(self, f: Array) -> Array:
+        """I(f), by differences: the slope by f of the full score at f, while the truth stays."""
+        found, people = self.at(f), self.people
+        away = people.through(f, f + found.offset), found.shift, found.bend
+
+        def score(move: Array) -> Array:
+            seen = people.seen(self._unkept(people.through(f, f + move)))
+            return seen.foreseen(people, *away)[0]
+
+        moves = DIFFERENCE * np.eye(len(f))
+        rows = np.array([(score(move) - score(-move)) / (2.0 * DIFFERENCE) for move in moves])
+        return np.asarray((rows + rows.T) / 2.0)
 
     def deltas(self, f: Array, bend: Bend, start: Array | None) -> Array:
         """delta by stratum and bin at f with such a bend, looked for from a start."""

@@ -1,6 +1,6 @@
 """The covariance of a run's estimate: sampling, noise, what the picture may get wrong, and the prior.
 
-    1. the steps' own sampling and noise, as far as scores move an estimate, noise times max(1, RSS/df);
+    1. the steps' own sampling and noise, as they move the estimate, noise times max(1, RSS/df);
     2. what pictures that the same people might have given would have changed (the noise of the first
        releases once more, a life table from its posterior): all steps move together;
     3. a part of the life table's correction, and what bounds may take away where that table
@@ -12,7 +12,7 @@ Post-processing of released numbers; the random numbers are public.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,10 +36,10 @@ CLEAR = 2.0
 LIKENESS = 1.13
 """The cohort's sampling variance times this: it is like the people, it is not the people."""
 PICTURED = 2.0
-"""What other pictures would have changed, times this: they have the noise of this one once more, and so
-vary around it as it varies around the people, but are made by the same guesses."""
-STATED = 0.5
-"""The part of the variance of bounds' bias that is stated: the estimate has allowed for it."""
+"""What other pictures would have changed, times this. They vary around this one as it varies around the
+people, so noise alone would make it 1; that all of them are made by the same guesses is the rest."""
+BIAS_STATED = 0.5
+"""The part of the variance of bounds' bias that intervals need; the estimate is weighted by all of it."""
 UNINFORMED, UNRELATED = 1.15, 0.4
 """The covariance times the first where the people's own information was not released, and so much of
 it more as far as second moments are not known: columns that go together are known less well than
@@ -66,14 +66,9 @@ class Answer:
         """The linear equation around an estimate, as a picture shows it."""
         return self.equation.around(self.released, picture.shape, estimate)
 
-    def moving(self, picture: Picture, estimate: Array) -> Step:
-        """The same with the slope by which the estimate moves: that of the model."""
-        _, slope, meat = self.equation.modelled(picture.shape, estimate)
-        return self.around(picture, estimate).with_slope(estimate, slope, meat)
-
-    def uncorrected(self, picture: Picture, estimate: Array) -> Array:
-        """The score expected at an estimate, without the life table's correction."""
-        return self.equation.modelled(picture.shape, estimate)[0]
+    def modelled(self, picture: Picture, estimate: Array) -> tuple[Array, Array]:
+        """The score that the model expects at an estimate, uncorrected, and its variance."""
+        return self.equation.modelled(picture.shape, estimate)
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,10 @@ class Spread:
 
 def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prior: Prior) -> Spread:
     """All parts together."""
-    steps = corrected([one.moving(picture, estimate) for one in answers], estimate)
+    plain, meats = zip(*(one.modelled(picture, estimate) for one in answers), strict=True)
+    steps = _responding(
+        [one.around(picture, estimate) for one in answers], meats, picture, estimate
+    )
     pinned = Pinned(prior, picture.shape).around(estimate)
     weights = weights_of(steps, estimate)
     _, lifts = lifted(steps, weights, pinned)
@@ -95,14 +93,29 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     scores, pictures = [step.score for step in steps], _seen_otherwise(answers, picture, estimate)
     moved = np.array([_moved(lifts, scores, seen) for seen in pictures])
     noise = surplus(steps, estimate) * noise + PICTURED * moved.T @ moved / PICTURES
-    plain = [one.uncorrected(picture, estimate) for one in answers]
-    load = DOUBTED * _moved(lifts, plain, scores)
-    together = np.asarray(sum(lifts))  # bounds take away of the same people at every step
-    bias = np.outer(load, load) + STATED * together @ steps[-1].bias @ together.T
-    missing = widened(unreached(picture, len(estimate)), prior)
-    unsure = _unsure(picture)
+    bias = _bias(steps[-1], lifts, _moved(lifts, plain, scores))
+    missing, unsure = widened(unreached(picture, len(estimate)), prior), _unsure(picture)
     total = max(LIKENESS, unsure) * sampling + unsure * noise + bias
     return Spread(total + missing, sampling, missing)
+
+
+def _responding(
+    steps: Sequence[Step], meats: Sequence[Array], picture: Picture, estimate: Array
+) -> list[Step]:
+    """The steps with the response of their corrected scores to the estimate, and the model's Meat."""
+    turn, found = picture.shape.turn(estimate), corrected(steps, estimate)
+    return [
+        replace(step, meat=meat, response=step.slope @ turn)
+        for step, meat in zip(found, meats, strict=True)
+    ]
+
+
+def _bias(last: Step, lifts: Sequence[Array], corrections: Array) -> Array:
+    """What is doubted of the life table's corrections, and what bounds may take away."""
+    load = DOUBTED * corrections
+    together = np.asarray(sum(lifts))  # bounds take away of the same people at every step
+    found = np.outer(load, load) + BIAS_STATED * together @ last.bias @ together.T
+    return np.asarray(found)
 
 
 def _unsure(picture: Picture) -> float:

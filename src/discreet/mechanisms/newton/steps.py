@@ -8,7 +8,7 @@ feared; what is left, the cohort not being the people, discounts a step from far
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -35,7 +35,8 @@ class Step:
     `doubt` is the squared bias that the bound is expected to have, and `score` is S(f),
     where it was asked for. An `older` one is from before the people's information was known.
     `wrong` is how far the life table contradicts the model, from 0 to 1, and the baseline has the
-    first `time` places of f.
+    first `time` places of f. `response` is what a difference of f does to S(f), where that was asked
+    for: the estimate is weighted by the slope, and moves by the response.
     """
 
     point: Array
@@ -50,6 +51,7 @@ class Step:
     wrong: float = 0.0
     time: int = 0
     inverse: Array | None = None
+    response: Array | None = None
 
     @cached_property
     def unwhitening(self) -> Array:
@@ -77,12 +79,6 @@ class Step:
     def left(self, estimate: Array) -> Array:
         """y - S(f): what the estimate leaves of the released score."""
         return np.asarray(self.slope @ (self.target - estimate))
-
-    def with_slope(self, estimate: Array, jacobian: Array, meat: Array) -> "Step":
-        """The same score with another slope at the estimate, and another variance."""
-        move = np.linalg.solve(jacobian, self.left(estimate))
-        target = estimate + self.whitening @ move
-        return replace(self, jacobian=jacobian, meat=meat, target=target)
 
     def weight(self, estimate: Array, seen: float = 0.0) -> float:
         """1 / (1 + extra / sigma^2), extra = (MISFIT |g|)^2 / d + doubt, or as `seen` if that is more."""
@@ -160,7 +156,7 @@ def variances(
     """
     weights = weights_of(steps, estimate) if weights is None else weights
     total, lifts = lifted(steps, weights, prior)
-    sampling, noise = np.zeros_like(total), total @ prior.precision @ total
+    sampling, noise = np.zeros_like(total), total @ prior.precision @ total.T
     for step, lift, weight in zip(steps, lifts, weights, strict=True):
         sampling = sampling + lift @ _root(step.meat)
         stated = max(step.deviation**2 / weight - step.doubt, step.deviation**2)
@@ -188,6 +184,8 @@ def pulled(steps: Sequence[Step], weights: Sequence[float]) -> tuple[Array, list
     y_t - S_t = M_t g + b + noise_t with one bias b of covariance D. Solved for b, they pull by
 
         a_t (M_t - H sum_s a_s M_s)',   H = D (I + sum_s a_s D)^-1,   a_t = c_t / sigma_t^2.
+
+    The precision is that of an estimate that responds otherwise where the steps say so.
     """
     shares = shares_of(steps, weights)
     pairs = zip(shares, steps, strict=True)
@@ -195,7 +193,8 @@ def pulled(steps: Sequence[Step], weights: Sequence[float]) -> tuple[Array, list
     held = common.T @ held_back(steps, shares)
     pairs = zip(shares, steps, strict=True)
     pulls = [np.asarray(share * (step.slope.T - held)) for share, step in pairs]
-    precision = sum(pull @ step.slope for pull, step in zip(pulls, steps, strict=True))
+    moved = [step.slope if step.response is None else step.response for step in steps]
+    precision = sum(pull @ slope for pull, slope in zip(pulls, moved, strict=True))
     return np.asarray(precision), pulls
 
 

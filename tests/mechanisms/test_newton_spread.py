@@ -1,0 +1,104 @@
+"""The covariance of private Newton: by what slope an estimate moves, and what is stated of it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import Schema, SurvivalRegression, simulate
+from discreet.mechanisms import PrivateNewton
+from discreet.mechanisms.newton import run, spread
+from discreet.mechanisms.newton.bound import LAMBDA, _steepness
+from discreet.mechanisms.newton.shape import Residual
+from discreet.mechanisms.newton.steps import Prior, Step, lifted
+
+SCHEMA = {
+    "time": {"duration": "t", "event": "e", "horizon": 40.0, "intervals": 40},
+    "covariate": [
+        {"name": "x", "low": -3.0, "high": 3.0},
+        {"name": "g", "levels": ["a", "b"]},
+    ],
+}
+
+
+def jagged(people, seed):
+    """Most events in a short time: no spline of three knots follows such a hazard."""
+    random = np.random.default_rng(seed)
+    x, g = random.normal(size=people), random.choice(["a", "b"], people)
+    effect = np.exp(0.6 * x + 0.5 * (g == "b"))
+    hazard = np.full(40, 0.01)
+    hazard[8:12] = 0.12
+    alive, time = np.ones(people, bool), np.full(people, 40.0)
+    for s in range(40):
+        leaves = alive & (random.random(people) < 1.0 - (1.0 - hazard[s]) ** effect)
+        time[leaves], alive = s + 0.5, alive & ~leaves
+    return pd.DataFrame({"t": time, "e": (~alive).astype(int), "x": x, "g": g})
+
+
+@pytest.fixture(scope="module")
+def ended():
+    """What is known at the end of a run on people whom the model does not fit."""
+    kept = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            run, "spread_of", lambda *given: kept.append(given) or spread.spread_of(*given)
+        )
+        model = SurvivalRegression(Schema.from_mapping(SCHEMA), baseline="natural-spline:3")
+        mechanism = PrivateNewton(epsilon=8.0, delta=1e-6)
+        simulate(model, jagged(6000, 3), mechanism=mechanism, seed=4)
+    return kept[0]
+
+
+def slope_by_differences(answer, picture, estimate):
+    """How the score that an estimate should meet changes with it; a score here is minus S(f)."""
+    moves = 1e-3 * np.eye(len(estimate))
+    columns = [
+        answer.around(picture, estimate - move).score
+        - answer.around(picture, estimate + move).score
+        for move in moves
+    ]
+    return np.array(columns).T / 2e-3
+
+
+def test_estimates_move_by_the_slope_of_the_equation_that_they_solve(ended):
+    """The truth's slope is off by tens of percent where the model is wrong; the response is not."""
+    answers, picture, estimate, _ = ended
+    turn = picture.shape.turn(estimate)
+    for answer in answers[1:]:
+        step = answer.around(picture, estimate)
+        frame, right = step.whitening, slope_by_differences(answer, picture, estimate)
+        wrong = np.linalg.norm((step.slope - right) @ frame)
+        left = np.linalg.norm((step.slope @ turn - right) @ frame)
+        assert wrong > 0.2
+        assert left < 0.15 * wrong
+
+
+def test_the_response_changes_neither_what_is_left_nor_the_weights(ended):
+    answers, picture, estimate, _ = ended
+    plain = spread.corrected([one.around(picture, estimate) for one in answers], estimate)
+    meats = [one.modelled(picture, estimate)[1] for one in answers]
+    steps = spread._responding(
+        [one.around(picture, estimate) for one in answers], meats, picture, estimate
+    )
+    for one, other in zip(plain, steps, strict=True):
+        assert np.allclose(one.left(estimate), other.left(estimate))
+        assert one.weight(estimate) == other.weight(estimate)
+    assert spread.surplus(plain, estimate) == spread.surplus(steps, estimate)
+
+
+def test_an_estimate_that_responds_more_moves_less():
+    step = Step(np.zeros(2), np.eye(2), np.eye(2), np.eye(2), 1.0, np.zeros(2))
+    steeper = Step(
+        np.zeros(2), np.eye(2), np.eye(2), np.eye(2), 1.0, np.zeros(2), response=2.0 * np.eye(2)
+    )
+    prior = Prior(np.zeros(2), np.zeros((2, 2)))
+    (lift,), (less,) = (lifted([one], [1.0], prior)[1] for one in (step, steeper))
+    assert np.allclose(less, lift / 2.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "changed", "times"), [(0.0, 0.0, 1.0), (1.0, 0.0, 1.5), (0.0, 1.0, 4.0)]
+)
+def test_bounds_are_doubted_more_where_the_model_is_contradicted(wrong, changed, times):
+    nothing = np.zeros(1)
+    residual = Residual(nothing, nothing, np.eye(1), wrong, changed=changed)
+    assert _steepness(residual) == pytest.approx(times * LAMBDA)
