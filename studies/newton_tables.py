@@ -130,9 +130,7 @@ def bound(rows: Rows) -> Iterable[str]:
     for row in rows:
         cells[row["lambda"], row["tail"], row["epsilon"], row["delta"]].append(float(row["median"]))
     for pair in dict.fromkeys((row["lambda"], row["tail"]) for row in rows):
-        used = (
-            " (used where the life table contradicts the model)" if pair == ("0.15", "0.05") else ""
-        )
+        used = " (used)" if pair == ("0.15", "0.05") else ""
         privacy = (("1.0", "1e-06"), ("1.0", "0.0"), ("4.0", "1e-06"))
         means = (np.exp(np.mean(np.log(cells[*pair, *item]))) for item in privacy)
         yield line(f"{pair[0]}, {pair[1]}{used}", *(f"{mean:.2f}" for mean in means))

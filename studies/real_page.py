@@ -106,9 +106,8 @@ what oldmort showed in another led to the question whether censoring goes with c
 was built and set on calendar and the development sets. Constants of the mechanism were chosen by the worst case over the other sets and
 the designs, and for what concerns effects that change with time and tails without events over the
 thirteen other sets as well. On all of these sets, the four among them, was chosen how far released
-correlations are believed one by one, how the covariance is put together (its slope, and the factors of
-its parts), and how tight bounds are where nothing contradicts the model. For these nothing is held
-out. Every draw of a simulated design has people of its own; a real
+correlations are believed one by one, and how the covariance is put together: its slope, and the factors
+of its parts. For these nothing is held out. Every draw of a simulated design has people of its own; a real
 set has the same people in every draw, and fresh noise of the real source.
 """
 

@@ -5,8 +5,7 @@
 loss(B) is the share of information that the ball's weights take away, on the synthetic cohort. Where
 the model is wrong, what is down-weighted pulls the estimate: how far, without any noise, is in
 studies/results/newton-root.csv; of the pairs in studies/results/newton-bound.csv
-LAMBDA = 0.15, TAIL = 0.05 has the smallest errors, and it is so much where the life table contradicts
-the model; where it does not, less. TAIL stands for tails that counts cannot show.
+LAMBDA = 0.15, TAIL = 0.05 has the smallest errors. TAIL stands for tails that counts cannot show.
 """
 
 from dataclasses import dataclass, replace
@@ -22,15 +21,13 @@ from discreet.types import Array, Integers
 if TYPE_CHECKING:
     from discreet.mechanisms.newton.shape import Residual
 
-LAMBDA = 0.1
+LAMBDA = 0.15
 TAIL = 0.05
-DISAGREEING = 0.5
-"""LAMBDA is up to this many times itself more where the life table contradicts the model."""
 MULTIPLES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 16.0, 24.0, 32.0, 64.0)
 TOLERATED = 0.15
 """Noise of so few standard errors is as good as none: the bound is then as large as it allows, and
 more budget leads to the maximum of the likelihood whatever the model gets wrong."""
-CHANGED = 3.0
+CHANGED = 2.0
 """LAMBDA is up to this many times itself more where effects are seen to change with time: bounds take
 late times away first, and what they take away is then not like what they leave."""
 NOTHING = 1e-4
@@ -151,8 +148,8 @@ def choose_bound(
 
 
 def _steepness(residual: "Residual") -> float:
-    """L = LAMBDA (1 + DISAGREEING kappa + CHANGED k)."""
-    return LAMBDA * (1.0 + DISAGREEING * residual.wrong + CHANGED * residual.changed)
+    """L = LAMBDA (1 + CHANGED k)."""
+    return LAMBDA * (1.0 + CHANGED * residual.changed)
 
 
 def _tolerated(noise: float) -> float:

@@ -1,8 +1,9 @@
 """The covariance of a run's estimate: sampling, noise, what the picture may get wrong, and the prior.
 
-    1. the steps' own sampling and noise, as they move the estimate, noise times max(1, RSS/df);
-    2. what pictures that the same people might have given would have changed (the noise of the first
-       releases once more, a life table from its posterior): all steps move together;
+    1. the steps' own sampling and noise, as they move the estimate, averaged over pictures that the
+       same people might have given (the noise of the first releases once more, a life table from its
+       posterior), noise times max(1, RSS/df);
+    2. what those pictures would have changed: all steps move together;
     3. a part of the life table's correction, and what bounds may take away where that table
        contradicts the model: fully correlated as well;
     4. the prior's variance along directions that the data do not reach.
@@ -35,9 +36,9 @@ CLEAR = 2.0
 """Standard deviations of noise that the count of a level must exceed to be taken for one."""
 LIKENESS = 1.13
 """The cohort's sampling variance times this: it is like the people, it is not the people."""
-PICTURED = 2.0
-"""What other pictures would have changed, times this. They vary around this one as it varies around the
-people, so noise alone would make it 1; that all of them are made by the same guesses is the rest."""
+AVERAGED = 0.3
+"""The part of variances that is averaged over pictures where the people's information is known: a picture
+with noise once more has twice its effect, and what is left is that of the picture itself."""
 BIAS_STATED = 0.5
 """The part of the variance of bounds' bias that intervals need; the estimate is weighted by all of it."""
 UNINFORMED, UNRELATED = 1.15, 0.4
@@ -83,31 +84,36 @@ class Spread:
 def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prior: Prior) -> Spread:
     """All parts together."""
     plain, meats = zip(*(one.modelled(picture, estimate) for one in answers), strict=True)
-    steps = _responding(
-        [one.around(picture, estimate) for one in answers], meats, picture, estimate
-    )
+    turn, found = picture.shape.turn(estimate), [one.around(picture, estimate) for one in answers]
+    steps = _responding(corrected(found, estimate), meats, turn)
     pinned = Pinned(prior, picture.shape).around(estimate)
     weights = weights_of(steps, estimate)
     _, lifts = lifted(steps, weights, pinned)
-    sampling, noise = variances(steps, estimate, pinned, weights)
-    scores, pictures = [step.score for step in steps], _seen_otherwise(answers, picture, estimate)
-    moved = np.array([_moved(lifts, scores, seen) for seen in pictures])
-    noise = surplus(steps, estimate) * noise + PICTURED * moved.T @ moved / PICTURES
+    scores, pictures = [one.score for one in steps], _seen_otherwise(answers, picture, estimate)
+    moved = np.array([_moved(lifts, scores, [one.score for one in seen]) for seen in pictures])
+    others = [_responding(seen, [one.meat for one in seen], turn) for seen in pictures]
+    each = [variances(one, estimate, pinned, weights) for one in (steps, *others)]
+    sampling, noise = _averaged(each, AVERAGED if _informed(picture) else 1.0)
+    noise = surplus(steps, estimate) * noise + moved.T @ moved / PICTURES
     bias = _bias(steps[-1], lifts, _moved(lifts, plain, scores))
     missing, unsure = widened(unreached(picture, len(estimate)), prior), _unsure(picture)
     total = max(LIKENESS, unsure) * sampling + unsure * noise + bias
     return Spread(total + missing, sampling, missing)
 
 
-def _responding(
-    steps: Sequence[Step], meats: Sequence[Array], picture: Picture, estimate: Array
-) -> list[Step]:
+def _averaged(each: Sequence[tuple[Array, Array]], part: float) -> tuple[Array, Array]:
+    """A part of the mean over all pictures but the first, and of that one the rest."""
+    own, others = each[0], [np.mean(parts, axis=0) for parts in zip(*each[1:], strict=True)]
+    sampling, noise = (
+        (1.0 - part) * one + part * mean for one, mean in zip(own, others, strict=True)
+    )
+    return sampling, noise
+
+
+def _responding(steps: Sequence[Step], meats: Sequence[Array], turn: Array) -> list[Step]:
     """The steps with the response of their corrected scores to the estimate, and the model's Meat."""
-    turn, found = picture.shape.turn(estimate), corrected(steps, estimate)
-    return [
-        replace(step, meat=meat, response=step.slope @ turn)
-        for step, meat in zip(found, meats, strict=True)
-    ]
+    pairs = zip(steps, meats, strict=True)
+    return [replace(step, meat=meat, response=step.slope @ turn) for step, meat in pairs]
 
 
 def _bias(last: Step, lifts: Sequence[Array], corrections: Array) -> Array:
@@ -118,9 +124,13 @@ def _bias(last: Step, lifts: Sequence[Array], corrections: Array) -> Array:
     return np.asarray(found)
 
 
+def _informed(picture: Picture) -> bool:
+    return picture.releases.information is not None
+
+
 def _unsure(picture: Picture) -> float:
     """By how much more the covariance is than a picture shows without the people's information."""
-    if picture.releases.information is not None:
+    if _informed(picture):
         return 1.0
     return UNINFORMED + UNRELATED * unrelated(picture.releases, len(picture.spreads))
 
@@ -135,14 +145,16 @@ def unrelated(releases: Releases, columns: int) -> float:
 
 def _seen_otherwise(
     answers: Sequence[Answer], picture: Picture, estimate: Array
-) -> list[list[Array]]:
-    """The steps' scores as other pictures show them that the same people might have given."""
+) -> list[list[Step]]:
+    """The steps, with the model's Meat, as other pictures show them that the same people might give."""
     random = np.random.default_rng(PUBLIC_SEED)
     releases = [picture.releases.again(random) for _ in range(PICTURES)]
+    wrong = answers[-1].around(picture, estimate).wrong  # one picture alone says how far it is
 
-    def seen(other: Releases) -> list[Array]:
+    def seen(other: Releases) -> list[Step]:
         shown = picture.showing(other).bent_as(picture)
-        return [one.around(shown, estimate).score for one in answers]
+        pairs = ((one.around(shown, estimate), one.modelled(shown, estimate)) for one in answers)
+        return [replace(step, meat=meat, wrong=wrong) for step, (_, meat) in pairs]
 
     return in_threads(seen, releases, _threads(picture))
 
