@@ -41,11 +41,10 @@ COLUMNS = (*KEYS, "value", *MEASURES, "seconds")
 
 @dataclass(frozen=True)
 class Constant:
-    """A number of the package, by its module; of a factor above 1 what exceeds 1 is varied."""
+    """A number of the package, by its module."""
 
     home: str
     name: str
-    excess: bool = False
 
     @property
     def title(self) -> str:
@@ -59,7 +58,7 @@ class Constant:
 
     def times(self, factor: float) -> float:
         """The value that is tried."""
-        return 1.0 + factor * (self.value - 1.0) if self.excess else factor * self.value
+        return factor * self.value
 
     @contextlib.contextmanager
     def set_to(self, value: float) -> Iterator[None]:
@@ -79,10 +78,8 @@ class Constant:
 
 
 CONSTANTS = (
-    Constant("spread", "LIKENESS", excess=True),
-    Constant("spread", "UNINFORMED", excess=True),
+    Constant("spread", "LIKENESS"),
     Constant("spread", "UNRELATED"),
-    Constant("spread", "AVERAGED"),
     Constant("spread", "BIAS_STATED"),
     Constant("bound", "DOUBTED"),
     Constant("shape", "RIDGE"),
@@ -99,6 +96,7 @@ CONSTANTS = (
     Constant("tails", "TAILED"),
     Constant("tails", "APART"),
     Constant("steps", "MISFIT"),
+    Constant("steps", "SLOPE"),
     Constant("leaving", "USUAL"),
     Constant("varying", "USUAL"),
     Constant("varying", "UNLIKE"),

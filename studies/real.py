@@ -35,6 +35,7 @@ from real_sets import (
     FURTHER,
     HELD_OUT,
     LOGARITHMIC,
+    ONCE,
     OTHERS,
     load,
     paper_sets,
@@ -88,6 +89,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--label", required=True, help="names the version of the code")
     parser.add_argument("--sets", default="", help="some sets, by commas")
     parser.add_argument("--held-out", action="store_true", help="the four sets that are kept apart")
+    parser.add_argument("--once", action="store_true", help="the sets that are run at the very end")
     parser.add_argument("--log", action="store_true", help="the sets on logarithmic grids too")
     parser.add_argument("--tree", type=Path, help="another checkout, whose source is measured")
     parser.add_argument("--epsilons", type=_numbers, default=EPSILONS)
@@ -115,7 +117,8 @@ def _elsewhere(tree: Path) -> int:
 
 
 def _all_sets(options: argparse.Namespace) -> tuple[str, ...]:
-    further = (*(HELD_OUT if options.held_out else ()), *(LOGARITHMIC if options.log else ()))
+    asked = (options.held_out, HELD_OUT), (options.once, ONCE), (options.log, LOGARITHMIC)
+    further = [name for wanted, names in asked if wanted for name in names]
     return (*DEVELOPMENT, *FURTHER, *OTHERS, *further, *paper_sets(), *DESIGNS)
 
 

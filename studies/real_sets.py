@@ -26,6 +26,10 @@ OTHERS = (
     "divorce", "dataDIVAT3", "TRACE", "dataDIVAT2", "grace", "GBSG2",
 )  # fmt: skip
 """Sets of SurvSet on which no target was set, smaller ones among them."""
+ONCE = (
+    "prostate", "uis", "follic", "cost", "dataOvarian1", "whas500", "vlbw", "Unemployment",
+)  # fmt: skip
+"""The other sets of SurvSet with 450 people, 100 events and one row each: looked at once, at the end."""
 FURTHER = ("rott2n",)
 """rott2 with its numbers first: the effect of the number of nodes is far from a line."""
 LOGARITHMIC = tuple(f"{name}/log" for name in DEVELOPMENT)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, LOGARITHMIC, OTHERS, PAPER
+from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, LOGARITHMIC, ONCE, OTHERS, PAPER
 from simulated import DESIGNS, RIGHT
 
 Array = NDArray[np.float64]
@@ -140,7 +140,7 @@ def cells(rows: Rows, label: str) -> Cells:
 
 def in_order(found: Cells) -> Cells:
     """The cells in the order of the sets."""
-    order = [*REAL, *FURTHER, *OTHERS, *PAPER, *DESIGNS, *LOGARITHMIC]
+    order = [*REAL, *FURTHER, *OTHERS, *ONCE, *PAPER, *DESIGNS, *LOGARITHMIC]
     ordered = sorted(found, key=lambda key: (order.index(key[0]), -key[2], key[1]))
     return {key: found[key] for key in ordered}
 

@@ -199,7 +199,7 @@ def check_information_of_causes_is_paid_for():
     """With people enough for their information to be released, of every cause one half-vector."""
     facts = facts_of(20_000)
     found, layout, calls = spent(facts, 1e-6, 4.0, 40)
-    assert layout.informed is not None
+    assert layout.budget.informed is not None
     size = facts.dimension
     assert 2 * (size * (size + 1) // 2) in [call[1] for call in calls]
     assert calls[-1][1] == 2 * size

@@ -56,10 +56,10 @@ def _page_sensitivities(layout, covariates, columns):
     if not pure:  # Gaussian noise is added in 16ths of a person
         first = [(256 * squared, absolute) for squared, absolute in first]
     if shares["moments"]:
-        first.append((2 * (128 * weight * (3 * columns * 2**20 // 2)) ** 2, None))
+        first.append((2 * (128 * weight * (7 * columns * 2**20 // 10)) ** 2, None))
     steps = [(4 * LARGEST**2, None)] * len(layout.budget.steps)
-    if layout.informed is not None:
-        steps.insert(layout.informed + 1, (2 * (128 * 2**26) ** 2, None))
+    if layout.budget.informed is not None:
+        steps.insert(layout.budget.informed + 1, (2 * (128 * 2**26) ** 2, None))
     return first + steps
 
 
@@ -92,7 +92,7 @@ def check_all_parts_are_paid_for(delta=1e-6, **facts):
 def check_information_is_paid_for(delta=1e-6):
     """With people enough for their information to be released."""
     facts = make_constants(persons=20_000)
-    assert Layout.read(PrivateNewton(4.0, delta).plan(facts)).informed is not None
+    assert Layout.read(PrivateNewton(4.0, delta).plan(facts)).budget.informed is not None
     found, allowed = spent(facts, delta, 4.0)
     assert 0.999 * allowed < found <= allowed
 
@@ -277,10 +277,10 @@ def check_moments_of_what_is_not_a_number():
 def check_moments_stay_within_the_integers():
     """They are released only where no cohort's sums leave what noise can be added to."""
     released = []
-    for persons in (10**7, 1_700_000_000, 10**10):
+    for persons in (10**7, 3_600_000_000, 10**10):
         plan = PrivateNewton(1.0, 1e-12).plan(make_constants(persons=persons, covariates=8))
         shown = plan.details["leaving"] + plan.details["varying"]
         released.append((Fraction(plan.details["shares"]["moments"]) > 0, shown))
-        largest = persons * 181 * (3 * (8 + shown) * 2**20 // 2)
+        largest = persons * 181 * (7 * (8 + shown) * 2**20 // 10)
         assert largest <= LARGEST_VALUE or not released[-1][0]
     assert released == [(True, 2), (True, 1), (False, 0)]

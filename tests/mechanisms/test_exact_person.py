@@ -15,7 +15,7 @@ INTERVALS, WIDTH = 24, 3
 EDGES = counts.exit_edges(INTERVALS, 5)
 STRETCHES = counts.stretches_of(INTERVALS, 3, pure=False)
 WHOLE = counts.Stretches((0, INTERVALS), weight=64)
-LIMIT = 3 * WIDTH * counts.UNIT**2 // 2
+LIMIT = 7 * WIDTH * counts.UNIT**2 // 10
 MARGINALS = (
     counts.Marginal((0,), 4, (-0.5, -0.25, 0.0, 0.25, 0.5)),
     counts.Marginal((1, 2), 3),

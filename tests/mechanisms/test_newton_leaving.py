@@ -77,15 +77,34 @@ def simulated(gamma, people=40_000, seed=5):
 def test_gamma_is_found_whatever_the_events_do(gamma):
     bins, x, moments, unit = simulated(np.array(gamma))
     cohort = x[:1024]
-    own = Leaving((bins,), cohort, np.full(1024, 1 / 1024), np.zeros(1024, dtype=np.int64), unit)
+    weights, short = np.full(1024, 1 / 1024), np.ones(1024)
+    own = Leaving((bins,), cohort, weights, np.zeros(1024, dtype=np.int64), unit, short)
     assert own.gamma(moments, 0.005) == pytest.approx(gamma, abs=0.12)
+
+
+def test_gamma_is_found_from_moments_of_shortened_vectors():
+    """Of those who are far out less is left of x u, and whoever is far out leaves soonest."""
+    gamma = np.array([0.8, 0.0])
+    bins, x, moments, unit = simulated(gamma)
+    squares = np.sum(x**2, axis=1) + 1.0
+    short = np.minimum(1.0, 2.1 / squares)
+    weights, stratum = np.full(1024, 1 / 1024), np.zeros(1024, dtype=np.int64)
+    parts = [np.ones(1024), short[:1024]]
+    plain, own = (Leaving((bins,), x[:1024], weights, stratum, unit, part) for part in parts)
+    found, _ = own._moments(gamma)
+    whole, _ = plain._moments(gamma)
+    assert whole == pytest.approx(moments, abs=0.05)
+    assert found[0] < 0.8 * whole[0]
+    assert own.gamma(found, 0.005) == pytest.approx(gamma, abs=0.02)
+    assert plain.gamma(found, 0.005)[0] < 0.65  # were shortening not followed
 
 
 def test_as_many_stay_as_were_released():
     """Those who leave early are made up for by those who stay: the mean is that of all alike."""
     bins, x, _, unit = simulated(np.zeros(2))
     weights = np.random.default_rng(6).random(512)
-    own = Leaving((bins,), x[:512], weights, np.zeros(512, dtype=np.int64), unit)
+    stratum = np.zeros(512, dtype=np.int64)
+    own = Leaving((bins,), x[:512], weights, stratum, unit, np.ones(512))
     found = own.remaining(np.array([1.5, -0.5]))
     assert weights @ found[:, EDGES[:-1]] / weights.sum() == pytest.approx(1.0, abs=1e-6)
     assert found[x[:512, 0] > 1.0, 8].mean() < 0.4
@@ -98,7 +117,7 @@ def test_strata_have_bins_of_their_own():
     bins, x, _, unit = simulated(np.zeros(2))
     nobody = bins._replace(censored=np.zeros_like(bins.censored))
     stratum = np.repeat([0, 1], 256)
-    own = Leaving((bins, nobody), x[:512], np.ones(512), stratum, unit)
+    own = Leaving((bins, nobody), x[:512], np.ones(512), stratum, unit, np.ones(512))
     found = own.remaining(np.array([1.0, 0.0]))
     assert found[256:] == pytest.approx(1.0)
     assert np.ptp(found[:256]) > 0.5

@@ -1,5 +1,7 @@
 """The covariance of private Newton: by what slope an estimate moves, and what is stated of it."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,7 +74,7 @@ def test_estimates_move_by_the_slope_of_the_equation_that_they_solve(ended):
         assert left < 0.15 * wrong
 
 
-def test_the_response_changes_neither_what_is_left_nor_the_weights(ended):
+def test_the_response_changes_neither_what_is_left_nor_the_errors(ended):
     answers, picture, estimate, _ = ended
     plain = spread.corrected([one.around(picture, estimate) for one in answers], estimate)
     meats = [one.modelled(picture, estimate)[1] for one in answers]
@@ -80,7 +82,7 @@ def test_the_response_changes_neither_what_is_left_nor_the_weights(ended):
     steps = spread._responding(plain, meats, turn)
     for one, other in zip(plain, steps, strict=True):
         assert np.allclose(one.left(estimate), other.left(estimate))
-        assert one.weight(estimate) == other.weight(estimate)
+        assert np.array_equal(one.error(estimate), other.error(estimate))
     assert spread.surplus(plain, estimate) == spread.surplus(steps, estimate)
 
 
@@ -90,14 +92,39 @@ def test_an_estimate_that_responds_more_moves_less():
         np.zeros(2), np.eye(2), np.eye(2), np.eye(2), 1.0, np.zeros(2), response=2.0 * np.eye(2)
     )
     prior = Prior(np.zeros(2), np.zeros((2, 2)))
-    (lift,), (less,) = (lifted([one], [1.0], prior)[1] for one in (step, steeper))
+    (lift,), (less,) = (lifted([one], [np.eye(2)], prior)[1] for one in (step, steeper))
     assert np.allclose(less, lift / 2.0)
 
 
+def test_a_number_with_a_heavy_tail_is_named():
+    """A tenth of a percent hold most of the variance; without them nothing is said."""
+    random, people = np.random.default_rng(2), 20_000
+    x, told = random.normal(size=people), []
+    schema = {**SCHEMA, "covariate": [{"name": "x", "low": -5.0, "high": 95.0}]}
+    for far in (0, 100):
+        tail = np.where(np.arange(people) < far, 60.0 + 10.0 * x, x)
+        hits = random.random(people) < 0.3
+        frame = pd.DataFrame({"x": tail, "t": random.random(people) * 39.0, "e": hits})
+        model = SurvivalRegression(Schema.from_mapping(schema), baseline="natural-spline:2")
+        release = simulate(model, frame, mechanism=PrivateNewton(8.0), seed=1).model
+        told.append([item.coefficients for item in release.warnings if item.code == "tail"])
+    assert told == [[], [("x",)]]
+
+
+def test_a_sampling_variance_that_is_off_counts_as_far_as_noise_does_not_hide_it():
+    own, part = np.diag([4.0, 0.01, 1.0]), spread.LIKENESS
+    found = [spread.likeness(own, ratio * own) for ratio in (0.0, 0.5, 50.0)]
+    assert found == pytest.approx([1.0 + part, 0.5 + math.hypot(0.5, part), 1.0], abs=1e-3)
+    assert spread.likeness(np.zeros((3, 3)), own) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
-    ("wrong", "changed", "times"), [(0.0, 0.0, 1.0), (1.0, 0.0, 1.0), (0.0, 1.0, 3.0)]
+    ("wrong", "changed", "heavy", "times"),
+    [(0.0, 0.0, 0.0, 1.0), (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 3.0), (0.0, 0.0, 0.5, 4.0)],
 )
-def test_bounds_are_doubted_more_where_effects_change(wrong, changed, times):
+def test_bounds_are_doubted_more_where_effects_change_or_tails_are_heavy(
+    wrong, changed, heavy, times
+):
     nothing = np.zeros(1)
-    residual = Residual(nothing, nothing, np.eye(1), wrong, changed=changed)
+    residual = Residual(nothing, nothing, np.eye(1), wrong, changed=changed, heavy=heavy)
     assert _steepness(residual) == pytest.approx(times * LAMBDA)

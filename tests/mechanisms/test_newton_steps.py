@@ -11,6 +11,8 @@ from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.design.schema import Schema
 from discreet.likelihood.score import Whitened
+from discreet.mechanisms.newton import picture
+from discreet.mechanisms.newton.bound import FLOOR, sloped
 from discreet.mechanisms.newton.cohort import (
     COHORT,
     Profile,
@@ -27,6 +29,7 @@ from discreet.mechanisms.newton.combine import combine, lacking_curvature
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
     OFF_DIAGONAL,
+    UNIT,
     Marginal,
     Stretches,
     block_marginals,
@@ -35,6 +38,7 @@ from discreet.mechanisms.newton.counts import (
     time_edges,
 )
 from discreet.mechanisms.newton.equation import Setting
+from discreet.mechanisms.newton.layout import moment_limit
 from discreet.mechanisms.newton.picture import (
     Information,
     Noisy,
@@ -46,7 +50,7 @@ from discreet.mechanisms.newton.picture import (
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.split import split
 from discreet.mechanisms.newton.spread import unreached, unrelated, widened
-from discreet.mechanisms.newton.steps import Prior, Step, lifted
+from discreet.mechanisms.newton.steps import MISFIT, SLOPE, Prior, Step, lifted
 from discreet.mechanisms.newton.tails import nearest_counts
 from discreet.people.episodes import Episodes
 from tests.mechanisms.cases import mixed_schema
@@ -135,6 +139,28 @@ def test_a_slope_that_nobody_expected_does_not_run_away(factor):
     assert along @ lacking @ along == pytest.approx(max(factor - 1.0, 0.0), abs=0.3)
 
 
+def test_a_way_along_one_direction_is_doubted_along_it_alone():
+    """Of 20 standard errors along the first direction the slope may be off by a part of these."""
+    away, other = np.array([20.0, 0.0, 0.0]), 0.7 * np.eye(3)
+    step = Step(-away, np.eye(3), other, np.eye(3), 1.0, np.zeros(3), doubt=0.5)
+    error = np.diag(step.error(np.zeros(3)))
+    apart = 1.5 + MISFIT**2 * 400.0 / 3.0
+    assert error == pytest.approx([apart + (SLOPE * 0.7 * 20.0) ** 2, apart, apart])
+    assert np.diag(step.error(-away)) == pytest.approx([1.5, 1.5, 1.5])
+
+
+def test_a_first_step_from_far_away_does_not_hold_the_estimate_back():
+    """A slope of 0.7 of the expected one: the first step's target is 30% of the way short."""
+    short, prior = np.array([0.7, 1.0, 1.0]), Prior(np.zeros(3), 1e-9 * np.eye(3))
+    root, points = np.zeros(3), (np.array([-20.0, 0.0, 0.0]), np.array([-2.0, 0.0, 0.0]))
+    steps = [
+        Step(point, np.eye(3), np.eye(3), np.eye(3), deviation, point + short * (root - point))
+        for point, deviation in zip(points, (2.0, 1.5), strict=True)
+    ]
+    found = combine([lambda _, one=one: one for one in steps], points[1], prior, events=1e6)
+    assert abs(found[0]) < 1.3  # 1.8 and more, were what is doubted shared by all directions
+
+
 def test_rounds_that_would_leap_back_and_forth_come_down():
     """S(f) = arctan f: from -5 Newton's rounds go to 31, -1,500, 3,400,000 ..."""
 
@@ -204,7 +230,8 @@ def test_levels_of_the_cohort_go_together_as_far_as_was_released():
     wanted = np.eye(width)
     wanted[np.ix_(halves, halves)] = 0.6
     np.fill_diagonal(wanted, 1.0)
-    cohort, weights = draw_cohort(shares, before_cuts(shares, wanted, COHORT), COHORT)
+    latent, _ = before_cuts(shares, wanted, spreads_of(shares), np.ones_like)
+    cohort, weights = draw_cohort(shares, latent, COHORT)
     found = np.cov(cohort[:, 0].T, aweights=weights[:, 0])
     scale = np.sqrt(np.diag(found))
     gap = found / np.outer(scale, scale) - wanted
@@ -212,15 +239,80 @@ def test_levels_of_the_cohort_go_together_as_far_as_was_released():
     assert np.abs(gap[np.ix_(halves, halves)]).max() < 0.05
 
 
-def test_two_numbers_go_together_as_they_did():
-    """They are not cut: what long tails take away would push a normal column too far."""
+def test_levels_of_one_category_are_left_alone():
+    """They exclude each other as their shares say."""
     design = Design(mixed_schema(), NaturalSpline(3))
-    marginals = tuple(item for item in marginals_of(design, 4) if item.numeric) * 2
-    pair = tuple(replace(item, columns=(place,)) for place, item in enumerate(marginals[:2]))
-    even = np.concatenate([np.full(item.bins, 100.0) for item in pair])
-    shares = released_shares(design, pair, even, 1000, 0.0)
-    wanted = np.array([[1.0, 0.6], [0.6, 1.0]])
-    assert np.array_equal(before_cuts(shares, wanted, COHORT), wanted)
+    (levels,) = [item for item in marginals_of(design, 4) if len(item.columns) > 1]
+    alone = (replace(levels, columns=tuple(range(len(levels.columns)))),)
+    shares = [
+        replace(item, centres=np.vstack([np.zeros(levels.bins - 1), np.eye(levels.bins - 1)]))
+        for item in released_shares(design, (levels,), np.full(levels.bins, 100.0), 1000, 0.0)
+    ]
+    shares = [replace(item, marginal=alone[0]) for item in shares]
+    wanted = np.full((levels.bins - 1, levels.bins - 1), -0.3)
+    np.fill_diagonal(wanted, 1.0)
+    assert np.array_equal(before_cuts(shares, wanted, spreads_of(shares), np.ones_like)[0], wanted)
+
+
+def two_numbers(low, high):
+    time = {"duration": "t", "event": "e", "horizon": 1.0, "intervals": 40}
+    numbers = [{"name": name, "low": low, "high": high} for name in ("a", "b")]
+    return Design(Schema.from_mapping({"time": time, "covariate": numbers}), NaturalSpline(2))
+
+
+def test_shortened_moments_show_how_columns_go_together_and_how_wide_they_are():
+    """Most people are shortened: moments are less than variances, as much less as a cohort's are."""
+    random, design, people = np.random.default_rng(5), two_numbers(-6.0, 10.0), 20_000
+    normal = random.multivariate_normal(np.zeros(2), [[1.0, 0.7], [0.7, 1.0]], people)
+    x = np.column_stack([normal[:, 0], np.exp(0.5 * normal[:, 1])])  # one with a longer tail
+    x = (np.clip(x, -6.0, 10.0) - design.covariates.centre) * design.covariates.scale
+    marginals = marginals_of(design, 64)
+    counts = [np.histogram(x[:, k], item.edges)[0] for k, item in enumerate(marginals)]
+    shares = released_shares(design, marginals, np.concatenate(counts) * 1.0, people, 0.1)
+    spreads = spreads_of(shares)
+    v = (x - x.mean(axis=0)) / spreads
+    limit = moment_limit(2) / UNIT**2
+    v *= np.sqrt(np.minimum(1.0, limit / np.sum(v**2, axis=1)))[:, None]
+    matrix, places = v.T @ v * UNIT**2, np.tril_indices(2)
+    half = np.where(places[0] == places[1], DIAGONAL, OFF_DIAGONAL) * matrix[places]
+    first = Releases(people, exit_edges(40, 5), Noisy(np.ones(20), 1.0), Stretches((0, 40)))
+    releases = first.having(marginals=marginals, moments=Noisy(half, 1.0))
+    found = picture._moments(design, releases, shares, spreads)
+    assert np.diag(matrix).max() < 0.75 * people * UNIT**2
+    assert np.diag(found) == pytest.approx([1.0, 1.0], abs=0.06)
+    scale = np.sqrt(np.diag(found))
+    true = np.corrcoef(x.T)[1, 0]
+    assert found[1, 0] / np.prod(scale) == pytest.approx(true, abs=0.05)
+
+
+def test_the_prior_of_a_baseline_is_where_the_people_are():
+    """Bounds that are generous on one side move the middle of the range, hardly what is believed."""
+    found = []
+    for high, known in ((10.0, True), (1000.0, True), (1000.0, False)):
+        design = two_numbers(0.0, high)
+        edges = exit_edges(40, 5)
+        counts = np.repeat([100.0, 20.0], len(edges) - 1)
+        profile = Profile.make(counts, edges, 1200, 1.0)
+        mean = (np.array([2.0, 3.0]) - design.covariates.centre) * design.covariates.scale
+        setting = Setting(design, Logit(), split(1, 3, pure=False))
+        spreads = np.full(2, 0.8) * design.covariates.scale
+        prior = setting.prior(profile, spreads, mean=mean if known else None)
+        at_people = np.concatenate([design.constant / (design.constant @ design.constant), mean])
+        covariance = np.linalg.inv(prior.precision)
+        effect = covariance[2, 2] * design.covariates.scale[0] ** 2
+        found.append((at_people @ covariance @ at_people, effect))
+    (level, effect), (generous, same), (far, _) = found
+    assert generous < 3.0 * level
+    assert far > 1000.0 * level
+    assert effect == pytest.approx(same, rel=1e-6)
+
+
+def test_a_slope_that_is_not_lost_stays_as_it_is():
+    """Slopes enter standard errors: those of 1 must be 1."""
+    turn = np.linalg.qr(np.random.default_rng(4).normal(size=(3, 3)))[0]
+    slope = (turn * np.array([1.0, 0.4, 1e-5])) @ turn.T
+    assert np.linalg.eigvalsh(sloped(slope)) == pytest.approx([FLOOR, 0.4, 1.0])
+    assert sloped(np.eye(3)) == pytest.approx(np.eye(3))
 
 
 @pytest.mark.parametrize("pure", [True, False])
@@ -383,7 +475,8 @@ def changing_shares(late):
 def test_correlations_of_columns_that_change_are_those_of_all_time():
     shares, _ = changing_shares(0.6)
     width = sum(len(item.marginal.columns) for item in shares)
-    apart = before_cuts(shares, np.full((width, width), 0.3) + 0.7 * np.eye(width), COHORT)
+    wanted = np.full((width, width), 0.3) + 0.7 * np.eye(width)
+    apart, _ = before_cuts(shares, wanted, spreads_of(shares), np.ones_like)
     assert np.all(np.abs(apart) <= 1.0)
     assert np.all(np.diag(apart) == 1.0)
     for item in shares:
@@ -578,12 +671,13 @@ def test_a_bias_that_all_steps_share_is_not_averaged_away():
     own = np.zeros(3), np.eye(3), np.eye(3), np.eye(3), 1e-3, np.zeros(3)
     steps = [Step(*own, doubt=0.25, wrong=1.0, time=1) for _ in range(20)]
     weak = Prior(np.zeros(3), 1e-9 * np.eye(3))
-    total, lifts = lifted(steps, [1.0] * 20, weak)
+    errors = [1e-6 * np.eye(3)] * 20
+    total, lifts = lifted(steps, errors, weak)
     assert sum(lifts) == pytest.approx(np.eye(3), abs=1e-4)
     assert np.diag(steps[-1].bias) == pytest.approx([16.0 * 0.25, 0.25, 0.25])
     assert np.diag(total) == pytest.approx([16.0 * 0.25, 0.25, 0.25], rel=1e-3)
     trusted = [replace(step, wrong=0.0) for step in steps]
-    assert np.diag(lifted(trusted, [1.0] * 20, weak)[0]).max() < 1e-6
+    assert np.diag(lifted(trusted, errors, weak)[0]).max() < 1e-6
 
 
 def test_a_life_table_speaks_for_the_baseline_where_bounds_are_doubted():
@@ -594,6 +688,6 @@ def test_a_life_table_speaks_for_the_baseline_where_bounds_are_doubted():
         combine([lambda _, step=step: step], np.zeros(2), prior, events=1e6)
         for step in (Step(*own, doubt=0.25, wrong=w, time=1) for w in (0.0, 1.0))
     ]
-    assert found[0] == pytest.approx([3.0, 3.0], abs=0.8)
+    assert found[0] == pytest.approx([3.0, 3.0], abs=1.0)
     assert found[1][0] < 0.6 * found[0][0]
     assert found[1][1] == pytest.approx(3.0, abs=1e-3)

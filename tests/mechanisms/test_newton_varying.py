@@ -87,7 +87,7 @@ def test_few_times_of_events_leave_fewer_pieces(events):
     ("facts", "asked"),
     [
         ({"persons": 20_000}, True),
-        ({"persons": 300}, False),
+        ({"persons": 100}, False),
         ({"persons": 20_000, "time_varying": True}, False),
     ],
 )

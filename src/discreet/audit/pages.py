@@ -64,7 +64,7 @@ def newton_squares(
     first = [2 * fine, 2 * fine * covariates, 2 * fine * covariates]
     wide, further = {covariates, covariates + strata - 1}, range(3 if causes == 1 else 2)
     for columns in sorted({one + more for one in wide for more in further}):
-        limit = 3 * columns * MOMENT_UNIT**2 // 2
+        limit = 7 * columns * MOMENT_UNIT**2 // 10
         if len(trace) > 3 and trace[3][1] == columns * (columns + 1) // 2:
             first.append(2 * (MOMENT_WEIGHT * limit) ** 2)
     score, information = (2 * LARGEST_SCORE) ** 2, 2 * (MOMENT_WEIGHT * LARGEST_FACTOR**2) ** 2

@@ -21,8 +21,9 @@ class Caution(BaseModel):
     Parameters
     ----------
     code : str
-        ``at-risk``, ``events``, ``noise``, ``unreached``, ``stratum``, ``life-table``, ``varying``;
-        of curves ``empty-group``, ``wide-band``: what is wrong with the numbers; others are about the promise (``seeded``, ``approximate``, ...).
+        ``at-risk``, ``events``, ``noise``, ``unreached``, ``stratum``, ``life-table``, ``varying``,
+        ``tail``; of curves ``empty-group``, ``wide-band``: what is wrong with the numbers; others are
+        about the promise (``seeded``, ``approximate``, ...).
     message : str
         The same in a sentence or two.
     coefficients : tuple of str

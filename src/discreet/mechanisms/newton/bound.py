@@ -30,6 +30,8 @@ more budget leads to the maximum of the likelihood whatever the model gets wrong
 CHANGED = 2.0
 """LAMBDA is up to this many times itself more where effects are seen to change with time: bounds take
 late times away first, and what they take away is then not like what they leave."""
+TAILED = 6.0
+"""And so many times more where a number's tail outweighs the rest of it: bounds take the tail away first."""
 NOTHING = 1e-4
 """A loss of information that is none."""
 DOUBTED = 0.5
@@ -37,7 +39,7 @@ DOUBTED = 0.5
 RIDGE = 1e-3
 """Added to an information in whitened coordinates before it is inverted."""
 FLOOR = 0.02
-"""Added to the Jacobian: a direction that the bound takes away entirely still has a slope."""
+"""The least slope of a direction: one that the bound takes away entirely still has it."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,12 @@ def correction(score: Array, slope: Array, residual: Array, information: Array) 
     return np.asarray(score - slope @ np.linalg.solve(information + RIDGE * np.eye(size), residual))
 
 
+def sloped(jacobian: Array) -> Array:
+    """The Jacobian with eigenvalues of at least FLOOR."""
+    values, vectors = np.linalg.eigh(jacobian)
+    return np.asarray((vectors * np.maximum(values, FLOOR)) @ vectors.T)
+
+
 def choose_bound(
     scores: Whitened, people: Cohort, unit_noise: float, residual: "Residual"
 ) -> tuple[float, float]:
@@ -136,7 +144,7 @@ def choose_bound(
                 people, truth, residual.shift, residual.bend
             )
             lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
-            slope = matrix + FLOOR * np.eye(size)
+            slope = sloped(matrix)
             spread = float(np.mean(np.linalg.eigvalsh(slope) ** -2.0))
             bent = np.linalg.solve(slope, correction(score, matrix, unmet, full))
             load = DOUBTED**2 * float(bent @ bent) / size
@@ -148,8 +156,8 @@ def choose_bound(
 
 
 def _steepness(residual: "Residual") -> float:
-    """L = LAMBDA (1 + CHANGED k)."""
-    return LAMBDA * (1.0 + CHANGED * residual.changed)
+    """L = LAMBDA (1 + CHANGED k + TAILED h)."""
+    return LAMBDA * (1.0 + CHANGED * residual.changed + TAILED * residual.heavy)
 
 
 def _tolerated(noise: float) -> float:

@@ -27,7 +27,7 @@ from discreet.likelihood.score_causes import (
     information_tables,
 )
 from discreet.mechanisms.contract import Draw
-from discreet.mechanisms.newton.bound import FLOOR
+from discreet.mechanisms.newton.bound import sloped
 from discreet.mechanisms.newton.cohort import Profile, completed_spreads, exits_of
 from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.counts import (
@@ -154,7 +154,7 @@ def joint_equations(
     for cause, (one, picture) in enumerate(zip(alone, pictures, strict=True)):
         scores = CauseScores(*_fields(one.scores), together=together, cause=cause)
         jacobian, meat, _ = picture.people.seen(scores).expected(picture.people)
-        jacobian = jacobian + FLOOR * np.eye(len(jacobian))
+        jacobian = sloped(jacobian)
         found.append(replace(one, scores=scores, jacobian=jacobian, meat=meat))
     return found
 
@@ -211,7 +211,7 @@ class CausesRun(Run):
                 answers, equations, self._scores(equations, share), strict=True
             ):
                 own.append(Answer(equation, -found))
-            if number == self.layout.informed:
+            if number == self.budget.informed:
                 pairs = zip(pictures, self._informations(equations), strict=True)
                 pictures = [picture.informed(information) for picture, information in pairs]
             points = _combined(answers, points, pictures, priors)
@@ -243,7 +243,7 @@ class CausesRun(Run):
 
     def _prior(self, picture: Picture) -> Prior:
         spreads = completed_spreads(self.design, picture.spreads)
-        return self.setting.prior(picture.releases.profile, spreads)
+        return self.setting.prior(picture.releases.profile, spreads, mean=picture.people.mean)
 
     def _exits(self, edges: Integers) -> Noisy:
         """Counts of exits by (censored, cause 1, ..., cause R), and of entries where they may be late."""

@@ -5,7 +5,7 @@ Jacobian of the bounded score, and the choice of the bound. Its random numbers a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -448,38 +448,43 @@ def draw_cohort(shares: Sequence[Shares], moments: Array, size: int) -> tuple[Ar
     return np.stack([one for one, _ in drawn], axis=1), np.stack([one for _, one in drawn], axis=1)
 
 
-def before_cuts(shares: Sequence[Shares], moments: Array, size: int) -> Array:
-    """The same with correlations of normal columns that have those of `moments` once they are cut.
+Shorten = Callable[[Array], Array]
+"""The part of second moments that is left of members with such sums of squares."""
 
-    Levels take away a fifth of a correlation and more, so columns that nearly repeat each other
-    would look apart: what the drawn columns lack is added, a few times, up to as much again. Not
-    between two numbers, which are not cut: what long tails take away no normal column gives back.
+
+def before_cuts(
+    shares: Sequence[Shares], wanted: Array, spreads: Array, shorten: Shorten
+) -> tuple[Array, Array]:
+    """Correlations of normal columns that show the wanted ones once they are cut; squares then shown.
+
+    Levels take away a fifth of a correlation and more, and so does shortening, so columns that nearly
+    repeat each other would look apart: what the drawn columns lack is added, a few times, up to as much
+    again. Not between the levels of one category, which exclude each other.
     """
-    cut = np.zeros(moments.shape, dtype=bool)
+    apart = ~np.eye(len(wanted), dtype=bool)
     for item in shares:
-        if not item.marginal.numeric:
-            cut[list(item.marginal.columns)] = cut[:, list(item.marginal.columns)] = True
-    for item in shares:
-        cut[np.ix_(item.marginal.columns, item.marginal.columns)] = False
-    scale = np.sqrt(np.outer(np.diag(moments), np.diag(moments)))
-    wanted = found = moments / scale
-    most = np.minimum(2.0 * np.abs(wanted), 1.0)
-    for _ in range(CUT_ROUNDS if np.any(wanted[cut]) else 0):
-        lacking = np.where(cut, wanted - _drawn_correlations(shares, found, size), 0.0)
+        apart[np.ix_(item.marginal.columns, item.marginal.columns)] = False
+    found, most = wanted, np.minimum(2.0 * np.abs(wanted), 1.0)
+    shown = _shown_moments(shares, found, spreads, shorten)
+    for _ in range(CUT_ROUNDS if np.any(wanted[apart]) else 0):
+        scale = np.sqrt(np.maximum(np.diag(shown), 1e-300))
+        lacking = np.where(apart, wanted - shown / np.outer(scale, scale), 0.0)
         found = np.clip(found + lacking, -most, most)
-    return np.asarray(found * scale)
+        shown = _shown_moments(shares, found, spreads, shorten)
+    return found, np.diag(shown)
 
 
-def _drawn_correlations(shares: Sequence[Shares], correlations: Array, size: int) -> Array:
-    """Those of a cohort from such normal columns, all time together."""
+def _shown_moments(
+    shares: Sequence[Shares], correlations: Array, spreads: Array, shorten: Shorten
+) -> Array:
+    """Second moments of a cohort from such normal columns, all time together, shortened."""
     always = np.ones(1)
     whole = [replace(item, shares=item.overall[None], lasting=always) for item in shares]
-    latent = _latent(correlations, size)
+    latent = _latent(correlations, COHORT)
     cohort, weights = _stretch(whole, latent, np.ones(len(correlations)), 0)
-    gaps = cohort - weights @ cohort
-    moments = (gaps.T * weights) @ gaps
-    scale = np.sqrt(np.maximum(np.diag(moments), 1e-300))
-    return np.asarray(moments / np.outer(scale, scale))
+    gaps = (cohort - weights @ cohort) / spreads
+    kept = weights * shorten(np.sum(gaps**2, axis=1))
+    return np.asarray((gaps.T * kept) @ gaps)
 
 
 def _latent(correlations: Array, size: int) -> Array:

@@ -19,10 +19,10 @@ from discreet.mechanisms.newton.steps import (
     Prior,
     Priors,
     Step,
+    errors_of,
     held_back,
     pulled,
     shares_of,
-    weights_of,
     within_trust,
 )
 from discreet.types import Array
@@ -61,10 +61,10 @@ def combine(released: Sequence[Linear], start: Array, prior: Priors, events: flo
 
 @dataclass(frozen=True)
 class Round:
-    """The least squares of one round: the steps' weights and the lacking curvature are held."""
+    """The least squares of one round: the steps' errors and the lacking curvature are held."""
 
     prior: Prior
-    weights: list[float]
+    errors: list[Array]
     lacking: Array
     bent: list[Step]
 
@@ -73,11 +73,11 @@ class Round:
         """As the estimate shows them."""
         lacking = lacking_curvature(steps, estimate)
         bent = [_with_curvature(step, estimate, lacking) for step in steps]
-        return cls(prior, weights_of(bent, estimate), lacking, bent)
+        return cls(prior, errors_of(bent, estimate), lacking, bent)
 
     def solved(self) -> Array:
         """The solution of the linear equations around the estimate."""
-        precision, pulls = pulled(self.bent, self.weights)
+        precision, pulls = pulled(self.bent, self.errors)
         load = self.prior.precision @ self.prior.centre
         for pull, step in zip(pulls, self.bent, strict=True):
             load = load + pull @ (step.slope @ step.target)
@@ -85,12 +85,12 @@ class Round:
 
     def misfit(self, steps: Sequence[Step], estimate: Array) -> float:
         """The weighted sum of squares at the estimate, around which the steps are."""
-        gap, shares = estimate - self.prior.centre, shares_of(steps, self.weights)
+        gap, shares = estimate - self.prior.centre, shares_of(self.errors)
         total, common = float(gap @ self.prior.precision @ gap), np.zeros(len(estimate))
         for share, step in zip(shares, steps, strict=True):
             bend = self.lacking @ (estimate - step.point)
             left = step.whitening.T @ (_surprise(step, estimate) - bend)
-            total, common = total + share * float(left @ left), common + share * left
+            total, common = total + float(left @ share @ left), common + share @ left
         return total - float(common @ held_back(steps, shares) @ common)
 
 

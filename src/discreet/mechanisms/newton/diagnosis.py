@@ -12,6 +12,7 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
+from discreet.mechanisms.newton.shape import HEAVY, tails
 from discreet.mechanisms.newton.varying import NO_CHANGE, Change
 from discreet.mechanisms.newton.warnings import (
     Counts,
@@ -19,6 +20,7 @@ from discreet.mechanisms.newton.warnings import (
     HiddenStrata,
     cautions,
     few_in_strata,
+    tailed,
     varying,
 )
 from discreet.models.caution import Caution
@@ -115,7 +117,9 @@ class Ending:
         edges = TimeGrid.of(design.schema.time).edges
         empty = () if self.strata is None else tuple(few_in_strata(self.strata))
         told = cautions(self.counts, estimate, self.expected, edges)
-        return (*told, *empty, *self._varying())
+        names, people = design.schema.coefficient_names, self.people
+        far = tailed(names, tails(design, people.cohort, people.counts), HEAVY)
+        return (*told, *empty, *self._varying(), *far)
 
     def _varying(self) -> Iterator[Caution]:
         """Effects that change with time; signs are the same in internal coordinates.

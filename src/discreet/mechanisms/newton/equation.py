@@ -21,7 +21,7 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.likelihood.score import LARGEST, Whitened
-from discreet.mechanisms.newton.bound import FLOOR, Cohort, choose_bound, correction
+from discreet.mechanisms.newton.bound import Cohort, choose_bound, correction, sloped
 from discreet.mechanisms.newton.cohort import (
     Profile,
     baseline_start,
@@ -39,6 +39,8 @@ RANGE_EFFECT = 4.0
 scale: e^4 = 55 times the odds is one standard deviation."""
 LEVEL_DEVIATION, SHAPE_DEVIATION = 3.0, 2.0
 """Prior standard deviations of the baseline: its level and its other directions."""
+NEAR = 6.0
+"""Standard deviations of a number from the people's mean beyond which nothing is known of a level."""
 MANY_STEPS = 4
 """With as many later steps the first one's noise is below its curvature: a bound tighter than
 theirs would gain nothing, and everybody would have to walk."""
@@ -67,19 +69,19 @@ class Equation:
     def around(self, released: Array, shape: Shape, estimate: Array) -> Step:
         """The released score as a linear equation around an estimate, as a picture shows it."""
         scores, people = self.scores, shape.people
-        frame, size = scores.mapping, len(scores.point)
-        residual = shape.at(estimate)
+        frame, residual = scores.mapping, shape.at(estimate)
         truth = people.through(scores.point, estimate + residual.offset)
         away = residual.shift, residual.bend
         bent, slope, meat, _ = people.seen(scores).foreseen(people, truth, *away)
         full = frame.T @ residual.information @ frame
         score = correction(bent, slope, frame.T @ residual.score, full)
-        jacobian = slope + FLOOR * np.eye(size)
+        jacobian = sloped(slope)
         target = estimate + frame @ np.linalg.solve(jacobian, released + score)
         older = people.lens is not None and not self.informed
         own = scores.point, frame, jacobian, meat, self.deviation, target, self.doubt, score
         time = shape.design.time_dimension
-        return Step(*own, older, residual.wrong, time, self.unwhitening)
+        told = older, residual.wrong, time, self.unwhitening
+        return Step(*own, *told, informed=self.informed)
 
     @cached_property
     def unwhitening(self) -> Array:
@@ -109,13 +111,18 @@ class Setting:
     causes: int = 1
 
     def prior(
-        self, profile: Profile, spreads: Array | None = None, each: Sequence[Profile] = ()
+        self,
+        profile: Profile,
+        spreads: Array | None = None,
+        each: Sequence[Profile] = (),
+        mean: Array | None = None,
     ) -> Prior:
         """Level and shape of the baseline, and no effect of any covariate.
 
-        A number's range is the public one, or six of its released spreads where that is less:
-        generous bounds say nothing of an effect. `each` has the life tables of strata: a baseline
-        is everybody's as far as its own table is noise.
+        A number's range is the public one, or six of its released spreads where that is less, and
+        the level is that of the people's released mean: generous bounds say nothing of an effect,
+        nor does a baseline far from everybody. `each` has the life tables of strata: a baseline is
+        everybody's as far as its own table is noise.
         """
         size, time = self.design.dimension, self.design.time_dimension
         level = self.design.constant
@@ -128,9 +135,20 @@ class Setting:
             ranges = np.where(numeric_columns(self.design), np.minimum(ranges, 3 * spreads), ranges)
         effect = RANGE_EFFECT / (2.0 * ranges)
         precision[time:, time:] = np.diag(effect**-2.0)
+        if mean is not None and spreads is not None:
+            levels = self._levels_at(np.clip(0.0, mean - NEAR * spreads, mean + NEAR * spreads))
+            precision = levels.T @ precision @ levels
         centre = np.zeros(size)
         centre[:time] = self._start(profile, each, shape)
         return Prior(centre, precision)
+
+    def _levels_at(self, mean: Array) -> Array:
+        """f with every baseline moved to where the columns have this mean."""
+        matrix, level = np.eye(self.design.dimension), self.design.constant
+        for stratum in range(self.design.strata):
+            own = self.design.columns(stratum)[: len(level)]
+            matrix[own, self.design.time_dimension :] = np.outer(level, mean)
+        return matrix
 
     def _start(self, profile: Profile, each: Sequence[Profile], precision: Array) -> Array:
         """The baselines that fit the released life tables."""
@@ -150,7 +168,7 @@ class Setting:
         bound, doubt = choose_bound(scores, people, self._unit_noise(share), residual)
         scores = Whitened(self.design, self.link, point, frame, bound, self.clipped)
         jacobian, meat, _ = people.seen(scores).expected(people)
-        jacobian = jacobian + FLOOR * np.eye(len(point))
+        jacobian = sloped(jacobian)
         informed = people.lens is not None
         return Equation(scores, jacobian, meat, self._deviation(share) * bound, doubt, informed)
 
@@ -179,29 +197,30 @@ def predicted_variance(
     setting: Setting, point: Array, shape: Shape, prior: Prior, far: float
 ) -> Array:
     """E (f - f*)(f - f*)', where the start is sqrt(`far`) standard errors from the end."""
-    people = shape.people
+    people, budget = shape.people, setting.budget
     steps: list[Step] = []
     squared, noise = far, np.zeros((len(point), len(point)))
-    for share in setting.budget.steps:
+    for number, share in enumerate(budget.steps):
         equation = setting.equation(point, shape, prior, share)
-        steps.append(_displaced(equation, min(squared, people.events)))
+        known = budget.informed is not None and number > budget.informed
+        steps.append(_displaced(equation, min(squared, people.events), informed=known))
         noise = variances(steps, point, prior)[1]
         unwhitening = steps[-1].unwhitening
         squared = float(np.trace(unwhitening @ noise @ unwhitening.T))
     return noise + _inefficiency(equation, people)
 
 
-def _displaced(equation: Equation, squared: float) -> Step:
+def _displaced(equation: Equation, squared: float, *, informed: bool) -> Step:
     """The step from a point at this squared distance (in standard errors) from the target."""
     frame, target = equation.scores.mapping, equation.scores.point
     away = frame @ np.full(len(target), np.sqrt(squared / len(target)))
-    return Step(target + away, frame, equation.jacobian, equation.meat, equation.deviation, target)
+    own = frame, equation.jacobian, equation.meat, equation.deviation, target
+    return Step(target + away, *own, informed=informed)
 
 
 def _inefficiency(equation: Equation, people: Cohort) -> Array:
     """W (J^-1 Meat J^-1 - I) W', never negative."""
-    frame, size = equation.scores.mapping, len(equation.jacobian)
-    inverse = np.linalg.inv(equation.jacobian - FLOOR * np.eye(size))
+    frame, inverse = equation.scores.mapping, np.linalg.inv(equation.jacobian)
     full = people.seen(equation.scores).expected(people)[2]
     values, vectors = np.linalg.eigh(inverse @ equation.meat @ inverse - np.linalg.inv(full))
     return np.asarray(frame @ (vectors * np.maximum(values, 0.0)) @ vectors.T @ frame.T)

@@ -8,7 +8,10 @@ layout, and a draw reads it there. Proof: docs/proofs/private-newton.md, section
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
+
+from scipy.special import chdtr, chdtrc
 
 from discreet.likelihood.score import LARGEST
 from discreet.likelihood.score_information import LARGEST_FACTOR
@@ -37,7 +40,7 @@ from discreet.privacy.shares import NoiseShares
 
 GRID_EXPONENT = -24
 """A release is published on the grid of this power of two."""
-FOUR_STEPS = 1900.0
+FOUR_STEPS = 1000.0
 """The signal n sqrt(2 rho), or n epsilon / d when pure, from which four steps are better than three."""
 STRETCHES = 4
 """Where covariates may change, they are counted in so many stretches of time."""
@@ -99,11 +102,6 @@ class Layout:
             range_bins=made._bins(RANGES, persons, numbers, made.whole(intervals)),
             value_bins=made._bins(MARGINALS, persons, len(covariates), made.stretches(intervals)),
         )
-
-    @property
-    def informed(self) -> int | None:
-        """The step with which the information is released: three before the end, not the first."""
-        return max(1, len(self.budget.steps) - 3) if self.budget.share(INFORMATION) else None
 
     def whole(self, intervals: int) -> Stretches:
         """All time as one stretch: a person's weight, by time, over the values held."""
@@ -176,7 +174,7 @@ class Layout:
 
 LARGEST_MOMENT_ERROR = 1.0
 """Second moments are released where their noise, as a matrix norm, stays below the identity."""
-LARGEST_VARYING_ERROR = 0.3
+LARGEST_VARYING_ERROR = 0.45
 """How late events came is part of them where it stays below this: one more column makes the noise of
 all of them larger, and a change of effects is seen in little else than much data."""
 LARGEST_MIXED_ERROR = 0.5
@@ -204,8 +202,20 @@ def _varying_fits(budget: Split, facts: Facts, columns: int) -> bool:
 
 
 def moment_limit(covariates: int) -> int:
-    """The bound on |v|^2 in integers: one and a half times what is expected."""
-    return 3 * covariates * UNIT**2 // 2
+    """The bound on |v|^2 in integers: seven tenths of what is expected.
+
+    Noise goes with the bound, and what is left of the moments does not: most people are shortened, and
+    correlations keep their size in parts of the columns' own moments.
+    """
+    return 7 * covariates * UNIT**2 // 10
+
+
+@lru_cache(maxsize=64)
+def moment_part(covariates: int) -> float:
+    """E min(|v|^2, R) / c, what shortening leaves of the moments of c independent normal columns."""
+    limit = moment_limit(covariates) / UNIT**2
+    within, beyond = chdtr(covariates + 2, limit), chdtrc(covariates, limit)
+    return float(within + limit / covariates * beyond)
 
 
 def _moment_weight(*, changing: bool) -> int:
@@ -230,7 +240,8 @@ def _moment_error(budget: Split, persons: int, covariates: int) -> float:
     size = covariates * (covariates + 1) // 2
     squared = moment_sensitivity(covariates)
     deviation = budget.deviation(budget.share(MOMENTS), squared, size)
-    return deviation / (DIAGONAL * UNIT**2 * persons) * math.sqrt(2.0 * covariates)
+    unit = DIAGONAL * UNIT**2 * persons * moment_part(covariates)
+    return deviation / unit * math.sqrt(2.0 * covariates)
 
 
 INFORMATION_SQUARED = 2 * (DIAGONAL * LARGEST_FACTOR**2) ** 2

@@ -126,7 +126,7 @@ def common_level(mass: Array, risks: Array, hazard: float) -> float:
 class Leaving:
     """A cohort of standardised covariates (M, p), its weights, and the stratum of each of it.
 
-    u is measured in parts of `unit`.
+    u is measured in parts of `unit`, and of each member's x u the moments have the part `short`.
     """
 
     strata: tuple[Bins, ...]
@@ -134,6 +134,7 @@ class Leaving:
     weights: Array
     stratum: Integers
     unit: float
+    short: Array
 
     def gamma(self, released: Array, noise: float) -> Array:
         """The most likely one for moments with this noise: Gauss-Newton, each round by at most 1."""
@@ -170,10 +171,10 @@ class Leaving:
             own = self.stratum == number
             if own.any():
                 people, weights = self.people[own], self.weights[own]
-                shown = followed(bins, weights, risks[own])
-                found += people.T @ (weights * shown.sooner(bins))
+                shown, kept = followed(bins, weights, risks[own]), weights * self.short[own]
+                found += people.T @ (kept * shown.sooner(bins))
                 leave, _ = leaving_by(shown.censored, bins.events)
-                slope += spread_within(people, weights[:, None] * shown.begun * leave)
+                slope += spread_within(people, kept[:, None] * shown.begun * leave)
         return found / self.unit, slope / self.unit
 
 

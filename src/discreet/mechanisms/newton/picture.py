@@ -8,7 +8,7 @@ Its random numbers are public.
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -44,7 +44,7 @@ from discreet.mechanisms.newton.counts import (
     gaps_of,
 )
 from discreet.mechanisms.newton.hazards import Hazards
-from discreet.mechanisms.newton.layout import moment_limit
+from discreet.mechanisms.newton.layout import moment_limit, moment_part
 from discreet.mechanisms.newton.leaving import Bins, Leaving
 from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.varying import NO_CHANGE, Change, Varied, Varying
@@ -246,20 +246,26 @@ class Releases:
         return Leavings(self.edges, np.array([one.chances for one in self.bins]))
 
     def second_moments(self, width: int) -> tuple[Array, float] | None:
-        """Those of the first `width` columns as released, and the noise of an entry on the diagonal."""
+        """Those of the first `width` columns, and the noise of an entry on the diagonal.
+
+        In parts of what shortening leaves of them: about 1 on the diagonal.
+        """
         if self.moments is None:
             return None
-        values, deviation = self.moments.values, self.moments.deviation
-        size = math.isqrt(2 * len(values))  # s (s + 1) / 2 of them
-        matrix, error = released_moments(values, self.persons, deviation, size)
-        return matrix[:width, :width], error
+        matrix, error = self._shortened_moments(self.moments)
+        part = moment_part(len(matrix))
+        return matrix[:width, :width] / part, error / part
+
+    def _shortened_moments(self, moments: Noisy) -> tuple[Array, float]:
+        """Those of all columns as they were released."""
+        size = math.isqrt(2 * len(moments.values))  # s (s + 1) / 2 of them
+        return released_moments(moments.values, self.persons, moments.deviation, size)
 
     def moments_with(self, column: int, width: int) -> tuple[Array, float] | None:
-        """Those of one column with the first `width`, and their noise, that of sampling included."""
-        found = self.second_moments(column + 1)
-        if found is None:
+        """Those of one column with the first `width`, shortened, and their noise and sampling."""
+        if self.moments is None:
             return None
-        matrix, error = found
+        matrix, error = self._shortened_moments(self.moments)
         noise = math.hypot(error * DIAGONAL / OFF_DIAGONAL, 1.0 / math.sqrt(self.persons))
         return matrix[column, :width], noise
 
@@ -417,7 +423,8 @@ def _staying(releases: Releases, people: Array, weights: Array, stratum: Integer
     found = None if releases.sooner is None else releases.moments_with(width, width)
     if releases.sooner is None or found is None:
         return None
-    cohort = Leaving(releases.bins, people, weights, stratum, releases.sooner)
+    short = shortening(np.sum(people**2, axis=1), width, len(releases.further_units))
+    cohort = Leaving(releases.bins, people, weights, stratum, releases.sooner, short)
     return cohort.remaining(cohort.gamma(*found))
 
 
@@ -426,7 +433,7 @@ def _drawn(design: Design, releases: Releases, spreads: Array) -> tuple[Array, A
     shares, strata = without_fills(design, releases.shares(design)), releases.strata
     if shares:
         size, moments = cohort_size(strata), _moments(design, releases, shares, spreads)
-        return draw_cohort(shares, before_cuts(shares, moments, size), size)
+        return draw_cohort(shares, moments, size)
     indicators = np.vstack([np.zeros(strata - 1), np.eye(strata - 1)])
     number, parts = releases.stretches.number, releases.sizes / releases.sizes.sum()
     return np.repeat(indicators[:, None, :], number, axis=1), np.tile(parts[:, None], number)
@@ -435,20 +442,20 @@ def _drawn(design: Design, releases: Releases, spreads: Array) -> tuple[Array, A
 def _moments(design: Design, releases: Releases, shares: list[Shares], spreads: Array) -> Array:
     """Correlations of the columns, and on the diagonal how much wider they are than the counts.
 
-    Strata that were not part of the release go with no covariate.
+    Standardised vectors are shortened to |v|^2 <= R, together: what is left of a moment is seen on a
+    cohort. Strata that were not part of the release go with no covariate.
     """
     moments, width = np.eye(sum(len(item.marginal.columns) for item in shares)), len(spreads)
     found = releases.second_moments(width)
     if found is not None:
-        shown = correlation(*found)
-        # second moments say how wide the columns are, however wide the counts look
+        shown, further = correlation(*found), len(releases.further_units)
         counted = [item for item in shares if max(item.marginal.columns) < width]
-        expected = np.concatenate([_shortened_square(item, spreads) for item in counted])
-        expected *= _present(design, counted)
-        ratio = 1.0 / np.sqrt(np.maximum(expected, 1e-3))
-        wide = np.sqrt(np.diag(shown)) * ratio
-        ratio = ratio * np.clip(wide, NARROWEST, WIDEST) / wide
-        moments[:width, :width] = shown * np.outer(ratio, ratio)
+        own, short = np.sqrt(np.diag(shown)), partial(shortening, columns=width, further=further)
+        latent, left = before_cuts(counted, shown / np.outer(own, own), spreads, short)
+        # second moments say how wide the columns are, however wide the counts look
+        expected = left * _present(design, counted) / moment_part(width + further)
+        wide = np.clip(own / np.sqrt(np.maximum(expected, 1e-3)), NARROWEST, WIDEST)
+        moments[:width, :width] = latent * np.outer(wide, wide)
     return moments
 
 
@@ -461,15 +468,13 @@ def _present(design: Design, shares: list[Shares]) -> Array:
     return found
 
 
-def _shortened_square(item: Shares, spreads: Array) -> Array:
-    """What the counts expect the released second moment of each column to be.
+def shortening(squares: Array, columns: int, further: int) -> Array:
+    """The part of v v' that is left of vectors with these sums of squares of the first columns.
 
-    Standardised vectors are shortened to |v|^2 <= 1.5 p, so a column's squares end there: a long
-    tail has less of a second moment than of a variance.
+    Of each further column the square is about 1, the mean that it is measured by.
     """
-    columns, limit = list(item.marginal.columns), moment_limit(len(spreads)) / UNIT**2
-    gaps = (item.centres - item.mean) ** 2 + item.half_width[:, None] ** 2 / 3.0
-    return np.asarray(item.overall @ np.minimum(gaps / spreads[columns] ** 2, limit))
+    limit = moment_limit(columns + further) / UNIT**2
+    return np.asarray(np.minimum(1.0, limit / np.maximum(squares + further, 1e-9)))
 
 
 def tilted(people: Cohort, information: Information) -> Cohort:

@@ -111,12 +111,13 @@ class Run:
         releases = picture.releases
         width = len(self.design.covariates.leads)
         spreads = completed_spreads(self.design, picture.spreads[:width])
-        prior = self.setting.prior(releases.profile, spreads, releases.profiles)
+        known = releases.profile, spreads, releases.profiles, picture.people.mean
+        prior = self.setting.prior(*known)
         point, answers = prior.centre, []
         for number, share in enumerate(self.budget.steps):
             equation = self.setting.equation(point, picture.shape, prior, share)
             answers.append(Answer(equation, -self._release(equation.scores, share)))
-            if number == self.layout.informed:
+            if number == self.budget.informed:
                 picture = picture.informed(self._information(equation.scores))
             if number > 0:
                 picture = picture.bent(point)

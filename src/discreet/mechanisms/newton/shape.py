@@ -22,7 +22,7 @@ from discreet.likelihood.score import Whitened
 from discreet.likelihood.score_expected import STEADY, Bend, Rates
 from discreet.likelihood.score_walk import Point
 from discreet.mechanisms.newton.bound import Cohort
-from discreet.mechanisms.newton.cohort import Profile
+from discreet.mechanisms.newton.cohort import Profile, numeric_columns
 from discreet.types import Array, Integers
 
 RIDGE, WALK = 1.5, 0.4
@@ -35,6 +35,9 @@ that are a ridge for it: a direction that nobody shows must not stop it."""
 ROUNDS = 8
 SETTLED = 1e-3
 
+FAR, HEAVY = 4.0, 0.4
+"""A number's tail is so many standard deviations from its mean, and heavy where it has more than this
+part of the variance: few people, whose effect is rarely on the line of all others."""
 DIFFERENCE = 1e-4
 """By so much a point is moved either way to see the slope of a score."""
 RIDGE_OF_TURN = 1e-3
@@ -46,7 +49,8 @@ class Residual(NamedTuple):
 
     `wrong` is how much of the life table's contradiction of the model is not chance, from 0 to 1, and
     `changed` how much of the contradiction of constant effects. Where effects change, `bend` says how
-    and `offset` is what the mean of the true effects over time is away from f.
+    and `offset` is what the mean of the true effects over time is away from f. `heavy` is how far a
+    number's tail outweighs the rest of it.
     """
 
     shift: Array
@@ -56,6 +60,7 @@ class Residual(NamedTuple):
     bend: Bend = STEADY
     offset: Array | float = 0.0
     changed: float = 0.0
+    heavy: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,11 +162,19 @@ class Shape:
         delta = self.deltas(f, STEADY, self.start)
         score, information = self._under(f, f, delta, STEADY)
         if len(self.bend.lean) == 0:
-            return Residual(self._by_interval(delta), score, information, wrong)
+            own = self._by_interval(delta), score, information, wrong
+            return Residual(*own, heavy=self.heavy)
         offset, delta = self._averaging(f, delta, score, information)
         score, information = self._under(f, f + offset, delta, self.bend)
         shift, bend = self._by_interval(delta), self.bend
-        return Residual(shift, score, information, wrong, bend, offset, self.changed)
+        told = wrong, bend, offset, self.changed, self.heavy
+        return Residual(shift, score, information, *told)
+
+    @cached_property
+    def heavy(self) -> float:
+        """How far the heaviest tail is above HEAVY, from 0 to 1."""
+        parts = tails(self.design, self.people.cohort, self.people.counts)
+        return float(np.max(parts - HEAVY, initial=0.0)) / (1.0 - HEAVY)
 
     def _averaging(
         self, f: Array, delta: Array, aim: Array, information: Array
@@ -248,6 +261,17 @@ class Shape:
             if np.abs(move).max() < SETTLED:
                 break
         return np.asarray(delta)
+
+
+def tails(design: Design, cohort: Array, counts: Array) -> Array:
+    """The part of each column's variance that is in its tail; 0 where it is not a number's own."""
+    weights = counts / counts.sum()
+    squares = (cohort - np.einsum("mk,mkc->c", weights, cohort)) ** 2
+    variance = np.maximum(np.einsum("mk,mkc->c", weights, squares), 1e-300)
+    far = np.where(squares > FAR**2 * variance, squares, 0.0)
+    leads = np.isin(np.arange(len(variance)), design.covariates.leads)
+    parts = np.einsum("mk,mkc->c", weights, far) / variance
+    return np.asarray(np.where(leads & numeric_columns(design), parts, 0.0))
 
 
 def not_chance(contradiction: float) -> float:

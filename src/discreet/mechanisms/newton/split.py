@@ -63,6 +63,11 @@ class Split:
         return dict(self.shares)[name]
 
     @property
+    def informed(self) -> int | None:
+        """The step with which the information is released: three before the end, not the first."""
+        return max(1, len(self.steps) - 3) if self.share(INFORMATION) else None
+
+    @property
     def spent(self) -> Fraction:
         """All shares together: at most 1."""
         return sum((part for _, part in self.shares), sum(self.steps, Fraction(0)))

@@ -1,8 +1,8 @@
 """The covariance of a run's estimate: sampling, noise, what the picture may get wrong, and the prior.
 
-    1. the steps' own sampling and noise, as they move the estimate, averaged over pictures that the
-       same people might have given (the noise of the first releases once more, a life table from its
-       posterior), noise times max(1, RSS/df);
+    1. the steps' own sampling and noise, as they move the estimate, noise times max(1, RSS/df); where
+       the people's information was not released, averaged over pictures that the same people might have
+       given (the noise of the first releases once more, a life table from its posterior);
     2. what those pictures would have changed: all steps move together;
     3. a part of the life table's correction, and what bounds may take away where that table
        contradicts the model: fully correlated as well;
@@ -25,7 +25,7 @@ from discreet.mechanisms.newton.combine import corrected
 from discreet.mechanisms.newton.equation import Equation
 from discreet.mechanisms.newton.picture import Picture, Releases
 from discreet.mechanisms.newton.pin import Pinned
-from discreet.mechanisms.newton.steps import Prior, Step, lifted, surplus, variances, weights_of
+from discreet.mechanisms.newton.steps import Prior, Step, errors_of, lifted, surplus, variances
 from discreet.types import Array, Flags, Integers
 
 PICTURES = 12
@@ -34,17 +34,13 @@ LITTLE = 1 << 12
 """Members of the cohort times intervals below which threads only wait for each other."""
 CLEAR = 2.0
 """Standard deviations of noise that the count of a level must exceed to be taken for one."""
-LIKENESS = 1.13
-"""The cohort's sampling variance times this: it is like the people, it is not the people."""
-AVERAGED = 0.3
-"""The part of variances that is averaged over pictures where the people's information is known: a picture
-with noise once more has twice its effect, and what is left is that of the picture itself."""
+LIKENESS = 0.2
+"""The cohort's sampling variance may be off by this part: it is like the people, it is not the people."""
 BIAS_STATED = 0.5
 """The part of the variance of bounds' bias that intervals need; the estimate is weighted by all of it."""
-UNINFORMED, UNRELATED = 1.15, 0.4
-"""The covariance times the first where the people's own information was not released, and so much of
-it more as far as second moments are not known: columns that go together are known less well than
-they look. Sampling times this or LIKENESS, whichever is more: both are for a cohort unlike the people."""
+UNRELATED = 0.5
+"""Noise counts by so much more where nothing is known of second moments: columns that go together are
+known less well than they look."""
 FLAT, VARIED, INFORMED = 0.03, 1.75, 2.5
 """A combination of standardised columns repeats them whose variance is below FLAT, or is not told
 from none by so many standard deviations of its noise; nor is its information by as many."""
@@ -87,27 +83,28 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     turn, found = picture.shape.turn(estimate), [one.around(picture, estimate) for one in answers]
     steps = _responding(corrected(found, estimate), meats, turn)
     pinned = Pinned(prior, picture.shape).around(estimate)
-    weights = weights_of(steps, estimate)
-    _, lifts = lifted(steps, weights, pinned)
+    errors = errors_of(steps, estimate)
+    _, lifts = lifted(steps, errors, pinned)
     scores, pictures = [one.score for one in steps], _seen_otherwise(answers, picture, estimate)
     moved = np.array([_moved(lifts, scores, [one.score for one in seen]) for seen in pictures])
     others = [_responding(seen, [one.meat for one in seen], turn) for seen in pictures]
-    each = [variances(one, estimate, pinned, weights) for one in (steps, *others)]
-    sampling, noise = _averaged(each, AVERAGED if _informed(picture) else 1.0)
+    believed = [steps] if _informed(picture) else others
+    each = [variances(one, estimate, pinned, errors) for one in believed]
+    sampling, noise = (np.mean(parts, axis=0) for parts in zip(*each, strict=True))
     noise = surplus(steps, estimate) * noise + moved.T @ moved / PICTURES
-    bias = _bias(steps[-1], lifts, _moved(lifts, plain, scores))
-    missing, unsure = widened(unreached(picture, len(estimate)), prior), _unsure(picture)
-    total = max(LIKENESS, unsure) * sampling + unsure * noise + bias
-    return Spread(total + missing, sampling, missing)
+    noise = _unsure(picture) * noise + _bias(steps[-1], lifts, _moved(lifts, plain, scores))
+    missing = widened(unreached(picture, len(estimate)), prior)
+    return Spread(likeness(sampling, noise) * sampling + noise + missing, sampling, missing)
 
 
-def _averaged(each: Sequence[tuple[Array, Array]], part: float) -> tuple[Array, Array]:
-    """A part of the mean over all pictures but the first, and of that one the rest."""
-    own, others = each[0], [np.mean(parts, axis=0) for parts in zip(*each[1:], strict=True)]
-    sampling, noise = (
-        (1.0 - part) * one + part * mean for one, mean in zip(own, others, strict=True)
-    )
-    return sampling, noise
+def likeness(sampling: Array, noise: Array) -> float:
+    """1 + sqrt(r^2 + LIKENESS^2) - r, r the noise's variance over sampling's, of the middle coefficient.
+
+    A sampling variance that is off by a part adds to the noise as errors do, in squares: it counts
+    where noise is small, and where noise is large it is lost in it.
+    """
+    ratio = float(np.median(np.diag(noise) / np.maximum(np.diag(sampling), 1e-300)))
+    return 1.0 + LIKENESS**2 / (math.hypot(ratio, LIKENESS) + ratio)
 
 
 def _responding(steps: Sequence[Step], meats: Sequence[Array], turn: Array) -> list[Step]:
@@ -129,10 +126,8 @@ def _informed(picture: Picture) -> bool:
 
 
 def _unsure(picture: Picture) -> float:
-    """By how much more the covariance is than a picture shows without the people's information."""
-    if _informed(picture):
-        return 1.0
-    return UNINFORMED + UNRELATED * unrelated(picture.releases, len(picture.spreads))
+    """By how much more the noise is than a picture shows that does not know what goes together."""
+    return 1.0 + UNRELATED * unrelated(picture.releases, len(picture.spreads)) ** 2
 
 
 def unrelated(releases: Releases, columns: int) -> float:

@@ -19,8 +19,10 @@ from discreet.types import Array
 TRUST = 1.0
 """A step may change the predictors of the events by 1 in root mean square."""
 
-MISFIT = 0.2
-"""How far the cohort's scores are taken to be from the people's, in parts of the distance."""
+MISFIT, SLOPE, INFORMED = 0.2, 0.4, 0.5
+"""How far the cohort's scores are taken to be from the people's: in any direction in parts of the
+distance, and along each direction in parts of the way along it; half of that where the people's
+information was known."""
 BASELINE = 4.0
 """The bound's bias along the baseline, in parts of what is doubted of any direction: where the model
 is wrong, it is wrong in time first, and whoever is followed for long is bounded first."""
@@ -33,7 +35,8 @@ class Step:
     """One released score around an estimate f: target = f + W J^-1 (y - S(f)), with its precision.
 
     `doubt` is the squared bias that the bound is expected to have, and `score` is S(f),
-    where it was asked for. An `older` one is from before the people's information was known.
+    where it was asked for. An `older` one is from before the people's information was known, an
+    `informed` one from after.
     `wrong` is how far the life table contradicts the model, from 0 to 1, and the baseline has the
     first `time` places of f. `response` is what a difference of f does to S(f), where that was asked
     for: the estimate is weighted by the slope, and moves by the response.
@@ -52,6 +55,7 @@ class Step:
     time: int = 0
     inverse: Array | None = None
     response: Array | None = None
+    informed: bool = False
 
     @cached_property
     def unwhitening(self) -> Array:
@@ -80,11 +84,17 @@ class Step:
         """y - S(f): what the estimate leaves of the released score."""
         return np.asarray(self.slope @ (self.target - estimate))
 
-    def weight(self, estimate: Array, seen: float = 0.0) -> float:
-        """1 / (1 + extra / sigma^2), extra = (MISFIT |g|)^2 / d + doubt, or as `seen` if that is more."""
-        length = float(np.sum((self.unwhitening @ (estimate - self.point)) ** 2))
-        extra = max(MISFIT**2 * length / len(estimate) + self.doubt, seen)
-        return float(1.0 / (1.0 + extra / self.deviation**2))
+    def error(self, estimate: Array, seen: float = 0.0) -> Array:
+        """The covariance of the equation's error, (sigma^2 + extra) I + slope^2 diag(J g)^2.
+
+        g is how far the estimate is from the point, in whitened coordinates, and extra is
+        (MISFIT |g|)^2 / d + doubt, or as `seen` if that is more. Where the slope is off along one
+        direction, the score is off by a part of what the way along it does, and elsewhere by little.
+        """
+        away = self.unwhitening @ (estimate - self.point)
+        extra = max(MISFIT**2 * float(np.mean(away**2)) + self.doubt, seen)
+        slope = SLOPE * (INFORMED if self.informed else 1.0)
+        return np.diag(self.deviation**2 + extra + (slope * (self.jacobian @ away)) ** 2)
 
     def seen(self, estimate: Array) -> float:
         """The mean square that is left of the score beyond what its noise may be."""
@@ -93,7 +103,7 @@ class Step:
         return float(max(left @ left / size - noise * self.deviation**2, 0.0))
 
 
-def weights_of(steps: Sequence[Step], estimate: Array) -> list[float]:
+def errors_of(steps: Sequence[Step], estimate: Array) -> list[Array]:
     """Of every step; older ones that the estimate does not fit count for less.
 
     A picture that has learned the people's information at the last point may be wrong by more than
@@ -101,7 +111,7 @@ def weights_of(steps: Sequence[Step], estimate: Array) -> list[float]:
     """
     older = [one.older for one in steps[:-1]] + [False]
     seen = [one.seen(estimate) if old else 0.0 for one, old in zip(steps, older, strict=True)]
-    return [one.weight(estimate, extra) for one, extra in zip(steps, seen, strict=True)]
+    return [one.error(estimate, extra) for one, extra in zip(steps, seen, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -143,24 +153,22 @@ def within_trust(estimate: Array, last: Step, events: float) -> Array:
 
 
 def variances(
-    steps: Sequence[Step], estimate: Array, prior: Prior, weights: Sequence[float] | None = None
+    steps: Sequence[Step], estimate: Array, prior: Prior, errors: Sequence[Array] | None = None
 ) -> tuple[Array, Array]:
     """(sampling, privacy noise with misfit and prior): their sum is the covariance of the steps.
 
     The estimate is sum_t L_t M_t target_t + K^-1 P f_0, L_t = K^-1 times the step's pull, K the total
     precision. Sampling moves all scores together, with variance Meat; the noises are independent. So
-    the variance is the square of sum_t L_t Meat^(1/2), plus the sum of (sigma_t^2 / c_t) L_t L_t',
-    where sigma^2 / c = sigma^2 + misfit^2 + doubt is taken without the doubt, which is the same at every
-    step and has its own place where the model is contradicted, plus K^-1 P K^-1: what the prior's pull
-    is expected to be, squared.
+    the variance is the square of sum_t L_t Meat^(1/2), plus the sum of L_t N_t L_t', where the equation's
+    error N_t is taken without the doubt, which is the same at every step and has its own place where the
+    model is contradicted, plus K^-1 P K^-1: what the prior's pull is expected to be, squared.
     """
-    weights = weights_of(steps, estimate) if weights is None else weights
-    total, lifts = lifted(steps, weights, prior)
+    errors = errors_of(steps, estimate) if errors is None else errors
+    total, lifts = lifted(steps, errors, prior)
     sampling, noise = np.zeros_like(total), total @ prior.precision @ total.T
-    for step, lift, weight in zip(steps, lifts, weights, strict=True):
+    for step, lift, error in zip(steps, lifts, errors, strict=True):
         sampling = sampling + lift @ _root(step.meat)
-        stated = max(step.deviation**2 / weight - step.doubt, step.deviation**2)
-        noise = noise + stated * lift @ lift.T
+        noise = noise + lift @ (error - step.doubt * np.eye(len(error))) @ lift.T
     if prior.pin is not None:  # the same people: the baseline's part of the full score
         rows = len(prior.pin.precision)
         full = steps[-1].unwhitening.T[:rows]
@@ -169,44 +177,44 @@ def variances(
 
 
 def lifted(
-    steps: Sequence[Step], weights: Sequence[float], prior: Prior
+    steps: Sequence[Step], errors: Sequence[Array], prior: Prior
 ) -> tuple[Array, list[Array]]:
     """K^-1, and of every step how its released score moves the estimate."""
-    precision, pulls = pulled(steps, weights)
+    precision, pulls = pulled(steps, errors)
     total: Array = np.asarray(np.linalg.inv(prior.precision + precision), dtype=np.float64)
     return total, [total @ pull for pull in pulls]
 
 
-def pulled(steps: Sequence[Step], weights: Sequence[float]) -> tuple[Array, list[Array]]:
+def pulled(steps: Sequence[Step], errors: Sequence[Array]) -> tuple[Array, list[Array]]:
     """The precision of all steps, and for each the matrix by which its score pulls at f.
 
     People who are bounded at one step are bounded at the next, so the steps are the equations
     y_t - S_t = M_t g + b + noise_t with one bias b of covariance D. Solved for b, they pull by
 
-        a_t (M_t - H sum_s a_s M_s)',   H = D (I + sum_s a_s D)^-1,   a_t = c_t / sigma_t^2.
+        (M_t - H' sum_s A_s M_s)' A_t,   H = D (I + sum_s A_s D)^-1,   A_t = N_t^-1.
 
     The precision is that of an estimate that responds otherwise where the steps say so.
     """
-    shares = shares_of(steps, weights)
+    shares = shares_of(errors)
     pairs = zip(shares, steps, strict=True)
-    common = np.asarray(sum(share * step.slope for share, step in pairs))
+    common = np.asarray(sum(share @ step.slope for share, step in pairs))
     held = common.T @ held_back(steps, shares)
     pairs = zip(shares, steps, strict=True)
-    pulls = [np.asarray(share * (step.slope.T - held)) for share, step in pairs]
+    pulls = [np.asarray((step.slope.T - held) @ share) for share, step in pairs]
     moved = [step.slope if step.response is None else step.response for step in steps]
     precision = sum(pull @ slope for pull, slope in zip(pulls, moved, strict=True))
     return np.asarray(precision), pulls
 
 
-def shares_of(steps: Sequence[Step], weights: Sequence[float]) -> list[float]:
-    """a_t = c_t / sigma_t^2."""
-    return [weight / step.deviation**2 for step, weight in zip(steps, weights, strict=True)]
+def shares_of(errors: Sequence[Array]) -> list[Array]:
+    """A_t = N_t^-1."""
+    return [np.asarray(np.linalg.inv(error), dtype=np.float64) for error in errors]
 
 
-def held_back(steps: Sequence[Step], shares: Sequence[float]) -> Array:
+def held_back(steps: Sequence[Step], shares: Sequence[Array]) -> Array:
     """H = D (I + A D)^-1, symmetric: by how much a common part of the scores is taken for bias."""
     bias = steps[-1].bias
-    return np.asarray(bias @ np.linalg.inv(np.eye(len(bias)) + sum(shares) * bias))
+    return np.asarray(bias @ np.linalg.inv(np.eye(len(bias)) + np.asarray(sum(shares)) @ bias))
 
 
 def surplus(steps: Sequence[Step], estimate: Array) -> float:
@@ -217,7 +225,7 @@ def surplus(steps: Sequence[Step], estimate: Array) -> float:
     total = 0.0
     for step in steps:
         left = step.left(estimate)
-        total += step.weight(estimate) * float(left @ left) / step.deviation**2
+        total += float(left @ np.linalg.solve(step.error(estimate), left))
     return max(1.0, total / max(len(estimate) * (len(steps) - 1), 1))
 
 

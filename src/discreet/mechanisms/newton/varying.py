@@ -227,11 +227,23 @@ class Varying:
         traits = (people.cohort[:, 0] - self.shape.people.mean)[:, self.columns] / self.spreads
         truth, chances = shape.true_point(f, stratum), self.varied.chances[stratum]
         late = lateness(people.members, truth, shape.bend, chances)
-        square = late.square / np.maximum(people.counts[:, 0], 1e-300) / self.varied.unit**2
-        short = np.minimum(1.0, self.limit / (np.sum(traits**2, axis=1) + 1.0 + square))
-        kept = late.steepness * short[:, None]
+        happened, others = self._shortened(late, np.sum(traits**2, axis=1) + 1.0)
+        share = late.events / np.maximum(people.counts[:, 0], 1e-300)
+        all_of_them = share * happened + (1.0 - share) * others
+        mean = late.came * happened + (late.mean - late.came) * all_of_them
+        kept = late.steepness * happened[:, None]
         within = np.stack([spread_within(traits, each[:, None]) for each in kept.T])
-        return traits.T @ (late.mean * short), within
+        return traits.T @ mean, within
+
+    def _shortened(self, late: "Lateness", squares: Array) -> tuple[Array, Array]:
+        """The part of x l that is left of members with such other squares: with an event, and without.
+
+        Of an event |l| is about that of its lean; without one l is small.
+        """
+        square = late.square / np.maximum(late.events, 1e-300) / self.varied.unit**2
+        each = (np.minimum(1.0, self.limit / total) for total in (squares + square, squares))
+        happened, others = each
+        return happened, others
 
 
 def _precision(expected: Array, noise: float) -> Array:
@@ -240,9 +252,14 @@ def _precision(expected: Array, noise: float) -> Array:
 
 
 class Lateness(NamedTuple):
-    """Of every member, times its count: the mean of l, about that of l^2, slopes of hazards by piece."""
+    """Of every member, times its count: the mean of l, and slopes of hazards by piece.
+
+    `came` is the part of the mean that events have, `square` about that of l^2.
+    """
 
     mean: Array
+    came: Array
+    events: Array
     square: Array
     steepness: Array
 
@@ -253,7 +270,9 @@ def lateness(members: Members, truth: Point, bend: Bend, chances: Array) -> Late
     people, stretches, width = members.covariates.shape
     there, places = true_room(truth, len(chances)), places_of(bend, len(chances))
     values, counts = np.zeros((width, LANES)), np.zeros(LANES)
-    found = Lateness(np.zeros(people), np.zeros(people), np.zeros((people, len(bend.lean))))
+    nothing = np.zeros((4, people))
+    pieces = np.zeros((people, len(bend.lean)))
+    found = Lateness(nothing[0], nothing[1], nothing[2], nothing[3], pieces)
     for start in range(0, people, LANES):
         there.alive[:] = 1.0
         for k in range(stretches):
@@ -293,6 +312,8 @@ def add_lateness(
         if members.remaining.shape[0] > 0:
             mass *= members.remaining[start + lane, s]
         found.mean[start + lane] += mass * lean * (hazard - chance)
+        found.came[start + lane] += mass * lean * hazard
+        found.events[start + lane] += mass * hazard
         found.square[start + lane] += mass * lean**2 * hazard
         found.steepness[start + lane, piece] += mass * rise * (1.0 - hazard)
         there.alive[lane] *= 1.0 - hazard

@@ -11,6 +11,7 @@ whoever reads the release could compute it again.
     stratum      strata in which hardly anybody was counted: the prior speaks
     life-table   the model's expected events against the released ones
     varying      effects that change with time, where a mechanism released them
+    tail         numbers most of whose spread is that of few people far away
 """
 
 import math
@@ -222,6 +223,20 @@ def varying(names: Sequence[str], effects: Array, change: Change) -> Iterator[Ca
             "varying",
             f"Effects that seem to change with time: {_listed(told)}. The model takes every effect "
             "for constant; what is printed of these is an average over time.",
+            flagged,
+        )
+
+
+def tailed(names: Sequence[str], parts: Array, heavy: float) -> Iterator[Caution]:
+    """Numbers of whose variance more than a part is far from everybody else."""
+    flagged = _chosen(names, parts > heavy)
+    if flagged:
+        yield Caution.about(
+            "tail",
+            f"Much of the spread of {_listed(flagged)} comes from few people far from all others. "
+            "A private fit cannot follow them as an exact one does: if the effect is not a straight "
+            'line out there, estimates and intervals may be off. `scale = "log"`, a spline or '
+            "narrower bounds in the schema help.",
             flagged,
         )
 
