@@ -166,6 +166,8 @@ PAIRED = """## What each constant does
 on a panel of development sets and designs at epsilon = 1, all values with the same people and the same
 noise. The worst case over the panel: the lowest **inside**,
 mean and worst coefficient; the highest **err** over what it is as things are; the median **width**.
+The table names what it was measured with: a constant that the code has no more, or another value of one,
+is of an earlier state of this version.
 
 """
 

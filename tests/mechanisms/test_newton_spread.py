@@ -97,7 +97,7 @@ def test_an_estimate_that_responds_more_moves_less():
 
 
 def test_a_number_with_a_heavy_tail_is_named():
-    """A tenth of a percent hold most of the variance; without them nothing is said."""
+    """One in two hundred holds most of the variance; without them nothing is said."""
     random, people = np.random.default_rng(2), 20_000
     x, told = random.normal(size=people), []
     schema = {**SCHEMA, "covariate": [{"name": "x", "low": -5.0, "high": 95.0}]}

@@ -176,7 +176,7 @@ def test_a_moment_that_stands_out_is_seen(monkeypatch, times, held):
     monkeypatch.setattr(Shape, "deltas", lambda *_: None)
     monkeypatch.setattr(Varying, "_moments", lambda *_: (np.zeros(1), np.full((1, 1), 0.2)))
     monkeypatch.setattr(Varying, "_internal", lambda _, values: values)
-    cohort = Varying(Shape(None, None, None, ()), None, np.array([0]), np.ones(1), 4.5)
+    cohort = Varying(Shape(None, None, None, ()), None, np.array([0]), np.ones(1), np.zeros(1), 3)
     found = cohort.change(None, np.array([times * SEEN * np.hypot(0.01, LEAST_NOISE)]), 0.01)
     assert bool(found.theta[0] < 1e-3) is held
 

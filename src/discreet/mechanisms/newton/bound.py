@@ -30,7 +30,7 @@ more budget leads to the maximum of the likelihood whatever the model gets wrong
 CHANGED = 2.0
 """LAMBDA is up to this many times itself more where effects are seen to change with time: bounds take
 late times away first, and what they take away is then not like what they leave."""
-TAILED = 6.0
+OUTWEIGHED = 6.0
 """And so many times more where a number's tail outweighs the rest of it: bounds take the tail away first."""
 NOTHING = 1e-4
 """A loss of information that is none."""
@@ -117,7 +117,9 @@ def correction(score: Array, slope: Array, residual: Array, information: Array) 
 
 
 def sloped(jacobian: Array) -> Array:
-    """The Jacobian with eigenvalues of at least FLOOR."""
+    """The Jacobian with eigenvalues of at least FLOOR; itself where it is no number."""
+    if not np.all(np.isfinite(jacobian)):
+        return jacobian
     values, vectors = np.linalg.eigh(jacobian)
     return np.asarray((vectors * np.maximum(values, FLOOR)) @ vectors.T)
 
@@ -156,8 +158,8 @@ def choose_bound(
 
 
 def _steepness(residual: "Residual") -> float:
-    """L = LAMBDA (1 + CHANGED k + TAILED h)."""
-    return LAMBDA * (1.0 + CHANGED * residual.changed + TAILED * residual.heavy)
+    """L = LAMBDA (1 + CHANGED k + OUTWEIGHED h)."""
+    return LAMBDA * (1.0 + CHANGED * residual.changed + OUTWEIGHED * residual.heavy)
 
 
 def _tolerated(noise: float) -> float:

@@ -63,6 +63,8 @@ from discreet.types import Array, Integers
 if TYPE_CHECKING:
     from discreet.mechanisms.newton.diagnosis import Ending
 
+OF_EVERYBODY = ("at-risk", "tail")
+"""Cautions that no cause is meant by."""
 LEAST_SHARED = 0.95
 """What causes share leaves at least the rest of every direction's variance."""
 HALF = 0.5
@@ -395,7 +397,7 @@ def _told(names: Sequence[str], endings: Sequence["Ending"]) -> list[Caution]:
     found: list[Caution] = []
     for name, ending in zip(names, endings, strict=True):
         for caution in ending.cautions():
-            if caution.code == "at-risk":
+            if caution.code in OF_EVERYBODY:
                 found += [] if caution in found else [caution]
             else:
                 found.append(of_cause(caution, name))

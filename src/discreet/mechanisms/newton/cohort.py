@@ -7,7 +7,7 @@ Jacobian of the bounded score, and the choice of the bound. Its random numbers a
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -453,7 +453,7 @@ Shorten = Callable[[Array], Array]
 
 
 def before_cuts(
-    shares: Sequence[Shares], wanted: Array, spreads: Array, shorten: Shorten
+    shares: Sequence[Shares], wanted: Array, spreads: Array, shorten: Shorten, size: int = COHORT
 ) -> tuple[Array, Array]:
     """Correlations of normal columns that show the wanted ones once they are cut; squares then shown.
 
@@ -465,22 +465,23 @@ def before_cuts(
     for item in shares:
         apart[np.ix_(item.marginal.columns, item.marginal.columns)] = False
     found, most = wanted, np.minimum(2.0 * np.abs(wanted), 1.0)
-    shown = _shown_moments(shares, found, spreads, shorten)
+    seen = partial(_shown_moments, shares, spreads=spreads, shorten=shorten, size=size)
+    shown = seen(found)
     for _ in range(CUT_ROUNDS if np.any(wanted[apart]) else 0):
         scale = np.sqrt(np.maximum(np.diag(shown), 1e-300))
         lacking = np.where(apart, wanted - shown / np.outer(scale, scale), 0.0)
         found = np.clip(found + lacking, -most, most)
-        shown = _shown_moments(shares, found, spreads, shorten)
+        shown = seen(found)
     return found, np.diag(shown)
 
 
 def _shown_moments(
-    shares: Sequence[Shares], correlations: Array, spreads: Array, shorten: Shorten
+    shares: Sequence[Shares], correlations: Array, *, spreads: Array, shorten: Shorten, size: int
 ) -> Array:
     """Second moments of a cohort from such normal columns, all time together, shortened."""
     always = np.ones(1)
     whole = [replace(item, shares=item.overall[None], lasting=always) for item in shares]
-    latent = _latent(correlations, COHORT)
+    latent = _latent(correlations, size)
     cohort, weights = _stretch(whole, latent, np.ones(len(correlations)), 0)
     gaps = (cohort - weights @ cohort) / spreads
     kept = weights * shorten(np.sum(gaps**2, axis=1))

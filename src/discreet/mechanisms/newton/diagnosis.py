@@ -12,7 +12,7 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
-from discreet.mechanisms.newton.shape import HEAVY, tails
+from discreet.mechanisms.newton.shape import HEAVY, tail_parts
 from discreet.mechanisms.newton.varying import NO_CHANGE, Change
 from discreet.mechanisms.newton.warnings import (
     Counts,
@@ -118,7 +118,7 @@ class Ending:
         empty = () if self.strata is None else tuple(few_in_strata(self.strata))
         told = cautions(self.counts, estimate, self.expected, edges)
         names, people = design.schema.coefficient_names, self.people
-        far = tailed(names, tails(design, people.cohort, people.counts), HEAVY)
+        far = tailed(names, tail_parts(design, people.cohort, people.counts), HEAVY)
         return (*told, *empty, *self._varying(), *far)
 
     def _varying(self) -> Iterator[Caution]:

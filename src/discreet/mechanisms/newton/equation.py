@@ -39,7 +39,7 @@ RANGE_EFFECT = 4.0
 scale: e^4 = 55 times the odds is one standard deviation."""
 LEVEL_DEVIATION, SHAPE_DEVIATION = 3.0, 2.0
 """Prior standard deviations of the baseline: its level and its other directions."""
-NEAR = 6.0
+SPREADS = 6.0
 """Standard deviations of a number from the people's mean beyond which nothing is known of a level."""
 MANY_STEPS = 4
 """With as many later steps the first one's noise is below its curvature: a bound tighter than
@@ -120,9 +120,10 @@ class Setting:
         """Level and shape of the baseline, and no effect of any covariate.
 
         A number's range is the public one, or six of its released spreads where that is less, and
-        the level is that of the people's released mean: generous bounds say nothing of an effect,
-        nor does a baseline far from everybody. `each` has the life tables of strata: a baseline is
-        everybody's as far as its own table is noise.
+        the level is that of the middle of the public range, or as near to the people's released
+        mean: generous bounds say nothing of an effect, nor does a baseline far from everybody.
+        `each` has the life tables of strata: a baseline is everybody's as far as its own table is
+        noise.
         """
         size, time = self.design.dimension, self.design.time_dimension
         level = self.design.constant
@@ -136,18 +137,27 @@ class Setting:
         effect = RANGE_EFFECT / (2.0 * ranges)
         precision[time:, time:] = np.diag(effect**-2.0)
         if mean is not None and spreads is not None:
-            levels = self._levels_at(np.clip(0.0, mean - NEAR * spreads, mean + NEAR * spreads))
+            levels = self._levels_at(self._place(mean, spreads))
             precision = levels.T @ precision @ levels
         centre = np.zeros(size)
         centre[:time] = self._start(profile, each, shape)
         return Prior(centre, precision)
 
-    def _levels_at(self, mean: Array) -> Array:
-        """f with every baseline moved to where the columns have this mean."""
+    def _place(self, mean: Array, spreads: Array) -> Array:
+        """The middle of the public ranges, numbers within a few spreads of their mean; all columns."""
+        covariates = self.design.covariates
+        leads = covariates.leads
+        reach, own = SPREADS * spreads[leads], mean[leads]
+        near = np.where(covariates.numbers[leads], np.clip(0.0, own - reach, own + reach), 0.0)
+        here, middle = self.design.complete(np.stack([near, np.zeros(len(leads))]))
+        return np.asarray(here - middle)
+
+    def _levels_at(self, place: Array) -> Array:
+        """f with every baseline moved to where the columns are."""
         matrix, level = np.eye(self.design.dimension), self.design.constant
         for stratum in range(self.design.strata):
             own = self.design.columns(stratum)[: len(level)]
-            matrix[own, self.design.time_dimension :] = np.outer(level, mean)
+            matrix[own, self.design.time_dimension :] = np.outer(level, place)
         return matrix
 
     def _start(self, profile: Profile, each: Sequence[Profile], precision: Array) -> Array:

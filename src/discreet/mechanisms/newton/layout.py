@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from scipy.special import chdtr, chdtrc
 
 from discreet.likelihood.score import LARGEST
@@ -37,6 +38,7 @@ from discreet.mechanisms.newton.split import (
 from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.scales import Number
 from discreet.privacy.shares import NoiseShares
+from discreet.types import Array
 
 GRID_EXPONENT = -24
 """A release is published on the grid of this power of two."""
@@ -46,7 +48,7 @@ STRETCHES = 4
 """Where covariates may change, they are counted in so many stretches of time."""
 MOMENT_WEIGHT = 64
 """The weight that a person with several rows spreads over the rows' second moments."""
-MOST_TIME_BINS = 12
+FEWEST_TIME_BINS, MOST_TIME_BINS = 5, 12
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,8 @@ class Layout:
 
     def _time_bins(self, persons: int, intervals: int) -> int:
         noise = self.budget.count_deviation(self.budget.share(EXITS), 1)
-        return min(intervals, max(5, min(MOST_TIME_BINS, int(persons / (20 * noise)))))
+        bins = min(MOST_TIME_BINS, int(persons / (20 * noise)))
+        return min(intervals, max(FEWEST_TIME_BINS, bins))
 
     def _bins(self, name: str, persons: int, cells: int, stretches: Stretches) -> int:
         """As many as leave a bin, were all alike, three times its noise."""
@@ -204,10 +207,16 @@ def _varying_fits(budget: Split, facts: Facts, columns: int) -> bool:
 def moment_limit(covariates: int) -> int:
     """The bound on |v|^2 in integers: seven tenths of what is expected.
 
-    Noise goes with the bound, and what is left of the moments does not: most people are shortened, and
-    correlations keep their size in parts of the columns' own moments.
+    Most people are shortened: noise falls with the bound, and moments by less. What is left of them is
+    seen on a cohort that is shortened too.
     """
     return 7 * covariates * UNIT**2 // 10
+
+
+def moment_left(squares: Array, columns: int) -> Array:
+    """The part of v v' that is left of vectors of so many columns with these squares |v|^2."""
+    limit = moment_limit(columns) / UNIT**2
+    return np.asarray(np.minimum(1.0, limit / np.maximum(squares, 1e-9)))
 
 
 @lru_cache(maxsize=64)

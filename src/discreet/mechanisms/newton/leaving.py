@@ -22,6 +22,7 @@ import numpy as np
 
 from discreet.likelihood.jit import compiled
 from discreet.mechanisms.newton.hazards import Hazards, parts_of_bins
+from discreet.mechanisms.newton.layout import moment_left
 from discreet.types import Array, Integers
 
 USUAL = 0.2
@@ -78,12 +79,22 @@ class Followed(NamedTuple):
     begun: Array
     censored: Array
 
-    def sooner(self, bins: Bins) -> Array:
-        """The mean of u of each."""
+    def outcomes(self, bins: Bins) -> tuple[Array, Array]:
+        """Chances of every way to leave, and u then: censored, or an event, by bin; or neither."""
         leave, happen = leaving_by(self.censored, bins.events)
-        return np.asarray(
-            np.sum(self.begun * (leave - bins.chances * (1.0 - happen / 2.0)), axis=1)
-        )
+        due, half = self._due(bins), bins.chances / 2.0
+        stay = self.begun[:, -1:] * (1.0 - leave - happen)[:, -1:]
+        chances = np.hstack([self.begun * leave, self.begun * happen, stay])
+        return chances, np.hstack([1.0 - due, half - due, -due[:, -1:]])
+
+    def _due(self, bins: Bins) -> Array:
+        """The sum of p_k since they entered, the mean of those who are there, as each bin ends."""
+        found, here = np.empty_like(self.begun), np.zeros(len(self.begun))
+        for k, chance in enumerate(bins.chances):
+            stayed = 1.0 - bins.entries[k] / np.maximum(self.begun[:, k], LEAST)
+            here = here * np.clip(stayed, 0.0, 1.0) + chance
+            found[:, k] = here
+        return found
 
 
 def followed(bins: Bins, weights: Array, risks: Array) -> Followed:
@@ -126,7 +137,8 @@ def common_level(mass: Array, risks: Array, hazard: float) -> float:
 class Leaving:
     """A cohort of standardised covariates (M, p), its weights, and the stratum of each of it.
 
-    u is measured in parts of `unit`, and of each member's x u the moments have the part `short`.
+    u is measured in parts of `unit`. Vectors of second moments have `width` columns, and `squares` is
+    what |v|^2 has beside u.
     """
 
     strata: tuple[Bins, ...]
@@ -134,7 +146,8 @@ class Leaving:
     weights: Array
     stratum: Integers
     unit: float
-    short: Array
+    squares: Array
+    width: int
 
     def gamma(self, released: Array, noise: float) -> Array:
         """The most likely one for moments with this noise: Gauss-Newton, each round by at most 1."""
@@ -171,10 +184,12 @@ class Leaving:
             own = self.stratum == number
             if own.any():
                 people, weights = self.people[own], self.weights[own]
-                shown, kept = followed(bins, weights, risks[own]), weights * self.short[own]
-                found += people.T @ (kept * shown.sooner(bins))
-                leave, _ = leaving_by(shown.censored, bins.events)
-                slope += spread_within(people, kept[:, None] * shown.begun * leave)
+                shown = followed(bins, weights, risks[own])
+                chances, u = shown.outcomes(bins)
+                whole = self.squares[own][:, None] + (u / self.unit) ** 2
+                mass = weights[:, None] * chances * moment_left(whole, self.width)
+                found += people.T @ np.sum(mass * u, axis=1)
+                slope += spread_within(people, mass[:, : len(bins.widths)])
         return found / self.unit, slope / self.unit
 
 

@@ -8,7 +8,7 @@ Its random numbers are public.
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -36,7 +36,6 @@ from discreet.mechanisms.newton.cohort import (
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
     OFF_DIAGONAL,
-    UNIT,
     Columns,
     Leavings,
     Marginal,
@@ -44,7 +43,7 @@ from discreet.mechanisms.newton.counts import (
     gaps_of,
 )
 from discreet.mechanisms.newton.hazards import Hazards
-from discreet.mechanisms.newton.layout import moment_limit, moment_part
+from discreet.mechanisms.newton.layout import moment_left, moment_part
 from discreet.mechanisms.newton.leaving import Bins, Leaving
 from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.varying import NO_CHANGE, Change, Varied, Varying
@@ -266,7 +265,8 @@ class Releases:
         if self.moments is None:
             return None
         matrix, error = self._shortened_moments(self.moments)
-        noise = math.hypot(error * DIAGONAL / OFF_DIAGONAL, 1.0 / math.sqrt(self.persons))
+        sampling = moment_part(len(matrix)) / math.sqrt(self.persons)
+        noise = math.hypot(error * DIAGONAL / OFF_DIAGONAL, sampling)
         return matrix[column, :width], noise
 
     @property
@@ -341,8 +341,8 @@ class Picture:
         if found is None or varied is None:
             return self
         leads = self.shape.design.covariates.leads
-        limit = moment_limit(self._last_column + 1) / UNIT**2
-        varying = Varying(self.shape, varied, leads, self.spreads[: len(leads)], limit)
+        whole = self._strata_squares, self._last_column + 1
+        varying = Varying(self.shape, varied, leads, self.spreads[: len(leads)], *whole)
         change = varying.change(f, *found)
         return self._changing(change, varying.bend(change.theta), change.certain)
 
@@ -361,6 +361,16 @@ class Picture:
     def _last_column(self) -> int:
         """The place of the column that says how late events came, where there is one."""
         return len(self.spreads) + (self.releases.sooner is not None)
+
+    @property
+    def _strata_squares(self) -> Array:
+        """What the strata's indicators add to |v|^2 of their people, where they are columns."""
+        spreads = self.spreads[len(self.shape.design.covariates.leads) :]
+        sizes = self.releases.sizes
+        if len(spreads) == 0:
+            return np.zeros(len(sizes))
+        shares = sizes / sizes.sum()
+        return np.asarray(np.sum(((np.eye(len(sizes)) - shares)[:, 1:] / spreads) ** 2, axis=1))
 
     @property
     def _late_moments(self) -> tuple[Array, float] | None:
@@ -423,8 +433,9 @@ def _staying(releases: Releases, people: Array, weights: Array, stratum: Integer
     found = None if releases.sooner is None else releases.moments_with(width, width)
     if releases.sooner is None or found is None:
         return None
-    short = shortening(np.sum(people**2, axis=1), width, len(releases.further_units))
-    cohort = Leaving(releases.bins, people, weights, stratum, releases.sooner, short)
+    further = len(releases.further_units)
+    whole = np.sum(people**2, axis=1) + further - 1.0, width + further
+    cohort = Leaving(releases.bins, people, weights, stratum, releases.sooner, *whole)
     return cohort.remaining(cohort.gamma(*found))
 
 
@@ -450,10 +461,15 @@ def _moments(design: Design, releases: Releases, shares: list[Shares], spreads: 
     if found is not None:
         shown, further = correlation(*found), len(releases.further_units)
         counted = [item for item in shares if max(item.marginal.columns) < width]
-        own, short = np.sqrt(np.diag(shown)), partial(shortening, columns=width, further=further)
-        latent, left = before_cuts(counted, shown / np.outer(own, own), spreads, short)
+        own, columns = np.sqrt(np.diag(shown)), width + further
+
+        def short(squares: Array) -> Array:
+            return moment_left(squares + further, columns)  # that of a further column is about 1
+
+        wanted, size = shown / np.outer(own, own), cohort_size(releases.strata)
+        latent, left = before_cuts(counted, wanted, spreads, short, size)
         # second moments say how wide the columns are, however wide the counts look
-        expected = left * _present(design, counted) / moment_part(width + further)
+        expected = left * _present(design, counted) / moment_part(columns)
         wide = np.clip(own / np.sqrt(np.maximum(expected, 1e-3)), NARROWEST, WIDEST)
         moments[:width, :width] = latent * np.outer(wide, wide)
     return moments
@@ -466,15 +482,6 @@ def _present(design: Design, shares: list[Shares]) -> Array:
     for number, indicator in gaps_of(design):
         found[number] = overall[indicator][0]
     return found
-
-
-def shortening(squares: Array, columns: int, further: int) -> Array:
-    """The part of v v' that is left of vectors with these sums of squares of the first columns.
-
-    Of each further column the square is about 1, the mean that it is measured by.
-    """
-    limit = moment_limit(columns + further) / UNIT**2
-    return np.asarray(np.minimum(1.0, limit / np.maximum(squares + further, 1e-9)))
 
 
 def tilted(people: Cohort, information: Information) -> Cohort:

@@ -27,7 +27,7 @@ start to the end (whoever leaves early may be different), and in each bin for it
 twice as much where the life table contradicts the model."""
 AT_A_TIME = 1 << 16
 """Numbers of the basis, times life tables, that are worked on at a time."""
-WITHIN = 0.3
+WITHIN = 0.6
 """People at risk in a bin may be off by this part of its exits: it is not known where in it they leave."""
 
 

@@ -35,7 +35,7 @@ that are a ridge for it: a direction that nobody shows must not stop it."""
 ROUNDS = 8
 SETTLED = 1e-3
 
-FAR, HEAVY = 4.0, 0.4
+BEYOND, HEAVY = 4.0, 0.4
 """A number's tail is so many standard deviations from its mean, and heavy where it has more than this
 part of the variance: few people, whose effect is rarely on the line of all others."""
 DIFFERENCE = 1e-4
@@ -173,7 +173,7 @@ class Shape:
     @cached_property
     def heavy(self) -> float:
         """How far the heaviest tail is above HEAVY, from 0 to 1."""
-        parts = tails(self.design, self.people.cohort, self.people.counts)
+        parts = tail_parts(self.design, self.people.cohort, self.people.counts)
         return float(np.max(parts - HEAVY, initial=0.0)) / (1.0 - HEAVY)
 
     def _averaging(
@@ -263,12 +263,12 @@ class Shape:
         return np.asarray(delta)
 
 
-def tails(design: Design, cohort: Array, counts: Array) -> Array:
+def tail_parts(design: Design, cohort: Array, counts: Array) -> Array:
     """The part of each column's variance that is in its tail; 0 where it is not a number's own."""
     weights = counts / counts.sum()
     squares = (cohort - np.einsum("mk,mkc->c", weights, cohort)) ** 2
     variance = np.maximum(np.einsum("mk,mkc->c", weights, squares), 1e-300)
-    far = np.where(squares > FAR**2 * variance, squares, 0.0)
+    far = np.where(squares > BEYOND**2 * variance, squares, 0.0)
     leads = np.isin(np.arange(len(variance)), design.covariates.leads)
     parts = np.einsum("mk,mkc->c", weights, far) / variance
     return np.asarray(np.where(leads & numeric_columns(design), parts, 0.0))

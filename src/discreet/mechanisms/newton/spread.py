@@ -41,8 +41,9 @@ BIAS_STATED = 0.5
 UNRELATED = 0.5
 """Noise counts by so much more where nothing is known of second moments: columns that go together are
 known less well than they look."""
-FLAT, VARIED, INFORMED = 0.03, 1.75, 2.5
-"""A combination of standardised columns repeats them whose variance is below FLAT, or is not told
+FLAT, VARIED, INFORMED = 0.04, 1.75, 2.5
+"""A combination of standardised columns repeats them whose variance is below FLAT (shortening makes
+0.04 of 0.025), or is not told
 from none by so many standard deviations of its noise; nor is its information by as many."""
 NOISY, NOISE = 0.1, 0.2
 """Noise of a correlation above which hardly anything, or nothing, is said of repeated columns."""
@@ -87,8 +88,7 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     _, lifts = lifted(steps, errors, pinned)
     scores, pictures = [one.score for one in steps], _seen_otherwise(answers, picture, estimate)
     moved = np.array([_moved(lifts, scores, [one.score for one in seen]) for seen in pictures])
-    others = [_responding(seen, [one.meat for one in seen], turn) for seen in pictures]
-    believed = [steps] if _informed(picture) else others
+    believed = [steps] if _informed(picture) else _as_modelled(pictures, turn)
     each = [variances(one, estimate, pinned, errors) for one in believed]
     sampling, noise = (np.mean(parts, axis=0) for parts in zip(*each, strict=True))
     noise = surplus(steps, estimate) * noise + moved.T @ moved / PICTURES
@@ -97,13 +97,21 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     return Spread(likeness(sampling, noise) * sampling + noise + missing, sampling, missing)
 
 
+def _as_modelled(pictures: Sequence[Sequence[Step]], turn: Array) -> list[list[Step]]:
+    """The steps of other pictures, each with its own Meat."""
+    return [_responding(seen, [one.meat for one in seen], turn) for seen in pictures]
+
+
 def likeness(sampling: Array, noise: Array) -> float:
-    """1 + sqrt(r^2 + LIKENESS^2) - r, r the noise's variance over sampling's, of the middle coefficient.
+    """1 + sqrt(r^2 + LIKENESS^2) - r, r the noise's variance over sampling's.
+
+    Of the coefficient in the middle; the noise has what is stated of bias as well.
 
     A sampling variance that is off by a part adds to the noise as errors do, in squares: it counts
     where noise is small, and where noise is large it is lost in it.
     """
-    ratio = float(np.median(np.diag(noise) / np.maximum(np.diag(sampling), 1e-300)))
+    ratios = np.diag(noise) / np.maximum(np.diag(sampling), 1e-300)
+    ratio = max(float(np.median(np.nan_to_num(ratios))), 0.0)
     return 1.0 + LIKENESS**2 / (math.hypot(ratio, LIKENESS) + ratio)
 
 

@@ -19,7 +19,7 @@ from discreet.types import Array
 TRUST = 1.0
 """A step may change the predictors of the events by 1 in root mean square."""
 
-MISFIT, SLOPE, INFORMED = 0.2, 0.4, 0.5
+MISFIT, SLOPE, KNOWN = 0.2, 0.4, 0.5
 """How far the cohort's scores are taken to be from the people's: in any direction in parts of the
 distance, and along each direction in parts of the way along it; half of that where the people's
 information was known."""
@@ -32,7 +32,7 @@ EXCESS = 3.0
 
 @dataclass(frozen=True)
 class Step:
-    """One released score around an estimate f: target = f + W J^-1 (y - S(f)), with its precision.
+    """One released score around an estimate f: target = f + W J^-1 (y - S(f)).
 
     `doubt` is the squared bias that the bound is expected to have, and `score` is S(f),
     where it was asked for. An `older` one is from before the people's information was known, an
@@ -64,11 +64,6 @@ class Step:
         return np.asarray(found, dtype=np.float64)
 
     @cached_property
-    def precision(self) -> Array:
-        """W^-1' J J W^-1 / sigma^2."""
-        return self.slope.T @ self.slope / self.deviation**2
-
-    @cached_property
     def slope(self) -> Array:
         """J W^-1: what a difference of f does to the score."""
         return np.asarray(self.jacobian @ self.unwhitening)
@@ -93,7 +88,7 @@ class Step:
         """
         away = self.unwhitening @ (estimate - self.point)
         extra = max(MISFIT**2 * float(np.mean(away**2)) + self.doubt, seen)
-        slope = SLOPE * (INFORMED if self.informed else 1.0)
+        slope = SLOPE * (KNOWN if self.informed else 1.0)
         return np.diag(self.deviation**2 + extra + (slope * (self.jacobian @ away)) ** 2)
 
     def seen(self, estimate: Array) -> float:

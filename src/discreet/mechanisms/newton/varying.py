@@ -31,6 +31,7 @@ from discreet.likelihood.score_expected import (
 from discreet.likelihood.score_lanes import LANES
 from discreet.likelihood.score_walk import Point
 from discreet.mechanisms.newton.counts import Varyings
+from discreet.mechanisms.newton.layout import moment_left
 from discreet.mechanisms.newton.leaving import spread_within
 from discreet.mechanisms.newton.shape import Shape, not_chance
 from discreet.types import Array, Integers
@@ -164,14 +165,15 @@ class Round(NamedTuple):
 class Varying:
     """The cohort whose x l is compared with the released one; `columns` are the leads' places.
 
-    Vectors of second moments were shortened to |v|^2 <= `limit`.
+    Vectors of second moments had so many `width` columns, and `apart` is what the strata add to |v|^2.
     """
 
     shape: Shape
     varied: Varied
     columns: Integers
     spreads: Array
-    limit: float
+    apart: Array
+    width: int
 
     def change(self, f: Array, released: Array, noise: float) -> Change:
         """The most likely theta at f for moments with this noise: Gauss-Newton, by at most 1 a round."""
@@ -227,7 +229,8 @@ class Varying:
         traits = (people.cohort[:, 0] - self.shape.people.mean)[:, self.columns] / self.spreads
         truth, chances = shape.true_point(f, stratum), self.varied.chances[stratum]
         late = lateness(people.members, truth, shape.bend, chances)
-        happened, others = self._shortened(late, np.sum(traits**2, axis=1) + 1.0)
+        squares = np.sum(traits**2, axis=1) + self.apart[stratum] + 1.0
+        happened, others = self._shortened(late, squares)
         share = late.events / np.maximum(people.counts[:, 0], 1e-300)
         all_of_them = share * happened + (1.0 - share) * others
         mean = late.came * happened + (late.mean - late.came) * all_of_them
@@ -241,9 +244,7 @@ class Varying:
         Of an event |l| is about that of its lean; without one l is small.
         """
         square = late.square / np.maximum(late.events, 1e-300) / self.varied.unit**2
-        each = (np.minimum(1.0, self.limit / total) for total in (squares + square, squares))
-        happened, others = each
-        return happened, others
+        return moment_left(squares + square, self.width), moment_left(squares, self.width)
 
 
 def _precision(expected: Array, noise: float) -> Array:
@@ -254,7 +255,7 @@ def _precision(expected: Array, noise: float) -> Array:
 class Lateness(NamedTuple):
     """Of every member, times its count: the mean of l, and slopes of hazards by piece.
 
-    `came` is the part of the mean that events have, `square` about that of l^2.
+    `came` is the part of the mean that events have, `events` their number, `square` about that of l^2.
     """
 
     mean: Array

@@ -11,7 +11,7 @@ whoever reads the release could compute it again.
     stratum      strata in which hardly anybody was counted: the prior speaks
     life-table   the model's expected events against the released ones
     varying      effects that change with time, where a mechanism released them
-    tail         numbers most of whose spread is that of few people far away
+    tail         numbers much of whose spread is that of few people far away
 """
 
 import math
