@@ -261,12 +261,14 @@ class Releases:
         return released_moments(moments.values, self.persons, moments.deviation, size)
 
     def moments_with(self, column: int, width: int) -> tuple[Array, float] | None:
-        """Those of one column with the first `width`, shortened, and their noise and sampling."""
+        """Those of one column with the first `width`, shortened, and their noise and sampling.
+
+        Sampling is that of whole vectors: what the cohort gets wrong of shortened ones is in it too.
+        """
         if self.moments is None:
             return None
         matrix, error = self._shortened_moments(self.moments)
-        sampling = moment_part(len(matrix)) / math.sqrt(self.persons)
-        noise = math.hypot(error * DIAGONAL / OFF_DIAGONAL, sampling)
+        noise = math.hypot(error * DIAGONAL / OFF_DIAGONAL, 1.0 / math.sqrt(self.persons))
         return matrix[column, :width], noise
 
     @property
