@@ -110,7 +110,7 @@ the designs, and for what concerns effects that change with time and tails witho
 thirteen other sets as well. On all of these sets, the four among them, was chosen how far released
 correlations are believed one by one and how far vectors of second moments are shortened, how a step from
 far away is doubted, from how many people on a fourth step is made, and how the covariance is put together:
-its slope, and the factors of its parts. For these nothing is held out but the sets that were run once. Every draw of a simulated design has people of its own; a real
+its slope, and the factors of its parts. For these nothing is held out but the sets that were looked at once. Every draw of a simulated design has people of its own; a real
 set has the same people in every draw, and fresh noise of the real source.
 """
 
@@ -131,7 +131,7 @@ def page(results: Path = RESULTS, facts: Path = FACTS, constants: Path = CONSTAN
         "## Real sets\n\n"
         + _table(_sets(now, before, about, (*DEVELOPMENT, *FURTHER, *HELD_OUT), DELTA)),
         "## Other real sets\n\n" + OTHER + _table(_sets(now, before, about, OTHERS, DELTA)),
-        "## Sets that were run once\n\n"
+        "## Sets that were looked at once\n\n"
         + RUN_ONCE
         + _table(_sets(now, before, about, ONCE, DELTA)),
         "## The paper's sets\n\n" + _table(_sets(now, before, about, PAPER, DELTA)),
@@ -199,9 +199,9 @@ changes of this version, effects that change with time and tails without events;
 and not looked into.
 
 """
-RUN_ONCE = """Eight more sets of SurvSet that nobody had looked at, all of them small, prepared by the same rule and
-run once, when every constant had its last value: what the tables above are worth on data that nobody
-tuned to.
+RUN_ONCE = """Eight more sets of SurvSet, all of them small, prepared by the same rule and looked at once, when every
+constant had its last value (a run of them with the commit before was not looked at): what the tables
+above are worth on data that nobody tuned to.
 
 """
 LOGARITHMS = """The same sets with 100 intervals that grow by one factor, the first a thousandth of the horizon
