@@ -65,10 +65,9 @@ and a spline of three knots does not follow these hazards. The private life tabl
 far as it is not noise; effects of covariates are closer to the exact fit. On rott2 it is the year and a
 level that repeats it, where the release does not say that it cannot tell them apart. On fl
 a few people with very large values carry much of the information on some effects. A bound that keeps the
-noise low cannot follow them, and one that follows them needs several times the noise: there 0.1.0 is
-nearer at epsilon 1, because its prior in the middle of the public ranges, far from everybody, happened to
-hold these effects back (on lognormal_100 the same prior was 3.5 standard errors off). Releases of fl carry
-the warning `tail`; `scale = "log"` for such values takes the cause away.
+noise low cannot follow them, and one that follows them needs several times the noise. There 0.1.0 is
+nearer; a part of that is its prior in the middle of the public ranges, far from everybody, which holds
+these effects back. `scale = "log"` for such values takes the cause away.
 """
 
 CENSORING = """## Censoring that goes with covariates
