@@ -1,6 +1,7 @@
 """The covariance of private Newton: by what slope an estimate moves, and what is stated of it."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from discreet import Schema, SurvivalRegression, simulate
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.newton import run, spread
-from discreet.mechanisms.newton.bound import LAMBDA, _steepness
+from discreet.mechanisms.newton.bound import CALM, HEAVY, LAMBDA, LIGHT, _steepness
 from discreet.mechanisms.newton.shape import Residual
 from discreet.mechanisms.newton.steps import Prior, Step, lifted
 
@@ -119,12 +120,34 @@ def test_a_sampling_variance_that_is_off_counts_as_far_as_noise_does_not_hide_it
 
 
 @pytest.mark.parametrize(
-    ("wrong", "changed", "heavy", "times"),
-    [(0.0, 0.0, 0.0, 1.0), (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 3.0), (0.0, 0.0, 0.5, 4.0)],
+    ("wrong", "changed", "tail", "times"),
+    [
+        (0.0, 0.0, 0.0, CALM / LAMBDA),
+        (0.5, 0.0, 0.0, (1.0 + CALM / LAMBDA) / 2.0),
+        (0.0, 0.0, LIGHT / 2.0, (1.0 + CALM / LAMBDA) / 2.0),
+        (1.0, 0.0, 0.0, 1.0),
+        (0.0, 0.0, HEAVY, 1.0),
+        (0.0, 1.0, 0.0, 3.0),
+        (0.0, 0.0, (1.0 + HEAVY) / 2.0, 4.0),
+    ],
 )
-def test_bounds_are_doubted_more_where_effects_change_or_tails_are_heavy(
-    wrong, changed, heavy, times
+def test_bounds_are_doubted_more_where_something_speaks_against_the_model(
+    wrong, changed, tail, times
 ):
     nothing = np.zeros(1)
-    residual = Residual(nothing, nothing, np.eye(1), wrong, changed=changed, heavy=heavy)
+    residual = Residual(nothing, nothing, np.eye(1), wrong, changed=changed, tail=tail)
     assert _steepness(residual) == pytest.approx(times * LAMBDA)
+
+
+def test_a_tail_that_bounds_take_away_is_stated_but_moves_nothing():
+    """Along x alone, and only where the bound takes anything away: (I - J) d through the lifts."""
+    step = Step(np.zeros(2), np.eye(2), np.diag([1.0, 0.6]), np.eye(2), 1.0, np.zeros(2))
+    tailed = replace(step, taken=np.diag([0.0, 0.4]) * 3.0)
+    lifts = [np.diag([1.0, 1.0 / 0.6])]
+    plain, stated = (spread._bias(one, lifts, np.zeros(2)) for one in (step, tailed))
+    assert not plain.any()
+    expected = spread.BIAS_STATED * (3.0 * 0.4 / 0.6) ** 2
+    assert stated == pytest.approx(np.diag([0.0, expected]))
+    prior = Prior(np.zeros(2), np.eye(2))
+    (lift,), (same,) = (lifted([one], [np.eye(2)], prior)[1] for one in (step, tailed))
+    assert np.array_equal(lift, same)

@@ -12,7 +12,8 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
-from discreet.mechanisms.newton.shape import HEAVY, tail_parts
+from discreet.mechanisms.newton.bound import HEAVY
+from discreet.mechanisms.newton.shape import tail_parts
 from discreet.mechanisms.newton.varying import NO_CHANGE, Change
 from discreet.mechanisms.newton.warnings import (
     Counts,

@@ -40,11 +40,12 @@ class Pinned:
 
     def around(self, estimate: Array) -> Prior:
         """The prior times the normal density that the equations are around the estimate."""
+        prior = self.prior.around(estimate)
         score, slope, noise = self._equations(estimate)
         precision = np.asarray(np.linalg.inv(noise), dtype=np.float64)
         pull = slope.T @ precision
-        total = self.prior.precision + pull @ slope
-        load = self.prior.precision @ self.prior.centre + pull @ (slope @ estimate - score)
+        total = prior.precision + pull @ slope
+        load = prior.precision @ prior.centre + pull @ (slope @ estimate - score)
         centre = np.asarray(np.linalg.solve(total, load), dtype=np.float64)
         return Prior(centre, total, Pin(slope, precision))
 
@@ -69,7 +70,7 @@ class Pinned:
         scores = self._scores(profile, rates)
         spread = scores - scores.mean(axis=0)
         noise = spread.T @ spread / max(len(spread) - 1, 1)
-        allowed = (1.0 + shape.at(f).wrong) ** 2 * self._cohort(stratum, expected, loads)
+        allowed = (1.0 + shape.doubted(f)) ** 2 * self._cohort(stratum, expected, loads)
         return scores.mean(axis=0), loads.T @ slopes, noise + allowed
 
     def _expected(self, events: Array) -> tuple[Array, Array]:

@@ -29,15 +29,17 @@ RIDGE, WALK = 1.5, 0.4
 """Prior standard deviations of delta and of its change from bin to bin."""
 CONTRADICTED = 3.0
 """A contradiction (chi-square over its degrees of freedom) up to which the life table may be chance."""
+UNSEEN = 0.5
+"""A model is doubted by so much where the life table is all noise and could not contradict it."""
 AVERAGING, LITTLE = 3, 1e-6
 """Rounds in which true effects are found of which f is the average, and the parts of the information
 that are a ridge for it: a direction that nobody shows must not stop it."""
 ROUNDS = 8
 SETTLED = 1e-3
 
-BEYOND, HEAVY = 4.0, 0.4
-"""A number's tail is so many standard deviations from its mean, and heavy where it has more than this
-part of the variance: few people, whose effect is rarely on the line of all others."""
+BEYOND = 4.0
+"""A number's tail is so many standard deviations from its mean: few people, whose effect is rarely on
+the line of all others."""
 DIFFERENCE = 1e-4
 """By so much a point is moved either way to see the slope of a score."""
 RIDGE_OF_TURN = 1e-3
@@ -49,8 +51,8 @@ class Residual(NamedTuple):
 
     `wrong` is how much of the life table's contradiction of the model is not chance, from 0 to 1, and
     `changed` how much of the contradiction of constant effects. Where effects change, `bend` says how
-    and `offset` is what the mean of the true effects over time is away from f. `heavy` is how far a
-    number's tail outweighs the rest of it.
+    and `offset` is what the mean of the true effects over time is away from f. `tail` is the largest
+    part of a number's variance that is in its tail.
     """
 
     shift: Array
@@ -60,7 +62,7 @@ class Residual(NamedTuple):
     bend: Bend = STEADY
     offset: Array | float = 0.0
     changed: float = 0.0
-    heavy: float = 0.0
+    tail: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,18 +165,26 @@ class Shape:
         score, information = self._under(f, f, delta, STEADY)
         if len(self.bend.lean) == 0:
             own = self._by_interval(delta), score, information, wrong
-            return Residual(*own, heavy=self.heavy)
+            return Residual(*own, tail=self._tail)
         offset, delta = self._averaging(f, delta, score, information)
         score, information = self._under(f, f + offset, delta, self.bend)
         shift, bend = self._by_interval(delta), self.bend
-        told = wrong, bend, offset, self.changed, self.heavy
+        told = wrong, bend, offset, self.changed, self._tail
         return Residual(shift, score, information, *told)
 
+    def doubted(self, f: Array) -> float:
+        """How far the life table contradicts the model, or could if it were not noise, from 0 to 1."""
+        noisy = 1.0 - min(profile.certainty for profile in self.profiles)
+        return max(self.at(f).wrong, UNSEEN * noisy)
+
     @cached_property
-    def heavy(self) -> float:
-        """How far the heaviest tail is above HEAVY, from 0 to 1."""
-        parts = tail_parts(self.design, self.people.cohort, self.people.counts)
-        return float(np.max(parts - HEAVY, initial=0.0)) / (1.0 - HEAVY)
+    def tails(self) -> Array:
+        """The part of each column's variance that is in its tail; 0 where it is not a number's own."""
+        return tail_parts(self.design, self.people.cohort, self.people.counts)
+
+    @property
+    def _tail(self) -> float:
+        return float(np.max(self.tails, initial=0.0))
 
     def _averaging(
         self, f: Array, delta: Array, aim: Array, information: Array
@@ -264,7 +274,7 @@ class Shape:
 
 
 def tail_parts(design: Design, cohort: Array, counts: Array) -> Array:
-    """The part of each column's variance that is in its tail; 0 where it is not a number's own."""
+    """The part of each column's variance that is far from its mean; 0 where it is no number's own."""
     weights = counts / counts.sum()
     squares = (cohort - np.einsum("mk,mkc->c", weights, cohort)) ** 2
     variance = np.maximum(np.einsum("mk,mkc->c", weights, squares), 1e-300)

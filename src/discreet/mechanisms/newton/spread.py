@@ -122,11 +122,15 @@ def _responding(steps: Sequence[Step], meats: Sequence[Array], turn: Array) -> l
 
 
 def _bias(last: Step, lifts: Sequence[Array], corrections: Array) -> Array:
-    """What is doubted of the life table's corrections, and what bounds may take away."""
+    """What is doubted of the life table's corrections, and what bounds may take away.
+
+    Where the effect in a number's tail is off by d, they take (I - J) d away. The estimate is not
+    weighted by that: a tail whose effect is another is a possibility, a contradicted model a fact.
+    """
     load = DOUBTED * corrections
     together = np.asarray(sum(lifts))  # bounds take away of the same people at every step
-    found = np.outer(load, load) + BIAS_STATED * together @ last.bias @ together.T
-    return np.asarray(found)
+    biased = last.bias if last.taken is None else last.bias + last.taken @ last.taken.T
+    return np.asarray(np.outer(load, load) + BIAS_STATED * together @ biased @ together.T)
 
 
 def _informed(picture: Picture) -> bool:
