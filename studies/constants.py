@@ -106,7 +106,6 @@ CONSTANTS = (
     Constant("bound", "OUTWEIGHED"),
     Constant("equation", "SPREADS"),
     Constant("equation", "RANGE_EFFECT"),
-    Constant("cohort", "ANYBODY"),
     Constant("steps", "CAUCHY"),
     Constant("bound", "CALM"),
     Constant("bound", "LIGHT"),

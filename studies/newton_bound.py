@@ -47,7 +47,7 @@ def _median(
     draws: int,
 ) -> float:
     bound.LAMBDA, bound.TAIL = constants
-    bound.CHANGED = 0.0  # the same steepness whatever contradicts the model
+    bound.CALM, bound.CHANGED, bound.OUTWEIGHED = bound.LAMBDA, 0.0, 0.0  # the same for every model
     mechanism = PrivateNewton(*privacy)
     plan = mechanism.plan(Facts(loss.persons, loss.design, loss.link))
     points = [mechanism.draw(plan, loss, SeededNoise(draw)).point for draw in range(draws)]

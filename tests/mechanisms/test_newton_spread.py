@@ -139,15 +139,32 @@ def test_bounds_are_doubted_more_where_something_speaks_against_the_model(
     assert _steepness(residual) == pytest.approx(times * LAMBDA)
 
 
-def test_a_tail_that_bounds_take_away_is_stated_but_moves_nothing():
-    """Along x alone, and only where the bound takes anything away: (I - J) d through the lifts."""
+def test_a_tail_that_bounds_take_away_is_stated_of_all_steps_together():
+    """(I - J) d through every lift, added before it is squared: the same tail at every step."""
     step = Step(np.zeros(2), np.eye(2), np.diag([1.0, 0.6]), np.eye(2), 1.0, np.zeros(2))
-    tailed = replace(step, taken=np.diag([0.0, 0.4]) * 3.0)
-    lifts = [np.diag([1.0, 1.0 / 0.6])]
-    plain, stated = (spread._bias(one, lifts, np.zeros(2)) for one in (step, tailed))
-    assert not plain.any()
-    expected = spread.BIAS_STATED * (3.0 * 0.4 / 0.6) ** 2
-    assert stated == pytest.approx(np.diag([0.0, expected]))
-    prior = Prior(np.zeros(2), np.eye(2))
-    (lift,), (same,) = (lifted([one], [np.eye(2)], prior)[1] for one in (step, tailed))
-    assert np.array_equal(lift, same)
+    tailed = [replace(step, taken=np.array([[0.0], [part]])) for part in (1.2, 0.4)]
+    lifts = [np.diag([0.5, 0.5]), np.diag([0.5, 1.0])]
+    assert not spread._tails([step, step], lifts).any()
+    expected = spread.BIAS_STATED * (0.5 * 1.2 + 0.4) ** 2
+    assert spread._tails(tailed, lifts) == pytest.approx(np.diag([0.0, expected]))
+
+
+def test_a_release_states_what_bounds_may_take_of_a_tail():
+    """Wider along a number with a tail that the bound cuts, more than along one without."""
+    random, people = np.random.default_rng(3), 4_000
+    x, y = random.normal(size=people), random.normal(size=people)
+    x = np.where(np.arange(people) < 40, 12.0 + 2.0 * x, x)
+    hits = random.random(people) < 0.3
+    frame = pd.DataFrame({"x": x, "y": y, "t": random.random(people) * 39.0, "e": hits})
+    bounds = [{"name": "x", "low": -5.0, "high": 20.0}, {"name": "y", "low": -5.0, "high": 5.0}]
+    schema = Schema.from_mapping({**SCHEMA, "covariate": bounds})
+    model = SurvivalRegression(schema, baseline="natural-spline:2")
+    found = []
+    for tails in (spread._tails, lambda _, lifts: np.zeros((len(lifts[0]),) * 2)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(spread, "_tails", tails)
+            release = simulate(model, frame, mechanism=PrivateNewton(1.0), seed=1).model
+        found.append(np.sqrt(np.diag(release.covariance))[-2:])
+    wide, without = found
+    assert wide[0] > 1.02 * without[0]
+    assert wide[0] / without[0] > wide[1] / without[1] >= 1.0

@@ -16,7 +16,6 @@ from discreet.mechanisms.newton.bound import FLOOR, Cohort, sloped
 from discreet.mechanisms.newton.cohort import (
     COHORT,
     Profile,
-    Whereabouts,
     baseline_start,
     before_cuts,
     correlation,
@@ -49,7 +48,7 @@ from discreet.mechanisms.newton.picture import (
     spreads_of,
 )
 from discreet.mechanisms.newton.pin import Pinned
-from discreet.mechanisms.newton.shape import UNSEEN, Shape
+from discreet.mechanisms.newton.shape import UNSEEN, Shape, not_chance
 from discreet.mechanisms.newton.split import split
 from discreet.mechanisms.newton.spread import unreached, unrelated, widened
 from discreet.mechanisms.newton.steps import CAUCHY, MISFIT, SLOPE, Prior, Step, lifted
@@ -298,8 +297,7 @@ def test_the_prior_of_a_baseline_is_where_the_people_are():
         mean = (np.array([2.0, 3.0]) - design.covariates.centre) * design.covariates.scale
         setting = Setting(design, Logit(), split(1, 3, pure=False))
         spreads = np.full(2, 0.8) * design.covariates.scale
-        where = Whereabouts(mean if known else 0.0 * mean, spreads, 3.0 * spreads)
-        prior = setting.prior(profile, where=where)
+        prior = setting.prior(profile, spreads, mean=mean if known else None)
         at_people = np.concatenate([design.constant / (design.constant @ design.constant), mean])
         covariance = np.linalg.inv(prior.precision)
         effect = covariance[2, 2] * design.covariates.scale[0] ** 2
@@ -308,18 +306,6 @@ def test_the_prior_of_a_baseline_is_where_the_people_are():
     assert generous < 3.0 * level
     assert far > 1000.0 * level
     assert effect == pytest.approx(same, rel=1e-6)
-
-
-@pytest.mark.parametrize(("reach", "times"), [(0.0, 1.0), (0.05, 1.0), (0.3, 3.0), (9.0, None)])
-def test_an_effect_is_thought_of_over_the_range_where_people_are(reach, times):
-    """Six spreads, or more where a tail was released, never more than the public range."""
-    design, spreads, edges = two_numbers(0.0, 1000.0), np.full(2, 0.1 / 3.0), exit_edges(40, 5)
-    profile = Profile.make(np.repeat([100.0, 20.0], len(edges) - 1), edges, 1200, 1.0)
-    where = Whereabouts(np.zeros(2), spreads, np.array([reach, 0.0]))
-    effects = Setting(design, Logit(), split(1, 3, pure=False)).prior(profile, where=where).effects
-    half = design.covariates.ranges[0] if times is None else 0.1 * times
-    assert effects[-2:] == pytest.approx([(half / 2.0) ** 2, (0.1 / 2.0) ** 2])
-    assert not effects[:-2].any()
 
 
 def test_small_effects_are_held_back_and_large_ones_let_go():
@@ -347,7 +333,7 @@ def test_a_life_table_that_is_noise_leaves_the_model_in_doubt():
         four = np.zeros((4, 1, 2)), np.full((4, 1), 300.0), np.array([0, 40])
         shape = Shape(design, Logit(), Cohort(*four, profile.present, 200.0), (profile,))
         point = np.append(baseline_start(design, Logit(), profile, np.eye(2)), [0.0, 0.0])
-        doubts.append(shape.doubted(point) - shape.at(point).wrong)
+        doubts.append(shape.at(point).wrong - not_chance(shape.contradiction(point)))
     assert doubts[0] == pytest.approx(0.0, abs=1e-3)
     assert 0.1 < doubts[1] < doubts[2] < UNSEEN
 

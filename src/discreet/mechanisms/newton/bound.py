@@ -5,7 +5,7 @@
 loss(B) is the share of information that the ball's weights take away, on the synthetic cohort. Where
 the model is wrong, what is down-weighted pulls the estimate: how far, without any noise, is in
 studies/results/newton-root.csv; of the pairs in studies/results/newton-bound.csv
-LAMBDA = 0.15, TAIL = 0.05 has the smallest errors where models are wrong. TAIL stands for tails that counts cannot show.
+LAMBDA = 0.15, TAIL = 0.05 has the smallest errors. TAIL stands for tails that counts cannot show.
 """
 
 from dataclasses import dataclass, replace
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from discreet.mechanisms.newton.shape import Residual
 
 LAMBDA, CALM = 0.15, 0.1
-"""The latter where nothing speaks against the model: neither the life table, nor effects that change,
-nor a number with a tail."""
+"""The latter where the model is not doubted: the life table has little noise and does not contradict it,
+effects do not change, and no number has a tail."""
 LIGHT, HEAVY = 0.25, 0.4
-"""Parts of a number's variance that are in its tail: up to the first it may be that of no tail, from the
-second on the tail outweighs the rest."""
+"""Parts of a number's variance that are in its tail: up to the first bounds grow to LAMBDA's, from the
+second on the tail outweighs the rest and they grow further."""
 TAIL = 0.05
 MULTIPLES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 16.0, 24.0, 32.0, 64.0)
 TOLERATED = 0.15

@@ -28,7 +28,7 @@ from discreet.likelihood.score_causes import (
 )
 from discreet.mechanisms.contract import Draw
 from discreet.mechanisms.newton.bound import sloped
-from discreet.mechanisms.newton.cohort import Profile, exits_of
+from discreet.mechanisms.newton.cohort import Profile, completed_spreads, exits_of
 from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.counts import (
     ENTRIES_TOO,
@@ -244,7 +244,8 @@ class CausesRun(Run):
         return CauseReleases(self.persons, edges, exits, stretches, causes=len(self.names))
 
     def _prior(self, picture: Picture) -> Prior:
-        return self.setting.prior(picture.releases.profile, where=picture.whereabouts)
+        spreads = completed_spreads(self.design, picture.spreads)
+        return self.setting.prior(picture.releases.profile, spreads, mean=picture.people.mean)
 
     def _exits(self, edges: Integers) -> Noisy:
         """Counts of exits by (censored, cause 1, ..., cause R), and of entries where they may be late."""

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -38,8 +37,6 @@ UTILITY_ROUNDS = 40
 TABLES = 24
 LEAST = 0.5
 """At least so many are taken to be at risk in any interval."""
-ANYBODY = 1.0
-"""A bin with fewer people is taken to hold nobody."""
 UNSEEN = 0.3
 """A stratum is taken to hold at least so many standard deviations of the noise of that number."""
 CLEAR, SURE = 3.5, 5.0
@@ -201,14 +198,6 @@ class Shares:
         """Standard deviations of the internal columns; within a bin uniform."""
         squares = self.overall @ (self.centres - self.mean) ** 2
         return np.sqrt(squares + self.overall @ self.half_width**2 / 3.0)
-
-    def reach(self, persons: float) -> Array:
-        """Half the range of a number's bins that hold anybody, for each column; 0 of a level's."""
-        if not self.marginal.numeric:
-            return np.zeros(len(self.marginal.columns))
-        held = np.flatnonzero(self.overall * persons >= ANYBODY)
-        ends = np.array(self.marginal.edges)[[held[0], held[-1] + 1]] if len(held) else np.zeros(2)
-        return np.diff(ends) / 2.0
 
 
 def released_shares(
@@ -375,18 +364,10 @@ def completed(design: Design, leads: Array) -> Array:
     return np.ascontiguousarray(whole).reshape(size, stretches, whole.shape[1])
 
 
-class Whereabouts(NamedTuple):
-    """Where the people were released to be, by internal column: mean, spread, half of the range."""
-
-    mean: Array
-    spread: Array
-    reach: Array
-
-
-def for_columns(design: Design, leads: Array) -> Array:
-    """What is known of the leads, for all internal columns; of others nothing is known."""
+def completed_spreads(design: Design, spreads: Array) -> Array:
+    """The leads' released spreads; of other columns none is known."""
     found = np.full(design.covariates.dimension, np.inf)
-    found[design.covariates.leads] = leads
+    found[design.covariates.leads] = spreads
     return found
 
 

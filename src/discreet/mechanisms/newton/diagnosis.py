@@ -13,7 +13,7 @@ from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
 from discreet.mechanisms.newton.bound import HEAVY
-from discreet.mechanisms.newton.shape import tail_parts
+from discreet.mechanisms.newton.shape import tails_of
 from discreet.mechanisms.newton.varying import NO_CHANGE, Change
 from discreet.mechanisms.newton.warnings import (
     Counts,
@@ -119,7 +119,7 @@ class Ending:
         empty = () if self.strata is None else tuple(few_in_strata(self.strata))
         told = cautions(self.counts, estimate, self.expected, edges)
         names, people = design.schema.coefficient_names, self.people
-        far = tailed(names, tail_parts(design, people.cohort, people.counts), HEAVY)
+        far = tailed(names, tails_of(design, people.cohort, people.counts)[0], HEAVY)
         return (*told, *empty, *self._varying(), *far)
 
     def _varying(self) -> Iterator[Caution]:

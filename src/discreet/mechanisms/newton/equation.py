@@ -24,7 +24,6 @@ from discreet.likelihood.score import LARGEST, Whitened
 from discreet.mechanisms.newton.bound import Cohort, choose_bound, correction, sloped
 from discreet.mechanisms.newton.cohort import (
     Profile,
-    Whereabouts,
     baseline_start,
     numeric_columns,
     numeric_ranges,
@@ -36,14 +35,12 @@ from discreet.mechanisms.newton.steps import Prior, Step, variances, whitening
 from discreet.types import Array
 
 RANGE_EFFECT = 4.0
-"""Prior standard deviation of a covariate's effect over its whole range, on the link's scale: e^4 = 55
-times the odds is one standard deviation. Around an estimate it is half as wide, with long tails: see
-`Prior.around`."""
+"""Prior standard deviation of a covariate's effect over its whole public range, on the link's
+scale: e^4 = 55 times the odds is one standard deviation."""
 LEVEL_DEVIATION, SHAPE_DEVIATION = 3.0, 2.0
 """Prior standard deviations of the baseline: its level and its other directions."""
 SPREADS = 6.0
-"""Standard deviations of a number from the people's mean beyond which nothing is known of a level, and
-the least range that an effect is thought of over."""
+"""Standard deviations of a number from the people's mean beyond which nothing is known of a level."""
 MANY_STEPS = 4
 """With as many later steps the first one's noise is below its curvature: a bound tighter than
 theirs would gain nothing, and everybody would have to walk."""
@@ -59,8 +56,7 @@ def expected_information(design: Design, link: Link, point: Array, people: Cohor
 class Equation:
     """J g = released score + noise, at the scores' point and in their coordinates.
 
-    `informed` says whether the people's information was known when it was made. `tails` is, by place of
-    f, how far the effect in a number's tail may be from that of all others.
+    `informed` says whether the people's information was known when it was made.
     """
 
     scores: Whitened
@@ -68,7 +64,6 @@ class Equation:
     meat: Array
     deviation: float
     doubt: float
-    tails: Array
     informed: bool = False
 
     def around(self, released: Array, shape: Shape, estimate: Array) -> Step:
@@ -77,7 +72,7 @@ class Equation:
         frame, residual = scores.mapping, shape.at(estimate)
         truth = people.through(scores.point, estimate + residual.offset)
         away = residual.shift, residual.bend
-        bent, slope, meat, _ = people.seen(scores).foreseen(people, truth, *away)
+        bent, slope, meat, whole = people.seen(scores).foreseen(people, truth, *away)
         full = frame.T @ residual.information @ frame
         score = correction(bent, slope, frame.T @ residual.score, full)
         jacobian = sloped(slope)
@@ -85,8 +80,8 @@ class Equation:
         older = people.lens is not None and not self.informed
         own = scores.point, frame, jacobian, meat, self.deviation, target, self.doubt, score
         time = shape.design.time_dimension
-        told = older, shape.doubted(estimate), time, self.unwhitening
-        taken = (full - slope) @ (self.unwhitening * self.tails)
+        told = older, residual.wrong, time, self.unwhitening
+        taken = (whole - slope) @ self.unwhitening[:, time:] * (RANGE_EFFECT * shape.tail_slopes)
         return Step(*own, *told, informed=self.informed, taken=taken)
 
     @cached_property
@@ -119,15 +114,15 @@ class Setting:
     def prior(
         self,
         profile: Profile,
+        spreads: Array | None = None,
         each: Sequence[Profile] = (),
-        where: Whereabouts | None = None,
+        mean: Array | None = None,
     ) -> Prior:
         """Level and shape of the baseline, and no effect of any covariate.
 
-        A number's range is the public one, or that where people were released to be, at least six of
-        its released spreads, where that is less; and the level is that of the middle of the public
-        range, or as near to the people's released mean: generous bounds say nothing of an effect, nor
-        does a baseline far from everybody.
+        A number's range is the public one, or six of its released spreads where that is less, and
+        the level is that of the middle of the public range, or as near to the people's released
+        mean: generous bounds say nothing of an effect, nor does a baseline far from everybody.
         `each` has the life tables of strata: a baseline is everybody's as far as its own table is
         noise.
         """
@@ -138,23 +133,23 @@ class Setting:
         precision = np.zeros((size, size))
         precision[:time, :time] = np.kron(np.eye(self.design.strata), shape)
         ranges = numeric_ranges(self.design)
-        if where is not None:
-            held = np.maximum(SPREADS / 2.0 * where.spread, where.reach)
-            ranges = np.where(numeric_columns(self.design), np.minimum(ranges, held), ranges)
-        effects = np.append(np.zeros(time), (2.0 * ranges / RANGE_EFFECT) ** 2)
+        if spreads is not None:
+            ranges = np.where(numeric_columns(self.design), np.minimum(ranges, 3 * spreads), ranges)
+        effect = RANGE_EFFECT / (2.0 * ranges)
+        effects = np.append(np.zeros(time), effect**-2.0)
         precision[time:, time:] = np.diag(effects[time:])
-        if where is not None:
-            levels = self._levels_at(self._place(where))
+        if mean is not None and spreads is not None:
+            levels = self._levels_at(self._place(mean, spreads))
             precision = levels.T @ precision @ levels
         centre = np.zeros(size)
         centre[:time] = self._start(profile, each, shape)
         return Prior(centre, precision, effects=effects)
 
-    def _place(self, where: Whereabouts) -> Array:
+    def _place(self, mean: Array, spreads: Array) -> Array:
         """The middle of the public ranges, numbers within a few spreads of their mean; all columns."""
         covariates = self.design.covariates
         leads = covariates.leads
-        reach, own = SPREADS * where.spread[leads], where.mean[leads]
+        reach, own = SPREADS * spreads[leads], mean[leads]
         near = np.where(covariates.numbers[leads], np.clip(0.0, own - reach, own + reach), 0.0)
         here, middle = self.design.complete(np.stack([near, np.zeros(len(leads))]))
         return np.asarray(here - middle)
@@ -187,14 +182,7 @@ class Setting:
         jacobian, meat, _ = people.seen(scores).expected(people)
         jacobian = sloped(jacobian)
         informed = people.lens is not None
-        told = self._deviation(share) * bound, doubt, self._tails(shape, prior)
-        return Equation(scores, jacobian, meat, *told, informed)
-
-    def _tails(self, shape: Shape, prior: Prior) -> Array:
-        """An effect's prior standard deviation, by the root of the part of information in the tail."""
-        time, found = self.design.time_dimension, np.zeros(self.design.dimension)
-        found[time:] = np.sqrt(shape.tails / prior.effects[time:])
-        return found
+        return Equation(scores, jacobian, meat, self._deviation(share) * bound, doubt, informed)
 
     def _deviation(self, share: Fraction) -> float:
         """Noise of a coordinate of the sum, in units of the bound."""

@@ -22,13 +22,11 @@ from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import (
     Profile,
     Shares,
-    Whereabouts,
     before_cuts,
     cohort_size,
     completed,
     correlation,
     draw_cohort,
-    for_columns,
     released_moments,
     released_shares,
     stratum_profiles,
@@ -383,16 +381,6 @@ class Picture:
             return None
         width = len(self.shape.design.covariates.leads)
         return self.releases.moments_with(self._last_column, width)
-
-    @property
-    def whereabouts(self) -> Whereabouts:
-        """Where the people are: the means, spreads and ranges that were released."""
-        design, persons = self.shape.design, self.releases.profile.persons
-        width = len(design.covariates.leads)
-        shares = without_fills(design, self.releases.shares(design))
-        reaches = np.concatenate([*(item.reach(persons) for item in shares), np.zeros(0)])
-        known = (self.spreads[:width], reaches[:width])
-        return Whereabouts(self.people.mean, *(for_columns(design, one) for one in known))
 
     def showing(self, releases: Releases) -> "Picture":
         """The same people as other releases show them."""

@@ -70,7 +70,7 @@ class Pinned:
         scores = self._scores(profile, rates)
         spread = scores - scores.mean(axis=0)
         noise = spread.T @ spread / max(len(spread) - 1, 1)
-        allowed = (1.0 + shape.doubted(f)) ** 2 * self._cohort(stratum, expected, loads)
+        allowed = (1.0 + shape.at(f).wrong) ** 2 * self._cohort(stratum, expected, loads)
         return scores.mean(axis=0), loads.T @ slopes, noise + allowed
 
     def _expected(self, events: Array) -> tuple[Array, Array]:

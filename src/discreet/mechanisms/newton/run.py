@@ -19,7 +19,7 @@ from discreet.likelihood.score_information import (
     block_information,
 )
 from discreet.mechanisms.contract import Draw
-from discreet.mechanisms.newton.cohort import narrowed, without_fills
+from discreet.mechanisms.newton.cohort import completed_spreads, narrowed, without_fills
 from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
@@ -109,7 +109,10 @@ class Run:
         """Everything that sees people or noise: the answers, and what is known in the end."""
         picture = self._picture()
         releases = picture.releases
-        prior = self.setting.prior(releases.profile, releases.profiles, picture.whereabouts)
+        width = len(self.design.covariates.leads)
+        spreads = completed_spreads(self.design, picture.spreads[:width])
+        known = releases.profile, spreads, releases.profiles, picture.people.mean
+        prior = self.setting.prior(*known)
         point, answers = prior.centre, []
         for number, share in enumerate(self.budget.steps):
             equation = self.setting.equation(point, picture.shape, prior, share)

@@ -49,8 +49,9 @@ RIDGE_OF_TURN = 1e-3
 class Residual(NamedTuple):
     """delta by interval (and stratum), the full score at f under f + delta, and the information at f.
 
-    `wrong` is how much of the life table's contradiction of the model is not chance, from 0 to 1, and
-    `changed` how much of the contradiction of constant effects. Where effects change, `bend` says how
+    `wrong` is how far the model is doubted, from 0 to 1: how much of the life table's contradiction is
+    not chance, or could be hidden by its noise; `changed` is how much of the contradiction of constant
+    effects is not chance. Where effects change, `bend` says how
     and `offset` is what the mean of the true effects over time is away from f. `tail` is the largest
     part of a number's variance that is in its tail.
     """
@@ -160,7 +161,7 @@ class Shape:
         return np.asarray(np.eye(self.bins) / RIDGE**2 + step.T @ step / WALK**2)
 
     def _residual(self, f: Array) -> Residual:
-        wrong = not_chance(self.contradiction(f))
+        wrong = self._doubt(f)
         delta = self.deltas(f, STEADY, self.start)
         score, information = self._under(f, f, delta, STEADY)
         if len(self.bend.lean) == 0:
@@ -172,19 +173,30 @@ class Shape:
         told = wrong, bend, offset, self.changed, self._tail
         return Residual(shift, score, information, *told)
 
-    def doubted(self, f: Array) -> float:
-        """How far the life table contradicts the model, or could if it were not noise, from 0 to 1."""
-        noisy = 1.0 - min(profile.certainty for profile in self.profiles)
-        return max(self.at(f).wrong, UNSEEN * noisy)
-
     @cached_property
-    def tails(self) -> Array:
-        """The part of each column's variance that is in its tail; 0 where it is not a number's own."""
-        return tail_parts(self.design, self.people.cohort, self.people.counts)
+    def tails(self) -> tuple[Array, Array]:
+        """The part of each column's variance that is in its tail, and how far from the mean that is."""
+        return tails_of(self.design, self.people.cohort, self.people.counts)
+
+    @property
+    def tail_slopes(self) -> Array:
+        """How far the effect in each column's tail may be from f, for a unit of the predictor there.
+
+        Twice the distance of the tail is a range that people are on; sqrt(t), because a tail that is
+        hardly one is as the rest of it.
+        """
+        parts, far = self.tails
+        return np.asarray(np.sqrt(parts) / (2.0 * far))
 
     @property
     def _tail(self) -> float:
-        return float(np.max(self.tails, initial=0.0))
+        return float(np.max(self.tails[0], initial=0.0))
+
+    def _doubt(self, f: Array) -> float:
+        """How far the life table contradicts the model, or could were it not noise, from 0 to 1."""
+        events = np.array([profile.total_events for profile in self.profiles])
+        noisy = 1.0 - events.sum() / np.sum(events / [one.certainty for one in self.profiles])
+        return max(not_chance(self.contradiction(f)), UNSEEN * float(noisy))
 
     def _averaging(
         self, f: Array, delta: Array, aim: Array, information: Array
@@ -273,15 +285,20 @@ class Shape:
         return np.asarray(delta)
 
 
-def tail_parts(design: Design, cohort: Array, counts: Array) -> Array:
-    """The part of each column's variance that is far from its mean; 0 where it is no number's own."""
+def tails_of(design: Design, cohort: Array, counts: Array) -> tuple[Array, Array]:
+    """Of each column the part of its variance that is far from its mean, and the distance of that.
+
+    The part is 0 where a column is no number's own; the distance is at least that of a tail.
+    """
     weights = counts / counts.sum()
     squares = (cohort - np.einsum("mk,mkc->c", weights, cohort)) ** 2
     variance = np.maximum(np.einsum("mk,mkc->c", weights, squares), 1e-300)
-    far = np.where(squares > BEYOND**2 * variance, squares, 0.0)
+    beyond = squares > BEYOND**2 * variance
+    far = np.einsum("mk,mkc->c", weights, np.where(beyond, squares, 0.0))
+    share = np.einsum("mk,mkc->c", weights, beyond)
+    distance = np.sqrt(np.maximum(far / np.maximum(share, 1e-300), BEYOND**2 * variance))
     leads = np.isin(np.arange(len(variance)), design.covariates.leads)
-    parts = np.einsum("mk,mkc->c", weights, far) / variance
-    return np.asarray(np.where(leads & numeric_columns(design), parts, 0.0))
+    return np.where(leads & numeric_columns(design), far / variance, 0.0), distance
 
 
 def not_chance(contradiction: float) -> float:

@@ -79,11 +79,15 @@ class Spread:
 
 
 def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prior: Prior) -> Spread:
-    """All parts together."""
+    """All parts together.
+
+    The Cauchy densities of effects draw a noisy estimate nearer, and what they would promise of it holds
+    for effects that are as small as they say: intervals are those of the wider normal prior alone.
+    """
     plain, meats = zip(*(one.modelled(picture, estimate) for one in answers), strict=True)
     turn, found = picture.shape.turn(estimate), [one.around(picture, estimate) for one in answers]
     steps = _responding(corrected(found, estimate), meats, turn)
-    pinned = Pinned(prior, picture.shape).around(estimate)
+    pinned = Pinned(replace(prior, effects=None), picture.shape).around(estimate)
     errors = errors_of(steps, estimate)
     _, lifts = lifted(steps, errors, pinned)
     scores, pictures = [one.score for one in steps], _seen_otherwise(answers, picture, estimate)
@@ -92,7 +96,8 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     each = [variances(one, estimate, pinned, errors) for one in believed]
     sampling, noise = (np.mean(parts, axis=0) for parts in zip(*each, strict=True))
     noise = surplus(steps, estimate) * noise + moved.T @ moved / PICTURES
-    noise = _unsure(picture) * noise + _bias(steps[-1], lifts, _moved(lifts, plain, scores))
+    bias = _bias(steps[-1], lifts, _moved(lifts, plain, scores)) + _tails(steps, lifts)
+    noise = _unsure(picture) * noise + bias
     missing = widened(unreached(picture, len(estimate)), prior)
     return Spread(likeness(sampling, noise) * sampling + noise + missing, sampling, missing)
 
@@ -122,15 +127,22 @@ def _responding(steps: Sequence[Step], meats: Sequence[Array], turn: Array) -> l
 
 
 def _bias(last: Step, lifts: Sequence[Array], corrections: Array) -> Array:
-    """What is doubted of the life table's corrections, and what bounds may take away.
-
-    Where the effect in a number's tail is off by d, they take (I - J) d away. The estimate is not
-    weighted by that: a tail whose effect is another is a possibility, a contradicted model a fact.
-    """
+    """What is doubted of the life table's corrections, and what bounds may take away of a wrong model."""
     load = DOUBTED * corrections
     together = np.asarray(sum(lifts))  # bounds take away of the same people at every step
-    biased = last.bias if last.taken is None else last.bias + last.taken @ last.taken.T
-    return np.asarray(np.outer(load, load) + BIAS_STATED * together @ biased @ together.T)
+    found = np.outer(load, load) + BIAS_STATED * together @ last.bias @ together.T
+    return np.asarray(found)
+
+
+def _tails(steps: Sequence[Step], lifts: Sequence[Array]) -> Array:
+    """What bounds may take away of numbers' tails: (I - J) d, where the effect there is off by d.
+
+    The estimate is not weighted by it: that would draw effects with a tail to the prior, right or wrong.
+    """
+    pairs = zip(steps, lifts, strict=True)
+    moved = [lift @ step.taken for step, lift in pairs if step.taken is not None]
+    shared = np.asarray(sum(moved, np.zeros((len(lifts[0]), 1))))  # the same tails at every step
+    return np.asarray(BIAS_STATED * shared @ shared.T)
 
 
 def _informed(picture: Picture) -> bool:

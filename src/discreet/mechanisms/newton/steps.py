@@ -27,7 +27,7 @@ BASELINE = 4.0
 """The bound's bias along the baseline, in parts of what is doubted of any direction: where the model
 is wrong, it is wrong in time first, and whoever is followed for long is bounded first."""
 CAUCHY = 0.5
-"""The scale of an effect's Cauchy density around an estimate, in prior standard deviations."""
+"""The scale of an effect's Cauchy density, in prior standard deviations."""
 EXCESS = 3.0
 """Standard deviations by which the mean square of a score's noise may exceed its expectation."""
 
@@ -39,10 +39,10 @@ class Step:
     `doubt` is the squared bias that the bound is expected to have, and `score` is S(f),
     where it was asked for. An `older` one is from before the people's information was known, an
     `informed` one from after.
-    `wrong` is how far the life table contradicts the model, or could without showing it, from 0 to 1,
-    and the baseline has the first `time` places of f. `response` is what a difference of f does to S(f), where that was asked
+    `wrong` is how far the model is doubted, from 0 to 1, and the baseline has the first `time` places
+    of f. `response` is what a difference of f does to S(f), where that was asked
     for: the estimate is weighted by the slope, and moves by the response. `taken` has as columns what
-    bounds may have taken away of the score in the tails of numbers, each a standard deviation.
+    the bound may have taken away of the score in the tails of numbers, each a standard deviation.
     """
 
     point: Array
@@ -125,22 +125,24 @@ class Pin:
 class Prior:
     """A weak normal prior from public facts, centred at the life table's baseline.
 
-    `effects` are the precisions of the covariates' effects, by place of f, 0 of others. With a `pin`
-    it is the product of that and of the life table's equations.
+    `effects` are the precisions of the covariates' effects, by place of f, 0 of others, where Cauchy
+    densities of these are part of it. With a `pin` it is the product of that and of the life table's
+    equations.
     """
 
     centre: Array
     precision: Array
     pin: Pin | None = None
-    effects: Array = field(default_factory=lambda: np.zeros(0))
+    effects: Array | None = None
 
     def around(self, estimate: Array) -> "Prior":
-        """The normal density that pulls at the estimate as it and Cauchy densities of the effects do.
+        """The normal density that pulls at the estimate as it and the Cauchy densities do.
 
-        With the scale CAUCHY p^-1/2 these have the slope -2 p f / (CAUCHY^2 + p f^2): small effects are
-        held back, as most are small, and large ones are let go.
+        With the scale CAUCHY p^-1/2 these have the slope -2 p f / (CAUCHY^2 + p f^2): most effects are
+        small and are held back, and large ones hardly more than by the normal density. With this CAUCHY
+        the product has no second maximum.
         """
-        if len(self.effects) == 0:
+        if self.effects is None:
             return self
         times = 2.0 / (CAUCHY**2 + self.effects * estimate**2)
         return replace(self, precision=self.precision + np.diag(self.effects * times))
