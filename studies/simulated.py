@@ -448,10 +448,9 @@ def measured(seed: int) -> Sample:
     return Sample(rows.assign(e=rows["e"].astype(int)), schema, truth)
 
 
-def _laboratory(seed: int, value: str, low: float, high: float) -> Sample:
-    """10,000 people, a fifth with the event, a laboratory value and the sex."""
-    random, frame = _registry(seed, 10_000)
-    n = len(frame)
+def _laboratory(seed: int, value: str, low: float, high: float, n: int = 10_000) -> Sample:
+    """10,000 people or fewer, a fifth with the event, a laboratory value and the sex."""
+    random, frame = _registry(seed, n)
     normal = random.normal(0, 1, n)
     frame["value"] = normal if value == "normal" else np.exp(0.6 * normal).clip(0, 10)
     effect = 0.6 * normal if value == "normal" else 0.4 * frame["value"].to_numpy()
@@ -464,9 +463,9 @@ def _laboratory(seed: int, value: str, low: float, high: float) -> Sample:
     return Sample(frame.drop(columns="age"), schema, truth)
 
 
-def _wide(times: int) -> Maker:
+def _wide(times: int, n: int = 10_000) -> Maker:
     def made(seed: int) -> Sample:
-        return _laboratory(seed, "normal", -3.0 * times, 3.0 * times)
+        return _laboratory(seed, "normal", -3.0 * times, 3.0 * times, n)
 
     return made
 
@@ -543,10 +542,12 @@ def _sampled(maker: CohortMaker) -> Maker:
     return made
 
 
+FEW = 2_000
 DESIGNS: dict[str, Maker] = {
     **{maker.__name__: maker for maker in REGISTRIES},
     **{maker.__name__: _sampled(maker) for maker in (*FIRST, *TAILS, line30)},
     **{f"bounds_{times}": _wide(times) for times in (1, 3, 10, 30)},
+    **{f"bounds_{times}_few": _wide(times, FEW) for times in (3, 10)},
     **{f"lognormal_{high:g}": _lognormal(high) for high in (10.0, 30.0, 100.0)},
 }
 RIGHT = (

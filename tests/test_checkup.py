@@ -86,6 +86,20 @@ def test_events_coded_1_and_2_are_asked_about():
     assert "are events coded 1 and 2?" in " ".join(str(found).split())
 
 
+def test_a_word_that_no_row_has_is_named():
+    """Capitals count: without a word said every row is censored."""
+    words = ["Yes" if event else "No" for event in TABLE["status"].to_pylist()]
+    public = ds.Schema.from_mapping(
+        {
+            **schema().to_mapping(),
+            "time": {**schema().to_mapping()["time"], "event_values": ["yes"]},
+        }
+    )
+    found = " ".join(str(ds.check(with_column("status", words), public)).split())
+    assert "Nobody at risk has one of event_values, 'yes', in column 'status'" in found
+    assert "event_values, 'yes'" not in str(ds.check(TABLE, schema()))
+
+
 def test_ids_are_never_shown():
     table = episodic(people=40)
     ids = ["secret-id"] * table.num_rows

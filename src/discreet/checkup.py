@@ -70,6 +70,12 @@ class Check:
             found = _number(picture.events, "event")
             verb = "is" if picture.events == 1 else "are"
             yield f"There {verb} {found}; fewer than {FEWEST_EVENTS} fit no model."
+        if picture.at_risk and not picture.events and (words := self.schema.time.event_values):
+            listed = ", ".join(f"'{word}'" for word in words)
+            yield (
+                f"Nobody at risk has one of event_values, {listed}, in column "
+                f"'{self.schema.time.event}': compare their spelling with the file; capitals count."
+            )
         for name in picture.constant if picture.at_risk else ():
             yield f"Column '{name}' has one value only, so it has no effect that could be estimated."
         for name, count in self._repaired().items():

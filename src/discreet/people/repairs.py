@@ -294,10 +294,10 @@ def grid_hints(report: RepairReport, schema: Schema) -> Iterator[str]:
             "Nobody leaves in the last third of the time grid: an earlier horizon in [time] would "
             f"lose nobody. {guide}"
         )
-    if time.unit is not None and time.narrowest < 1.0:
+    if time.unit is not None and time.start is None and time.narrowest < 1.0:  # dates are days
         yield (
             f"Some intervals are shorter than one of the {time.unit} in which time is measured: "
-            f"times in whole {time.unit} leave them empty. {guide}"
+            f"if times are whole {time.unit}, they stay empty. {guide}"
         )
 
 
@@ -332,7 +332,13 @@ def _advice(repair: Repair, schema: Schema) -> str:
             "doubles do not hold every integer from 2^53 on, so ids may have been merged before: "
             "keep ids as integers (of a nullable type where some are missing) or as texts."
         ),
-        "below low": "is the schema's low in the unit of the file?",
-        "above high": "is the schema's high in the unit of the file?",
+        "below low": (
+            "is the schema's low in the unit of the file? If it is, and the code book allows such "
+            "values, widen it."
+        ),
+        "above high": (
+            "is the schema's high in the unit of the file? If it is, and the code book allows such "
+            "values, widen it."
+        ),
     }
     return by_problem.get(repair.problem, "")
