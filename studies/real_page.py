@@ -69,6 +69,11 @@ a few people with very large values carry much of the information on some effect
 line of all others. A bound that keeps the noise low cannot follow them, and one that follows them needs several
 times the noise. Intervals allow for another effect in such a tail. 0.1.0 is nearer there; a part of that is its prior in the middle of the public
 ranges, far from everybody, which holds these effects back. `scale = "log"` for such values takes the cause away.
+
+With few people and bounds that are far too wide (bounds_10_few: 2,000 people, ten times too wide, epsilon 1)
+noise in the far bins is taken for people, the number looks wider than it is, and its effect is held back by
+more than the interval says. Nothing released tells such a number from one with a real tail. Narrower public
+bounds are the cure.
 """
 
 CENSORING = """## Censoring that goes with covariates
