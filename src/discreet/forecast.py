@@ -246,7 +246,12 @@ def needed_epsilon(
     """
     require_positive("the target", margin)
     names = outlook.schema.coefficient_names
-    places = [k for k, name in enumerate(names) if coefficient in {name, name.partition("[")[0]}]
+    titles = outlook.schema.coefficient_titles
+    places = [
+        place
+        for place, (name, title) in enumerate(zip(names, titles, strict=True))
+        if coefficient in {name, name.partition("[")[0], title}
+    ]
     if not places:
         raise SettingsError(
             f"there is no coefficient '{coefficient}'; there are {', '.join(names)}."

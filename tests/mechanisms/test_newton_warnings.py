@@ -1,5 +1,7 @@
 """A release says when it should not be believed; it says nothing where all is well."""
 
+import dataclasses
+
 import numpy as np
 
 from discreet.mechanisms.newton.varying import Change
@@ -11,6 +13,7 @@ from discreet.mechanisms.newton.warnings import (
     dominated,
     few_at_risk,
     few_events,
+    tailed,
     unreached,
     varying,
 )
@@ -64,6 +67,20 @@ def test_a_coefficient_along_an_unreached_direction_is_flagged():
     (told,) = unreached(estimate(missing=(0.0, 0.6, 0.4, 0.6)))
     assert told.coefficients == ("age", "group[c]")
     assert "nobody" in told.message
+
+
+def test_sentences_call_coefficients_as_tables_do():
+    """Codes stay names; a reader knows the labels."""
+    titles = ("level", "Age in years", "Group: second", "Group: third")
+    found = dataclasses.replace(estimate(missing=(0.0, 0.6, 0.4, 0.6)), titles=titles)
+    (told,) = unreached(found)
+    assert told.coefficients == ("age", "group[c]")
+    assert "hardly reach Age in years, Group: third:" in told.message
+    (told,) = varying(NAMES, np.ones(4), change([0.0, 1.0, 0.0, 0.0]), titles)
+    assert "Age in years (grows)" in told.message
+    (told,) = tailed(NAMES, np.array([0.0, 0.9, 0.0, 0.0]), 0.4, titles)
+    assert "spread of Age in years comes" in told.message
+    assert told.coefficients == ("age",)
 
 
 def test_noise_is_named_where_it_dominates():

@@ -113,13 +113,16 @@ class Ending:
         """What a reader should not believe."""
         design, turn = self.design, self.design.to_user
         parts = (self.covariance, self.sampling, self.prior, self.missing)
-        user = [turn @ part @ turn.T for part in parts]
-        estimate = Estimate((*design.baseline_names, *design.schema.coefficient_names), *user)
+        covariance, sampling, prior, missing = (turn @ part @ turn.T for part in parts)
+        names, titles = design.schema.coefficient_names, design.schema.coefficient_titles
+        baseline = design.baseline_names
+        user = (*baseline, *names), covariance, sampling, prior, missing
+        estimate = Estimate(*user, titles=(*baseline, *titles))
         edges = TimeGrid.of(design.schema.time).edges
         empty = () if self.strata is None else tuple(few_in_strata(self.strata))
         told = cautions(self.counts, estimate, self.expected, edges)
-        names, people = design.schema.coefficient_names, self.people
-        far = tailed(names, tails_of(design, people.cohort, people.counts)[0], HEAVY)
+        tails, _ = tails_of(design, self.people.cohort, self.people.counts)
+        far = tailed(names, tails, HEAVY, titles)
         return (*told, *empty, *self._varying(), *far)
 
     def _varying(self) -> Iterator[Caution]:
@@ -129,10 +132,11 @@ class Ending:
         """
         if len(self.change.theta) == 0:
             return
-        covariates, names = self.design.covariates, self.design.schema.coefficient_names
+        covariates, schema = self.design.covariates, self.design.schema
         effects = np.nan_to_num(self.point[self.design.time_dimension :])
         whole = np.ones(len(effects)) if len(covariates.leads) == len(effects) else 0.0
-        yield from varying(names, effects * whole, self.change)
+        told = schema.coefficient_titles
+        yield from varying(schema.coefficient_names, effects * whole, self.change, told)
 
 
 def expected_events(hazard: Array, at_risk: Array, rows: Array) -> Array:

@@ -86,6 +86,7 @@ class Estimate:
     """Covariances on the user's scale: of the estimate, of its sampling alone, and of the prior.
 
     `missing` is the part of the first that was added along directions which the data do not reach.
+    Sentences call coefficients by their `titles`, as tables and pages do, or else by their names.
     """
 
     names: tuple[str, ...]
@@ -93,6 +94,11 @@ class Estimate:
     sampling: Array
     prior: Array
     missing: Array
+    titles: tuple[str, ...] = ()
+
+    def told(self, flags: Flags) -> str:
+        """The flagged coefficients in words."""
+        return _listed(_chosen(self.titles or self.names, flags))
 
     @property
     def reached(self) -> Flags:
@@ -166,11 +172,12 @@ def few_events(counts: Counts, coefficients: int) -> Iterator[Caution]:
 
 def unreached(estimate: Estimate) -> Iterator[Caution]:
     """Coefficients of which the release knows hardly more than the prior."""
-    flagged = _chosen(estimate.names, ~estimate.reached)
+    absent = ~estimate.reached
+    flagged = _chosen(estimate.names, absent)
     if flagged:
         yield Caution.about(
             UNREACHED,
-            f"The data hardly reach {_listed(flagged)}: next to nobody there, columns that repeat "
+            f"The data hardly reach {estimate.told(absent)}: next to nobody there, columns that repeat "
             "each other, times that nobody lives to see or without events, or too much noise. What is printed is "
             "mostly what was assumed beforehand; do not interpret it.",
             flagged,
@@ -179,11 +186,12 @@ def unreached(estimate: Estimate) -> Iterator[Caution]:
 
 def dominated(estimate: Estimate) -> Iterator[Caution]:
     """Coefficients whose interval is wider for privacy than for sampling."""
-    flagged = _chosen(estimate.names, (estimate.noisiness > DOMINATED) & estimate.reached)
+    noisy = (estimate.noisiness > DOMINATED) & estimate.reached
+    flagged = _chosen(estimate.names, noisy)
     if flagged:
         yield Caution.about(
             "noise",
-            f"The intervals of {_listed(flagged)} are mostly privacy noise, more than "
+            f"The intervals of {estimate.told(noisy)} are mostly privacy noise, more than "
             f"{DOMINATED:g} times as wide as sampling alone would make them. More people or a "
             "larger epsilon would narrow them.",
             flagged,
@@ -209,7 +217,9 @@ def against_life_table(counts: Counts, expected: Array, times: Array) -> Iterato
     )
 
 
-def varying(names: Sequence[str], effects: Array, change: Change) -> Iterator[Caution]:
+def varying(
+    names: Sequence[str], effects: Array, change: Change, titles: Sequence[str] = ()
+) -> Iterator[Caution]:
     """Effects whose change over time, where it was released, exceeds its noise.
 
     `effects` are the estimates, averages over time, and 0 where an effect is no single number.
@@ -218,7 +228,8 @@ def varying(names: Sequence[str], effects: Array, change: Change) -> Iterator[Ca
     flagged = _chosen(names, clear)
     if flagged:
         trends = np.sign(effects * change.theta)[clear]
-        told = [f"{name}{_trend(sign)}" for name, sign in zip(flagged, trends, strict=True)]
+        pairs = zip(_chosen(titles or names, clear), trends, strict=True)
+        told = [f"{title}{_trend(sign)}" for title, sign in pairs]
         yield Caution.about(
             "varying",
             f"Effects that seem to change with time: {_listed(told)}. The model takes every effect "
@@ -227,13 +238,15 @@ def varying(names: Sequence[str], effects: Array, change: Change) -> Iterator[Ca
         )
 
 
-def tailed(names: Sequence[str], parts: Array, heavy: float) -> Iterator[Caution]:
+def tailed(
+    names: Sequence[str], parts: Array, heavy: float, titles: Sequence[str] = ()
+) -> Iterator[Caution]:
     """Numbers of whose variance more than a part is far from everybody else."""
-    flagged = _chosen(names, parts > heavy)
+    flagged, told = (_chosen(one, parts > heavy) for one in (names, titles or names))
     if flagged:
         yield Caution.about(
             "tail",
-            f"Much of the spread of {_listed(flagged)} comes from few people far from all others. "
+            f"Much of the spread of {_listed(told)} comes from few people far from all others. "
             "A private fit cannot follow them as an exact one does: if the effect is not a straight "
             'line out there, estimates and intervals may be off. `scale = "log"`, a spline or '
             "narrower bounds in the schema help.",
