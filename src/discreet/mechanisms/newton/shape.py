@@ -51,9 +51,9 @@ class Residual(NamedTuple):
 
     `wrong` is how far the model is doubted, from 0 to 1: how much of the life table's contradiction is
     not chance, or could be hidden by its noise; `changed` is how much of the contradiction of constant
-    effects is not chance. Where effects change, `bend` says how
-    and `offset` is what the mean of the true effects over time is away from f. `tail` is the largest
-    part of a number's variance that is in its tail.
+    effects is not chance. Where effects change, `bend` says how and `offset` is what the mean of the
+    true effects over time is away from f. `tail` is the largest part of a number's variance that is in
+    its tail.
     """
 
     shift: Array

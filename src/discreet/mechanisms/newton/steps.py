@@ -40,9 +40,9 @@ class Step:
     where it was asked for. An `older` one is from before the people's information was known, an
     `informed` one from after.
     `wrong` is how far the model is doubted, from 0 to 1, and the baseline has the first `time` places
-    of f. `response` is what a difference of f does to S(f), where that was asked
-    for: the estimate is weighted by the slope, and moves by the response. `taken` has as columns what
-    the bound may have taken away of the score in the tails of numbers, each a standard deviation.
+    of f. `response` is what a difference of f does to S(f), where that was asked for: the estimate is
+    weighted by the slope, and moves by the response. `taken` has as columns what the bound may have
+    taken away of the score in the tails of numbers, each a standard deviation.
     """
 
     point: Array
