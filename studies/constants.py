@@ -31,7 +31,7 @@ from real_sets import DEVELOPMENT, load
 from simulated import DESIGNS, Sample
 
 PACKAGE = "discreet.mechanisms.newton"
-PANEL = ("rhc", "hdfail", "LeukSurv", "calendar", "lognormal_100", "tail20right")
+PANEL = ("rhc", "hdfail", "LeukSurv", "calendar", "labs_3_few", "lognormal_100", "tail20right")
 """A wrong baseline, a horizon far away, few people, censoring by a covariate, generous bounds, tails."""
 EPSILON, DELTA = 1.0, 1e-6
 FACTORS = (0.5, 1.0, 2.0)
@@ -88,7 +88,15 @@ CONSTANTS = (
     Constant("pin", "DRIFT"),
     Constant("pin", "SHAPE"),
     Constant("pin", "WITHIN"),
-    Constant("cohort", "SURE"),
+    Constant("tails", "CLEAR"),
+    Constant("tails", "SURE"),
+    Constant("tails", "UNCOUNTED"),
+    Constant("cohort", "INNER"),
+    Constant("cohort", "LAST"),
+    Constant("widths", "EITHER"),
+    Constant("spread", "BLURRED"),
+    Constant("spread", "NARROW"),
+    Constant("layout", "RANGED"),
     Constant("cohort", "RELATED"),
     Constant("cohort", "SMALLEST"),
     Constant("tails", "PHANTOM"),

@@ -470,6 +470,27 @@ def _wide(times: int, n: int = 10_000) -> Maker:
     return made
 
 
+def _labs(times: int, n: int) -> Maker:
+    """Six laboratory values, normal, skewed or a half of nobody's, in bounds that are all too wide."""
+
+    def made(seed: int) -> Sample:
+        random, frame = _registry(seed, n)
+        effects = (0.5, -0.3, 0.2, 0.4, 0.0, -0.5)
+        values = random.normal(0, 1, (n, len(effects)))
+        values[:, 3:5] = np.exp(values[:, 3:5] * 0.7) - 1.0
+        values[:, 5] = np.where(random.random(n) < 0.5, 1.5, -1.5) + 0.4 * values[:, 5]
+        names = [f"lab{number}" for number in range(1, len(effects) + 1)]
+        frame[names] = values
+        last = np.where(random.random(n) < 0.3, random.integers(1, 101, n), 100)
+        predictor = -5.8 + values @ np.array(effects)
+        frame = _observed(frame, np.repeat(predictor[:, None], 100, axis=1), last, 10.0, random)
+        bounds = [{"name": name, "low": -3.0 * times, "high": 3.0 * times} for name in names]
+        truth = dict(zip(names, effects, strict=True))
+        return Sample(frame[["t", "e", *names]], _schema(10.0, 100, *bounds), truth)
+
+    return made
+
+
 def _lognormal(high: float) -> Maker:
     def made(seed: int) -> Sample:
         return _laboratory(seed, "lognormal", 0.0, high)
@@ -548,6 +569,8 @@ DESIGNS: dict[str, Maker] = {
     **{maker.__name__: _sampled(maker) for maker in (*FIRST, *TAILS, line30)},
     **{f"bounds_{times}": _wide(times) for times in (1, 3, 10, 30)},
     **{f"bounds_{times}_few": _wide(times, FEW) for times in (3, 10)},
+    **{f"labs_{times}_few": _labs(times, FEW) for times in (1, 3, 10)},
+    "labs_10_1000": _labs(10, 1000),
     **{f"lognormal_{high:g}": _lognormal(high) for high in (10.0, 30.0, 100.0)},
 }
 RIGHT = (

@@ -105,8 +105,8 @@ MORE_BUGS = [
         "finer bins placed where the people's own values are",
         Run,
         "_ranges",
-        "return narrowed(marginals, noisy, deviation, self.layout.value_bins)",
-        "return narrowed(marginals, counts, deviation, self.layout.value_bins)",
+        "return narrowed(marginals, noisy, deviation, self.layout.value_bins, mass)",
+        "return narrowed(marginals, counts, deviation, self.layout.value_bins, mass)",
         newton_checks.check_sums_are_asked_with_released_numbers,
     ),
     Bug(

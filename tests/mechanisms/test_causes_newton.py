@@ -18,7 +18,7 @@ from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.causes import CauseReleases, held_together
 from discreet.mechanisms.newton.counts import Stretches
 from discreet.mechanisms.newton.layout import Layout
-from discreet.mechanisms.newton.picture import Noisy
+from discreet.mechanisms.newton.releases import Noisy
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise
 from tests.mechanisms import causes_checks

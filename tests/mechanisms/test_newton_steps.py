@@ -11,7 +11,6 @@ from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.design.schema import Schema
 from discreet.likelihood.score import Whitened
-from discreet.mechanisms.newton import picture
 from discreet.mechanisms.newton.bound import FLOOR, Cohort, sloped
 from discreet.mechanisms.newton.cohort import (
     COHORT,
@@ -39,20 +38,15 @@ from discreet.mechanisms.newton.counts import (
 )
 from discreet.mechanisms.newton.equation import Setting
 from discreet.mechanisms.newton.layout import moment_limit
-from discreet.mechanisms.newton.picture import (
-    Information,
-    Noisy,
-    Picture,
-    Releases,
-    power,
-    spreads_of,
-)
+from discreet.mechanisms.newton.picture import Picture, power, spreads_of
 from discreet.mechanisms.newton.pin import Pinned
+from discreet.mechanisms.newton.releases import Information, Noisy, Releases
 from discreet.mechanisms.newton.shape import UNSEEN, Shape, not_chance
 from discreet.mechanisms.newton.split import split
 from discreet.mechanisms.newton.spread import unreached, unrelated, widened
 from discreet.mechanisms.newton.steps import CAUCHY, MISFIT, SLOPE, Prior, Step, lifted
 from discreet.mechanisms.newton.tails import nearest_counts
+from discreet.mechanisms.newton.widths import moments_of
 from discreet.people.episodes import Episodes
 from tests.mechanisms.cases import mixed_schema
 
@@ -278,7 +272,7 @@ def test_shortened_moments_show_how_columns_go_together_and_how_wide_they_are():
     half = np.where(places[0] == places[1], DIAGONAL, OFF_DIAGONAL) * matrix[places]
     first = Releases(people, exit_edges(40, 5), Noisy(np.ones(20), 1.0), Stretches((0, 40)))
     releases = first.having(marginals=marginals, moments=Noisy(half, 1.0))
-    found = picture._moments(design, releases, shares, spreads)
+    found = moments_of(design, releases, shares, spreads)
     assert np.diag(matrix).max() < 0.75 * people * UNIT**2
     assert np.diag(found) == pytest.approx([1.0, 1.0], abs=0.06)
     scale = np.sqrt(np.diag(found))

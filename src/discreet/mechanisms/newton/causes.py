@@ -44,14 +44,9 @@ from discreet.mechanisms.newton.layout import (
     INFORMATION_SQUARED,
     information_limit,
 )
-from discreet.mechanisms.newton.picture import (
-    Information,
-    Noisy,
-    Picture,
-    Releases,
-    typical_values,
-)
+from discreet.mechanisms.newton.picture import Picture, typical_values
 from discreet.mechanisms.newton.pin import Pinned
+from discreet.mechanisms.newton.releases import Information, Noisy, Releases
 from discreet.mechanisms.newton.run import Run, released_point
 from discreet.mechanisms.newton.split import EXITS, INFORMATION
 from discreet.mechanisms.newton.spread import Answer, Spread, spread_of

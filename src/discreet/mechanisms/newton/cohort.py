@@ -19,7 +19,7 @@ from discreet.design.terms import Filled
 from discreet.likelihood.jit import compiled
 from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marginal
 from discreet.mechanisms.newton.hazards import SHARPEST, Exits, Hazards, fitted_hazards
-from discreet.mechanisms.newton.tails import nearest_counts, people_in_bins
+from discreet.mechanisms.newton.tails import nearest_counts, occupied, people_in_bins
 from discreet.types import Array, Flags, Integers
 
 COHORT = 256
@@ -27,6 +27,9 @@ SHARING, LARGEST_COHORT = 8, 2048
 """So many strata share a cohort of that size; more have a larger one, up to this."""
 FEW = 8
 """Of every level at least about so many are drawn into the cohort."""
+INNER, LAST = 0.4, 0.6
+"""People in a wide bin are taken to be in this part of it, nearest to the others, as a tail's are; the
+last bin of the public range holds whoever is beyond it too, at its end."""
 RAKING_ROUNDS = 5
 CUT_ROUNDS = 4
 """So often what the drawn columns lack of the released correlations is added."""
@@ -39,9 +42,6 @@ LEAST = 0.5
 """At least so many are taken to be at risk in any interval."""
 UNSEEN = 0.3
 """A stratum is taken to hold at least so many standard deviations of the noise of that number."""
-CLEAR, SURE = 3.5, 5.0
-"""Standard deviations of noise that a sum of a range's counts has to exceed: near most people, where
-it is the largest of many sums, and far away."""
 PUBLIC_SEED = 20_260
 """The cohort is post-processing: its randomness protects nobody and may be known."""
 
@@ -207,10 +207,12 @@ def released_shares(
     persons: float,
     deviation: float,
     stretches: int = 1,
+    *,
+    narrow: bool = False,
 ) -> list[Shares]:
     """Counts made consistent: non-negative, summing to n, no category rarer than its noise.
 
-    In a stretch of time the shares are those of all time as far as its counts are noise.
+    `narrow` takes whatever does not stand out of the noise for a tail's people at most. In a stretch of time the shares are those of all time as far as its counts are noise.
     """
     result, start = [], 0
     for marginal in marginals:
@@ -218,7 +220,8 @@ def released_shares(
         counts = noisy[start : start + size].reshape(stretches, marginal.bins)
         start += size
         lasting = np.maximum(counts.sum(axis=1), deviation * math.sqrt(marginal.bins))
-        total = _consistent(marginal, counts.sum(axis=0), lasting.sum(), deviation, persons)
+        known = counts.sum(axis=0), lasting.sum(), deviation, persons
+        total = _consistent(marginal, *known, narrow=narrow)
         doubt = marginal.bins * deviation**2
         rows = [total]
         if stretches > 1:
@@ -240,11 +243,17 @@ def stratum_shares(sizes: Array, columns: int, stretches: int) -> Shares:
 
 
 def _consistent(
-    marginal: Marginal, counts: Array, mass: float, deviation: float, persons: float
+    marginal: Marginal,
+    counts: Array,
+    mass: float,
+    deviation: float,
+    persons: float,
+    *,
+    narrow: bool,
 ) -> Array:
     """Shares of the bins over all time."""
     if marginal.numeric:
-        found = people_in_bins(marginal, counts, mass, deviation)
+        found = people_in_bins(marginal, counts, mass, deviation, narrow=narrow)
         return np.asarray(found / found.sum())
     found = nearest_counts(counts, max(mass, 1.0))
     found = np.maximum(found, min(2.0 * deviation, persons / (2.0 * marginal.bins)))
@@ -260,38 +269,10 @@ def _mixed(counts: Array, mass: float, overall: Array, doubt: float) -> Array:
     return np.asarray(mixed / mixed.sum())
 
 
-def occupied(counts: Array, deviation: float) -> tuple[int, int]:
-    """The run of bins [first, last) that holds the people, as far as noise lets it be seen.
-
-    Generous bounds leave most bins empty, and their noise would stand for people far away: what is
-    farther from those who are surely there than these reach has to be as sure as they are.
-    """
-    likely = _standing_out(counts, CLEAR * deviation) or (0, len(counts))
-    sure = _standing_out(counts, SURE * deviation)
-    if sure is None:
-        return likely
-    reach = sure[1] - sure[0]
-    return max(likely[0], sure[0] - reach), min(likely[1], sure[1] + reach)
-
-
-def _standing_out(counts: Array, clear: float) -> tuple[int, int] | None:
-    """From the first to the last block of bins, as small as can be, whose sum is not noise."""
-    middle = len(counts) // 2
-    halves = [(0, middle), (middle, len(counts))] if middle else []
-    found = [
-        (low + inner[0], low + inner[1])
-        for low, high in halves
-        if (inner := _standing_out(counts[low:high], clear))
-    ]
-    if found:
-        return found[0][0], found[-1][1]
-    return (0, len(counts)) if counts.sum() > clear * math.sqrt(len(counts)) else None
-
-
 def narrowed(
-    marginals: Sequence[Marginal], noisy: Array, deviation: float, bins: int
+    marginals: Sequence[Marginal], noisy: Array, deviation: float, bins: int, mass: float = 0.0
 ) -> tuple[Marginal, ...]:
-    """The same covariates, numbers with `bins` bins over the occupied part of their range.
+    """The same covariates, numbers with `bins` bins over the part of their range that holds `mass`.
 
     Beyond it bins are as wide as that part, then twice as wide, to the end of the public range.
     """
@@ -300,7 +281,7 @@ def narrowed(
         if not marginal.numeric:
             result.append(marginal)
             continue
-        first, last = occupied(noisy[start : start + marginal.bins], deviation)
+        first, last = occupied(noisy[start : start + marginal.bins], deviation, mass)
         low, high = marginal.edges[max(first - 1, 0)], marginal.edges[min(last + 1, marginal.bins)]
         low, high = _without_slivers(low, high, marginal.edges, bins)
         edges = (
@@ -339,12 +320,23 @@ def _bin_centres(design: Design, marginal: Marginal) -> tuple[Array, Array]:
     """Internal columns at each bin, and half the width of a numeric bin."""
     columns = list(marginal.columns)
     if marginal.numeric:
-        edges = np.array(marginal.edges)
-        return (edges[1:, None] + edges[:-1, None]) / 2.0, np.diff(edges) / 2.0
+        low, high = _peopled(marginal)
+        return (low + high)[:, None] / 2.0, (high - low) / 2.0
     places = design.covariates.leads[columns]
     scale, centre = design.covariates.scale[places], design.covariates.centre[places]
     indicators = np.vstack([np.zeros(len(columns)), np.eye(len(columns))])
     return (indicators - centre) * scale, np.zeros(marginal.bins)
+
+
+def _peopled(marginal: Marginal) -> tuple[Array, Array]:
+    """Between which numbers the people of each bin are taken to be."""
+    edges, fine = np.array(marginal.edges), marginal.fine
+    low, high, part = edges[:-1].copy(), edges[1:].copy(), np.full(marginal.bins, INNER)
+    part[[0, -1]] = LAST
+    reach, left, right = part * (high - low), slice(0, fine[0]), slice(fine[-1] + 1, None)
+    low[left] = high[left] - reach[left]
+    high[right] = low[right] + reach[right]
+    return low, high
 
 
 def numeric_ranges(design: Design) -> Array:
@@ -465,7 +457,7 @@ def before_cuts(
     for item in shares:
         apart[np.ix_(item.marginal.columns, item.marginal.columns)] = False
     found, most = wanted, np.minimum(2.0 * np.abs(wanted), 1.0)
-    seen = partial(_shown_moments, shares, spreads=spreads, shorten=shorten, size=size)
+    seen = partial(shown_moments, shares, spreads=spreads, shorten=shorten, size=size)
     shown = seen(found)
     for _ in range(CUT_ROUNDS if np.any(wanted[apart]) else 0):
         scale = np.sqrt(np.maximum(np.diag(shown), 1e-300))
@@ -475,7 +467,7 @@ def before_cuts(
     return found, np.diag(shown)
 
 
-def _shown_moments(
+def shown_moments(
     shares: Sequence[Shares], correlations: Array, *, spreads: Array, shorten: Shorten, size: int
 ) -> Array:
     """Second moments of a cohort from such normal columns, all time together, shortened."""

@@ -55,6 +55,18 @@ class Marginal:
         """Whether the covariate is a number."""
         return bool(self.edges)
 
+    @property
+    def fine(self) -> Integers:
+        """A number's narrow bins, all alike and side by side; those beyond them are wider."""
+        widths = np.diff(self.edges)
+        return np.flatnonzero(widths < 1.5 * widths.min())
+
+    @property
+    def middles(self) -> Array:
+        """The middle of each bin of a number."""
+        edges = np.array(self.edges)
+        return np.asarray((edges[1:] + edges[:-1]) / 2.0)
+
 
 @dataclass(frozen=True)
 class Stretches:
@@ -312,9 +324,7 @@ def row_weights(block: Episodes, stretches: Stretches) -> Integers:
 
 def _cuts(item: Marginal) -> Cuts:
     """The edges of a number's bins; the narrow ones, all alike, stand together."""
-    edges = np.array(item.edges)
-    widths = np.diff(edges)
-    narrow = np.flatnonzero(widths < 1.5 * widths.min())
+    edges, narrow = np.array(item.edges), item.fine
     first, last = int(narrow[0]), int(narrow[-1]) + 1
     return Cuts(edges, first, last, float((last - first) / (edges[last] - edges[first])))
 

@@ -48,6 +48,9 @@ STRETCHES = 4
 """Where covariates may change, they are counted in so many stretches of time."""
 MOMENT_WEIGHT = 64
 """The weight that a person with several rows spreads over the rows' second moments."""
+RANGED, VALUED = 1.0, 3.0
+"""How much more than its noise a bin would hold, were all alike: of a public range, most of which is
+empty where bounds are generous, and of the part of it that holds the people."""
 FEWEST_TIME_BINS, MOST_TIME_BINS = 5, 12
 
 
@@ -101,8 +104,10 @@ class Layout:
         return replace(
             made,
             time_bins=made._time_bins(persons // strata, intervals),
-            range_bins=made._bins(RANGES, persons, numbers, made.whole(intervals)),
-            value_bins=made._bins(MARGINALS, persons, len(covariates), made.stretches(intervals)),
+            range_bins=made._bins(RANGES, persons, numbers, made.whole(intervals), RANGED),
+            value_bins=made._bins(
+                MARGINALS, persons, len(covariates), made.stretches(intervals), VALUED
+            ),
         )
 
     def whole(self, intervals: int) -> Stretches:
@@ -124,12 +129,12 @@ class Layout:
         bins = min(MOST_TIME_BINS, int(persons / (20 * noise)))
         return min(intervals, max(FEWEST_TIME_BINS, bins))
 
-    def _bins(self, name: str, persons: int, cells: int, stretches: Stretches) -> int:
-        """As many as leave a bin, were all alike, three times its noise."""
+    def _bins(self, name: str, persons: int, cells: int, stretches: Stretches, times: float) -> int:
+        """As many as leave a bin, were all alike, so many times its noise."""
         if self.budget.share(name) == 0:
             return 4
         noise = self.budget.count_deviation(self.budget.share(name), cells, stretches)
-        return _power_of_two(persons / (3.0 * noise), 4, 64)
+        return _power_of_two(persons / (times * noise), 4, 64)
 
     def details(self) -> dict[str, Any]:
         """The layout as public numbers, exact shares as text."""

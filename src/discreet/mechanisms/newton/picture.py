@@ -1,280 +1,39 @@
-"""What the first releases say of the people, and how far that is noise: post-processing alone.
+"""The people as the first releases show them: post-processing alone.
 
 A picture is a synthetic cohort, the released life table and, where it was released, the people's
-information. `Releases.again` adds noise of the same size once more: the spread of pictures made
-from such numbers is what the noise of the first releases does to everything that is made from them.
-Its random numbers are public.
+information. `Picture.again` is another one that the same people might have given.
 """
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Self
 
 import numpy as np
 
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.schema import Categorical, Numeric
-from discreet.likelihood.score import Whitened
 from discreet.likelihood.score_expected import Bend
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import (
-    Profile,
     Shares,
-    before_cuts,
     cohort_size,
     completed,
-    correlation,
     draw_cohort,
-    released_moments,
-    released_shares,
-    stratum_profiles,
-    stratum_shares,
     without_fills,
 )
-from discreet.mechanisms.newton.counts import (
-    DIAGONAL,
-    OFF_DIAGONAL,
-    Columns,
-    Leavings,
-    Marginal,
-    Stretches,
-    gaps_of,
-)
-from discreet.mechanisms.newton.hazards import Hazards
-from discreet.mechanisms.newton.layout import moment_left, moment_part
-from discreet.mechanisms.newton.leaving import Bins, Leaving
+from discreet.mechanisms.newton.leaving import Leaving
+from discreet.mechanisms.newton.releases import Information, Releases
 from discreet.mechanisms.newton.shape import Shape
-from discreet.mechanisms.newton.varying import NO_CHANGE, Change, Varied, Varying
-from discreet.types import Array, Flags, Integers
+from discreet.mechanisms.newton.varying import NO_CHANGE, Change, Varying
+from discreet.mechanisms.newton.widths import moments_of, weighed_shares
+from discreet.types import Array, Integers
 
 SMALLEST_SPREAD = 1e-6
-NARROWEST, WIDEST = 0.5, 2.0
-"""Second moments may make a column of the cohort so much narrower or wider than the counts."""
 LEAST = 0.03
 """Eigenvalues of a released information, in parts of the cohort's, are at least this."""
-CLEAR = 3.0
-"""Standard deviations of noise that the exits of a stratum must exceed."""
 NOTHING = 1e-3
-FEW = 0.2
-"""How much sooner people leave is measured in parts of at least this."""
-CERTAIN = 1.0
-"""Noise of the counts of a table that is taken for the people's own."""
 BELIEVED = 1.25
 """Nor are they believed below so much of what noise alone would make of them."""
-LIFE_TABLES = ("profile", "profiles", "hazards", "bins")
-"""What `Releases` keeps once it is computed; all of it is made of the exits."""
-
-
-@dataclass(frozen=True)
-class Noisy:
-    """Released numbers and the standard deviation of their noise."""
-
-    values: Array
-    deviation: float
-
-    def again(self, random: np.random.Generator) -> "Noisy":
-        """The same with as much noise once more."""
-        noise = random.normal(0.0, self.deviation, self.values.shape)
-        return replace(self, values=self.values + noise)
-
-
-@dataclass(frozen=True)
-class Information:
-    """The people's information at a step, in its whitened coordinates."""
-
-    scores: Whitened
-    matrix: Array
-    deviation: float
-
-    def again(self, random: np.random.Generator) -> "Information":
-        """The same with as much noise once more; off the diagonal it is smaller by sqrt(2)."""
-        noise = random.normal(0.0, self.deviation / 2.0, self.matrix.shape)
-        return replace(self, matrix=self.matrix + noise + noise.T)
-
-
-@dataclass(frozen=True)
-class Releases:
-    """All that was released before the steps, and the information.
-
-    Exits are by stratum; second moments may have the strata's indicators after the covariates, and
-    last how much sooner than others people left, over `sooner`, and how late events came, as `varied`
-    says.
-    """
-
-    persons: int
-    edges: Integers
-    exits: Noisy
-    stretches: Stretches
-    marginals: tuple[Marginal, ...] = ()
-    counts: Noisy | None = None
-    moments: Noisy | None = None
-    information: Information | None = None
-    strata: int = 1
-    sooner: float | None = None
-    varied: Varied | None = None
-
-    def having(self, **facts: Any) -> Self:
-        """The same with more than the exits: what was fitted to these is kept."""
-        found = replace(self, **facts)
-        vars(found).update({name: vars(self)[name] for name in LIFE_TABLES if name in vars(self)})
-        return found
-
-    def again(self, random: np.random.Generator) -> "Releases":
-        """Everything with as much noise once more, and another life table that fits."""
-        return replace(
-            self,
-            exits=self._another_table(random),
-            counts=self.counts and self.counts.again(random),
-            moments=self.moments and self.moments.again(random),
-            information=self.information and self.information.again(random),
-        )
-
-    def _another_table(self, random: np.random.Generator) -> Noisy:
-        """Exits that the people may have had, as good as without noise."""
-        drawn = np.array([one.another(random).exits.ravel() for one in self.hazards])
-        entries = self.exits_by_stratum[:, drawn.shape[1] :]
-        deviation = min(self.exits.deviation, CERTAIN)
-        return Noisy(np.hstack([drawn, entries]).ravel(), deviation)
-
-    @property
-    def hazards(self) -> tuple[Hazards, ...]:
-        """The life table fitted to each stratum's exits."""
-        return tuple(one.hazards for one in self.profiles if one.hazards is not None)
-
-    @cached_property
-    def profile(self) -> Profile:
-        """The life table of everybody made consistent."""
-        everybody = self.exits_by_stratum.sum(axis=0)
-        return Profile.make(everybody, self.edges, self.persons, self.exit_deviation)
-
-    @cached_property
-    def profiles(self) -> tuple[Profile, ...]:
-        """The life table of each stratum made consistent."""
-        if self.strata == 1:
-            return (self.profile,)
-        deviation = self.exits.deviation
-        return stratum_profiles(self.exits_by_stratum, self.edges, self.profile.persons, deviation)
-
-    @property
-    def exits_by_stratum(self) -> Array:
-        """The released counts, one row a stratum."""
-        return self.exits.values.reshape(self.strata, -1)
-
-    @property
-    def hidden(self) -> Flags:
-        """Strata whose exits, all times together, are not told from noise; not asked of one alone."""
-        exits = self.exits_by_stratum[:, : 2 * (len(self.edges) - 1)]
-        noise = self.exits.deviation * math.sqrt(exits.shape[1])
-        return np.asarray((exits.sum(axis=1) < CLEAR * noise) & (self.strata > 1))
-
-    @property
-    def exit_deviation(self) -> float:
-        """The noise of a count of everybody's exits, a sum over strata."""
-        return self.exits.deviation * math.sqrt(self.strata)
-
-    @property
-    def life_table(self) -> Array:
-        """Rows (first interval, last, censored, events[, entered])."""
-        return self._rows(self.exits_by_stratum.sum(axis=0))
-
-    @property
-    def life_tables(self) -> Array:
-        """Rows (number of the stratum, first interval, last, censored, events[, entered])."""
-        tables = [self._rows(counts) for counts in self.exits_by_stratum]
-        numbered = [np.insert(table, 0, number, axis=1) for number, table in enumerate(tables)]
-        return np.vstack(numbered)
-
-    def _rows(self, counts: Array) -> Array:
-        columns = counts.reshape(-1, len(self.edges) - 1)
-        return np.vstack([self.edges[:-1] + 1.0, self.edges[1:], columns]).T
-
-    def remaining(self, design: Design, link: Link, cohort: Array) -> Array | None:  # noqa: ARG002
-        """The chance of no event of another cause, by member and interval: there is no other."""
-        return None
-
-    def shares(self, design: Design) -> list[Shares]:
-        """The shares made consistent of the covariates, and of the strata as one more category."""
-        if self.counts is None:
-            return []
-        found = released_shares(
-            design,
-            self.marginals,
-            self.counts.values,
-            self.profile.persons,
-            self.counts.deviation,
-            self.stretches.number,
-        )
-        if self.strata == 1:
-            return found
-        width, number = len(design.covariates.leads), self.stretches.number
-        return [*found, stratum_shares(self.sizes, width, number)]
-
-    @cached_property
-    def bins(self) -> tuple[Bins, ...]:
-        """How people leave, by stratum and bin of the life table."""
-        return tuple(Bins.of(one) for one in self.hazards)
-
-    @property
-    def sooner_spread(self) -> float:
-        """The standard deviation of u were censoring to go with nothing; where few are censored more."""
-        variance = np.average([one.variance for one in self.bins], weights=self.sizes)
-        return max(math.sqrt(variance), FEW)
-
-    @property
-    def lateness(self) -> Varied:
-        """What people are asked how late their events came with: the released hazards."""
-        events = np.stack([profile.events for profile in self.profiles])
-        return Varied.of(events, np.stack([profile.at_risk for profile in self.profiles]))
-
-    def columns(self, leads: Integers | None, gaps: tuple[tuple[int, int], ...]) -> Columns:
-        """What second moments are asked of, as far as it was chosen by now."""
-        leaving = None if self.sooner is None else self.leavings
-        return Columns(leads, gaps, leaving, None if self.varied is None else self.varied.asked)
-
-    @property
-    def further_units(self) -> list[float]:
-        """The units of the columns after covariates and strata, whose centre is 0."""
-        found = [] if self.sooner is None else [self.sooner]
-        return found if self.varied is None else [*found, self.varied.unit]
-
-    @property
-    def leavings(self) -> Leavings:
-        """The chances of being censored as they are released."""
-        return Leavings(self.edges, np.array([one.chances for one in self.bins]))
-
-    def second_moments(self, width: int) -> tuple[Array, float] | None:
-        """Those of the first `width` columns, and the noise of an entry on the diagonal.
-
-        In parts of what shortening leaves of them: about 1 on the diagonal.
-        """
-        if self.moments is None:
-            return None
-        matrix, error = self._shortened_moments(self.moments)
-        part = moment_part(len(matrix))
-        return matrix[:width, :width] / part, error / part
-
-    def _shortened_moments(self, moments: Noisy) -> tuple[Array, float]:
-        """Those of all columns as they were released."""
-        size = math.isqrt(2 * len(moments.values))  # s (s + 1) / 2 of them
-        return released_moments(moments.values, self.persons, moments.deviation, size)
-
-    def moments_with(self, column: int, width: int) -> tuple[Array, float] | None:
-        """Those of one column with the first `width`, shortened, and their noise and sampling.
-
-        Sampling is that of whole vectors: what the cohort gets wrong of shortened ones is in it too.
-        """
-        if self.moments is None:
-            return None
-        matrix, error = self._shortened_moments(self.moments)
-        noise = math.hypot(error * DIAGONAL / OFF_DIAGONAL, 1.0 / math.sqrt(self.persons))
-        return matrix[column, :width], noise
-
-    @property
-    def sizes(self) -> Array:
-        """People of each stratum."""
-        return np.array([profile.persons for profile in self.profiles])
 
 
 def typical_values(design: Design, shares: list[Shares]) -> Array:
@@ -443,47 +202,13 @@ def _staying(releases: Releases, people: Array, weights: Array, stratum: Integer
 
 def _drawn(design: Design, releases: Releases, spreads: Array) -> tuple[Array, Array]:
     """Members by stretch of time, leads and then indicators of strata, and their shares."""
-    shares, strata = without_fills(design, releases.shares(design)), releases.strata
+    shares, strata = weighed_shares(design, releases, spreads), releases.strata
     if shares:
-        size, moments = cohort_size(strata), _moments(design, releases, shares, spreads)
+        size, moments = cohort_size(strata), moments_of(design, releases, shares, spreads)
         return draw_cohort(shares, moments, size)
     indicators = np.vstack([np.zeros(strata - 1), np.eye(strata - 1)])
     number, parts = releases.stretches.number, releases.sizes / releases.sizes.sum()
     return np.repeat(indicators[:, None, :], number, axis=1), np.tile(parts[:, None], number)
-
-
-def _moments(design: Design, releases: Releases, shares: list[Shares], spreads: Array) -> Array:
-    """Correlations of the columns, and on the diagonal how much wider they are than the counts.
-
-    Standardised vectors are shortened to |v|^2 <= R, together: what is left of a moment is seen on a
-    cohort. Strata that were not part of the release go with no covariate.
-    """
-    moments, width = np.eye(sum(len(item.marginal.columns) for item in shares)), len(spreads)
-    found = releases.second_moments(width)
-    if found is not None:
-        shown, further = correlation(*found), len(releases.further_units)
-        counted = [item for item in shares if max(item.marginal.columns) < width]
-        own, columns = np.sqrt(np.diag(shown)), width + further
-
-        def short(squares: Array) -> Array:
-            return moment_left(squares + further, columns)  # that of a further column is about 1
-
-        wanted, size = shown / np.outer(own, own), cohort_size(releases.strata)
-        latent, left = before_cuts(counted, wanted, spreads, short, size)
-        # second moments say how wide the columns are, however wide the counts look
-        expected = left * _present(design, counted) / moment_part(columns)
-        wide = np.clip(own / np.sqrt(np.maximum(expected, 1e-3)), NARROWEST, WIDEST)
-        moments[:width, :width] = latent * np.outer(wide, wide)
-    return moments
-
-
-def _present(design: Design, shares: list[Shares]) -> Array:
-    """The share of people whose number is not missing, for each lead; 1 where it cannot be."""
-    overall = {item.marginal.columns[0]: item.overall for item in shares}
-    found = np.ones(sum(len(item.marginal.columns) for item in shares))
-    for number, indicator in gaps_of(design):
-        found[number] = overall[indicator][0]
-    return found
 
 
 def tilted(people: Cohort, information: Information) -> Cohort:

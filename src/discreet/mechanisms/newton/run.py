@@ -46,15 +46,9 @@ from discreet.mechanisms.newton.layout import (
     moment_limit,
     moment_sensitivity,
 )
-from discreet.mechanisms.newton.picture import (
-    Information,
-    Noisy,
-    Picture,
-    Releases,
-    spreads_of,
-    typical_values,
-)
+from discreet.mechanisms.newton.picture import Picture, spreads_of, typical_values
 from discreet.mechanisms.newton.pin import Pinned
+from discreet.mechanisms.newton.releases import Information, Noisy, Releases
 from discreet.mechanisms.newton.split import EXITS, INFORMATION, MARGINALS, MOMENTS, RANGES
 from discreet.mechanisms.newton.spread import Answer, Spread, spread_of
 from discreet.mechanisms.newton.steps import Prior
@@ -180,7 +174,7 @@ class Run:
         first = self._begun(edges, self._exits(edges), stretches)
         if self.size == self.time:
             return first, np.zeros(0)
-        marginals = self._ranges()
+        marginals = self._ranges(first.profile.persons)
         counted = first.having(marginals=marginals, counts=self._marginals(marginals, stretches))
         shares = without_fills(self.design, counted.shares(self.design))
         if self.layout.strata > 1 and not self.layout.mixed:
@@ -213,8 +207,8 @@ class Run:
         noisy = self.budget.release_counts(counts, share, cells, self.noise)
         return Noisy(noisy, self.budget.count_deviation(share, cells))
 
-    def _ranges(self) -> tuple[Marginal, ...]:
-        """The covariates, numbers with bins where the people are: one coarse release."""
+    def _ranges(self, mass: float) -> tuple[Marginal, ...]:
+        """The covariates, numbers with bins where the people are, so many: one coarse release."""
         marginals = marginals_of(self.design, self.layout.range_bins)
         numbers = tuple(item for item in marginals if item.numeric)
         if not numbers:
@@ -223,7 +217,7 @@ class Run:
         (counts,) = self.engine.reduce(block_marginals, numbers, whole, self.leads)
         noisy = self.budget.release_counts(counts, share, len(numbers), self.noise, whole)
         deviation = self.budget.count_deviation(share, len(numbers), whole)
-        return narrowed(marginals, noisy, deviation, self.layout.value_bins)
+        return narrowed(marginals, noisy, deviation, self.layout.value_bins, mass)
 
     def _marginals(self, marginals: tuple[Marginal, ...], stretches: Stretches) -> Noisy:
         """Counts of every covariate's bins, by stretch of time."""

@@ -24,6 +24,11 @@ variance of everybody by more than this part."""
 TAIL, TAILED, APART = 0.125, 0.8, 0.01
 """Far away a bin is expected to hold this part of the one before it, half as wide, if a tail goes on
 from there, which has this chance; and with the last one a group apart from all others."""
+CLEAR, SURE = 3.5, 5.0
+"""Standard deviations of noise that a sum of a range's counts has to exceed: near most people, where
+it is the largest of many sums, and far away."""
+UNCOUNTED = 0.05
+"""The share of people that may be missing from the bins that stand out, however little noise there is."""
 
 
 def nearest_counts(noisy: Array, total: float) -> Array:
@@ -37,27 +42,92 @@ def nearest_counts(noisy: Array, total: float) -> Array:
     return np.asarray(np.maximum(shifted - threshold, 0.0))
 
 
-def people_in_bins(marginal: Marginal, counts: Array, mass: float, deviation: float) -> Array:
+def occupied(counts: Array, deviation: float, mass: float = 0.0) -> tuple[int, int]:
+    """The run of bins [first, last) that holds the people, as far as noise lets it be seen.
+
+    Generous bounds leave most bins empty, and their noise would stand for people far away: what is
+    farther from those who are surely there than these reach has to be as sure as they are. `mass` is
+    how many people there are: as many bins on either side are added as it takes to hold them.
+    """
+    likely = _standing_out(counts, CLEAR * deviation) or _densest(counts, CLEAR * deviation)
+    sure = _standing_out(counts, SURE * deviation)
+    reach = sure[1] - sure[0] if sure else len(counts)
+    near = sure or likely
+    first, last = max(likely[0], near[0] - reach), min(likely[1], near[1] + reach)
+    while last - first < len(counts) and _lacks(counts[first:last], mass, deviation):
+        first, last = max(first - 1, 0), min(last + 1, len(counts))
+    return first, last
+
+
+def _lacks(counts: Array, mass: float, deviation: float) -> bool:
+    """Whether these bins hold fewer people than there are, by more than noise and a few."""
+    spared = max(deviation * math.sqrt(len(counts)), UNCOUNTED * mass)
+    return bool(counts.sum() <= mass - spared)
+
+
+def _densest(counts: Array, clear: float) -> tuple[int, int]:
+    """The run of bins that stands out most, wherever it begins; all bins where none does."""
+    sums = np.append(0.0, np.cumsum(counts))
+    first, last = np.triu_indices(len(sums), 1)
+    contrast = (sums[last] - sums[first]) / np.sqrt(last - first)
+    best = int(np.argmax(contrast))
+    return (int(first[best]), int(last[best])) if contrast[best] > clear else (0, len(counts))
+
+
+def _standing_out(counts: Array, clear: float) -> tuple[int, int] | None:
+    """From the first to the last block of bins, as small as can be, whose sum is not noise."""
+    middle = len(counts) // 2
+    halves = [(0, middle), (middle, len(counts))] if middle else []
+    found = [
+        (low + inner[0], low + inner[1])
+        for low, high in halves
+        if (inner := _standing_out(counts[low:high], clear))
+    ]
+    if found:
+        return found[0][0], found[-1][1]
+    return (0, len(counts)) if counts.sum() > clear * math.sqrt(len(counts)) else None
+
+
+def people_in_bins(
+    marginal: Marginal, counts: Array, mass: float, deviation: float, *, narrow: bool = False
+) -> Array:
     """People in a number's bins: near most people as counted, far away as many as a tail would have.
 
     Few people far away have more of the information than many near the mean, and their bins' noise
-    would stand for more of it still: there counts are weighed against what is expected.
+    would stand for more of it still: there counts are weighed against what is expected. Were the number
+    `narrow`, that would be so wherever bins do not stand out of their noise.
     """
-    widths = np.diff(marginal.edges)
-    fine = np.flatnonzero(widths <= 1.5 * widths.min())
-    near = _phantoms(marginal, counts, fine) * deviation <= PHANTOM
+    fine, everybody = marginal.fine, max(mass, deviation)
+    near = _phantoms(marginal, counts) * deviation <= PHANTOM
     near[fine] = True
     sides = np.arange(fine[0])[::-1], np.arange(fine[-1] + 1, len(counts))
     inside = _inside(counts, near, sides, deviation)
-    found, half = np.zeros_like(counts), len(fine) // 2
+    found = np.zeros_like(counts)
     found[inside] = nearest_counts(counts[inside], max(float(counts[inside].sum()), 1.0))
-    for outward, outer in zip(sides, (fine[:half], fine[half:]), strict=True):
+    if narrow:
+        near = _fringed(found, counts, fine, deviation, everybody)
+    for outward, ring in zip(sides, _outer(marginal, counts), strict=True):
         before, far = outward[near[outward]], outward[~near[outward]]
-        last = float(found[before[-1]] if len(before) else found[outer].sum())
+        last = float(found[before[-1]] if len(before) else found[ring].sum())
         last = max(last - NEAR * deviation, 0.0)  # whom noise may have put there begins no tail
-        found[far] = _tail(counts[far], last, deviation, max(mass, deviation))
+        found[far] = _tail(counts[far], last, deviation, everybody)
+    inside = inside & near
     found[inside] = nearest_counts(counts[inside], max(mass - float(found[~near].sum()), 1.0))
     return found
+
+
+def _fringed(found: Array, counts: Array, fine: Integers, deviation: float, mass: float) -> Flags:
+    """The fine bins that stand out of their noise; the others of `found` get a tail's people.
+
+    Over as many bins as stand out a tail falls as it does from one wide bin to the next.
+    """
+    first, last = occupied(counts[fine], deviation)
+    going = 1.0 / (last - first)
+    for outward, inner in ((fine[:first][::-1], fine[first]), (fine[last:], fine[last - 1])):
+        found[outward] = _tail(counts[outward], float(found[inner]), deviation, mass, going)
+    standing = np.zeros(len(counts), dtype=bool)
+    standing[fine[first:last]] = True
+    return standing
 
 
 def _inside(counts: Array, near: Flags, sides: Sequence[Integers], deviation: float) -> Flags:
@@ -73,11 +143,15 @@ def _inside(counts: Array, near: Flags, sides: Sequence[Integers], deviation: fl
     return inside if hidden < FAR * counts.sum() else near
 
 
-def _tail(counts: Array, last: float, deviation: float, mass: float) -> Array:
-    """The expected number of people in bins from the inside out, after one with `last` people."""
+def _tail(counts: Array, last: float, deviation: float, mass: float, part: float = 1.0) -> Array:
+    """The expected number of people in bins from the inside out, after one with `last` people.
+
+    `part` is how much of a wide bin's way to the next one a bin is.
+    """
     found, chance = np.zeros_like(counts), float(last > 0.0)
+    falling, going = TAIL**part, TAILED**part
     for place, count in enumerate(counts):
-        chance, last = _expected(count, deviation, (TAIL * last, mass), TAILED * chance)
+        chance, last = _expected(count, deviation, (falling * last, mass), going * chance)
         found[place] = last
     return found
 
@@ -103,13 +177,30 @@ def _expected(
     return float(1.0 - weights[0]), people
 
 
-def _phantoms(marginal: Marginal, counts: Array, fine: Integers) -> Array:
+def _outer(marginal: Marginal, counts: Array) -> tuple[Integers, Integers]:
+    """The fine bins in the outer half of the way from most people to either end of these bins.
+
+    The first wide bin begins at twice their distance: what a tail holds there is a part of them, not of
+    everybody on that side.
+    """
+    fine, centres = marginal.fine, marginal.middles[marginal.fine]
+    middle = _middle(centres, counts[fine])
+    low, high = marginal.edges[fine[0]], marginal.edges[fine[-1] + 1]
+    left, right = (middle + low) / 2.0, (middle + high) / 2.0
+    return fine[centres < left], fine[centres > right]
+
+
+def _middle(centres: Array, counts: Array) -> float:
+    """The mean of the people in bins with these noisy counts."""
+    people = np.maximum(counts, 0.0)
+    return float(people @ centres) / max(float(people.sum()), 1.0)
+
+
+def _phantoms(marginal: Marginal, counts: Array) -> Array:
     """By what part one more person in each bin would raise the variance of those in the fine ones."""
-    centres = (np.array(marginal.edges[1:]) + np.array(marginal.edges[:-1])) / 2.0
+    fine, centres = marginal.fine, marginal.middles
+    squares = (centres - _middle(centres[fine], counts[fine])) ** 2
     people = np.maximum(counts[fine], 0.0)
-    total = max(float(people.sum()), 1.0)
-    mean = float(people @ centres[fine]) / total
-    squares = (centres - mean) ** 2
     return np.asarray(squares / max(float(people @ squares[fine]), 1e-300))
 
 

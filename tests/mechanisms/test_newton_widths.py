@@ -1,0 +1,164 @@
+"""How wide a number is: counts that noise fills, second moments that tell, and what nobody can know."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as ds
+from discreet.design.baseline import NaturalSpline
+from discreet.design.design import Design
+from discreet.mechanisms.newton.cohort import INNER, LAST, released_shares
+from discreet.mechanisms.newton.counts import DIAGONAL, UNIT, Marginal, Stretches, exit_edges
+from discreet.mechanisms.newton.layout import moment_limit, moment_part
+from discreet.mechanisms.newton.picture import spreads_of
+from discreet.mechanisms.newton.releases import Noisy, Releases
+from discreet.mechanisms.newton.tails import occupied, people_in_bins
+from discreet.mechanisms.newton.widths import weighed_shares
+
+PEOPLE, NOISE = 2_000, 40.0
+TIME = {"duration": "t", "event": "e", "horizon": 10.0, "intervals": 40}
+
+
+def schema(times, *names):
+    """Numbers of unit width in bounds so many times wider than three standard deviations."""
+    numbers = [{"name": name, "low": -3.0 * times, "high": 3.0 * times} for name in names]
+    return ds.Schema.from_mapping({"time": TIME, "covariate": numbers})
+
+
+def normal_counts(edges, centre=0.0):
+    """People of a normal number between the edges."""
+    many = np.sort(np.random.default_rng(1).normal(centre, 1.0, 400_000))
+    return np.diff(np.searchsorted(many, edges)) * PEOPLE / len(many)
+
+
+def test_people_on_both_sides_of_the_middle_are_found():
+    """Neither half of them stands out alone: the run that does may begin anywhere."""
+    counts = np.where(np.isin(np.arange(64), (31, 32)), 120.0, 0.0)
+    assert occupied(counts, NOISE) == (31, 33)
+    assert occupied(np.roll(counts, 7), NOISE) == (38, 40)
+
+
+def test_bins_are_added_until_they_hold_everybody_but_a_few():
+    counts = np.zeros(64)
+    counts[28:36] = [9.0, 9.0, 9.0, 900.0, 900.0, 9.0, 9.0, 100.0]
+    assert occupied(counts, 5.0) == (31, 36)
+    assert occupied(counts, 5.0, mass=1900.0) == (31, 36)  # a twentieth may be elsewhere
+    assert occupied(counts, 5.0, mass=2400.0) == (0, 64)
+    spike = np.where(np.arange(64) == 20, 1000.0, 0.0)
+    assert occupied(spike, 5.0, mass=1000.0) == (20, 21)
+    assert occupied(spike + np.where(abs(np.arange(64) - 20) == 1, 9.0, 0.0), 3.0, 1100.0)[0] == 0
+
+
+FINE = Marginal((0,), 18, (-30.0, *np.linspace(-7.5, 7.5, 17), 30.0))
+"""Sixteen bins for people in the middle six of them, and a wide one on either side."""
+
+
+def width(counts, *, narrow=False):
+    found = people_in_bins(FINE, counts, PEOPLE, NOISE, narrow=narrow)
+    assert found.min() >= 0.0
+    assert found.sum() == pytest.approx(PEOPLE)
+    return float(np.sqrt(found @ (FINE.middles) ** 2 / PEOPLE))
+
+
+def test_noise_in_empty_bins_is_taken_for_people_by_one_reading_and_not_by_the_other():
+    random, counted, narrow = np.random.default_rng(2), [], []
+    for _ in range(40):
+        counts = normal_counts(FINE.edges) + NOISE * random.normal(size=FINE.bins)
+        counted.append(width(counts))
+        narrow.append(width(counts, narrow=True))
+    assert np.median(counted) > 1.2 * np.median(narrow)
+    assert 0.9 < np.median(narrow) < 1.3
+
+
+def test_a_wide_bin_is_compared_with_the_bins_before_it_not_with_everybody():
+    """Half of the people were on that side: an eighth of these was expected in an empty bin."""
+    counts = normal_counts(FINE.edges)
+    counts[-1] = 1.5 * NOISE
+    found = people_in_bins(FINE, counts, PEOPLE, NOISE)
+    assert found[-1] < 2.0
+    counts[-6:-1] = 5.0 * NOISE  # a tail that leads there
+    assert people_in_bins(FINE, counts, PEOPLE, NOISE)[-1] > 20.0
+
+
+def test_people_of_a_wide_bin_are_near_the_others():
+    design = Design(schema(1, "x"), NaturalSpline(2))
+    edges = tuple(float(design.covariates.ranges[0]) * edge / 30.0 for edge in FINE.edges)
+    marginal = Marginal((0,), FINE.bins, (edges[0], 2 * edges[1], *edges[1:]))
+    marginal = Marginal((0,), 19, marginal.edges)
+    (item,) = released_shares(design, (marginal,), np.full(19, 100.0), 1900, 1.0)
+    last, inner = item.centres[:2, 0]
+    assert inner == pytest.approx(edges[1] * (1.0 + INNER / 2.0))
+    assert last == pytest.approx(2 * edges[1] + (edges[0] - 2 * edges[1]) * LAST / 2.0)
+    assert item.half_width[1] == pytest.approx(abs(edges[1]) * INNER / 2.0)
+
+
+def pictured(squares):
+    """The spread of a number whose counts are noisy and whose second moment is this, times its own."""
+    design = Design(schema(10, "x", "y"), NaturalSpline(2))
+    scale = float(design.covariates.scale[0])
+    marginals = tuple(
+        Marginal((place,), FINE.bins, tuple(edge * scale for edge in FINE.edges))
+        for place in (0, 1)
+    )
+    counts = normal_counts(FINE.edges)
+    counts[[2, 3, 14, 15]] += 2.0 * NOISE
+    edges = exit_edges(40, 5)
+    exits = Noisy(np.full(2 * len(edges) - 2, PEOPLE / (2 * len(edges) - 2)), 1.0)
+    first = Releases(PEOPLE, edges, exits, Stretches((0, 40)))
+    releases = first.having(marginals=marginals, counts=Noisy(np.tile(counts, 2), NOISE))
+    wide, narrow = (releases.shares(design, narrow=flag) for flag in (False, True))
+    spreads = spreads_of(wide)
+    assert spreads[0] > 1.4 * spreads_of(narrow)[0]
+    half = np.array([squares, 0.0, squares]) * PEOPLE * UNIT**2 * DIAGONAL * moment_part(2)
+    moments = Noisy(half, 0.01 * PEOPLE * UNIT**2 * DIAGONAL)
+    found = weighed_shares(design, releases.having(moments=moments), spreads)
+    return [float(item[0].spread[0]) for item in (wide, narrow, found)]
+
+
+def test_second_moments_tell_people_far_away_from_noise():
+    assert moment_limit(2) < 2 * UNIT**2  # vectors are shortened: what is left is asked of a cohort
+    wide, narrow, little = pictured(0.3)
+    assert little == pytest.approx(narrow)
+    assert pictured(1.0)[2] == pytest.approx(wide)
+
+
+def unreached(found):
+    """What the release says that the data do not reach."""
+    told = [item for item in found.model.warnings if item.code == "unreached"]
+    return {name for item in told for name in item.coefficients}
+
+
+@pytest.mark.parametrize("names", [("value",), ("value", "b", "c", "d")])
+def test_intervals_hold_with_few_people_in_bounds_ten_times_too_wide(names):
+    """They never did: noise far away was taken for people, and effects were held back."""
+    random, held, flagged, draws = np.random.default_rng(4), 0, 0, 12
+    x = random.normal(size=(PEOPLE, len(names)))
+    chance = 1.0 / (1.0 + np.exp(5.2 - 0.6 * x[:, 0]))
+    time = random.geometric(chance)
+    table = pd.DataFrame(x, columns=list(names))
+    table = table.assign(t=np.minimum(time, 40) / 4.0 - 0.1, e=time <= 40)
+    model = ds.SurvivalRegression(schema(10, *names), baseline="natural-spline:2")
+    exact = model.fit(table).coefficients_.covariates["value"]
+    for seed in range(draws):
+        found = ds.simulate(model, table, mechanism=ds.PrivateNewton(1.0, delta=1e-6), seed=seed)
+        gap = abs(found.coefficients_.covariates["value"] - exact)
+        held += gap < 1.96 * found.standard_errors_.covariates["value"]
+        flagged += "value" in unreached(found)
+    assert held >= draws - 2
+    assert flagged <= draws // 2
+
+
+def test_a_number_whose_width_nobody_knows_is_not_reached():
+    """Bounds ten times too wide for six numbers of 1,000 people: intervals were half of the exact ones."""
+    random, people, names = np.random.default_rng(6), 1_000, list("uvwxyz")
+    table = pd.DataFrame(random.normal(size=(people, 6)), columns=names)
+    table = table.assign(t=random.uniform(0.0, 9.9, people), e=random.random(people) < 0.5)
+    model = ds.SurvivalRegression(schema(10, *names), baseline="natural-spline:2")
+    exact, told, wide = model.fit(table).standard_errors_.covariates, [], []
+    for seed in range(6):
+        found = ds.simulate(model, table, mechanism=ds.PrivateNewton(1.0, delta=1e-6), seed=seed)
+        errors, named = found.standard_errors_.covariates, unreached(found)
+        told += [name in named for name in names]
+        wide += [errors[name] > exact[name] for name in names]
+    assert np.mean(told) > 0.5
+    assert np.mean(wide) > 0.9
