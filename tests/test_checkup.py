@@ -1,5 +1,7 @@
 """What a custodian sees before a release is paid for."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -98,6 +100,70 @@ def test_a_word_that_no_row_has_is_named():
     found = " ".join(str(ds.check(with_column("status", words), public)).split())
     assert "Nobody at risk has one of event_values, 'yes', in column 'status'" in found
     assert "event_values, 'yes'" not in str(ds.check(TABLE, schema()))
+
+
+SPREAD = np.linspace(0.1, HORIZON, 200)
+
+
+def grid_of(times, events):
+    """What `check` says of these people, in one line."""
+    table = pa.table({"time": times, "status": events, "age": TABLE["age"], "arm": TABLE["arm"]})
+    return " ".join(str(ds.check(table, schema())).split())
+
+
+def test_events_are_looked_at_where_exits_look_fine():
+    """People are followed over the whole grid, and events come in a part of it only."""
+    rare = np.arange(200) % 4 == 0
+    assert "in the guide" not in grid_of(SPREAD, rare)
+    soon = np.where(rare, SPREAD / 5, SPREAD)
+    found = grid_of(soon, rare)
+    assert "Nearly all events are in 3 of the 12 intervals" in found
+    assert "Hardly any event comes in the last third of the time grid" in found
+    assert re.search(r"Events by tenth of the time grid: .*? 0 0 0 0 0 0 0 %\)", found)
+    early = grid_of(np.where(rare, SPREAD / 2, SPREAD), rare)
+    assert "Nearly all events" not in early
+    assert "Hardly any event comes in the last third of the time grid" in early
+
+
+def test_most_events_may_be_early_where_most_people_are_not():
+    late = {**schema().to_mapping()["time"], "intervals": 100}
+    public = ds.Schema.from_mapping({**schema().to_mapping(), "time": late})
+    rare = np.arange(200) % 4 == 0
+    times = np.where(rare & (SPREAD < 16), SPREAD / 10, SPREAD)
+    table = pa.table({"time": times, "status": rare, "age": TABLE["age"], "arm": TABLE["arm"]})
+    found = " ".join(str(ds.check(table, public)).split())
+    assert "Most events come within the first tenth of the time grid" in found
+
+
+def test_a_horizon_before_most_events_is_told():
+    found = grid_of(SPREAD * 10, np.ones(200, dtype=bool))
+    assert "More events come after the horizon than before it" in found
+    assert "More events come after" not in grid_of(SPREAD, np.ones(200, dtype=bool))
+
+
+def test_all_events_in_one_interval_give_no_useful_model():
+    rare = np.arange(200) % 4 == 0
+    table = with_column("time", np.where(rare, 3.0, SPREAD))
+    found = ds.check(table.set_column(1, "status", pa.array(rare)), schema())
+    assert (found.exit_status, len(found.obstacles)) == (6, 1)
+    assert "All events are in one of the 12 intervals" in found.obstacles[0]
+
+
+def dated(**time):
+    """Two hundred people with dates, of whom every fourth has the event."""
+    days = np.datetime64("2019-01-01") + np.arange(200)
+    table = {"from": np.repeat(days[:1], 200), "to": days, "died": np.arange(200) % 4 == 0}
+    axis = {"start": "from", "end": "to", "event": "died", "horizon": 200, "intervals": 20}
+    return " ".join(str(ds.check(pa.table(table), {"time": axis | time})).split())
+
+
+def test_dates_without_a_unit_are_days_and_it_is_said():
+    found = dated()
+    assert "counted in days and the horizon is 200 days" in found
+    assert 'Write unit = "days" in [time]' in found
+    assert "days at risk" in found
+    assert "has no unit" not in dated(unit="days")
+    assert "units of time at risk" in str(ds.check(TABLE, schema()))
 
 
 def test_ids_are_never_shown():

@@ -15,13 +15,13 @@ from typing import Any, Literal
 from discreet.design.schema import Categorical, Schema
 from discreet.errors import ArtefactError
 from discreet.models.model import Release, read_model
-from discreet.people.picture import Picture
-from discreet.people.repairs import RepairReport, grid_hints, hints, quote_hints
+from discreet.people.grid_hints import grid_hints
+from discreet.people.picture import FEWEST_EVENTS, TENTHS, Picture
+from discreet.people.repairs import LATE_EVENT, RepairReport, hints, quote_hints
 from discreet.people.source import EngineName, People
 from discreet.regression import as_schema
 from discreet.text import aligned, filled
 
-FEWEST_EVENTS = 10
 USELESS = 6
 """Exit status of `discreet check` where no useful model can come of the file."""
 
@@ -59,28 +59,39 @@ class Check:
         return tuple(self._obstacles())
 
     def _obstacles(self) -> Iterator[str]:
-        picture, report = self.picture, self.report
+        picture = self.picture
         if not picture.at_risk:
             yield "Nobody is at risk in any interval."
         elif picture.first_exits == picture.at_risk:
             yield (
                 "Everybody leaves in the first interval: is the horizon in the unit of the file?"
             )
-        if picture.at_risk and picture.events < FEWEST_EVENTS:
-            found = _number(picture.events, "event")
-            verb = "is" if picture.events == 1 else "are"
-            yield f"There {verb} {found}; fewer than {FEWEST_EVENTS} fit no model."
-        if picture.at_risk and not picture.events and (words := self.schema.time.event_values):
-            listed = ", ".join(f"'{word}'" for word in words)
-            yield (
-                f"Nobody at risk has one of event_values, {listed}, in column "
-                f"'{self.schema.time.event}': compare their spelling with the file; capitals count."
-            )
+        if picture.at_risk:
+            yield from self._lacking_events()
         for name in picture.constant if picture.at_risk else ():
             yield f"Column '{name}' has one value only, so it has no effect that could be estimated."
         for name, count in self._repaired().items():
-            if 2 * count > report.rows:
+            if 2 * count > self.report.rows:
                 yield f"More than half of column '{name}' does not fit the schema."
+
+    def _lacking_events(self) -> Iterator[str]:
+        """Why the events there are, and where they are, fit no model."""
+        picture, time = self.picture, self.schema.time
+        if picture.events < FEWEST_EVENTS:
+            found = _number(picture.events, "event")
+            verb = "is" if picture.events == 1 else "are"
+            yield f"There {verb} {found}; fewer than {FEWEST_EVENTS} fit no model."
+        elif picture.first_exits < picture.at_risk and len(picture.event_counts) == 1:
+            yield (
+                f"All events are in one of the {time.intervals} intervals: is the horizon in the unit "
+                "of the file? If it is, make intervals short where events come, by first or edges."
+            )
+        if not picture.events and time.event_values:
+            listed = ", ".join(f"'{word}'" for word in time.event_values)
+            yield (
+                f"Nobody at risk has one of event_values, {listed}, in column '{time.event}': compare "
+                "their spelling with the file; capitals count."
+            )
 
     def _repaired(self) -> Mapping[str, int]:
         """Repairs of the values of each column, a gap in an optional entry aside."""
@@ -93,6 +104,7 @@ class Check:
     def lines(self) -> Iterator[str]:
         """Paragraphs and tables, in the order in which they are read."""
         yield from self._people()
+        yield from self._unit()
         if self.schema.unbounded:
             listed = ", ".join(f"'{name}'" for name in self.schema.unbounded)
             yield f"A private fit also needs public bounds, low and high, for {listed}."
@@ -103,7 +115,7 @@ class Check:
             yield "Every value fits the schema."
         yield from hints(self.report, self.schema)
         yield from self._questions()
-        yield from grid_hints(self.report, self.schema)
+        yield from grid_hints(self.report, self.picture, self.schema.time)
         yield from self.proposals
         yield from self.notes
         if self.obstacles:
@@ -112,7 +124,7 @@ class Check:
 
     def _people(self) -> Iterator[str]:
         report, picture = self.report, self.picture
-        unit = self.schema.time.unit or "units of time"
+        unit = self.schema.time.counted_in or "units of time"
         yield (
             f"{_number(report.rows, 'row')}, {_number(report.persons, 'person')}, "
             f"{_number(picture.events, 'event')}, "
@@ -121,7 +133,26 @@ class Check:
         if report.never_at_risk:
             yield f"{report.never_at_risk:,} persons are never at risk and add nothing to a fit."
         if picture.at_risk:
-            yield f"Exits by tenth of the time grid: {_bars(picture.exits)}"
+            yield f"Exits by tenth of the time grid:  {_bars(picture.exits)}"
+        if picture.events:
+            yield f"Events by tenth of the time grid: {_bars(self._event_tenths())}"
+
+    def _event_tenths(self) -> tuple[int, ...]:
+        """Events as exits are counted, to be read below them."""
+        counts = [0] * TENTHS
+        for place, count in self.picture.event_counts.items():
+            counts[TENTHS * (place - 1) // self.schema.time.intervals] += count
+        return tuple(counts)
+
+    def _unit(self) -> Iterator[str]:
+        """Dates without a unit are days: a horizon of 60 that was meant in months is said aloud."""
+        time = self.schema.time
+        if time.dated and time.unit is None:
+            yield (
+                f"[time] has no unit, so times between dates are counted in days and the horizon is "
+                f'{time.horizon:g} days. Write unit = "days" in [time] if that is meant, or '
+                '"weeks", "months" or "years".'
+            )
 
     def _table(self) -> Iterator[tuple[str, ...]]:
         yield "column", "problem", "rows", "becomes", "first values"
@@ -218,7 +249,7 @@ def proposed_grid(like: str | PathLike[str], schema: Schema) -> str:
     )
 
 
-_HARMLESS = ("event after the horizon",)
+_HARMLESS = (LATE_EVENT,)
 
 
 def _same(one: str, other: str) -> bool:

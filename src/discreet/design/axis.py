@@ -70,7 +70,8 @@ class TimeAxis(Public):
     times on that scale. ``discreet.design.grid.TimeGrid`` makes the points.
 
     Instead of a ``duration`` there may be two dates, ``start`` and ``end``; ``entry`` is a date
-    then too, and a time is the number of days since ``start`` over those of a ``unit``.
+    then too, and a time is the number of days since ``start`` over those of a ``unit``, which is a
+    day unless given.
 
     ``causes`` are competing risks: each has the values of the event column that mean it.
 
@@ -244,9 +245,14 @@ class TimeAxis(Public):
         return tuple(name for name in named if name is not None)
 
     @property
+    def counted_in(self) -> str | None:
+        """The unit of every time on the axis: dates without one are counted in days."""
+        return "days" if self.unit is None and self.dated else self.unit
+
+    @property
     def days(self) -> float:
         """Days in a unit of time, where times are differences of dates."""
-        return DAYS[self.unit or "days"]
+        return DAYS[self.counted_in or "days"]
 
     @property
     def zero(self) -> float:
@@ -270,8 +276,7 @@ class TimeAxis(Public):
     @property
     def axis_label(self) -> str:
         """What is written along an axis of time."""
-        unit = "days" if self.unit is None and self.dated else self.unit
-        return "time" if unit is None else f"time in {unit}"
+        return "time" if self.counted_in is None else f"time in {self.counted_in}"
 
     @property
     def column_words(self) -> str:
@@ -282,7 +287,7 @@ class TimeAxis(Public):
     def words(self) -> str:
         """The grid in a few words: ``200 intervals up to 2190``."""
         span = f"from {self.zero:g} to" if self.zero else "up to"
-        unit = "" if self.unit is None else f" {self.unit}"
+        unit = "" if self.counted_in is None else f" {self.counted_in}"
         kind = "" if self.first is None else f", the first {self.first:g} long and each next longer"
         unequal = "unequal " if self.edges is not None else ""
         return f"{self.intervals} {unequal}intervals {span} {self.horizon:g}{unit}{kind}"

@@ -4,11 +4,14 @@ Counts of events and exits, time at risk, the first values that do not fit, colu
 vary.  All of it is exact, so none of it may leave the building.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.design.grid import TimeGrid
 from discreet.design.schema import Categorical, Numeric, Schema
@@ -21,6 +24,8 @@ from discreet.text import printable
 from discreet.types import Array
 
 TENTHS = 10
+FEWEST_EVENTS = 10
+"""Fewer fit no model, and say nothing about where events come."""
 MOST_EXAMPLES = 3
 LONGEST_EXAMPLE = 40
 
@@ -32,17 +37,23 @@ Key = tuple[str, str]
 class Picture:
     """The people of a table, or of a part of it in which people are whole.
 
-    ``exits`` are people by the tenth of the grid's intervals in which their time at risk ends,
-    ``first_exits`` those whose only interval is the first; ``ranges`` the smallest and the largest
-    value (of categories: number of a level) of each covariate after repair.
+    ``event_counts`` are events by the interval they happen in, where there are any; ``exits`` people
+    by the tenth of the grid's intervals in which their time at risk ends, ``first_exits`` those
+    whose only interval is the first; ``ranges`` the smallest and the largest value (of categories:
+    number of a level) of each covariate after repair.
     """
 
-    events: int = 0
+    event_counts: Mapping[int, int] = field(default_factory=dict)
     time_at_risk: float = 0.0
     exits: tuple[int, ...] = (0,) * TENTHS
     first_exits: int = 0
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     examples: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def events(self) -> int:
+        """People who have the event within the grid."""
+        return sum(self.event_counts.values())
 
     @property
     def at_risk(self) -> int:
@@ -61,7 +72,7 @@ def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
     edges, last = TimeGrid.of(schema.time).edges, _last_intervals(spans)
     tenth = (TENTHS * (last - 1)) // schema.time.intervals
     return Picture(
-        events=int(np.count_nonzero(spans.event)),
+        event_counts=_counted(spans.exit[spans.event]),
         time_at_risk=float(np.sum(edges[spans.exit] - edges[spans.entry])),
         exits=tuple(np.bincount(tenth, minlength=TENTHS).tolist()),
         first_exits=int(np.count_nonzero(last == 1)),
@@ -82,7 +93,7 @@ def add_pictures(pictures: Iterable[Picture]) -> Picture:
 def _add(one: Picture, other: Picture) -> Picture:
     keys = dict.fromkeys([*one.examples, *other.examples])
     return Picture(
-        events=one.events + other.events,
+        event_counts=dict(Counter(one.event_counts) + Counter(other.event_counts)),
         time_at_risk=one.time_at_risk + other.time_at_risk,
         exits=tuple(np.add(one.exits, other.exits).tolist()),
         first_exits=one.first_exits + other.first_exits,
@@ -101,6 +112,12 @@ def _wider(
         lowest, highest = both.get(name, (low, high))
         both[name] = min(low, lowest), max(high, highest)
     return both
+
+
+def _counted(intervals: NDArray[np.integer[Any]]) -> dict[int, int]:
+    """How often each interval is there."""
+    found, counts = np.unique(intervals, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
 def _last_intervals(spans: Spans) -> Array:

@@ -30,6 +30,7 @@ from discreet.people.tables import (
 
 FIRST_ROWS = 100
 """So many offending rows are remembered, to show the custodian some values."""
+LATE_EVENT = "event after the horizon"
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def _events(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     if schema.time.event_values is None and schema.time.causes is None:
         yield _repair(name, "neither 0 nor 1", "censored", event == -1)
     late = (event >= 1) & (spells.stop > schema.time.horizon)
-    yield _repair(name, "event after the horizon", "censored at the horizon", late)
+    yield _repair(name, LATE_EVENT, "censored at the horizon", late)
 
 
 def _people(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
@@ -277,27 +278,6 @@ def quote_hints(path: Path, rows: int) -> Iterator[str]:
             f"{which} within a quoted field, the first after line {first_open_quote(path):,}: a "
             "line break in a text, or a quote that was opened and not closed and has other "
             "people's records in it. Look there before a private fit, and close the quote."
-        )
-
-
-def grid_hints(report: RepairReport, schema: Schema) -> Iterator[str]:
-    """Where the time grid fits badly; it names no value, which would be learned from records."""
-    time, present = schema.time, report.persons - report.never_at_risk
-    guide = "See 'Choosing the time grid' in the guide."
-    if present and 2 * report.early_exits > present:
-        yield (
-            "Most people leave within the first tenth of the time grid: intervals that are short "
-            f"at the start, by first or edges in [time], describe them better. {guide}"
-        )
-    if present and not report.late_exits:
-        yield (
-            "Nobody leaves in the last third of the time grid: an earlier horizon in [time] would "
-            f"lose nobody. {guide}"
-        )
-    if time.unit is not None and time.start is None and time.narrowest < 1.0:  # dates are days
-        yield (
-            f"Some intervals are shorter than one of the {time.unit} in which time is measured: "
-            f"if times are whole {time.unit}, they stay empty. {guide}"
         )
 
 
