@@ -394,7 +394,7 @@ def test_a_release_beyond_the_budget_never_looks_for_the_data(discreet, folder, 
     status, out, err = discreet(f"{PRIVATE} --ledger {budget} {persons}")
     assert (status, out) == (3, "")
     assert "Asked: epsilon 1," in err
-    assert "Left: epsilon 0.75 " in err
+    assert "Left for one more release: epsilon 0.75 without delta" in err
     assert not (folder / "r.json").exists()
 
 
@@ -417,7 +417,10 @@ def test_data_of_another_form_cost_nothing(discreet, folder, budget, name):
     status, _, err = discreet(f"{command} --persons 400 --ledger {budget}")
     assert status == 2
     assert words in err
-    assert "Left: epsilon 0.75 " in discreet(f"budget show {budget}")[1]
+    assert (
+        "Left for one more release: epsilon 0.75 without delta"
+        in discreet(f"budget show {budget}")[1]
+    )
 
 
 @pytest.mark.parametrize(("persons", "delta"), [("", "at least 1e-11"), ("--persons 400", "1e-06")])
@@ -426,7 +429,8 @@ def test_a_refusal_says_what_is_known_of_delta(discreet, folder, persons, delta)
     discreet(f"budget init {path} --population p --epsilon 1 --delta 1e-6")
     command = PRIVATE.replace("output --epsilon 1", "newton --epsilon 2")
     _, _, err = discreet(f"{command} --ledger {path} {persons}")
-    assert f"Asked: epsilon 2, delta {delta}. Left: epsilon 1 without" in err
+    assert f"Asked: epsilon 2, delta {delta}. Left for one more release: epsilon 1 with G" in err
+    assert "at delta 1e-06, or in its place epsilon 1 without delta." in err
 
 
 @pytest.mark.parametrize(("answer", "status"), [("n", 1), ("y", 0)])
@@ -483,7 +487,7 @@ def test_show_says_how_many_more_releases_fit(discreet, folder, budget):
     shown = discreet(f"budget show {budget}")[1]
     assert "1 more release like the last one (epsilon 0.5, delta 0) fits." in shown
     assert "40.0%" in shown
-    assert "Left: epsilon 0.75 " in shown
+    assert "Left for one more release: epsilon 0.75 without delta" in shown
 
 
 def test_a_budget_without_further_words_is_one_for_the_default_mechanism(discreet, folder):
@@ -505,7 +509,7 @@ def test_exactly_what_is_left_is_admitted(discreet, budget):
     command = f"{PRIVATE} --ledger {budget}".replace("epsilon 1", "epsilon 0.75")
     assert discreet(command)[0] == 0
     shown = discreet(f"budget show {budget}")[1]
-    assert "Left: epsilon 0 " in shown
+    assert "Left for one more release: epsilon 0 without delta" in shown
     assert "output, logit" in shown
     assert discreet(f"budget verify {budget} --release r.json")[0] == 0
 

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
+from decimal import ROUND_DOWN, Context, Decimal
 
 
 def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> str:
@@ -22,6 +23,12 @@ def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> str:
 def filled(text: str, width: int) -> str:
     """A paragraph of at most that width, no word cut in two."""
     return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def at_most(value: float, digits: int = 4) -> str:
+    """A number that somebody may ask for, in so many digits and never above it."""
+    short = Context(prec=digits, rounding=ROUND_DOWN).create_decimal(Decimal(repr(value)))
+    return f"{float(short):.15g}"
 
 
 def printable(text: str) -> str:

@@ -60,7 +60,7 @@ def test_exactly_what_is_left_is_admitted_and_a_billionth_more_is_not(ledger):
     with pytest.raises(BudgetError) as refusal:
         ledger.reserve(pure("too-much", 3.700000001))
     assert "epsilon 3.700000001" in str(refusal.value)
-    assert "Left: epsilon 3.7 without delta" in str(refusal.value)
+    assert "epsilon 3.7 without delta" in str(refusal.value)
     assert len(ledger.show().lines) == 3
     ledger.reserve(pure("the-rest", 3.7))
     assert ledger.show().left_pure == 0

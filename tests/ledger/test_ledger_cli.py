@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import re
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
 from discreet.cli.budget import budget_app, render
-from discreet.errors import ArtefactError, LedgerError, SettingsError
+from discreet.errors import ArtefactError, BudgetError, LedgerError, SettingsError
 from discreet.ledger import ReleaseRequest, open_ledger
 from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee
@@ -99,7 +100,7 @@ def test_show_has_a_bar_a_table_and_ideal_draws_apart(path, release):
     text = shown(path)
     assert "Spent: ━" in text
     assert "56.2%" in text
-    assert "Left: epsilon 1.75 for a release without delta" in text
+    assert "or in its place: epsilon 1.75 without delta" in text
     proved, _, apart = text.partition("ideal draw only")
     assert "minimised" in proved.partition("conditional promise")[2]
     assert "both are tested, neither is proved" in " ".join(proved.split())
@@ -120,8 +121,21 @@ def test_show_says_what_is_left_for_gaussian_noise(path):
     open_ledger(path).reserve(ReleaseRequest("gaussian", guarantee))
     statement, text = open_ledger(path).show(), shown(path)
     assert statement.left_pure < 1e-6
-    assert f"or: epsilon {statement.left_gaussian:.15g} for one with Gaussian noise" in text
-    assert "100.0%" in text
+    shown_left = re.search(r"one more release: epsilon (\S+) with Gaussian noise at delta", text)
+    assert 0.999 * statement.left_gaussian <= float(shown_left[1]) <= statement.left_gaussian
+    assert "in its place: epsilon 0" in text
+    assert "100.0%, in releases like the last one" in text
+
+
+def test_what_is_shown_as_left_is_admitted(path):
+    """The figure is short, and rounded down: whoever asks for it gets it."""
+    open_ledger(path).reserve(ReleaseRequest("gaussian", promised(0.7, 1e-6)))
+    (gaussian, _) = open_ledger(path).show().left
+    epsilon = float(gaussian.split()[1])
+    assert len(gaussian.split()[1]) <= len("3.141")
+    open_ledger(path).check(ReleaseRequest("all", promised(epsilon, 1e-6)))
+    with pytest.raises(BudgetError, match="or in its place epsilon"):
+        open_ledger(path).check(ReleaseRequest("more", promised(epsilon + 0.001, 1e-6)))
 
 
 def test_verify_accepts_the_ledger_and_its_release(path, release):

@@ -21,7 +21,7 @@ from discreet.text import printable
 if TYPE_CHECKING:
     from discreet.ledger import Line, ReleaseClaim, Statement
 
-BAR_WIDTH = 50
+BAR_WIDTH = 30
 MANY = 1000
 
 
@@ -52,25 +52,25 @@ def render(statement: "Statement") -> RenderableType:
 
 
 def _summary(statement: "Statement") -> Text:
-    budget = statement.budget
+    """Whose budget it is, how much, and what is left of it for one more release."""
+    budget, left = statement.budget, statement.left
     lines = [
         f"Population: {printable(statement.population)} ({budget.relation}, per {budget.unit})",
         f"Budget: epsilon {budget.epsilon:.15g}, delta {budget.delta:g}",
-        f"Left: epsilon {statement.left_pure:.15g} for a release without delta",
+        f"Left for one more release: {left[0]}",
+        *(f"         or in its place: {text}" for text in left[1:]),
     ]
-    if budget.delta_atto:
-        lines.append(
-            f"  or: epsilon {statement.left_gaussian:.15g} for one with Gaussian noise at the budget's delta"
-        )
     if statement.lines:
         lines.append(_room(statement))
     return Text("\n".join(lines))
 
 
 def _bar(statement: "Statement") -> RenderableType:
+    """The part that is gone; it depends on the noise of the releases to come, so that is said."""
     row = Table.grid(padding=(0, 1))
     bar = ProgressBar(total=1.0, completed=min(statement.spent, 1.0), width=BAR_WIDTH)
-    row.add_row(Text("Spent:"), bar, Text(f"{100 * statement.spent:.1f}%"))
+    counted = ", in releases like the last one" if statement.lines else ""
+    row.add_row(Text("Spent:"), bar, Text(f"{100 * statement.spent:.1f}%{counted}"))
     return row
 
 

@@ -33,6 +33,7 @@ from discreet.ledger.interface import ReleaseRequest
 from discreet.privacy.accountant import PrivacyFilter, Totals
 from discreet.privacy.guarantee import Guarantee, Relation, Status, Unit
 from discreet.privacy.scales import exact
+from discreet.text import at_most
 
 FORMAT = 1
 """Version of the entries and of the tables that hold them."""
@@ -359,13 +360,12 @@ class Book:
         """What was asked (or the least that it could be) and what is left."""
         budget, totals = self.budget, self.totals
         asked = f"{'at least ' if least and guarantee.delta else ''}{guarantee.delta:g}"
-        left = f"{budget.left_gaussian(totals):.15g} at delta {budget.delta:g}"
-        gaussian = f", or epsilon {left} with Gaussian noise" if budget.delta_atto else ""
+        left = _left(budget, budget.left_gaussian(totals), budget.left_pure(totals))
         return BudgetError(
             f"the budget does not cover this release. Asked: epsilon {guarantee.epsilon:.15g}, "
-            f"delta {asked}. Left: epsilon {budget.left_pure(totals):.15g} without "
-            f"delta{gaussian}. Budget: epsilon {budget.epsilon:.15g}, "
-            f"delta {budget.delta:g}. {_hint(budget, guarantee)}"
+            f"delta {asked}. Left for one more release: {', or in its place '.join(left)}. "
+            f"Budget: epsilon {budget.epsilon:.15g}, delta {budget.delta:g}. "
+            f"{_hint(budget, guarantee)}"
             "Nothing was charged and nothing was released."
         )
 
@@ -396,6 +396,17 @@ class Book:
             raise _strange(entry)
         settled = replace(charge, digest=str(entry.body["digest"]))
         self.charges[charge.request.release_id] = settled
+
+
+def _left(budget: Budget, gaussian: float, pure: float) -> tuple[str, ...]:
+    """What one more release may have, by its kind of noise: these are alternatives, not a sum.
+
+    Rounded down, so that whoever asks for the number shown gets it.
+    """
+    without = f"epsilon {at_most(pure)} without delta"
+    if not budget.delta_atto:
+        return (without,)
+    return (f"epsilon {at_most(gaussian)} with Gaussian noise at delta {budget.delta:g}", without)
 
 
 def _hint(budget: Budget, guarantee: Guarantee) -> str:
@@ -456,6 +467,11 @@ class Statement:
     head: Head
     spent: float = 0.0
     more: int | None = None
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """What one more release may have, in words: one sort of noise or the other, not both."""
+        return _left(self.budget, self.left_gaussian, self.left_pure)
 
     @property
     def proved(self) -> tuple[Line, ...]:
