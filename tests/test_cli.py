@@ -5,7 +5,6 @@ import io
 import json
 import subprocess
 import sys
-import tomllib
 from unittest.mock import ANY
 
 import numpy as np
@@ -19,7 +18,6 @@ import discreet as ds
 from discreet.cli import output
 from discreet.cli.app import app
 from discreet.cli.fit import DEFAULT_MECHANISM
-from discreet.cli.new import skeleton
 from discreet.ledger import open_ledger
 from discreet.watch import watcher
 from tests.cohorts import cohort, schema
@@ -200,6 +198,8 @@ def test_a_record_is_not_taken_for_names(discreet, folder):
     assert (status, out) == (2, "")
     assert "may be a record" in err
     assert "345" not in err
+    (folder / "dated.csv").write_text("P1,2019-03-31,01.04.2019,1,x\n")
+    assert discreet("new dated.csv")[0] == 2
     (folder / "years.csv").write_text("id,age,2010\n1,66,3\n")
     assert discreet("new years.csv")[0] == 0
 
@@ -210,31 +210,31 @@ def test_a_new_schema_comes_from_names_alone_and_check_says_what_is_empty(discre
     header = people.splitlines()[0]
     (folder / "people.csv").write_text(header + "\n" + "secret,secret,secret,secret\n" * 3)
     assert discreet("new people.csv") == (0, written, "")
-    for name in ("time", "status", "age", "arm"):
-        assert f'name = "{name}"' in written
+    for line in ('duration = "time"', 'event = "status"', 'name = "age"', 'name = "arm"'):
+        assert written.count(line) == 1
     (folder / "people.csv").write_text(people)
     (folder / "new.toml").write_text(written)
     status, _, err = discreet("check people.csv --schema new.toml")
     assert status == 2
-    assert "duration in [time], event in [time], horizon in [time]" in err
-    assert "low of 'age', high of 'age'" in err
+    assert "fill in unit, horizon in [time]; low and high of 'age', 'arm' (or give levels" in err
     for empty, filled in {
-        'duration = ""': 'duration = "time"',
-        'event = ""': 'event = "status"',
+        'unit = ""': 'unit = "months"',
         'horizon = ""': "horizon = 24",
+        'low = ""': "low = 20",
+        'high = ""': "high = 90",
     }.items():
         written = written.replace(empty, filled, 1)
-    head, _, covariates = written.partition("[[covariate]]")
-    tables = ["[[covariate]]" + text for text in covariates.split("[[covariate]]")]
-    age = tables[2].replace('low = ""', "low = 20").replace('high = ""', "high = 90")
-    (folder / "new.toml").write_text(head + age)
+    (folder / "new.toml").write_text(written[: written.rindex("[[covariate]]")])
     assert discreet("check people.csv --schema new.toml")[0] == 0
 
 
-@pytest.mark.parametrize("name", ['a"b', "back\\slash", "bell\x07", "\u00e9 [x]", "#"])
-def test_odd_names_become_toml(name):
-    written = "\n".join(skeleton("people.csv", [name]))
-    assert tomllib.loads(written)["covariate"][0]["name"] == name
+def test_a_new_schema_of_a_file_with_typed_dates(discreet, folder):
+    days = pd.to_datetime(["2019-01-01", "2019-05-01"])
+    pd.DataFrame({"diagnosed": days, "last": days, "sex": ["F", "M"]}).to_parquet("typed.parquet")
+    written = discreet("new typed.parquet")[1]
+    assert 'start = "diagnosed"' in written
+    assert 'end = "last"' in written
+    assert "2019-05-01" not in written
 
 
 def test_check_takes_what_fit_takes(discreet, folder):

@@ -331,6 +331,7 @@ _PLACES = (
     "entry",
     "start",
     "end",
+    "unit",
     "horizon",
     "low",
     "high",
@@ -339,24 +340,43 @@ _PLACES = (
 """Keys that `discreet new` may leave empty."""
 
 
+MANY_NAMES = 20
+
+
 def _require_filled(path: str | Path, mapping: Mapping[str, Any]) -> None:
-    """`SchemaError` that lists the places that `discreet new` left empty."""
-    places = list(_empty_places(mapping))
+    """`SchemaError` that lists the places that `discreet new` left empty, each kind once."""
+    places = [*_empty_tables(mapping), *_empty_covariates(mapping)]
     if places:
-        shown, more = ", ".join(places[:20]), len(places) - 20
+        raise SchemaError(f"the schema '{path}' has empty places: fill in {'; '.join(places)}.")
+
+
+def _empty_tables(mapping: Mapping[str, Any]) -> Iterator[str]:
+    """The empty keys at the top of the file and in each table."""
+    if found := _empty_keys(mapping):
+        yield " and ".join(found)
+    for table, content in mapping.items():
+        if isinstance(content, Mapping) and (found := _empty_keys(content)):
+            yield f"{', '.join(found)} in [{table}]"
+
+
+def _empty_covariates(mapping: Mapping[str, Any]) -> Iterator[str]:
+    """The same of covariates; those that lack the same keys together."""
+    covariates = mapping.get("covariate")
+    names: dict[tuple[str, ...], list[str]] = {}
+    for item in covariates if isinstance(covariates, list) else ():
+        if isinstance(item, Mapping) and (found := _empty_keys(item)):
+            names.setdefault(found, []).append(f"'{item.get('name', '')}'")
+    for keys, owners in names.items():
+        more = len(owners) - MANY_NAMES
         rest = f" and {more} more" if more > 0 else ""
-        raise SchemaError(f"the schema '{path}' has empty places: fill in {shown}{rest}.")
+        kind = " (or give levels, or delete what is no covariate)" if "low" in keys else ""
+        yield f"{' and '.join(keys)} of {', '.join(owners[:MANY_NAMES])}{rest}{kind}"
 
 
-def _empty_places(mapping: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of empty texts and lists, each with the table or covariate it belongs to."""
-    for key, value in mapping.items():
-        if key == "covariate" and isinstance(value, list):
-            for item in value:
-                owner = item.get("name") if isinstance(item, Mapping) else None
-                found = _empty_places(item) if isinstance(item, Mapping) else ()
-                yield from (f"{place} of '{owner}'" if owner else place for place in found)
-        elif isinstance(value, Mapping):
-            yield from (f"{place} in [{key}]" for place in _empty_places(value))
-        elif key in _PLACES and (value == "" or value in ([], [""])):
-            yield key
+def _empty_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Keys of empty texts and lists."""
+    return tuple(
+        key
+        for key, value in table.items()
+        if key in _PLACES and (value == "" or (isinstance(value, list) and not any(value)))
+    )

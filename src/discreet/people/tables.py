@@ -60,6 +60,13 @@ def column_names(path: Path) -> tuple[str, ...]:
         return tuple(FORMATS[_ending(path)].schema(path).names)
 
 
+def date_names(path: Path) -> tuple[str, ...]:
+    """The columns that a file declares to hold dates; a CSV file declares none."""
+    with _typed(path):
+        found = FORMATS[_ending(path)].schema(path)
+    return tuple(item.name for item in found if pa.types.is_temporal(item.type))
+
+
 def typed_columns(schema: pa.Schema, columns: Sequence[str]) -> Any:
     """The named columns of a file, without rows."""
     check_columns(schema.names, columns)

@@ -1,0 +1,194 @@
+"""A schema to be filled in, from the names of a file's columns (and what it declares to be a date).
+
+What a column is for is guessed from its name, where one column alone can be meant; everything else
+stays an empty place.  No bound, level or horizon is guessed, nor a unit that no name says: these are
+printed in a release, so a person takes them from the code book.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from discreet.design.axis import DAYS
+
+Words = frozenset[str]
+
+
+def _set(words: str) -> Words:
+    return frozenset(words.split())
+
+
+UNITS = tuple(DAYS)
+_TIME = frozenset({*UNITS, "time", "duration", "tte", "futime", "survtime"})
+_TIME_TOO = _set("survival follow up followup fu to event death os pfs in of until")
+_EVENT = _set("event status died dead death deceased failed outcome")
+_EVENT_TOO = _set("vital os pfs is indicator flag")
+_PERSON = _set("id pid mrn patient person subject participant individual")
+_PERSON_TOO = _set("number no nr code key study identifier")
+_ENTRY = _set("entry entered tstart")
+_ENTRY_TOO = _set("time late delayed start")
+_DATE = _set("dob dod datum birthday")
+_NO_DATE = _set("update updated candidate mandate")
+_ZERO = _set(
+    "diagnosis diagnosed diag start begin index surgery operation operated admission admitted "
+    "baseline randomisation randomization randomised randomized treatment onset from"
+)
+_LAST = _set(
+    "last end exit seen contact follow followup censoring censored event death died dod discharge "
+    "stop until"
+)
+_LATER = _set("entry entered enrolment enrollment enrolled recruitment recruited consent inclusion")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns may play each part of ``[time]``, by their names."""
+
+    person: tuple[str, ...]
+    duration: tuple[str, ...]
+    event: tuple[str, ...]
+    entry: tuple[str, ...]
+    dates: tuple[str, ...]
+    start: tuple[str, ...]
+    end: tuple[str, ...]
+    later: tuple[str, ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[str], typed: Collection[str] = ()) -> "Roles":
+        """By name; ``typed`` are those that the file itself declares to hold dates."""
+        dates = tuple(name for name in columns if name in typed or is_date_name(name))
+        others = [name for name in columns if name not in dates]
+        start, later = _with(dates, _ZERO), _with(dates, _LATER)
+        end = tuple(name for name in _with(dates, _LAST) if name not in start)
+        return cls(
+            person=_made_of(others, _PERSON, _PERSON_TOO),
+            duration=_made_of(others, _TIME, _TIME_TOO),
+            event=_made_of(others, _EVENT, _EVENT_TOO),
+            entry=_made_of(others, _ENTRY, _ENTRY_TOO),
+            dates=dates,
+            start=start or later,
+            end=end,
+            later=later if start else (),
+        )
+
+    @property
+    def dated(self) -> bool:
+        """Whether times are differences of dates: there are two dates and no duration."""
+        return len(self.dates) > 1 and not self.duration
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Columns that are no covariates: every date, and those with a part of their own."""
+        alone = (self.person, self.duration, self.event, self.entry)
+        return frozenset(self.dates) | {part[0] for part in alone if len(part) == 1}
+
+
+def is_date_name(name: str) -> bool:
+    """Whether a column of this name holds dates: ``date_of_birth``, ``DiagDate``, ``last_seen``."""
+    words = _words(name)
+    if words & _DATE or {"last", "seen"} <= words or {"last", "contact"} <= words:
+        return True
+    return any(word.startswith("date") or word.endswith("date") for word in words - _NO_DATE)
+
+
+def skeleton(file: str, columns: Sequence[str], typed_dates: Collection[str] = ()) -> Iterator[str]:
+    """The lines of the schema; each thing is said once, where it is needed first."""
+    roles = Roles.of(columns, typed_dates)
+    yield f"# What is public about {quoted(file)}, from its columns alone: no record was looked at."
+    yield '# Fill in every "" and delete what does not apply; columns that are named already were'
+    yield "# guessed from their names. Take numbers and words from the code book, the study"
+    yield "# protocol or general knowledge, never from the records."
+    yield ""
+    person = "the column that says whose row it is, if a person may have several"
+    yield from _aligned([_optional("person", roles.person, person)])
+    yield ""
+    yield "[time]"
+    yield from _aligned([*(_dates(roles) if roles.dated else _duration(roles)), *_grid(roles)])
+    yield from _covariates([name for name in columns if name not in roles.taken])
+
+
+Line = tuple[str, str]
+"""A key with its value, and what is said about it."""
+
+
+def _dates(roles: Roles) -> Iterator[Line]:
+    yield _key("start", roles.start, "the date of time zero", roles.dates)
+    yield _key("end", roles.end, "the date of the event or of the end of follow-up", roles.dates)
+    yield _optional("entry", roles.later, "the date since when somebody is observed, if later")
+    yield '# date_format = "%d/%m/%Y"', "if dates are not written as 2019-03-31"
+
+
+def _duration(roles: Roles) -> Iterator[Line]:
+    text = "the time to the event or to the end of follow-up"
+    yield _key("duration", roles.duration, text)
+    if roles.dates:
+        yield '# start = ""', f"or two dates, start and end, instead: {_listed(roles.dates)}"
+    yield _optional("entry", roles.entry, "the time of a late entry, if there is one")
+
+
+def _grid(roles: Roles) -> Iterator[Line]:
+    yield _key("event", roles.event, "1 where the event happened, 0 where it did not")
+    yield '# event_values = [""]', "if words mean the event, such as dead"
+    said = [unit for name in roles.duration for unit in UNITS if unit in _words(name)]
+    choice = f"{', '.join(UNITS[:-1])} or {UNITS[-1]}"
+    yield f'unit = "{"".join(said[:1])}"', f"{choice}: what times and horizon are counted in"
+    yield 'horizon = ""', "how far the model goes, a number: from the protocol"
+    yield "intervals = 60", "as many as there are months, or whatever is fine enough"
+
+
+def _covariates(names: Sequence[str]) -> Iterator[str]:
+    if names:
+        yield ""
+        yield "# low and high are numbers: the least and the most that is plausible. A category has"
+        yield '# levels = ["", ""] instead, the reference first. Delete what is no covariate.'
+    for name in names:
+        yield from ("", "[[covariate]]", f"name = {quoted(name)}", 'low = ""', 'high = ""')
+
+
+def _key(key: str, found: Sequence[str], text: str, among: Sequence[str] = ()) -> Line:
+    """The one column that can be meant, or an empty place that lists those that may be."""
+    if len(found) == 1:
+        return f"{key} = {quoted(found[0])}", text
+    listed = _listed(found or among)
+    return f'{key} = ""', f"{text}: {listed}?" if listed else text
+
+
+def _optional(key: str, found: Sequence[str], text: str) -> Line:
+    """The same as a comment, where no column is meant for certain."""
+    written, said = _key(key, found, text)
+    return (written if len(found) == 1 else f"# {written}"), said
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(quoted, names))
+
+
+def _aligned(lines: Sequence[Line]) -> Iterator[str]:
+    width = max(len(key) for key, _ in lines)
+    return (f"{key:{width}}  # {text}" for key, text in lines)
+
+
+def _made_of(names: Sequence[str], some: Words, others: Words) -> tuple[str, ...]:
+    """Names with one of the words and none that means something else: not ``marital_status``."""
+    found = ((name, _words(name)) for name in names)
+    return tuple(name for name, words in found if words & some and words <= some | others)
+
+
+def _with(names: Sequence[str], some: Words) -> tuple[str, ...]:
+    return tuple(name for name in names if _words(name) & some)
+
+
+def _words(name: str) -> Words:
+    """The words of a name: parted by signs, digits or a capital after a small letter."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return frozenset(word.lower() for word in re.findall(r"[^\W\d_]+", parted))
+
+
+def quoted(text: str) -> str:
+    """A TOML string of any text."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    shown = "".join(
+        character if character.isprintable() else f"\\U{ord(character):08X}"
+        for character in escaped
+    )
+    return f'"{shown}"'
