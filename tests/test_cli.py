@@ -449,6 +449,54 @@ def test_at_a_terminal_a_person_decides(discreet, folder, budget, monkeypatch, a
     assert len(asked) == 1
 
 
+@pytest.fixture
+def hopeless(folder):
+    """The same people, all censored."""
+    text = (folder / "people.csv").read_text().replace("true", "false")
+    (folder / "people.csv").write_text(text)
+    return "fewer than 10 fit no model"
+
+
+def test_a_hopeless_file_is_told_in_the_question_which_is_answered_with_no(
+    discreet, budget, hopeless, monkeypatch
+):
+    monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: True)
+    asked = []
+    monkeypatch.setattr(
+        "typer.confirm", lambda text, default: asked.append((text, default)) or default
+    )
+    command = f"{PRIVATE} --ledger {budget}".replace("epsilon 1", "epsilon 0.25")
+    status, out, _ = discreet(command)
+    assert status == 1
+    assert hopeless in out
+    ((question, default),) = asked
+    assert question.startswith("This file will not give a useful model. Charge epsilon 0.25 ")
+    assert question.endswith("and publish all the same?")
+    assert default is False
+    assert len(open_ledger(budget).show().lines) == 1
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_hopeless_file_is_charged_with_yes_and_told_to_a_terminal_alone(
+    discreet, budget, hopeless, monkeypatch, terminal
+):
+    """A refusal would tell something about the records, and so would a line in a log."""
+    monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: terminal)
+    command = f"{PRIVATE} --ledger {budget} --yes".replace("epsilon 1", "epsilon 0.25")
+    status, out, err = discreet(command)
+    assert status == 0
+    assert ("--yes charges it anyway" in err) is terminal
+    assert (hopeless in err) is terminal
+    assert hopeless not in out
+    assert len(open_ledger(budget).show().lines) == 2
+
+
+def test_yes_says_nothing_of_a_file_that_fits(discreet, budget, monkeypatch):
+    monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: True)
+    command = f"{PRIVATE} --ledger {budget} --yes".replace("epsilon 1", "epsilon 0.25")
+    assert discreet(command) == (0, ANY, "")
+
+
 def test_curves_ask_before_they_charge_as_a_fit_does(discreet, folder, budget, monkeypatch):
     monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: True)
     asked = []

@@ -42,8 +42,8 @@ def curves(  # noqa: PLR0913 - one parameter an option
 
     wanted, source = Curves(schema, names), People(data)
     pays = payer(ledger, no_ledger=no_ledger)
-    if ledger is not None and not yes:
-        ask(source, schema, f"epsilon {epsilon:g} (curves by {by}) to '{ledger}'")
+    if ledger is not None:
+        ask(source, schema, f"epsilon {epsilon:g} (curves by {by}) to '{ledger}'", yes=yes)
     with warnings_as_lines(), progress("Counting"):
         release = wanted.publish(
             source,

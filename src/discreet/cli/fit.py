@@ -14,6 +14,7 @@ from discreet.errors import SettingsError
 from discreet.models.strict import require_free
 
 if TYPE_CHECKING:
+    from discreet.checkup import Check
     from discreet.competing import CompetingRisks
     from discreet.joint import Federation
     from discreet.mechanisms.contract import Mechanism
@@ -116,8 +117,8 @@ def fit(  # noqa: PLR0913 - one parameter an option
     terms |= {"release_id": release_id, "overwrite": overwrite}
     sites = joint_sites(federation, party, wait, release_id)
     source = People(data, None, regression.engine, scheduler)
-    if ledger is not None and not yes:
-        ask(source, schema, f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'")
+    if ledger is not None:
+        ask(source, schema, f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'", yes=yes)
     with warnings_as_lines(), progress("Fitting"):
         release: Promised
         if as_schema(schema).time.causes is not None:
@@ -142,10 +143,12 @@ def _fit(
     say(wrapped(f"The model is in '{out}'. It is not private: {shown}."))
 
 
-def ask(source: "People", schema: Path, charge: str) -> None:
-    """At a terminal, show what `check` finds and let a person decide.
+def ask(source: "People", schema: Path, charge: str, *, yes: bool) -> None:
+    """At a terminal, show what `check` finds and let a person decide, who may have said --yes.
 
-    A program that refused by itself would release, by refusing, a fact about the records.
+    A program that refused by itself would release, by refusing, a fact about the records: --yes
+    charges a file without a useful model too, after a warning.  Nothing is said to a log, which may
+    be read by others than the custodian.
     """
     if not at_terminal():
         return
@@ -153,10 +156,24 @@ def ask(source: "People", schema: Path, charge: str) -> None:
 
     with progress("Checking"):
         found = check(source, schema)
+    if yes:
+        _warn(found)
+        return
     show(found)
-    if not typer.confirm(f"Charge {charge} and publish?", default=not found.obstacles):
+    hopeless = "This file will not give a useful model. " if found.obstacles else ""
+    anyway = " all the same" if found.obstacles else ""
+    question = f"{hopeless}Charge {charge} and publish{anyway}?"
+    if not typer.confirm(question, default=not found.obstacles):
         say("Nothing was charged and nothing was released.")
         raise typer.Exit(1)
+
+
+def _warn(found: "Check") -> None:
+    """Why the charge that follows will buy nothing."""
+    if found.obstacles:
+        complain("warning: this file will not give a useful model, and --yes charges it anyway:")
+    for text in found.obstacles:
+        complain(f"- {text}")
 
 
 def _conclude(release: "Promised", out: Path) -> None:

@@ -37,5 +37,11 @@ SitesFile = Annotated[
 ]
 Party = Annotated[int | None, typer.Option(help="Which of the sites this is, from 0.")]
 Wait = Annotated[float, typer.Option(help="Seconds to wait for the other sites.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before a ledger is charged.")]
+Yes = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        help="Do not ask before a ledger is charged: a file without a useful model is charged too.",
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file.")]
