@@ -5,9 +5,12 @@ import re
 import numpy as np
 import pytest
 
+import discreet as ds
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError
 from discreet.report.card import make_card, ratios
+from tests.cohorts import cohort
+from tests.cohorts import schema as cohort_schema
 from tests.report.conftest import (
     HOSTILE,
     make_causes,
@@ -28,6 +31,29 @@ def test_the_equation_and_the_table_have_the_releases_numbers():
     assert "hazard ratio" in card
     assert release.promise in card
     assert "12,345" in card
+
+
+def test_the_card_speaks_in_labels():
+    mapping = make_schema().to_mapping()
+    mapping["covariate"][0] |= {"label": "Age at entry", "unit": "years"}
+    mapping["covariate"][1] |= {"label": "Sex", "labels": ["women", "men", "not known"]}
+    release = make_release("cloglog", schema=Schema.from_mapping(mapping))
+    card = make_card(release)
+    assert [item.name for item in ratios(release)] == list(release.public_schema.coefficient_titles)
+    for title in ("Age at entry (years)", "Sex: men", "Sex: not known"):
+        assert f"* [{title}]" in card
+        assert f"| {title} |" in card
+    assert "sex[" not in card
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_counts_of_the_card_say_that_they_need_not_add_up():
+    model = ds.SurvivalRegression(cohort_schema())
+    release = model.publish(cohort(), mechanism=ds.PrivateNewton(1.0), ledger=ds.NO_LEDGER).release_
+    card = make_card(release)
+    events = max(0.0, float(release.life_table.events.sum()))
+    assert f"Events: about {events:,.0f}. Censored: about " in card
+    assert "need not add up to the number of persons" in card
 
 
 def test_without_intervals_the_card_says_so():

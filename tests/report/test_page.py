@@ -17,6 +17,7 @@ from discreet.models.model import model_from_mapping
 from discreet.models.prediction import survival_band
 from discreet.privacy.shares import NoiseShares
 from discreet.report import make_page, write_page
+from discreet.report.card import make_card
 from tests.report.conftest import HOSTILE, make_covariance, make_release, make_schema
 
 PROFILES = [(26.0, 0), (35.0, 1), (41.25, 2), (49.0, 1)]
@@ -139,17 +140,40 @@ def test_persons_differ_and_both_are_drawn(visit):
     assert page.locator("#survival-chart path[aria-roledescription='line mark']").count() == 2
 
 
-def test_long_times_are_read_in_years(visit):
-    schema = make_schema(horizon=2190.0, intervals=80, unit="days")
-    page = visit(make_release(schema=schema, covariance=make_covariance(7)))
-    assert page.inner_text("#answers-head").split()[:2] == ["time", "(years)"]
-    page.fill("#times", "1, 5")
-    assert page.evaluate("discreet.state.times") == [365.25, 1826.25]
-    expected = survival_band(
-        make_release(schema=schema, covariance=make_covariance(7)), _raw((35, 0))
-    )
+@pytest.mark.parametrize("unit", ["days", "months"])
+def test_times_are_in_the_unit_of_the_schema_everywhere(visit, unit):
+    schema = make_schema(horizon=2190.0, intervals=80, unit=unit)
+    release = make_release(schema=schema, covariance=make_covariance(7))
+    page = visit(release)
+    assert page.inner_text("#answers-head").split()[:2] == ["time", f"({unit})"]
+    assert page.evaluate("discreet.state.times") == [220, 550, 1100, 1600, 2190]
+    text = page.inner_text("body")
+    assert f"Numbers from 0 to 2190, separated by commas, in {unit}." in text
+    assert f"beyond 2190 {unit}" in text
+    assert "years" not in text
+    page.fill("#times", "365, 1826")
+    assert page.evaluate("discreet.state.times") == [365, 1826]
     shown = float(page.inner_text("#answers").split()[1])
-    assert shown == pytest.approx(expected.estimate[13], abs=5e-4)
+    expected = survival_band(release, _raw((35, 0))).estimate[13]
+    assert shown == pytest.approx(expected, abs=5e-4)
+    assert f"2190 {unit}" in make_card(release)
+
+
+def test_dates_without_a_unit_are_days_on_the_page():
+    mapping = make_schema(horizon=2190.0, intervals=80).to_mapping()
+    del mapping["time"]["duration"]
+    mapping["time"] |= {"start": "diagnosed", "end": "seen"}
+    page = make_page(make_release(schema=Schema.from_mapping(mapping)))
+    assert "beyond 2190 days" in page
+    assert "80 intervals up to 2190 days" in page
+
+
+def test_interactions_are_listed_by_label():
+    mapping = make_schema().to_mapping()
+    mapping["covariate"][0] |= {"label": "Age at entry"}
+    mapping["interaction"] = [{"of": ["age", "sex"]}]
+    page = make_page(make_release(schema=Schema.from_mapping(mapping)))
+    assert "Interaction of Age at entry and sex." in page
 
 
 def test_the_pages_own_words_stand_on_it(visit):

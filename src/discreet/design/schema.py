@@ -287,6 +287,12 @@ class Schema(Public):
         return (*own, *(" and ".join(pair) for block in pairs for pair in block))
 
     @property
+    def interaction_titles(self) -> tuple[tuple[str, ...], ...]:
+        """The pairs of interacting covariates for people."""
+        titles = {item.name: item.title for item in self.covariates}
+        return tuple(tuple(titles[name] for name in item.of) for item in self.interactions)
+
+    @property
     def has_terms(self) -> bool:
         """Whether a column is more than a number or the indicator of a level."""
         return bool(self.interactions) or not all(item.plain for item in self.covariates)

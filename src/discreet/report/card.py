@@ -14,7 +14,6 @@ from discreet.errors import ArtefactError
 from discreet.models.causes import CausesRelease
 from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import File, Release
-from discreet.report.facts import reader_unit
 from discreet.types import Array
 
 HAZARDS = {
@@ -22,6 +21,11 @@ HAZARDS = {
     "cloglog": "h = 1 - exp(-exp(eta))",
     "probit": "h = Phi(eta), the standard normal distribution function",
 }
+
+NOISY = (
+    "Both are sums of released counts, and every count has privacy noise of its own: they are not the "
+    "exact numbers and need not add up to the number of persons. Who was never at risk is in neither."
+)
 
 OPEN_ITEMS = (
     ("3a", "Health care context and rationale"),
@@ -48,7 +52,10 @@ OPEN_ITEMS = (
 
 @dataclass(frozen=True)
 class Ratio:
-    """A row of the table: exp(coefficient) with its interval, where the link has ratios."""
+    """A row of the table: exp(coefficient) with its interval, where the link has ratios.
+
+    ``name`` is the one for people: the schema's labels, where it has any.
+    """
 
     name: str
     coefficient: float
@@ -104,7 +111,7 @@ def _causes_card(release: CausesRelease) -> str:
 def ratios(release: Release) -> list[Ratio]:
     """One row per covariate coefficient."""
     size = release.design.time_dimension
-    names, values = release.coefficients.covariates, release.coefficients.vector[size:]
+    names, values = release.public_schema.coefficient_titles, release.coefficients.vector[size:]
     errors = _errors(release, size)
     exponential = release.link != "probit"
     rows = []
@@ -140,21 +147,15 @@ def _data(release: Release) -> str:
     table = release.life_table
     lines = [f"- Persons (public): {release.persons:,}."]
     if table is not None:
-        events, censored = float(table.events.sum()), float(table.censored.sum())
-        lines.append(f"- Events: about {events:,.0f} (a released count with privacy noise).")
-        lines.append(f"- Censored: about {censored:,.0f} (likewise).")
+        events, censored = (max(0.0, float(part.sum())) for part in (table.events, table.censored))
+        lines.append(f"- Events: about {events:,.0f}. Censored: about {censored:,.0f}. {NOISY}")
     return "\n## 5, 20. Data and participants\n\n" + "\n".join(lines)
 
 
 def _outcome(release: Release) -> str:
     time, page = release.public_schema.time, release.public_schema.page
     event = (page and page.event) or f"“{time.event}”"
-    unit, size = reader_unit(time)
-    last = f"{time.horizon / size:.4g} {unit}" if unit else f"{time.horizon:g}"
-    return (
-        f"\n## 8. Outcome\n\nTime to {_plain(event)}, followed for at most {last}; {time.words}. "
-        "Later events count as censored."
-    )
+    return f"\n## 8. Outcome\n\nTime to {_plain(event)}, in {time.words}. Later events count as censored."
 
 
 def _predictors(release: Release) -> str:
@@ -173,16 +174,19 @@ def _predictors(release: Release) -> str:
 
 
 def _equation(release: Release) -> str:
-    terms = " + ".join(
-        f"({value:.6g}) * {name}" for name, value in release.coefficients.covariates.items()
-    )
+    schema, given = release.public_schema, release.coefficients.covariates
+    titles = (f"[{title}]" if " " in title else title for title in schema.coefficient_titles)
+    named_values = zip(titles, given.values(), strict=True)
+    terms = " + ".join(f"({value:.6g}) * {title}" for title, value in named_values)
     parts = [", ".join(f"{value:.6g}" for value in one) for one in release.coefficients.baselines]
-    strata = release.public_schema.strata
-    named = parts if strata is None else map(": ".join, zip(strata.levels, parts, strict=True))
+    strata = schema.strata
+    named = (
+        parts if strata is None else map(": ".join, zip(strata.level_titles, parts, strict=True))
+    )
     baseline = "; ".join(named)
     return (
         f"\n## 12, 22. Model, in full\n\n"
-        f"In interval s of q = {release.public_schema.time.intervals}, given no event before,\n\n"
+        f"In interval s of q = {schema.time.intervals}, given no event before,\n\n"
         f"    eta = alpha'A(s/q) + {terms or '0'}\n    {HAZARDS[release.link]}\n"
         "    S(u) = product of (1 - h) over the intervals that have ended by u\n\n"
         f"with the baseline `{release.baseline}` and alpha = ({baseline}). The release file has all "

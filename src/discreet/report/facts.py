@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from discreet.design.axis import TimeAxis
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric, PageWords, Schema
 from discreet.models.causes import CausesRelease
@@ -16,32 +15,15 @@ from discreet.models.group_curves import Band, GroupCurve, incidence_of
 from discreet.models.model import Promised, Release
 from discreet.types import Array
 
-# (unit of the schema, unit for readers, how many of the first make one of the second, from how many
-# of the second on): long times are read in years, half a year and more in months.
-READER_UNITS = (
-    ("days", "years", 365.25, 2.0),
-    ("days", "months", 30.4375, 6.0),
-    ("weeks", "years", 365.25 / 7.0, 2.0),
-    ("months", "years", 12.0, 2.0),
-)
 NO_INFORMATION = ("at-risk", "events")
 """Cautions that speak of the whole release; so does ``noise`` where it names no coefficient."""
-
-
-def reader_unit(time: TimeAxis) -> tuple[str | None, float]:
-    """The unit that a reader thinks in, and how many of the data's units it has."""
-    unit = "days" if time.unit is None and time.dated else time.unit
-    for own, shown, size, least in READER_UNITS:
-        if unit == own and time.length / size >= least:
-            return shown, size
-    return unit, 1.0
 
 
 def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
     """Coefficients on the user's scale, their covariance if released, and the public axes."""
     covariance, schema = release.covariance, release.public_schema
     time = schema.time
-    unit, size = reader_unit(time)
+    unit = time.counted_in
     return {
         "link": release.link,
         "ratio": get_link(release.link).effect.removeprefix("log "),
@@ -54,7 +36,6 @@ def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
         "intervals": time.intervals,
         "time_label": words["time"] if unit is None else f"{words['time']} ({unit})",
         "unit": unit,
-        "unit_size": size,
         "parts": [part_facts(release, None)],
         "covariance": None if covariance is None else np.asarray(covariance).tolist(),
         "covariates": _covariates(release, words["unknown"]),

@@ -28,7 +28,6 @@ from discreet.report.facts import (
     curves_facts,
     page_facts,
     quality_of,
-    reader_unit,
 )
 from discreet.report.texts import DEFAULT, page_texts
 
@@ -122,18 +121,17 @@ def _sites(details: dict[str, Any]) -> NoiseShares | None:
 
 
 def time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
-    """The ends of the axis in the reader's unit, and whether model and counts agree."""
+    """The ends of the axis in the schema's unit, and whether model and counts agree."""
     time = model.public_schema.time
-    unit, size = reader_unit(time)
-    digits = 4 if size == 1 else 3  # as the page's script shows them
-    first, last = f"{time.zero / size:.{digits}g}", f"{time.horizon / size:.{digits}g}"
+    unit = time.counted_in
+    first, last = f"{time.zero:.4g}", f"{time.horizon:.4g}"  # as the page's script shows them
     help_text = words["times_help"].format(
         first=first, horizon=last, unit=unit or words["own_unit"]
     )
     told = [str(item) for item in model.warnings if item.code == "life-table"]
     found = model.calibration
     if found is not None and found.supported < len(found.table.time):
-        end = f"{found.edges[found.supported] / size:.4g} {unit or words['own_unit']}"
+        end = f"{found.edges[found.supported]:.4g} {unit or words['own_unit']}"
         told = [*(told or [words["life_agrees"]]), words["life_ends"].format(time=end)]
     calibrated = found is not None
     return {

@@ -34,23 +34,16 @@
     return rounded(value + quarter <= item.high ? value + quarter : value - quarter);
   }
 
-  // A time for reading: four digits, three in a unit that is not the data's own.
+  // A time for reading, in the schema's unit as everywhere on the page.
   function brief(time) {
-    return Number(shown(time).toPrecision(facts.unit_size === 1 ? 4 : 3));
+    return Number(time.toPrecision(4));
   }
 
-  // Times are computed in the data's unit and shown in the reader's.
-  function shown(time) {
-    return time / facts.unit_size;
-  }
-
+  // Parts of the way to the horizon, in numbers of two digits.
   function defaultTimes() {
-    const [first, last] = [shown(facts.edges[0]), shown(facts.horizon)];
-    const whole = [1, 2, 3, 5, 10, 20].filter((time) => time > first && time < last);
-    if (facts.unit_size !== 1 && whole.length > 1) {
-      return [...whole.map((time) => time * facts.unit_size), facts.horizon];
-    }
-    return [0.1, 0.25, 0.5, 0.75, 1].map((part) => rounded(facts.edges[0] + part * (facts.horizon - facts.edges[0])));
+    const length = facts.horizon - facts.edges[0];
+    const parts = [0.1, 0.25, 0.5, 0.75].map((part) => Number((part * length).toPrecision(2)));
+    return [...parts.map((time) => rounded(facts.edges[0] + time)), rounded(facts.horizon)];
   }
 
   function rounded(value) {
@@ -138,8 +131,8 @@
   const palette = () => ({ domain: ["A", "B"], range: [colour("a"), colour("b")] });
 
   function timeAxis() {
-    const scale = { domain: [shown(facts.edges[0]), shown(facts.horizon)], nice: false };
-    return { field: "time", type: "quantitative", title: facts.time_label, scale, axis: { tickMinStep: facts.unit_size !== 1 && shown(facts.horizon) >= 4 ? 1 : 0 } };
+    const scale = { domain: [facts.edges[0], facts.horizon], nice: false };
+    return { field: "time", type: "quantitative", title: facts.time_label, scale };
   }
 
   // What the curves show: the probability of no event, or of one cause.
@@ -244,7 +237,7 @@
 
   // With competing risks: the incidence of every cause for person A, one on top of the other.
   function stackRows() {
-    return facts.parts.flatMap((part, place) => survival.curve(facts, state.a, place).map((point) => ({ cause: part.cause, time: shown(point.time), incidence: point.survival })));
+    return facts.parts.flatMap((part, place) => survival.curve(facts, state.a, place).map((point) => ({ cause: part.cause, time: point.time, incidence: point.survival })));
   }
 
   function stackSpec(values) {
@@ -314,7 +307,7 @@
     }
     const [counted, expected] = state.cause === null ? [table.survival, table.expected] : [table.incidence[state.cause], table.expected_incidence[state.cause]];
     const lines = [[words.counts, counted], ...(expected ? [[words.model, expected]] : [])];
-    return lines.flatMap(([kind, values]) => table.time.map((time, index) => ({ kind, time: shown(time), survival: values[index] })));
+    return lines.flatMap(([kind, values]) => table.time.map((time, index) => ({ kind, time, survival: values[index] })));
   }
 
   // --- results ----------------------------------------------------------------------------
@@ -366,7 +359,7 @@
   }
 
   function flat(found) {
-    return found.flatMap((item) => item.points.map((point) => ({ ...point, time: shown(point.time), person: item.person })));
+    return found.flatMap((item) => item.points.map((point) => ({ ...point, person: item.person })));
   }
 
   function replace(id, name, values) {
@@ -451,7 +444,7 @@
       for (const person of people()) {
         for (const point of survival.curve(facts, state[person], cause)) {
           const name = all ? [cell(cause === null ? "no event" : facts.parts[cause].cause)] : [];
-          lines.push([...name, person.toUpperCase(), shown(point.time), point.survival, point.lower ?? "", point.upper ?? ""].join(","));
+          lines.push([...name, person.toUpperCase(), point.time, point.survival, point.lower ?? "", point.upper ?? ""].join(","));
         }
       }
     }
@@ -498,7 +491,7 @@
   });
   element("times").value = state.times.map(brief).join(", ");
   element("times").addEventListener("input", (event) => {
-    const numbers = event.target.value.split(",").map((text) => text.trim()).filter(Boolean).map((text) => Number(text) * facts.unit_size);
+    const numbers = event.target.value.split(",").map((text) => text.trim()).filter(Boolean).map(Number);
     const slack = 1e-9 * facts.horizon;
     const good = numbers.filter((value) => Number.isFinite(value) && value >= facts.edges[0] - slack && value <= facts.horizon * 1.005);
     event.target.setAttribute("aria-invalid", String(good.length < numbers.length));
@@ -510,7 +503,7 @@
   const chosen = element("effects-time");
   const showChosen = () => {
     state.effectsTime = facts.edges[0] + Number(chosen.value) * (facts.horizon - facts.edges[0]);
-    element("effects-shown").value = ` ${Number(shown(state.effectsTime).toPrecision(3))} ${facts.unit ?? ""}`;
+    element("effects-shown").value = ` ${brief(state.effectsTime)} ${facts.unit ?? ""}`;
   };
   chosen.addEventListener("input", () => {
     showChosen();
