@@ -19,6 +19,7 @@ from discreet.mechanisms.newton.rehearsal import made_up
 from discreet.mechanisms.outlook import Known
 from discreet.people.episodes import Episodes
 from discreet.privacy.testing import SeededNoise
+from discreet.text import in_blocks
 
 TIME = {"duration": "t", "event": "e", "horizon": 10.0, "intervals": 20}
 AGE = {"name": "age", "low": 20.0, "high": 90.0}
@@ -261,6 +262,33 @@ def test_several_epsilons_are_one_table():
     assert len(found.plot().axes[0].lines) == 4
 
 
+def test_many_epsilons_fit_a_terminal(monkeypatch):
+    """No number is cut: what does not fit stands below, with the names again."""
+    monkeypatch.setattr("discreet.mechanisms.newton.rehearsal.DRAWS", 1)
+    epsilons = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 8]
+    found = compared(epsilon=epsilons)
+    for width in (80, 40):
+        lines = found.table(width).splitlines()
+        assert max(map(len, lines)) <= width
+        headings = [line.split()[1:] for line in lines if line.startswith("epsilon ")]
+        shown = [word for heading in headings for word in heading]
+        assert shown == ["not", "private", *(f"{epsilon:g}" for epsilon in epsilons)]
+        rows = [line.split()[1:] for line in lines if line.startswith("age ")]
+        values = [found.columns()[name][0] for name in found.columns()]
+        assert [word for row in rows for word in row] == [f"{value:.3g}" for value in values]
+        assert len(rows) == len(headings) > 1
+    assert found.table() in str(found)
+
+
+def test_a_long_label_goes_on_below_itself():
+    label = "A label that holds the whole question of the questionnaire, and more"
+    table = in_blocks([("epsilon", "1"), (label, "0.25"), ("age", "0.5")], 40)
+    assert max(map(len, table.splitlines())) <= 40
+    assert " ".join(table.replace("0.25", "").split()).startswith("epsilon 1 ")
+    assert all(word in table for word in label.split())
+    assert table.count("0.25") == 1
+
+
 def test_the_needed_epsilon_is_enough_and_hardly_more(monkeypatch):
     monkeypatch.setattr("discreet.mechanisms.newton.rehearsal.DRAWS", 1)
     outlook = compared(epsilon=1).outlook
@@ -286,6 +314,7 @@ def test_the_command_answers_targets_and_draws(tmp_path, monkeypatch, printed):
     asked = "plan --schema schema.toml --persons 20000 --events 2000 --epsilon 0.5,1,2"
     shown = printed(*asked.split(), "--target", "age: 0.01", "--picture", "plan.png")
     words = " ".join(shown.split())
+    assert "epsilon not private 0.5 1 2" in words
     assert "age known to +- 0.01 (95 %) needs epsilon" in words
     assert "times as wide" in words
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")

@@ -38,7 +38,7 @@ from discreet.mechanisms.outlook import NOTHING, Known, Outlook
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.regression import as_schema
-from discreet.text import aligned
+from discreet.text import in_blocks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -170,11 +170,23 @@ class Comparison:
         ratios = table / np.array(self.outlook.sampling_errors)
         return errors_by_epsilon(epsilons, ratios, self.outlook.schema.coefficient_names)
 
+    def table(self, width: int = 80) -> str:
+        """Predicted standard errors by epsilon as text; epsilons that do not fit stand below."""
+        found, columns = self.found, self.columns().values()
+        titles = self.outlook.schema.coefficient_titles
+        rows = [
+            ("epsilon", "not private", *(f"{epsilon:g}" for epsilon in found)),
+            *(
+                (title, *(f"{value:.3g}" for value in values))
+                for title, *values in zip(titles, *columns, strict=True)
+            ),
+            ("times as wide", "1", *(f"{self.widening(epsilon):.2f}" for epsilon in found)),
+            ("mechanism", "", *(self.best(epsilon).mechanism for epsilon in found)),
+        ]
+        return in_blocks(rows, width)
+
     def __str__(self) -> str:
-        columns = self.columns()
-        rows = zip(self.outlook.schema.coefficient_names, *columns.values(), strict=True)
-        cells = [(name, *(f"{value:.3g}" for value in values)) for name, *values in rows]
-        return f"{aligned([('', *columns), *cells])}\n{self.recommendation()}"
+        return f"{self.table()}\n{self.recommendation()}"
 
     __repr__ = __str__
 

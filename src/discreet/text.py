@@ -20,6 +20,33 @@ def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> str:
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
+def in_blocks(rows: Iterable[Sequence[str]], width: int) -> str:
+    """A table of names and numbers no wider than that: columns that do not fit stand below.
+
+    Every block begins with the names, and a name longer than half the width goes on below itself.
+    """
+    cells = [line for row in rows for line in _below(row, width // 2)]
+    names, *columns = zip(*cells, strict=True)
+    blocks: list[list[tuple[str, ...]]] = [[names]]
+    for column in columns:
+        if len(blocks[-1]) > 1 and _wide([*blocks[-1], column]) > width:
+            blocks.append([names])
+        blocks[-1].append(column)
+    return "\n\n".join(aligned(zip(*block, strict=True)) for block in blocks)
+
+
+def _below(row: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:
+    """The row, and one for each further line of its name."""
+    first, *more = textwrap.wrap(row[0], width) or [""]
+    blank = ("",) * (len(row) - 1)
+    return [(first, *row[1:]), *((f"  {line}", *blank) for line in more)]
+
+
+def _wide(columns: Sequence[Sequence[str]]) -> int:
+    """How wide `aligned` makes them."""
+    return sum(max(map(len, column)) for column in columns) + 2 * (len(columns) - 1)
+
+
 def filled(text: str, width: int) -> str:
     """A paragraph of at most that width, no word cut in two."""
     return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)

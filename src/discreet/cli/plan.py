@@ -124,7 +124,9 @@ def _show(comparison: "Comparison") -> None:
             if item.note:
                 say(wrapped(f"{item.mechanism}: {item.note}"))
     else:
-        console.print(_by_epsilon(comparison))
+        say("Predicted standard errors, sampling included")
+        say("")
+        say(f"{comparison.table(console.width)}\n")
     say(wrapped(comparison.recommendation()))
 
 
@@ -196,27 +198,6 @@ def _draw(comparison: "Comparison", path: Path, *, overwrite: bool) -> None:
     comparison.plot().savefig(content, format=path.suffix.lstrip(".") or "png", dpi=150)
     write_new(path, content.getvalue(), overwrite=overwrite)
     say(f"The picture is in '{path}'.")
-
-
-def _by_epsilon(comparison: "Comparison") -> "Table":
-    """Predicted standard errors, one column per epsilon, by the best proved mechanism."""
-    from rich.markup import escape  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-
-    title = "Predicted standard errors, sampling included"
-    table = Table(title=title, title_justify="left", box=_box(), padding=(0, 1, 0, 0))
-    table.add_column("coefficient", overflow="fold")
-    columns = comparison.columns()
-    for heading in columns:
-        table.add_column(heading, justify="right")
-    names = comparison.outlook.schema.coefficient_titles
-    for name, *values in zip(names, *columns.values(), strict=True):
-        table.add_row(escape(name), *(f"{value:.3g}" for value in values))
-    chosen = (comparison.best(epsilon) for epsilon in comparison.found)
-    table.add_row("[dim]mechanism[/dim]", "", *(item.mechanism for item in chosen))
-    widths = (f"{comparison.widening(epsilon):.2f}" for epsilon in comparison.found)
-    table.add_row("[dim]times as wide[/dim]", "1", *widths)
-    return table
 
 
 DISTANCE = (
