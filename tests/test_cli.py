@@ -5,10 +5,12 @@ import io
 import json
 import subprocess
 import sys
+from datetime import date
 from unittest.mock import ANY
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
@@ -118,6 +120,32 @@ def test_intervals_are_those_of_python_and_ids_are_kept(discreet, folder):
     found = ds.load("model.json").predict_survival("new.csv", [6, 12], interval=True)
     expected = np.stack(found, axis=2).reshape(len(rows), -1)
     assert np.allclose(np.array([row[1:] for row in rows], dtype=float), expected, rtol=1e-9)
+
+
+def test_columns_that_the_model_does_not_use_are_kept(discreet, folder):
+    """Ids without a person column in the schema, names and notes; not what the model was told."""
+    discreet(FIT)
+    (folder / "new.csv").write_text(
+        "name,age,time,note,arm,id,survival_6\nAnna,55,3,,a,7,old\nBo,60,4,=1+1,b,8,old\n"
+    )
+    assert discreet("predict model.json new.csv --times 6 --out out.csv")[0] == 0
+    heading, *rows = csv.reader((folder / "out.csv").read_text().splitlines())
+    assert heading == ["name", "note", "id", "survival_6"]
+    assert [row[:3] for row in rows] == [["Anna", "", "7"], ["Bo", "'=1+1", "8"]]
+    assert all(0 < float(row[3]) < 1 for row in rows)
+
+
+def test_a_column_that_no_text_holds_or_that_is_there_twice_stops_no_prediction(discreet, folder):
+    discreet(FIT)
+    (folder / "new.csv").write_text("note,age,arm,note,id\nx,55,a,y,7\n")
+    assert discreet("predict model.json new.csv --times 6 --out twice.csv")[0] == 0
+    assert (folder / "twice.csv").read_text().startswith("id,survival_6\n7,")
+    born = pa.array([date(1960, 5, 1), None])
+    odd = {"tags": [[1], [2, 3]], "born": born, "age": [55, 60], "arm": ["a", "b"]}
+    parquet.write_table(pa.table(odd), folder / "new.parquet")
+    assert discreet("predict model.json new.parquet --times 6 --out odd.csv")[0] == 0
+    rows = list(csv.reader((folder / "odd.csv").read_text().splitlines()))
+    assert [row[0] for row in rows] == ["born", "1960-05-01", ""]
 
 
 @pytest.mark.parametrize("ending", ["xlsx", "dta", "parquet"])

@@ -1,6 +1,6 @@
 """`discreet predict`: predictions for new people, as a CSV file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -57,7 +57,10 @@ def predict(  # noqa: PLR0913 - one parameter an option
     ] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Predict for new people; one row a person, one column a time."""
+    """Predict for new people; one row a person, one column a time.
+
+    Columns of the file that the model does not use, such as ids and names, come first.
+    """
     from discreet.models.causes import CausesFile  # noqa: PLC0415 - numpy and scipy
     from discreet.models.curves_release import CurvesRelease, read_file  # noqa: PLC0415
 
@@ -76,12 +79,9 @@ def predict(  # noqa: PLR0913 - one parameter an option
             wanted = _Wanted(quantity, _numbers("times", times), probabilities, intervals)
             columns = _of_model(found, data, wanted)
         number = len(next(iter(columns.values())))
-        identity, names = _identity(found.public_schema, data, number)
-        rows = (
-            [name, *row]
-            for name, row in zip(names, zip(*columns.values(), strict=True), strict=True)
-        )
-        write_new(out, csv_bytes([[identity, *columns], *rows]), overwrite=overwrite)
+        written = {**_kept(found.public_schema, data, number), **columns}
+        rows = zip(*written.values(), strict=True)
+        write_new(out, csv_bytes([list(written), *rows]), overwrite=overwrite)
     made = "1 prediction is" if number == 1 else f"{number:,} predictions are"
     say(f"{made} in '{out}'.")
     _tell_repairs(found.public_schema, data)
@@ -205,11 +205,11 @@ def _numbers(option: str, text: str) -> list[float]:
         raise SettingsError(f"--{option} takes numbers with commas between them.") from None
 
 
-def _identity(schema: "Schema", data: Path, count: int) -> tuple[str, Iterator[object]]:
-    """The person column where the file has it, otherwise the number of the row."""
+def _kept(schema: "Schema", data: Path, count: int) -> dict[str, list[object]]:
+    """Ids, names and notes of the file, by which a row is known; otherwise its number."""
     from discreet.people.tables import other_columns  # noqa: PLC0415 - loads pyarrow
 
-    kept = {} if schema.person is None else other_columns(data, schema)
-    if schema.person in kept:
-        return schema.person, ("" if item is None else item for item in kept[schema.person])
-    return "row", iter(range(1, count + 1))
+    found = other_columns(data, schema) or {"row": list(range(1, count + 1))}
+    return {
+        name: ["" if value is None else value for value in values] for name, values in found.items()
+    }

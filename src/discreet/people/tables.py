@@ -25,6 +25,7 @@ from discreet.people import formats
 from discreet.people.columns import (
     MISSING_TEXTS,
     Column,
+    DateColumn,
     NumberColumn,
     ObjectColumn,
     StackedColumn,
@@ -443,18 +444,31 @@ def read_stratum(data: Any, schema: Schema) -> Table:
 
 
 def other_columns(data: Any, schema: Schema) -> dict[str, list[object]]:
-    """What the data hold beside covariates, event and times, value by value: names, ids, notes."""
+    """What the data hold beside covariates, event and times, value by value: names, ids, notes.
+
+    Nothing here is computed with, so what has no text (lists) or no name of its own is left out.
+    """
     known = {item.name for item in schema.covariates} | set(schema.columns) - {schema.person}
     if isinstance(data, str | Path):
-        names = [name for name in column_names(Path(data)) if name not in known]
+        present = column_names(Path(data))
+        names = [name for name in present if name not in known and present.count(name) == 1]
         data = read_file(Path(data), names, ()) if names else None
     if data is None or isinstance(data, np.ndarray):
         return {}
     table = open_table(data)
-    return {name: _values(table.column(name)) for name in table.names if name not in known}
+    found = ((name, _values(table, name)) for name in table.names if name not in known)
+    return {name: values for name, values in found if values is not None}
 
 
-def _values(column: Column) -> list[object]:
+def _values(table: Table, name: str) -> list[object] | None:
+    """The values of a column, dates as texts; None where they are lists or the like."""
+    try:
+        column = table.column(name)
+    except DataFormError:
+        return None
+    if isinstance(column, DateColumn):
+        texts: list[object] = column.array.cast(pa.string()).to_pylist()
+        return texts
     codes, values = column.coded()
     return [None if code < 0 else values[code] for code in codes.tolist()]
 
