@@ -101,7 +101,7 @@ def tutorial(tmp_path_factory):
 
 def test_the_tutorial_runs_word_for_word(tutorial):
     _, session = tutorial
-    assert len(session) == 12
+    assert len(session) == 13
     for command, shown, done in session:
         assert_as_shown(command, shown, done)
 
