@@ -82,6 +82,22 @@ def test_repairs_are_shown_with_their_first_values_and_the_nearest_level():
     assert "'C' in column 'arm' is near the level 'c'." in str(found)
 
 
+def test_the_table_of_repairs_is_no_wider_than_a_terminal():
+    levels = list(TABLE["arm"].to_pylist())
+    levels[:3] = ["a level that nobody declared", "another one of that kind", "z"]
+    table = with_column("arm", levels).rename_columns(["time", "status", "age", "treatment arm"])
+    public = schema().to_mapping()
+    public["covariate"][1]["name"] = "treatment arm"
+    shown = str(ds.check(table, public))
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "a level that nobody" in shown
+
+
+def test_dates_in_another_form_are_told_with_an_example():
+    found = dated(date_format="%d/%m/%Y", texts=True)
+    assert 'such as date_format = "%d.%m.%Y"' in found
+
+
 def test_events_coded_1_and_2_are_asked_about():
     status = [1] * 60 + [2] * 140
     found = ds.check(with_column("status", status), schema())
@@ -149,9 +165,10 @@ def test_all_events_in_one_interval_give_no_useful_model():
     assert "All events are in one of the 12 intervals" in found.obstacles[0]
 
 
-def dated(**time):
+def dated(*, texts=False, **time):
     """Two hundred people with dates, of whom every fourth has the event."""
     days = np.datetime64("2019-01-01") + np.arange(200)
+    days = days.astype(str) if texts else days
     table = {"from": np.repeat(days[:1], 200), "to": days, "died": np.arange(200) % 4 == 0}
     axis = {"start": "from", "end": "to", "event": "died", "horizon": 200, "intervals": 20}
     return " ".join(str(ds.check(pa.table(table), {"time": axis | time})).split())

@@ -26,6 +26,8 @@ USELESS = 6
 """Exit status of `discreet check` where no useful model can come of the file."""
 
 Verdict = Literal["fits", "repairs", "no useful model"]
+WIDTH = 80
+"""Tables are for terminals of this width."""
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -155,11 +157,17 @@ class Check:
             )
 
     def _table(self) -> Iterator[tuple[str, ...]]:
-        yield "column", "problem", "rows", "becomes", "first values"
-        for repair in self.report.repairs:
-            shown = self.picture.examples.get((repair.column, repair.problem), ())
-            values = ", ".join(shown)
-            yield repair.column, repair.problem, f"{repair.count:,}", repair.remedy, values
+        """What is repaired and how often, with as many values as a terminal has room for."""
+        repairs = [
+            (item.column, item.problem, f"{item.count:,}", item.remedy)
+            for item in self.report.repairs
+        ]
+        heading = ("column", "problem", "rows", "becomes")
+        widths = (max(map(len, cells)) for cells in zip(heading, *repairs, strict=True))
+        room = WIDTH - sum(width + 2 for width in widths)
+        yield *heading, "first values"
+        for row in repairs:
+            yield *row, _some(self.picture.examples.get((row[0], row[1]), ()), room)
 
     def _questions(self) -> Iterator[str]:
         """Spellings that are near a level, and events in another code."""
@@ -185,7 +193,7 @@ class Check:
             )
 
     def __str__(self) -> str:
-        return "\n".join(text if "\n" in text else filled(text, 80) for text in self.lines())
+        return "\n".join(text if "\n" in text else filled(text, WIDTH) for text in self.lines())
 
     __repr__ = __str__
 
@@ -250,6 +258,14 @@ def proposed_grid(like: str | PathLike[str], schema: Schema) -> str:
 
 
 _HARMLESS = (LATE_EVENT,)
+
+
+def _some(values: tuple[str, ...], room: int) -> str:
+    """As many values as there is room for; one at least, cut if it must be."""
+    while len(values) > 1 and len(", ".join(values)) > room:
+        values = values[:-1]
+    text, most = ", ".join(values), max(room, len("first values"))
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _same(one: str, other: str) -> bool:

@@ -113,17 +113,25 @@ def test_show_has_a_bar_a_table_and_ideal_draws_apart(path, release):
 
 
 def test_show_says_that_there_is_no_release_yet(path):
-    assert "No release yet." in shown(path)
+    text = shown(path)
+    assert "No release yet." in text
+    assert "release: epsilon 4, with Gaussian noise at delta 1e-06 or without delta" in text
+    assert "in its place" not in text
 
 
 def test_show_says_what_is_left_for_gaussian_noise(path):
-    guarantee = promised(4.0, 1e-6)
-    open_ledger(path).reserve(ReleaseRequest("gaussian", guarantee))
+    open_ledger(path).reserve(ReleaseRequest("gaussian", promised(2.0, 1e-6)))
     statement, text = open_ledger(path).show(), shown(path)
-    assert statement.left_pure < 1e-6
-    shown_left = re.search(r"one more release: epsilon (\S+) with Gaussian noise at delta", text)
-    assert 0.999 * statement.left_gaussian <= float(shown_left[1]) <= statement.left_gaussian
-    assert "in its place: epsilon 0" in text
+    left = re.search(r"one more release: epsilon (\S+) with Gaussian noise at delta 1e-06\n", text)
+    assert 0.999 * statement.left_gaussian <= float(left[1]) <= statement.left_gaussian
+    left = re.search(r"in its place: epsilon (\S+) without delta\n", text)
+    assert 0.999 * statement.left_pure <= float(left[1]) <= statement.left_pure
+
+
+def test_show_says_that_nothing_is_left(path):
+    open_ledger(path).reserve(ReleaseRequest("all", Guarantee(4.0, 1e-6)))
+    text = shown(path)
+    assert "Left for one more release: nothing" in text
     assert "100.0%, in releases like the last one" in text
 
 

@@ -41,7 +41,9 @@ def predict(  # noqa: PLR0913 - one parameter an option
     ],
     *,
     out: Annotated[Path, typer.Option(help="The CSV file to write.")],
-    times: Annotated[str, typer.Option(help="Times, such as 30,180,365.")] = "",
+    times: Annotated[
+        str, typer.Option(help="Times in the schema's unit, such as 30,180,365.")
+    ] = "",
     quantity: Annotated[
         Quantity, typer.Option(help=", ".join(Quantity) + ".", metavar="NAME")
     ] = Quantity.SURVIVAL,

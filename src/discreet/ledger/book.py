@@ -403,10 +403,18 @@ def _left(budget: Budget, gaussian: float, pure: float) -> tuple[str, ...]:
 
     Rounded down, so that whoever asks for the number shown gets it.
     """
-    without = f"epsilon {at_most(pure)} without delta"
+    more, less, noise = (
+        at_most(gaussian),
+        at_most(pure),
+        f"Gaussian noise at delta {budget.delta:g}",
+    )
+    if not gaussian and not pure:
+        return ("nothing",)
     if not budget.delta_atto:
-        return (without,)
-    return (f"epsilon {at_most(gaussian)} with Gaussian noise at delta {budget.delta:g}", without)
+        return (f"epsilon {less} without delta",)
+    if more == less:
+        return (f"epsilon {more}, with {noise} or without delta",)
+    return (f"epsilon {more} with {noise}", f"epsilon {less} without delta")
 
 
 def _hint(budget: Budget, guarantee: Guarantee) -> str:

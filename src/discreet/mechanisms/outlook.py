@@ -206,7 +206,7 @@ class Outlook:
         if not is_count(self.persons) or self.persons > MOST_PERSONS:
             raise SettingsError(f"n must be a whole number of persons from 1 to {MOST_PERSONS:,}.")
         if not is_count(self.events) or self.events > self.persons:
-            raise SettingsError("events must be a whole number from 1 to n")
+            raise SettingsError("events must be a whole number from 1 to the number of persons.")
 
     @cached_property
     def design(self) -> Design:

@@ -306,7 +306,8 @@ def _advice(repair: Repair, schema: Schema) -> str:
             else ""
         ),
         "not a date": (
-            "dates are read as 2019-03-31 unless date_format in [time] says how they are written."
+            "dates are read as 2019-03-31 unless [time] says how they are written, such as "
+            'date_format = "%d.%m.%Y".'
         ),
         "double of 2^53 or more": (
             "doubles do not hold every integer from 2^53 on, so ids may have been merged before: "

@@ -211,7 +211,7 @@
     const values = rows.map((item) => ({ ...item, text: item.lower === null ? show(item.ratio, 2) : `${show(item.ratio, 2)} (${show(item.lower, 2)}–${show(item.upper, 2)})` }));
     const ends = values.flatMap((item) => [item.lower ?? item.ratio, item.upper ?? item.ratio, probit ? 0 : 1]).filter((value) => Number.isFinite(value) && (probit || value > 0));
     const scale = { ...(probit ? { zero: false } : { type: "log" }), domain: [Math.min(...ends), Math.max(...ends)], nice: false, padding: 14 };
-    const x = (field) => ({ field, type: "quantitative", scale, axis: { tickCount: 4, format: ".6~g" }, title: `← ${words.lower_risk}   ${facts.ratio}   ${words.higher_risk} →` });
+    const x = (field) => ({ field, type: "quantitative", scale, axis: { tickCount: 4, format: ".6~g" }, title: `← ${words.lower_risk} · ${facts.ratio} · ${words.higher_risk} →` });
     const y = { field: "label", type: "nominal", sort: null, axis: null, scale: { padding: 0.35 } };
     const text = (field, align, place) => ({ mark: { type: "text", align, dy: -8, fontSize: 12, color: colour("ink"), limit: align === "left" ? { expr: `width - ${VALUES}` } : VALUES }, encoding: { y, x: { value: place }, text: { field } } });
     return {
