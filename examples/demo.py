@@ -35,6 +35,7 @@ person = "id"
 [time]
 duration = "days"
 event = "died"
+unit = "days"
 horizon = {DAYS}      # five years
 intervals = {MONTHS}      # about a month each
 
