@@ -518,6 +518,27 @@ def test_a_hopeless_file_is_charged_with_yes_and_told_to_a_terminal_alone(
     assert len(open_ledger(budget).show().lines) == 2
 
 
+@pytest.mark.parametrize("yes", ["", "--yes"])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "fit people.csv --schema schema.toml --mechanism output --epsilon 1 --out r.json",
+        "curves people.csv --schema schema.toml --by arm --epsilon 1 --delta 0 --out r.json",
+    ],
+)
+def test_nobody_is_asked_for_what_the_budget_does_not_cover(
+    discreet, folder, budget, monkeypatch, wanted, yes
+):
+    """Nor is the file looked for: it is not there."""
+    (folder / "people.csv").unlink()
+    for module in ("fit", "curves"):
+        monkeypatch.setattr(f"discreet.cli.{module}.at_terminal", lambda: True)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: pytest.fail("asked"))
+    status, out, err = discreet(f"{wanted} --ledger {budget} {yes}")
+    assert (status, out) == (3, "")
+    assert "the budget does not cover this release" in err
+
+
 def test_yes_says_nothing_of_a_file_that_fits(discreet, budget, monkeypatch):
     monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: True)
     command = f"{PRIVATE} --ledger {budget} --yes".replace("epsilon 1", "epsilon 0.25")
@@ -525,7 +546,7 @@ def test_yes_says_nothing_of_a_file_that_fits(discreet, budget, monkeypatch):
 
 
 def test_curves_ask_before_they_charge_as_a_fit_does(discreet, folder, budget, monkeypatch):
-    monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: True)
+    monkeypatch.setattr("discreet.cli.curves.at_terminal", lambda: True)
     asked = []
     monkeypatch.setattr("typer.confirm", lambda text, **_: asked.append(text))
     command = (

@@ -107,6 +107,19 @@ def as_ledger(ledger: Ledger | str | PathLike[str]) -> Ledger:
     return ledger
 
 
+def require_affordable(
+    mechanism: "Promising", ledger: str, *, persons: int | None, release_id: str | None
+) -> None:
+    """`BudgetError` if even the least that a release can cost does not fit what is left.
+
+    For whoever asks a person before `publish`: nobody should look at data, or agree to a charge,
+    for a release that will be refused.
+    """
+    promise = mechanism.promise(UNCOUNTED if persons is None else persons)
+    request = ReleaseRequest(release_id or new_release_id(), promise)
+    as_ledger(ledger).check(request, least=persons is None)
+
+
 def new_release_id() -> str:
     """A name that no other release has."""
     return f"r{secrets.token_hex(10)}"

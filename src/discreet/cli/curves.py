@@ -7,7 +7,7 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.fit import ask, joint_sites, payer
-from discreet.cli.output import progress, say, warnings_as_lines, wrapped
+from discreet.cli.output import at_terminal, progress, say, warnings_as_lines, wrapped
 from discreet.models.strict import require_free
 
 
@@ -38,11 +38,15 @@ def curves(  # noqa: PLR0913 - one parameter an option
     require_free(out, overwrite=overwrite)
     names = [name.strip() for name in by.split(",")]
     from discreet.curves import Curves  # noqa: PLC0415 - numpy and scipy
+    from discreet.mechanisms.group_counts import GroupCounts  # noqa: PLC0415
     from discreet.people.source import People  # noqa: PLC0415 - loads pyarrow
+    from discreet.release import require_affordable  # noqa: PLC0415
 
     wanted, source = Curves(schema, names), People(data)
     pays = payer(ledger, no_ledger=no_ledger)
-    if ledger is not None:
+    if ledger is not None and at_terminal():
+        counted = GroupCounts(epsilon, delta)
+        require_affordable(counted, ledger, persons=persons, release_id=release_id)
         ask(source, schema, f"epsilon {epsilon:g} (curves by {by}) to '{ledger}'", yes=yes)
     with warnings_as_lines(), progress("Counting"):
         release = wanted.publish(

@@ -87,6 +87,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
     from discreet.competing import CompetingRisks  # noqa: PLC0415 - scipy
     from discreet.people.source import People  # noqa: PLC0415 - loads pyarrow
     from discreet.regression import SurvivalRegression, as_schema  # noqa: PLC0415
+    from discreet.release import require_affordable  # noqa: PLC0415
 
     regression = SurvivalRegression(
         schema,
@@ -117,7 +118,8 @@ def fit(  # noqa: PLR0913 - one parameter an option
     terms |= {"release_id": release_id, "overwrite": overwrite}
     sites = joint_sites(federation, party, wait, release_id)
     source = People(data, None, regression.engine, scheduler)
-    if ledger is not None:
+    if ledger is not None and at_terminal():
+        require_affordable(chosen, ledger, persons=persons, release_id=release_id)
         ask(source, schema, f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'", yes=yes)
     with warnings_as_lines(), progress("Fitting"):
         release: Promised
@@ -150,8 +152,6 @@ def ask(source: "People", schema: Path, charge: str, *, yes: bool) -> None:
     charges a file without a useful model too, after a warning.  Nothing is said to a log, which may
     be read by others than the custodian.
     """
-    if not at_terminal():
-        return
     from discreet.checkup import check  # noqa: PLC0415 - loads pyarrow
 
     with progress("Checking"):
