@@ -224,6 +224,20 @@ def test_the_command_prints_mechanisms_and_coefficients(tmp_path, monkeypatch):
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
+def test_small_standard_errors_are_not_cut(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("discreet.mechanisms.newton.rehearsal.DRAWS", 1)
+    file = tmp_path / "schema.toml"
+    file.write_text(TOML)
+    asked = ["plan", "--schema", str(file), "--n", "30000", "--events", "15000", "--epsilon", "1"]
+    printed = CliRunner().invoke(app, asked).stdout
+    found = ds.plan(str(file), 30_000, 15_000, epsilon=1)
+    smallest = min(found.outlook.sampling_errors)
+    assert smallest < 0.001
+    assert f"{smallest:.3g}" in printed
+    assert "\u2026" not in printed
+
+
 def test_the_command_refuses_in_one_sentence(tmp_path):
     file = tmp_path / "schema.toml"
     file.write_text(TOML)

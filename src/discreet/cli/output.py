@@ -28,9 +28,14 @@ def at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
+def width() -> int:
+    """How wide a text may be: as the terminal, 100 at most."""
+    return min(get_terminal_size().columns, 100)
+
+
 def wrapped(text: str) -> str:
-    """A paragraph as wide as the terminal, 100 at most."""
-    return filled(text, min(get_terminal_size().columns, 100))
+    """A paragraph of that width."""
+    return filled(text, width())
 
 
 def complain(text: str) -> None:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import options
-from discreet.cli.output import progress, say, wrapped
+from discreet.cli.output import progress, say, width, wrapped
 from discreet.errors import SettingsError
 from discreet.models.strict import require_free, write_new
+from discreet.text import aligned, in_blocks
 
 if TYPE_CHECKING:
-    from rich.box import Box
-    from rich.table import Table
-
     from discreet.forecast import Comparison, Forecast
     from discreet.mechanisms.outlook import Outlook
 
@@ -112,21 +110,16 @@ def plan(  # noqa: PLR0913 - one parameter an option
 
 def _show(comparison: "Comparison") -> None:
     """The tables of one kind of event, and what to do."""
-    from rich.console import Console  # noqa: PLC0415 - loads with the command
-
-    console = Console()
     if len(comparison.found) == 1:
         (found,) = comparison.found.values()
-        console.print(_errors(found))
-        console.print(_coefficients(comparison.outlook, found))
+        say(f"Predicted error\n\n{_errors(found)}\n")
         say(wrapped(DISTANCE))
         for item in found:
             if item.note:
                 say(wrapped(f"{item.mechanism}: {item.note}"))
+        say(f"\n{ERRORS}\n\n{_coefficients(comparison.outlook, found)}\n")
     else:
-        say("Predicted standard errors, sampling included")
-        say("")
-        say(f"{comparison.table(console.width)}\n")
+        say(f"{ERRORS}\n\n{comparison.table(width())}\n")
     say(wrapped(comparison.recommendation()))
 
 
@@ -200,6 +193,7 @@ def _draw(comparison: "Comparison", path: Path, *, overwrite: bool) -> None:
     say(f"The picture is in '{path}'.")
 
 
+ERRORS = "Predicted standard errors, sampling included"
 DISTANCE = (
     "err is the distance from the fit without privacy in its own standard errors: 1 is what "
     "sampling costs anyway."
@@ -211,38 +205,22 @@ EXPLANATION = (
 )
 
 
-def _errors(found: list["Forecast"]) -> "Table":
-    from rich.table import Table  # noqa: PLC0415
-
-    table = Table(title="Predicted error", title_justify="left", box=_box())
-    table.add_column("mechanism", no_wrap=True)
-    table.add_column("err", justify="right", no_wrap=True)
-    table.add_column("promise")
-    for item in found:
-        error = "-" if item.error is None else f"{item.error:.2f}"
-        table.add_row(item.mechanism, error, item.promise)
-    return table
+def _errors(found: list["Forecast"]) -> str:
+    """Every mechanism's error in one number, and what it promises."""
+    rows = (
+        (item.mechanism, "-" if item.error is None else f"{item.error:.2f}", item.promise)
+        for item in found
+    )
+    return aligned([("mechanism", "err", "promise"), *rows], left=(0, 2))
 
 
-def _box() -> "Box":
-    """Rules above and below, no walls: on 80 columns the names need the room."""
-    from rich.box import HORIZONTALS  # noqa: PLC0415
-
-    return HORIZONTALS
-
-
-def _coefficients(outlook: "Outlook", found: list["Forecast"]) -> "Table":
-    from rich.markup import escape  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-
-    title = "Predicted standard errors, sampling included"
-    table = Table(title=title, title_justify="left", box=_box(), padding=(0, 1, 0, 0))
-    table.add_column("coefficient", overflow="fold")
+def _coefficients(outlook: "Outlook", found: list["Forecast"]) -> str:
+    """Every coefficient's standard error by each mechanism that foretells one."""
     predicted = [item for item in found if item.standard_errors]
-    table.add_column("not private", justify="right", max_width=len("private"))
-    for item in predicted:
-        table.add_column(item.mechanism, justify="right", no_wrap=True)
     columns = (outlook.sampling_errors, *(item.standard_errors for item in predicted))
-    for name, *values in zip(outlook.schema.coefficient_titles, *columns, strict=True):
-        table.add_row(escape(name), *(f"{value:.3g}" for value in values))
-    return table
+    rows = (
+        (title, *(f"{value:.3g}" for value in values))
+        for title, *values in zip(outlook.schema.coefficient_titles, *columns, strict=True)
+    )
+    heading = ("coefficient", "not private", *(item.mechanism for item in predicted))
+    return in_blocks([heading, *rows], width())
