@@ -193,3 +193,11 @@ def test_bad_keys_are_named(keys, says):
     with pytest.raises(SchemaError, match=says) as caught:
         Schema.from_mapping({"time": {k: v for k, v in given_keys.items() if v is not None}})
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("unit", "said"), [({}, "days"), ({"unit": "months"}, "months")])
+def test_a_summary_says_what_dates_are_counted_in(unit, said):
+    dates = {"start": "from", "end": "to", "event": "e", "horizon": 60, "intervals": 12}
+    axis = Schema.from_mapping({"time": {**dates, **unit}}).time
+    assert axis.words == f"12 intervals up to 60 {said}"
+    assert axis.axis_label == f"time in {said}"
