@@ -211,3 +211,26 @@ def test_the_noise_is_the_planned_one():
     scale = curves.simulate(table, epsilon=1.0).noise_scale
     assert np.mean(np.std(sums, axis=0)) == pytest.approx(scale, rel=0.1)
     assert SeededNoise.private is False
+
+
+def test_people_read_labels_and_a_table_that_fits(tmp_path, printed):
+    mapping = schema().to_mapping()
+    mapping["covariate"][1] |= {"label": "Treatment", "labels": ["none", "old", "new"]}
+    made = ds.Curves(mapping, by="arm").publish(
+        cohort(3000), epsilon=2.0, ledger=ds.NO_LEDGER, path=tmp_path / "curves.json"
+    )
+    assert made.names == ("a", "b", "c")
+    mapping["covariate"][1]["labels"] = ["none", "some", "some"]
+    alike = ds.Curves(mapping, by="arm").simulate(cohort(200), epsilon=2.0)
+    assert alike.titles == alike.names  # a page draws one curve for each name
+    assert made.lines[0] == "Survival curves by Treatment of 3,000 persons."
+    assert [row[0] for row in made.table()[1:]] == ["none", "old", "new"]
+    shown = printed("summary", str(tmp_path / "curves.json"))
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "beyond to beyond" not in shown
+    assert '"groups":["none","old","new"]' in make_page(made)
+    assert [text.get_text() for text in made.plot().axes[1].get_yticklabels()][:3] == [
+        "none",
+        "old",
+        "new",
+    ]

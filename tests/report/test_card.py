@@ -27,7 +27,7 @@ def test_the_equation_and_the_table_have_the_releases_numbers():
         assert f"{value:.6g}" in card
     first = ratios(release)[0]
     assert first.ratio == pytest.approx(np.exp(release.coefficients.covariates["age"]))
-    assert f"{first.lower:.3g} to {first.upper:.3g}" in card
+    assert f"{first.lower:.4g} to {first.upper:.4g}" in card
     assert "hazard ratio" in card
     assert release.promise in card
     assert "12,345" in card

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import options
-from discreet.cli.output import csv_bytes, say, wrapped
-from discreet.text import aligned
+from discreet.cli.output import csv_bytes, say, width, wrapped
+from discreet.text import aligned, in_blocks
 
 if TYPE_CHECKING:
     from discreet.models.curves_release import CurvesRelease
@@ -77,4 +77,4 @@ def _written(table: "CoefficientTable", form: Format) -> str:
 def _show_curves(curves: "CurvesRelease") -> None:
     for line in curves.lines:
         say(wrapped(line))
-    say("\n" + aligned(curves.table()))
+    say("\n" + in_blocks(curves.table(), width()))

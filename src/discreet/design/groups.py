@@ -6,6 +6,7 @@ Proof: docs/proofs/group-curves.md.
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -92,11 +93,12 @@ class Groups:
     @property
     def names(self) -> tuple[tuple[str, ...], ...]:
         """The levels of every group."""
-        indices = np.indices(self.levels).reshape(len(self.levels), -1).T
-        return tuple(
-            tuple(item.levels[k] for item, k in zip(self.covariates, row, strict=True))
-            for row in indices.tolist()
-        )
+        return tuple(product(*(item.levels for item in self.covariates)))
+
+    @property
+    def titles(self) -> tuple[tuple[str, ...], ...]:
+        """The same for people: the labels of the levels, where there are any."""
+        return tuple(product(*(item.level_titles for item in self.covariates)))
 
 
 def outcomes_of(schema: Schema) -> int:

@@ -28,7 +28,7 @@ def group_figure(
     number = release.groups.number
     figure = Figure(figsize=(8.0, 4.4 + 0.24 * number), layout="constrained")
     axes, counts = figure.subplots(2, 1, sharex=True, height_ratios=[4.4, 0.5 + 0.24 * number])
-    for index, (name, curve) in enumerate(zip(release.names, release.estimates, strict=True)):
+    for index, (name, curve) in enumerate(zip(release.titles, release.estimates, strict=True)):
         label = f"{name} (may be empty)" if curve.may_be_empty else name
         band = curve.survival if cause is None else curve.incidence[release.causes.index(cause)]
         low, high = _limits(band, simultaneous=simultaneous)
@@ -65,7 +65,7 @@ def _finish(
         f", δ = {guarantee.delta:g}" if guarantee.delta else ""
     )
     what = "Survival" if cause is None else f"Cumulative incidence of {cause}"
-    title = f"{what} by {' and '.join(release.groups.by)}, {promise}"
+    title = f"{what} by {' and '.join(item.title for item in release.groups.covariates)}, {promise}"
     axes.set_title(title, loc="left", fontsize="medium", fontweight="bold", color=INK)
     axes.set_ylabel("without an event so far" if cause is None else f"{cause} so far")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -86,7 +86,7 @@ def _write_counts(axes: "Axes", release: "CurvesRelease") -> None:
     starts = release.times[:-1]
     chosen = np.unique(np.linspace(0, len(starts) - 1, COUNTS_SHOWN).round().astype(int))
     axes.set_ylim(release.groups.number - 0.4, -0.6)
-    axes.set_yticks(range(release.groups.number), release.names)
+    axes.set_yticks(range(release.groups.number), release.titles)
     axes.tick_params(axis="y", length=0)
     axes.spines[:].set_visible(False)
     axes.set_title("at risk, from released counts", loc="left", fontsize="small", color="#666666")

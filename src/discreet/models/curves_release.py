@@ -75,6 +75,12 @@ class CurvesRelease(Promised):
         return tuple(", ".join(levels) for levels in self.groups.names)
 
     @property
+    def titles(self) -> tuple[str, ...]:
+        """The same for people: the levels' labels, unless two groups would be called alike."""
+        found = tuple(", ".join(levels) for levels in self.groups.titles)
+        return found if len(set(found)) == len(found) else self.names
+
+    @property
     def outcomes(self) -> int:
         """How many kinds of events there are."""
         return _whole(self.details.get("outcomes"))
@@ -214,12 +220,12 @@ class CurvesRelease(Promised):
     def table(self) -> list[list[str]]:
         """A heading and one row per group: size, median, restricted mean, survival at the end."""
         heading = ["group", "persons", "median", "restricted mean", "survival at the end"]
-        return [heading, *map(_row, self.names, self.estimates)]
+        return [heading, *map(_row, self.titles, self.estimates)]
 
     @property
     def lines(self) -> tuple[str, ...]:
         """What is said above the table."""
-        by = " and ".join(self.groups.by)
+        by = " and ".join(item.title for item in self.groups.covariates)
         lines = [f"Survival curves by {by} of {self.persons:,} persons.", self.promise]
         if self.log_rank is not None:
             test = self.log_rank
@@ -272,6 +278,8 @@ def _cell(number: Number) -> str:
         shown(value) if np.isfinite(value) else "beyond"
         for value in (number.estimate, number.lower, number.upper)
     ]
+    if set(texts) == {"beyond"}:
+        return "beyond the end"
     return f"{texts[0]} ({texts[1]} to {texts[2]})"
 
 

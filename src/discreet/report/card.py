@@ -206,8 +206,8 @@ def _table(release: Release) -> str:
 
 def _row(item: Ratio) -> str:
     error = "not released" if item.error is None else f"{item.error:.4g}"
-    ratio = "" if item.ratio is None else f"{item.ratio:.3g}"
-    between = "" if item.lower is None else f"{item.lower:.3g} to {item.upper:.3g}"
+    ratio = "" if item.ratio is None else f"{item.ratio:.4g}"
+    between = "" if item.lower is None else f"{item.lower:.4g} to {item.upper:.4g}"
     return f"| {_plain(item.name)} | {item.coefficient:.5g} | {error} | {ratio} | {between} |"
 
 

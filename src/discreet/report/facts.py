@@ -94,12 +94,12 @@ def _is_fatal(caution: Caution) -> bool:
 def curves_facts(release: CurvesRelease, words: dict[str, str]) -> dict[str, Any]:
     """One row per group and time: survival with both bands, and the number at risk."""
     return {
-        "groups": list(release.names),
+        "groups": list(release.titles),
         "time_label": release.public_schema.time.axis_label,
         "times": release.times.tolist(),
         "rows": [
             row
-            for name, curve in zip(release.names, release.estimates, strict=True)
+            for name, curve in zip(release.titles, release.estimates, strict=True)
             for row in _curve_rows(name, curve, release)
         ],
         "causes": list(release.causes) if len(release.causes) > 1 else [],
