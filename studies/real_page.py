@@ -70,9 +70,9 @@ line of all others. A bound that keeps the noise low cannot follow them, and one
 times the noise. Intervals allow for another effect in such a tail. 0.1.0 is nearer there; a part of that is its prior in the middle of the public
 ranges, far from everybody, which holds these effects back. `scale = "log"` for such values takes the cause away.
 
-With few people and bounds that are far too wide (bounds_10_few: 2,000 people, ten times too wide, epsilon 1)
-noise in the far bins is taken for people, the number looks wider than it is, and its effect is held back by
-more than the interval says. Nothing released tells such a number from one with a real tail. Narrower public
+With few people and bounds that are far too wide (designs whose names end in few or 1000: 2,000 or 1,000 people, one or six
+laboratory values, bounds up to ten times too wide) counts hardly tell people far away from noise. Second moments
+do, as far as their own noise lets them; a number whose width is then still unknown is called not reached. Narrower public
 bounds are the cure.
 """
 
@@ -116,7 +116,8 @@ thirteen other sets as well. On all of these sets, the four among them, was chos
 correlations are believed one by one and how far vectors of second moments are shortened, how a step from
 far away is doubted, from how many people on a fourth step is made, and how the covariance is put together:
 its slope, and the factors of its parts. So were, last, the Cauchy density of effects, how tight bounds
-are where nothing speaks against the model, and what is stated of tails and of life tables that are noise. For these nothing is held out but the sets that were looked at once. Every draw of a simulated design has people of its own; a real
+are where nothing speaks against the model, and what is stated of tails and of life tables that are noise; and,
+after these, how the width of a number is found of its counts and second moments, for which the designs of few people in generous bounds were made. For these nothing is held out but the sets that were looked at once. Every draw of a simulated design has people of its own; a real
 set has the same people in every draw, and fresh noise of the real source.
 """
 
@@ -215,7 +216,8 @@ and not looked into.
 """
 RUN_ONCE = """Eight more sets of SurvSet, all of them small, prepared by the same rule. They were looked at once at the end of
 an earlier stage, when every constant had the value it had then; of dataOvarian1, uis and Unemployment, which had missed, a few seeded draws
-were seen again while the last constants were set (the Cauchy density of effects among them). The other five were not looked at in between: what the
+were seen again while the last constants were set (the Cauchy density of effects among them), and of dataOvarian1, uis and follic once more
+while the widths of numbers were. The other four were not looked at in between: what the
 tables above are worth on data that nobody tuned to.
 
 """

@@ -118,9 +118,10 @@ class Ending:
         baseline = design.baseline_names
         user = (*baseline, *names), covariance, sampling, prior, missing
         estimate = Estimate(*user, titles=(*baseline, *titles))
-        edges = TimeGrid.of(design.schema.time).edges
+        axis = design.schema.time
+        edges, unit = TimeGrid.of(axis).edges, axis.counted_in
         empty = () if self.strata is None else tuple(few_in_strata(self.strata))
-        told = cautions(self.counts, estimate, self.expected, edges)
+        told = cautions(self.counts, estimate, self.expected, edges, unit)
         tails, _ = tails_of(design, self.people.cohort, self.people.counts)
         far = tailed(names, tails, HEAVY, titles)
         return (*told, *empty, *self._varying(), *far)

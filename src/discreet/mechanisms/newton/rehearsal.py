@@ -64,8 +64,9 @@ class Repeated:
 def stated_covariance(mechanism: "PrivateNewton", plan: Plan, outlook: "Outlook") -> Array:
     """The covariance that a release will state: of sampling, and of noise by a few draws on made-up people.
 
-    The noise is what the middle one of the draws states beyond sampling. So more budget leads to the
-    standard errors without privacy.
+    The noise is what the middle one of the draws states beyond sampling. More budget leads near the
+    standard errors without privacy, not to them: a release at any budget allows for what its cohort may
+    get wrong of the sampling variance (`spread.LIKENESS`).
     """
     problem = Problem(made_up(outlook), outlook.design, outlook.link)
     drawn = [mechanism.draw(plan, problem, SeededNoise(SEED + k)) for k in range(DRAWS)]

@@ -116,18 +116,19 @@ class Estimate:
 
 
 def cautions(
-    counts: Counts, estimate: Estimate, expected: Array, times: Array
+    counts: Counts, estimate: Estimate, expected: Array, times: Array, unit: str | None = None
 ) -> tuple[Caution, ...]:
     """Everything that a reader should know before believing the numbers.
 
-    `expected` has the model's events in each row of the counts, `times` the edges of the grid.
+    `expected` has the model's events in each row of the counts, `times` the edges of the grid in the
+    unit.
     """
     return (
         *few_at_risk(counts),
         *few_events(counts, len(estimate.names)),
         *unreached(estimate),
         *dominated(estimate),
-        *against_life_table(counts, expected, times),
+        *against_life_table(counts, expected, times, unit),
     )
 
 
@@ -198,7 +199,9 @@ def dominated(estimate: Estimate) -> Iterator[Caution]:
         )
 
 
-def against_life_table(counts: Counts, expected: Array, times: Array) -> Iterator[Caution]:
+def against_life_table(
+    counts: Counts, expected: Array, times: Array, unit: str | None = None
+) -> Iterator[Caution]:
     """The stretch of time in which the model is furthest from the released events, if far."""
     observed = counts.rows[:, 3]
     spread = np.sqrt(counts.deviation**2 + np.maximum(expected, 1.0))
@@ -210,8 +213,8 @@ def against_life_table(counts: Counts, expected: Array, times: Array) -> Iterato
     first, last = (int(value) for value in counts.rows[worst, :2])
     yield Caution.about(
         "life-table",
-        f"The model does not follow the life table: from time {times[first - 1]:g} to "
-        f"{times[last]:g} it expects about {_whole(expected[worst])} events, and "
+        f"The model does not follow the life table: from time {times[first - 1]:.4g} to "
+        f"{times[last]:.4g}{'' if unit is None else f' {unit}'} it expects about {_whole(expected[worst])} events, and "
         f"{_whole(observed[worst])} were released (give or take {_whole(2 * spread[worst])}). "
         "Another baseline or time grid may fit better.",
     )
