@@ -212,7 +212,8 @@ def released_shares(
 ) -> list[Shares]:
     """Counts made consistent: non-negative, summing to n, no category rarer than its noise.
 
-    `narrow` takes whatever does not stand out of the noise for a tail's people at most. In a stretch of time the shares are those of all time as far as its counts are noise.
+    `narrow` takes whatever does not stand out of the noise for a tail's people at most. In a stretch of
+    time the shares are those of all time as far as its counts are noise.
     """
     result, start = [], 0
     for marginal in marginals:
@@ -220,7 +221,8 @@ def released_shares(
         counts = noisy[start : start + size].reshape(stretches, marginal.bins)
         start += size
         lasting = np.maximum(counts.sum(axis=1), deviation * math.sqrt(marginal.bins))
-        known = counts.sum(axis=0), lasting.sum(), deviation, persons
+        noise = deviation * math.sqrt(stretches)
+        known = counts.sum(axis=0), lasting.sum(), noise, persons
         total = _consistent(marginal, *known, narrow=narrow)
         doubt = marginal.bins * deviation**2
         rows = [total]
@@ -468,14 +470,23 @@ def before_cuts(
 
 
 def shown_moments(
-    shares: Sequence[Shares], correlations: Array, *, spreads: Array, shorten: Shorten, size: int
+    shares: Sequence[Shares],
+    correlations: Array,
+    *,
+    spreads: Array,
+    shorten: Shorten,
+    size: int,
+    centre: Array | None = None,
 ) -> Array:
-    """Second moments of a cohort from such normal columns, all time together, shortened."""
+    """Second moments of a cohort from such normal columns, all time together, shortened.
+
+    They are around a centre, or the cohort's own mean.
+    """
     always = np.ones(1)
     whole = [replace(item, shares=item.overall[None], lasting=always) for item in shares]
     latent = _latent(correlations, size)
     cohort, weights = _stretch(whole, latent, np.ones(len(correlations)), 0)
-    gaps = (cohort - weights @ cohort) / spreads
+    gaps = (cohort - (weights @ cohort if centre is None else centre)) / spreads
     kept = weights * shorten(np.sum(gaps**2, axis=1))
     return np.asarray((gaps.T * kept) @ gaps)
 

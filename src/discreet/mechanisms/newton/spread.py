@@ -27,6 +27,7 @@ from discreet.mechanisms.newton.picture import Picture
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.releases import Releases
 from discreet.mechanisms.newton.steps import Prior, Step, errors_of, lifted, surplus, variances
+from discreet.mechanisms.newton.widths import blurred
 from discreet.types import Array, Flags, Integers
 
 PICTURES = 12
@@ -48,9 +49,9 @@ FLAT, VARIED, INFORMED = 0.04, 1.75, 2.5
 from none by so many standard deviations of its noise; nor is its information by as many."""
 NOISY, NOISE = 0.1, 0.2
 """Noise of a correlation above which hardly anything, or nothing, is said of repeated columns."""
-BLURRED, NARROW, LOOSE = 2.0, 0.4, 0.1
-"""A number's second moment tells how wide it is where it exceeds so many standard deviations of its
-noise, or this part of what the counts say; where it does not, it may be as narrow as the last."""
+LOOSE = 99.0
+"""The prior of a number whose width nobody knows has so many times its variance more: the number may be
+a tenth as wide as it looks."""
 LOADING = 0.15
 """Columns with a smaller part in a flat combination are not taken for a part of it."""
 REACHED = 0.05
@@ -102,7 +103,8 @@ def spread_of(answers: Sequence[Answer], picture: Picture, estimate: Array, prio
     noise = surplus(steps, estimate) * noise + moved.T @ moved / PICTURES
     bias = _bias(steps[-1], lifts, _moved(lifts, plain, scores)) + _tails(steps, lifts)
     noise = _unsure(picture) * noise + bias
-    missing = widened(unreached(picture, len(estimate)), _loosened(prior, picture))
+    missing = widened(unreached(picture, len(estimate)), prior)
+    missing = missing + LOOSE * widened(_unknown_widths(picture), prior)
     return Spread(likeness(sampling, noise) * sampling + noise + missing, sampling, missing)
 
 
@@ -194,15 +196,6 @@ def _moved(lifts: Sequence[Array], scores: Sequence[Array], others: Sequence[Arr
     return np.asarray(sum(lift @ (other - one) for lift, one, other in pairs))
 
 
-def _loosened(prior: Prior, picture: Picture) -> Prior:
-    """The prior without what it takes from the width of numbers whose width nobody knows."""
-    design = picture.shape.design
-    places = design.time_dimension + design.covariates.leads[_blurred(picture)]
-    scale = np.ones(design.dimension)
-    scale[places] = LOOSE
-    return replace(prior, precision=prior.precision * np.outer(scale, scale))
-
-
 def widened(directions: Array, prior: Prior) -> Array:
     """The prior's variance along each direction, the columns of `directions`."""
     scale = np.einsum("ij,ik,kj->j", directions, prior.precision, directions)
@@ -283,24 +276,20 @@ def _products(picture: Picture) -> list[int]:
 
 def _columns(picture: Picture) -> list[Array]:
     """Effects of leads that nobody, or nobody apart from the others, is shown to have."""
-    width = len(picture.spreads)
-    return (
-        _empty(picture) + _repeated(picture) + [np.eye(width)[place] for place in _blurred(picture)]
-    )
+    return _empty(picture) + _repeated(picture) + _blurred(picture)
 
 
-def _blurred(picture: Picture) -> list[int]:
-    """Numbers whose second moments are not told from none: nobody knows how wide they are.
+def _blurred(picture: Picture) -> list[Array]:
+    """Effects of numbers whose width nobody knows."""
+    known = picture.shape.design, picture.releases, picture.spreads
+    return [np.eye(len(picture.spreads))[place] for place in blurred(*known)]
 
-    Their bounds are so wide for so few people that counts do not show where these are.
-    """
-    releases = picture.releases
-    found = releases.second_moments(len(picture.spreads))
-    if found is None:
-        return []
-    squares, least = np.diag(found[0]), min(BLURRED * found[1], NARROW)
-    numbers = [item.columns[0] for item in releases.marginals if item.numeric]
-    return [place for place in numbers if squares[place] < least]
+
+def _unknown_widths(picture: Picture) -> Array:
+    """The directions of these effects, as columns."""
+    design, people = picture.shape.design, _mean(picture)
+    found = [_apart(design, _effects(design, one), people) for one in _blurred(picture)]
+    return np.array(found).T if found else np.zeros((design.dimension, 0))
 
 
 def _empty(picture: Picture) -> list[Array]:

@@ -27,8 +27,11 @@ from there, which has this chance; and with the last one a group apart from all 
 CLEAR, SURE = 3.5, 5.0
 """Standard deviations of noise that a sum of a range's counts has to exceed: near most people, where
 it is the largest of many sums, and far away."""
-UNCOUNTED = 0.05
-"""The share of people that may be missing from the bins that stand out, however little noise there is."""
+UNCOUNTED, SPARED = 0.05, 2.5
+"""The share of people that may be missing from the bins that stand out, however little noise there is,
+and the standard deviations of their noise by which they may be missing."""
+HIDDEN = 1.0
+"""Standard deviations of noise that the people outside of a bin or two have to exceed together."""
 
 
 def nearest_counts(noisy: Array, total: float) -> Array:
@@ -60,9 +63,19 @@ def occupied(counts: Array, deviation: float, mass: float = 0.0) -> tuple[int, i
 
 
 def _lacks(counts: Array, mass: float, deviation: float) -> bool:
-    """Whether these bins hold fewer people than there are, by more than noise and a few."""
-    spared = max(deviation * math.sqrt(len(counts)), UNCOUNTED * mass)
+    """Whether these bins hold fewer people than there are, by more than noise and a few.
+
+    One standard deviation would do so once in six times, and the bins then added are empty ones.
+    """
+    spared = max(SPARED * deviation * math.sqrt(len(counts)), UNCOUNTED * mass)
     return bool(counts.sum() <= mass - spared)
+
+
+def all_within(counts: Array, deviation: float, bins: int) -> bool:
+    """Whether everybody may be in so many bins side by side: the others together are not told from noise."""
+    held = np.convolve(counts, np.ones(bins), mode="valid")
+    others = float(counts.sum() - held.max())
+    return others < HIDDEN * deviation * math.sqrt(max(len(counts) - bins, 1))
 
 
 def _densest(counts: Array, clear: float) -> tuple[int, int]:
@@ -122,9 +135,9 @@ def _fringed(found: Array, counts: Array, fine: Integers, deviation: float, mass
     Over as many bins as stand out a tail falls as it does from one wide bin to the next.
     """
     first, last = occupied(counts[fine], deviation)
-    going = 1.0 / (last - first)
+    part = 1.0 / (last - first)
     for outward, inner in ((fine[:first][::-1], fine[first]), (fine[last:], fine[last - 1])):
-        found[outward] = _tail(counts[outward], float(found[inner]), deviation, mass, going)
+        found[outward] = _tail(counts[outward], float(found[inner]), deviation, mass, part)
     standing = np.zeros(len(counts), dtype=bool)
     standing[fine[first:last]] = True
     return standing

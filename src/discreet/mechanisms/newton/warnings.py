@@ -179,8 +179,8 @@ def unreached(estimate: Estimate) -> Iterator[Caution]:
         yield Caution.about(
             UNREACHED,
             f"The data hardly reach {estimate.told(absent)}: next to nobody there, columns that repeat "
-            "each other, times that nobody lives to see or without events, or too much noise. What is printed is "
-            "mostly what was assumed beforehand; do not interpret it.",
+            "each other, bounds far wider than the people, times that nobody lives to see or without events, "
+            "or too much noise. What is printed is mostly what was assumed beforehand; do not interpret it.",
             flagged,
         )
 

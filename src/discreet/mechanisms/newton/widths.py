@@ -4,6 +4,7 @@ Counts do not tell few people far away from their noise, nor how narrow people a
 moments of the standardised columns do, as far as their own noise lets them. Post-processing alone.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,10 +23,14 @@ from discreet.mechanisms.newton.counts import (
 )
 from discreet.mechanisms.newton.layout import moment_left, moment_part
 from discreet.mechanisms.newton.releases import Releases
+from discreet.mechanisms.newton.tails import all_within
 from discreet.types import Array
 
 NARROWEST, WIDEST = 0.5, 2.0
 """Second moments may make a column of the cohort so much narrower or wider than the counts."""
+BLURRED, NARROW = 2.0, 0.5
+"""A number's second moment tells how wide it is where it exceeds so many standard deviations of its
+noise, or this part of what the counts would have it."""
 EITHER = 0.5
 """Before second moments speak a number is as likely to be as wide as it is counted as it is to be as
 narrow as noise lets it be: the prior standard deviation of the weight of the first."""
@@ -82,11 +87,16 @@ class Seen:
         latent, left = before_cuts(counted, *known)
         return latent, self._parts(counted, left)
 
-    def shown(self, shares: list[Shares]) -> Array:
-        """The squares that a cohort shows whose columns go together as wanted."""
+    def shown(self, shares: list[Shares], around: list[Shares]) -> Array:
+        """The squares that a cohort shows whose columns go together as wanted, around the others' mean."""
         counted = self.counted(shares)
         left = shown_moments(
-            counted, self.wanted, spreads=self.spreads, shorten=self.short, size=self.size
+            counted,
+            self.wanted,
+            spreads=self.spreads,
+            shorten=self.short,
+            size=self.size,
+            centre=np.concatenate([item.mean for item in self.counted(around)]),
         )
         return self._parts(counted, np.diag(left))
 
@@ -108,10 +118,44 @@ def weighed_shares(design: Design, releases: Releases, spreads: Array) -> list[S
     )
     seen, weights = Seen.of(design, releases, spreads), np.full(len(spreads), 0.5)
     if seen is not None:
-        one, other = seen.shown(wide), seen.shown(narrow)
+        one, other = seen.shown(wide, wide), seen.shown(narrow, wide)
         gap, off = one - other, seen.squares - (one + other) / 2.0
         weights = np.clip(0.5 + gap * off / (gap**2 + (seen.error / EITHER) ** 2), 0.0, 1.0)
     return [_between(*pair, weights) for pair in zip(wide, narrow, strict=True)]
+
+
+def blurred(design: Design, releases: Releases, spreads: Array) -> list[int]:
+    """Numbers, by column, of which nobody knows how wide they are.
+
+    Their bounds are so wide for so few people that these may all be in one bin, or, where no second
+    moments were released, in two; or their second moment is not told from none and is far less than the
+    counts would have it.
+    """
+    shares = without_fills(design, releases.shares(design))
+    seen, found = Seen.of(design, releases, spreads), set(_crowded(releases))
+    if seen is not None:
+        least = np.minimum(BLURRED * seen.error, NARROW * seen.shown(shares, shares))
+        found |= {place for place in _numbers(releases) if seen.squares[place] < least[place]}
+    return sorted(found)
+
+
+def _numbers(releases: Releases) -> list[int]:
+    return [item.columns[0] for item in releases.marginals if item.numeric]
+
+
+def _crowded(releases: Releases) -> list[int]:
+    """Numbers whose people may all be in a bin or two."""
+    if releases.counts is None:
+        return []
+    stretches, most = releases.stretches.number, 1 if releases.moments is not None else 2
+    sizes = [stretches * item.bins for item in releases.marginals]
+    parts = np.split(releases.counts.values, np.cumsum(sizes)[:-1])
+    noise = releases.counts.deviation * math.sqrt(stretches)
+    return [
+        item.columns[0]
+        for item, own in zip(releases.marginals, parts, strict=True)
+        if item.numeric and all_within(own.reshape(stretches, -1).sum(axis=0), noise, most)
+    ]
 
 
 def _between(wide: Shares, narrow: Shares, weights: Array) -> Shares:
