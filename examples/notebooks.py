@@ -28,13 +28,13 @@ CUSTODIAN = (
     ),
     (
         "import sys\n\nsys.path.insert(0, EXAMPLES)\nfrom pathlib import Path\n\nimport demo\n\n"
-        "import discreet as ds\n\nevents = demo.write_registry(Path())"
+        "import discreet as ds\n\ndemo.write_registry(Path())"
     ),
     "Does the file suit the schema? Exact counts, for your eyes only.",
     'ds.check("registry.csv", "schema.toml")',
     "What would privacy cost? From public facts alone.",
     (
-        'plan = ds.plan("schema.toml", persons=20_000, events=events, epsilon=(0.5, 1, 2), '
+        'plan = ds.plan("schema.toml", persons=20_000, events=demo.DEATHS, epsilon=(0.5, 1, 2), '
         'link="cloglog")\nplan'
     ),
     "plan.plot()",
