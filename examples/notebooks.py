@@ -34,8 +34,8 @@ CUSTODIAN = (
     'ds.check("registry.csv", "schema.toml")',
     "What would privacy cost? From public facts alone.",
     (
-        'plan = ds.plan("schema.toml", persons=20_000, events=demo.DEATHS, epsilon=(0.5, 1, 2), '
-        'link="cloglog")\nplan'
+        'plan = ds.plan(\n    "schema.toml", persons=20_000, events=demo.DEATHS, epsilon=(0.5, 1, 2), '
+        'link="cloglog"\n)\nplan'
     ),
     "plan.plot()",
     "A budget for everything that will ever be released about these people.",
