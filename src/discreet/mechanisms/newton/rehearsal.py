@@ -36,7 +36,7 @@ FALL = 0.5
 """The hazard falls like t^-1/2."""
 CENSORED = 0.5
 """So many at most are censored before the horizon, at any time alike."""
-REALITY = 1.25
+REALITY = 1.4
 """Privacy costs real people so much more than made-up ones, whom the model fits: studies/plan.py."""
 
 
