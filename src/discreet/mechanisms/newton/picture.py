@@ -6,6 +6,7 @@ information. `Picture.again` is another one that the same people might have give
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from discreet.mechanisms.newton.leaving import Leaving
 from discreet.mechanisms.newton.releases import Information, Releases
 from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.varying import NO_CHANGE, Change, Varying
-from discreet.mechanisms.newton.widths import moments_of, weighed_shares
+from discreet.mechanisms.newton.widths import blurred, moments_of, weighed_shares
 from discreet.types import Array, Integers
 
 SMALLEST_SPREAD = 1e-6
@@ -87,6 +88,11 @@ class Picture:
             people = tilted(people, releases.information)
         shape = Shape(design, link, people, releases.profiles)
         return cls(releases, people, spreads, shape)
+
+    @cached_property
+    def blurred(self) -> list[int]:
+        """The numbers, by column, whose width nobody knows."""
+        return blurred(self.shape.design, self.releases, self.spreads)
 
     def again(self, random: np.random.Generator) -> "Picture":
         """Another picture that the same people might have given."""

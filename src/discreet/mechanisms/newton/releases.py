@@ -195,6 +195,24 @@ class Releases:
         width, number = len(design.covariates.leads), self.stretches.number
         return [*found, stratum_shares(self.sizes, width, number)]
 
+    @property
+    def totals(self) -> list[tuple[Marginal, Array]]:
+        """Every covariate with the released counts of its bins, all stretches of time together."""
+        if self.counts is None:
+            return []
+        number = self.stretches.number
+        ends = np.cumsum([number * item.bins for item in self.marginals])
+        parts = np.split(self.counts.values, ends[:-1])
+        sums = (own.reshape(number, -1).sum(axis=0) for own in parts)
+        return list(zip(self.marginals, sums, strict=True))
+
+    @property
+    def total_deviation(self) -> float:
+        """The noise of such a count."""
+        return (
+            0.0 if self.counts is None else self.counts.deviation * math.sqrt(self.stretches.number)
+        )
+
     @cached_property
     def bins(self) -> tuple[Bins, ...]:
         """How people leave, by stratum and bin of the life table."""

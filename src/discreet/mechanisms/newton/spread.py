@@ -27,7 +27,6 @@ from discreet.mechanisms.newton.picture import Picture
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.releases import Releases
 from discreet.mechanisms.newton.steps import Prior, Step, errors_of, lifted, surplus, variances
-from discreet.mechanisms.newton.widths import blurred
 from discreet.types import Array, Flags, Integers
 
 PICTURES = 12
@@ -281,8 +280,7 @@ def _columns(picture: Picture) -> list[Array]:
 
 def _blurred(picture: Picture) -> list[Array]:
     """Effects of numbers whose width nobody knows."""
-    known = picture.shape.design, picture.releases, picture.spreads
-    return [np.eye(len(picture.spreads))[place] for place in blurred(*known)]
+    return [np.eye(len(picture.spreads))[place] for place in picture.blurred]
 
 
 def _unknown_widths(picture: Picture) -> Array:
@@ -295,17 +293,14 @@ def _unknown_widths(picture: Picture) -> Array:
 def _empty(picture: Picture) -> list[Array]:
     """Effects of levels that nobody is shown to have; all of them where that is the reference."""
     releases, width = picture.releases, len(picture.spreads)
-    found, start = [], 0
-    for marginal in releases.marginals:
-        cells = releases.stretches.number * marginal.bins
-        if not marginal.numeric and releases.counts is not None:
-            counts = releases.counts.values[start : start + cells].reshape(-1, marginal.bins).sum(0)
-            noise = CLEAR * releases.counts.deviation * math.sqrt(releases.stretches.number)
-            empty = [place for place in range(1, marginal.bins) if counts[place] < noise]
-            found += [np.eye(width)[marginal.columns[place - 1]] for place in empty]
-            if counts[0] < noise:
-                found.append(np.eye(width)[list(marginal.columns)].sum(axis=0))
-        start += cells
+    found, noise = [], CLEAR * releases.total_deviation
+    for marginal, counts in releases.totals:
+        if marginal.numeric:
+            continue
+        empty = [place for place in range(1, marginal.bins) if counts[place] < noise]
+        found += [np.eye(width)[marginal.columns[place - 1]] for place in empty]
+        if counts[0] < noise:
+            found.append(np.eye(width)[list(marginal.columns)].sum(axis=0))
     return found
 
 

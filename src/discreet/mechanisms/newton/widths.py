@@ -4,7 +4,6 @@ Counts do not tell few people far away from their noise, nor how narrow people a
 moments of the standardised columns do, as far as their own noise lets them. Post-processing alone.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -145,16 +144,11 @@ def _numbers(releases: Releases) -> list[int]:
 
 def _crowded(releases: Releases) -> list[int]:
     """Numbers whose people may all be in a bin or two."""
-    if releases.counts is None:
-        return []
-    stretches, most = releases.stretches.number, 1 if releases.moments is not None else 2
-    sizes = [stretches * item.bins for item in releases.marginals]
-    parts = np.split(releases.counts.values, np.cumsum(sizes)[:-1])
-    noise = releases.counts.deviation * math.sqrt(stretches)
+    most, noise = 1 if releases.moments is not None else 2, releases.total_deviation
     return [
         item.columns[0]
-        for item, own in zip(releases.marginals, parts, strict=True)
-        if item.numeric and all_within(own.reshape(stretches, -1).sum(axis=0), noise, most)
+        for item, counts in releases.totals
+        if item.numeric and all_within(counts, noise, most)
     ]
 
 
