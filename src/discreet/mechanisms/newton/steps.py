@@ -19,7 +19,7 @@ from discreet.types import Array
 TRUST = 1.0
 """A step may change the predictors of the events by 1 in root mean square."""
 
-MISFIT, SLOPE, KNOWN = 0.2, 0.4, 0.5
+MISFIT, SLOPE, KNOWN = 0.2, 0.3, 0.5
 """How far the cohort's scores are taken to be from the people's: in any direction in parts of the
 distance, and along each direction in parts of the way along it; half of that where the people's
 information was known."""
