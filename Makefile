@@ -42,7 +42,7 @@ golden: $(READY)  ## BASE=commit [METHODS="output plain"]: its numbers against t
 	@test -n "$(BASE)" || { echo "make golden: name the commit to compare with, BASE=commit" >&2; exit 1; }
 	$(BIN)/python studies/golden.py $(BASE) $(if $(METHODS),--methods $(METHODS))
 
-evidence: $(READY)  ## the statistical evidence at full size, hours; it resumes, FRESH=1 begins anew
+evidence: $(READY)  ## the statistical evidence at full size, hours; it resumes, FRESH=1 starts over
 	$(BIN)/python evidence/noise.py $(if $(FRESH),--fresh)
 	$(BIN)/python evidence/perturbation.py $(if $(FRESH),--fresh)
 	$(BIN)/python evidence/ledger.py $(if $(FRESH),--fresh)
@@ -50,7 +50,7 @@ evidence: $(READY)  ## the statistical evidence at full size, hours; it resumes,
 	$(BIN)/python evidence/audit.py $(if $(FRESH),--fresh)
 	DISCREET_HYPOTHESIS=evidence $(BIN)/python -m pytest -n $(WORKERS) --timeout 3600
 
-bench: $(READY)  ## the core against its peers, the sampler's speed; it resumes, FRESH=1 measures everything anew
+bench: $(READY)  ## the core against its peers, the sampler's speed; it resumes, FRESH=1 measures everything again
 	$(BIN)/python benchmarks/sampler.py $(if $(FRESH),--fresh)
 	$(BIN)/python benchmarks/core.py $(if $(FRESH),--fresh)
 	$(BIN)/python benchmarks/grids.py
@@ -59,7 +59,7 @@ versions: $(READY)  ## BASE=commit: its speed and memory against this tree's, ta
 	@test -n "$(BASE)" || { echo "make versions: name the commit to compare with, BASE=commit" >&2; exit 1; }
 	$(BIN)/python benchmarks/versions.py $(BASE) $(if $(FRESH),--fresh)
 
-scale: $(READY)  ## one fit in memory, streamed and on Dask; it resumes, FRESH=1 measures everything anew
+scale: $(READY)  ## one fit in memory, streamed and on Dask; it resumes, FRESH=1 measures everything again
 	$(BIN)/python benchmarks/scale.py $(if $(FRESH),--fresh)
 
 curves: $(READY)  ## coverage and errors of private curves by group; it resumes

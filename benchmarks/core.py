@@ -3,7 +3,7 @@
     python benchmarks/core.py [--fresh] [--table]
 
 Every measurement goes to results/core.csv as it comes, and a run that was stopped resumes there;
-``--fresh`` starts anew. At the end (or alone, with ``--table``) docs/benchmarks.md is written from
+``--fresh`` starts over. At the end (or alone, with ``--table``) docs/benchmarks.md is written from
 the file. Contenders take turns, round by round, so that a busy machine disturbs all of them.
 """
 
@@ -47,7 +47,7 @@ Contender = Callable[[Cohort, int], Fit]
 def main() -> None:
     """Measure what is missing, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fresh", action="store_true", help="measure everything anew")
+    parser.add_argument("--fresh", action="store_true", help="measure everything again")
     parser.add_argument("--table", action="store_true", help="only write the page")
     arguments = parser.parse_args()
     results = Results(RESULTS, fresh=arguments.fresh)

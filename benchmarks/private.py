@@ -3,7 +3,7 @@
     python benchmarks/private.py [--fresh]
 
 Four ways take turns, seven rounds: from the user's table in memory, and from encoded people. Noise is
-that of a real release; nothing is charged or written. It resumes; `--fresh` begins anew.
+that of a real release; nothing is charged or written. It resumes; `--fresh` starts over.
 """
 
 import statistics

@@ -35,7 +35,7 @@ CASES = ((3, 200), (8, 200), (3, 2_000))
 def main() -> None:
     """Measure what is missing."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fresh", action="store_true", help="measure everything anew")
+    parser.add_argument("--fresh", action="store_true", help="measure everything again")
     results = Results(RESULTS, fresh=parser.parse_args().fresh)
     facts = {name: version(name) for name in ("numba", "numpy")}
     facts |= {"python": platform.python_version(), "cores": str(os.cpu_count())}

@@ -30,7 +30,7 @@ UNITS = {"fit": "s", "evaluation": "s", "memory": "MB", "overhead": "s"}
 def main() -> None:
     """Measure what is missing, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fresh", action="store_true", help="measure everything anew")
+    parser.add_argument("--fresh", action="store_true", help="measure everything again")
     parser.add_argument("--table", action="store_true", help="only write the page")
     parser.add_argument("--largest", type=int, default=10_000_000, help="people at most")
     arguments = parser.parse_args()

@@ -5,7 +5,7 @@
 Both run in this environment, each in processes of its own, with the benchmarks of its own commit:
 fits from a table and from encoded people, fits of a stream, and the memory that a fit takes, by this
 tree's probe. Every measurement goes to results/versions.csv as it comes; then docs/benchmarks.md is
-written anew. Times of two runs on a shared machine differ by more than what is asked here, turns of
+written again. Times of two runs on a shared machine differ by more than what is asked here, turns of
 one run do not.
 """
 
@@ -39,7 +39,7 @@ def main() -> None:
     """Measure what is missing, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("base", help="the older commit")
-    parser.add_argument("--fresh", action="store_true", help="measure everything anew")
+    parser.add_argument("--fresh", action="store_true", help="measure everything again")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:

@@ -3,7 +3,7 @@
 
 Findings go to results/audit.csv family by family, outcomes of fits end to end a few hundred at a
 time to scratch/outcomes.csv: a run continues where an earlier one stopped, with outcomes of the
-same source alone, and `--fresh` begins anew.  `--only curves selected` runs these alone, `--effort
+same source alone, and `--fresh` starts over.  `--only curves selected` runs these alone, `--effort
 default` these counts, `--workers 2` so many families or parts at a time.  `--report` writes the
 table in docs/audit.md from the results file.
 """

@@ -30,7 +30,7 @@ class Check(Protocol):
 def run_missing(about: str, results: Results, checks: Iterable[Check]) -> int:
     """Run what the file lacks; the exit status tells whether every new row came out as it must."""
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--fresh", action="store_true", help="begin anew")
+    parser.add_argument("--fresh", action="store_true", help="start over")
     if parser.parse_args().fresh:
         results.path.unlink(missing_ok=True)
     done = results.cells()

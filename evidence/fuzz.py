@@ -4,7 +4,7 @@
 Needs atheris, which is not among the locked packages because it exists for few systems:
 `pip install atheris`, then `python evidence/fuzz.py`.  A file that ends in anything but success or a
 typed error in one printable sentence, or that makes the canary of the data heard, stops the run and
-is left in the folder it names.  A run continues where an earlier one stopped; `--fresh` begins anew,
+is left in the folder it names.  A run continues where an earlier one stopped; `--fresh` starts over,
 `--only .tsv .xlsx --most 2000` tries these targets, at most so many files of each.  Rows of the
 results file say how many were tried.
 """

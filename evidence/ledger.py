@@ -1,7 +1,7 @@
 # ruff: noqa: INP001  # a script, no package
 """The ledger under load and faults, at full counts; writes results/ledger.csv row by row.
 
-A run continues where an earlier one stopped, and `--fresh` begins anew.  `--report` writes
+A run continues where an earlier one stopped, and `--fresh` starts over.  `--report` writes
 docs/reliability.md from the results file.  PostgreSQL is started (and, as root on Debian,
 installed) for the run.  The last column says whether the row came out as it must.
 """

@@ -2,7 +2,7 @@
 """The noise at full counts: 100,000 draws a law, the low-bit attack on 200,000 releases.
 
 Every row of results/noise.csv is one check; a run continues where an earlier one stopped, and
-`--fresh` begins anew.  The last column says whether the row came out as it must: the laws accepted
+`--fresh` starts over.  The last column says whether the row came out as it must: the laws accepted
 and the controls, whose scale is 20% off, rejected.
 """
 

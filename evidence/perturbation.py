@@ -2,7 +2,7 @@
 """The perturbation mechanisms at full counts: audits, neighbours, densities, certificates, low bits.
 
 Every row of results/perturbation.csv is one check; a run continues where an earlier one stopped,
-and `--fresh` begins anew. `statistic` is compared with `limit`; the last column says whether the
+and `--fresh` starts over. `statistic` is compared with `limit`; the last column says whether the
 row came out as it must. The audits run through SurvivalRegression, table by table, with noise of
 the operating system's laws from a seed; the rest goes through plan and draw.
 """

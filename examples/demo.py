@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder to write to")
     folder = parser.parse_args().out
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("budget.db*"):  # these people are made up anew, and so is their budget
+    for old in folder.glob("budget.db*"):  # these people are made up again, and so is their budget
         old.unlink()
     console.rule(f"A registry of {PEOPLE:,} patients who do not exist")
     write_registry(folder)

@@ -44,7 +44,7 @@ one, so the slope of a sum is that over a stretch."""
 
 
 def main() -> None:
-    """Every set anew."""
+    """Every set again."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--sets", default="", help="some sets, by commas")
     options = parser.parse_args()

@@ -1,5 +1,5 @@
 # ruff: noqa: INP001, T201, scripts beside each other, no package; progress is printed
-"""Foretold standard errors against those that releases state, on real data.
+"""Predicted standard errors against those that releases state, on real data.
 
     python studies/plan.py           predictions for every set, into results/plan.csv
     python studies/plan.py --page    the table of docs/choosing-epsilon.md from them
@@ -17,6 +17,7 @@ import numpy as np
 from marked import fill, measure_or_fill
 from real import exact_fit
 from real_sets import DEVELOPMENT, HELD_OUT, load
+from real_summary import Key, Rows, newest_rows, read
 from simulated import Sample
 
 from discreet import Schema
@@ -24,14 +25,14 @@ from discreet.forecast import forecasts, outlook_for
 from discreet.mechanisms.outlook import Known
 
 HERE = Path(__file__).parent
-RESULTS, REAL = HERE / "results" / "plan.csv", HERE / "results" / "real.csv"
+RESULTS = HERE / "results" / "plan.csv"
 PAGE = HERE.parent / "docs" / "choosing-epsilon.md"
 MARKS = ("<!-- plan: begin -->", "<!-- plan: end -->")
-EPSILONS, DELTA, BASELINE = ("1", "4"), "1e-06", 3
+EPSILONS, DELTA, BASELINE = (1.0, 4.0), 1e-6, 3
 FACTOR = 1.5
 COLUMNS = (
     "set", "kind", "epsilon", "coefficient", "version", "draws", "unreached",
-    "foretold", "came_out", "foretold_plain", "plain",
+    "predicted", "came_out", "predicted_plain", "plain",
 )  # fmt: skip
 
 
@@ -47,17 +48,9 @@ def known_of(sample: Sample) -> Known:
     return Known(sd, shares)
 
 
-def measured() -> dict[tuple[str, str], list[dict[str, str]]]:
-    """The draws of the latest code that was measured there, by set and epsilon."""
-    with REAL.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["delta"] == DELTA]
-    found: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for row in rows:
-        own = found.setdefault((row["set"], row["epsilon"]), [])
-        if own and own[0]["label"] != row["label"]:
-            own.clear()
-        own.append(row)
-    return found
+def measured() -> dict[Key, Rows]:
+    """The draws of the latest code that was measured there."""
+    return newest_rows(read())
 
 
 def run() -> None:
@@ -67,15 +60,13 @@ def run() -> None:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for name in (*DEVELOPMENT, *HELD_OUT):
-            if (name, EPSILONS[0]) in draws:
+            if (name, EPSILONS[0], DELTA) in draws:
                 writer.writerows(rows_of(name, draws))
                 file.flush()
                 print(name, flush=True)
 
 
-def rows_of(
-    name: str, draws: dict[tuple[str, str], list[dict[str, str]]]
-) -> Iterator[dict[str, object]]:
+def rows_of(name: str, draws: dict[Key, Rows]) -> Iterator[dict[str, object]]:
     """A row for every epsilon and coefficient of a set."""
     sample = load(name)
     exact, schema = exact_fit(sample), Schema.from_mapping(sample.schema)
@@ -83,11 +74,9 @@ def rows_of(
     outlook = outlook_for(schema, persons, events, known=known_of(sample))
     for epsilon in EPSILONS:
         (plan,) = (
-            item
-            for item in forecasts(outlook, float(epsilon), float(DELTA))
-            if item.mechanism == "newton"
+            item for item in forecasts(outlook, epsilon, DELTA) if item.mechanism == "newton"
         )
-        rows = draws[name, epsilon]
+        rows = draws[name, epsilon, DELTA]
         ratios = np.median([_numbers(row["ratios"]) for row in rows], axis=0)
         unreached = np.mean([[flag == "1" for flag in row["flags"]] for row in rows], axis=0)
         for place, coefficient in enumerate(schema.coefficient_names):
@@ -95,14 +84,14 @@ def rows_of(
             yield {
                 "set": name,
                 "kind": "kept apart" if name in HELD_OUT else "development",
-                "epsilon": epsilon,
+                "epsilon": f"{epsilon:g}",
                 "coefficient": coefficient,
                 "version": rows[0]["label"],
                 "draws": len(rows),
                 "unreached": f"{unreached[behind]:.2f}",
-                "foretold": f"{plan.standard_errors[place]:.5g}",
+                "predicted": f"{plan.standard_errors[place]:.5g}",
                 "came_out": f"{ratios[behind] * exact.errors[behind]:.5g}",
-                "foretold_plain": f"{outlook.sampling_errors[place]:.5g}",
+                "predicted_plain": f"{outlook.sampling_errors[place]:.5g}",
                 "plain": f"{exact.errors[behind]:.5g}",
             }
 
@@ -112,7 +101,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def rows() -> list[dict[str, str]]:
-    """What was foretold and came out."""
+    """What was predicted and came out."""
     with RESULTS.open(newline="") as file:
         return list(csv.DictReader(file))
 
@@ -123,8 +112,8 @@ def reached(row: dict[str, str]) -> bool:
 
 
 def ratios(chosen: list[dict[str, str]]) -> np.ndarray:
-    """Foretold over what came out."""
-    return np.array([float(row["foretold"]) / float(row["came_out"]) for row in chosen])
+    """Predicted over what came out."""
+    return np.array([float(row["predicted"]) / float(row["came_out"]) for row in chosen])
 
 
 def share(found: np.ndarray) -> float:
@@ -137,7 +126,7 @@ def tables() -> str:
     lines = ["| sets | ε | coefficients | within 1.5, both ways | median ratio | least, largest |"]
     lines.append("|---|---|---|---|---|---|")
     for kind in ("development", "kept apart"):
-        for epsilon in (*EPSILONS, "both"):
+        for epsilon in (*(f"{epsilon:g}" for epsilon in EPSILONS), "both"):
             chosen = [
                 row
                 for row in rows()
@@ -157,7 +146,7 @@ def misses() -> list[str]:
     wrong = [row for row in rows() if reached(row) and not share(ratios([row]))]
     worst = sorted(wrong, key=lambda row: -abs(float(np.log(ratios([row])[0]))))[:6]
     named = "; ".join(
-        f"{row['coefficient']} of {row['set']} at ε = {row['epsilon']}, {row['foretold']} foretold, "
+        f"{row['coefficient']} of {row['set']} at ε = {row['epsilon']}, {row['predicted']} predicted, "
         f"{row['came_out']} came out"
         for row in worst
     )

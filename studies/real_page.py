@@ -12,7 +12,7 @@ from pathlib import Path
 from constants_summary import RESULTS as CONSTANTS
 from constants_summary import Worst, worst_cases
 from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, LOGARITHMIC, ONCE, OTHERS, PAPER
-from real_summary import RESULTS, Cell, Cells, Key, Rows, cells, failures, in_order, read
+from real_summary import BASE, RESULTS, Cell, Cells, Key, cells, failures, newest, read
 from simulated import DESIGNS, RIGHT
 
 HERE = Path(__file__).parent
@@ -21,7 +21,6 @@ FACTS = HERE / "results" / "real-sets.csv"
 CENSORED = HERE / "results" / "censoring.csv"
 CHANGED = HERE / "results" / "changing.csv"
 ORACLE = HERE / "results" / "oracle.csv"
-BASE = "0.1.0"
 DELTA, PURE = 1e-6, 0.0
 Facts = dict[str, dict[str, str]]
 Line = tuple[str, ...]
@@ -159,15 +158,6 @@ def page(results: Path = RESULTS, facts: Path = FACTS, constants: Path = CONSTAN
         *([PAIRED + _table(_constants(worst_cases(constants)))] if constants.is_file() else []),
     )
     return "\n".join(sections)
-
-
-def newest(rows: Rows) -> Cells:
-    """Every cell as the latest code that was measured there has it; labels are in order of time."""
-    labels = [label for label in dict.fromkeys(row["label"] for row in rows) if label != BASE]
-    found: Cells = {}
-    for label in labels or [BASE]:
-        found |= cells(rows, label)
-    return in_order(found)
 
 
 PAIRED = """## What each constant does

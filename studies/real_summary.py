@@ -26,6 +26,8 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "real.csv"
 NORMAL = statistics.NormalDist().inv_cdf(0.975)
 REAL = (*DEVELOPMENT, *HELD_OUT)
+BASE = "0.1.0"
+"""The version that the others are compared with."""
 
 INSIDE, WORST, NOISE_ALONE = 0.95, 0.85, 0.90
 TRUTH = (0.93, 0.98)
@@ -131,11 +133,28 @@ def read(path: Path = RESULTS) -> Rows:
 
 def cells(rows: Rows, label: str) -> Cells:
     """Every cell of a version, in the order of the sets."""
+    return measured_in(newest_rows([row for row in rows if row["label"] == label]))
+
+
+def newest(rows: Rows) -> Cells:
+    """Every cell as the latest code that was measured there has it; of BASE where there is no other."""
+    return measured_in(newest_rows([row for row in rows if row["label"] != BASE] or rows))
+
+
+def newest_rows(rows: Rows) -> dict[Key, Rows]:
+    """The rows of every cell that have its last label: labels are in order of time."""
     found: dict[Key, Rows] = defaultdict(list)
     for row in rows:
-        if row["label"] == label:
-            found[row["set"], float(row["epsilon"]), float(row["delta"])].append(row)
-    return in_order({key: Cell.of(own) for key, own in found.items()})
+        own = found[row["set"], float(row["epsilon"]), float(row["delta"])]
+        if own and own[0]["label"] != row["label"]:
+            own.clear()
+        own.append(row)
+    return found
+
+
+def measured_in(rows: dict[Key, Rows]) -> Cells:
+    """The measures of every cell, in the order of the sets."""
+    return in_order({key: Cell.of(own) for key, own in rows.items()})
 
 
 def in_order(found: Cells) -> Cells:

@@ -1,4 +1,4 @@
-"""The estimator: data in any form, scikit-learn's manners, predictions."""
+"""The estimator: data in any form, scikit-learn's conventions, predictions."""
 
 import subprocess
 import sys
@@ -76,7 +76,7 @@ def test_one_parameter_and_no_covariates():
     assert found.score(TABLE) == 0.5
 
 
-# --- scikit-learn's manners
+# --- scikit-learn's conventions
 
 
 def outcome():

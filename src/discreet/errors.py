@@ -29,7 +29,7 @@ class DiscreetError(Exception):
 
 
 class InputError(DiscreetError, ValueError):
-    """Something the user can mend: a schema, the form of a file, a setting, an artefact."""
+    """Something the user can fix: a schema, the form of a file, a setting, an artefact."""
 
     exit_status = 2
 

@@ -69,12 +69,12 @@ class Forecast:
     guarantee: Guarantee | None = None
     error: float | None = None
     note: str = ""
-    foretell: Callable[[], tuple[float, ...]] = tuple
+    predict: Callable[[], tuple[float, ...]] = tuple
 
     @cached_property
     def standard_errors(self) -> tuple[float, ...]:
         """Of the covariates' coefficients; made when asked for, because a rehearsal takes a while."""
-        return self.foretell()
+        return self.predict()
 
     @property
     def promise(self) -> str:
@@ -366,4 +366,4 @@ def _forecast(
             return outlook.deviations(mechanism.stated(plan, outlook))
         return outlook.deviations(extra + outlook.sampling_variance)
 
-    return Forecast(name, plan.guarantee, outlook.error(extra), foretell=deviations)
+    return Forecast(name, plan.guarantee, outlook.error(extra), predict=deviations)

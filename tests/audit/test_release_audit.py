@@ -57,12 +57,12 @@ def claim_less(mapping):
 
 
 CHANGES = {
-    "noise scale made anew": lambda mapping: mapping.update(noise_scale=1e-3),
-    "guarantee made anew": claim_less,
-    "details made anew": lambda mapping: mapping["details"].update(ridge=7.0),
+    "noise scale made again": lambda mapping: mapping.update(noise_scale=1e-3),
+    "guarantee made again": claim_less,
+    "details made again": lambda mapping: mapping["details"].update(ridge=7.0),
     "warnings that the settings call for": lambda mapping: mapping.update(warnings=["x"]),
     "ledger head": lambda mapping: mapping.update(ledger="somewhere:1:0"),
-    "plan made anew": lambda mapping: mapping["mechanism"].update(survival=2.0),
+    "plan made again": lambda mapping: mapping["mechanism"].update(survival=2.0),
     "the file": lambda mapping: mapping["internal"]["baseline"].__setitem__(0, 0.1),
 }
 
@@ -78,9 +78,9 @@ def test_what_another_version_planned_is_not_called_wrong(release, tmp_path):
         mapping.update(noise_scale=1e-3, library_version="0.1.0")
 
     found = {item.check: item for item in audit_release(changed(release, tmp_path, older)).findings}
-    assert found["noise scale made anew"].verdict == "not applicable"
-    assert "audit with discreet 0.1.0" in found["noise scale made anew"].note
-    assert found["guarantee made anew"].verdict == "pass"
+    assert found["noise scale made again"].verdict == "not applicable"
+    assert "audit with discreet 0.1.0" in found["noise scale made again"].note
+    assert found["guarantee made again"].verdict == "pass"
 
 
 def test_other_files_are_refused(tmp_path):
@@ -90,7 +90,7 @@ def test_other_files_are_refused(tmp_path):
         audit_release(path)
 
 
-@pytest.mark.parametrize(("check", "status"), [(None, 0), ("noise scale made anew", 5)])
+@pytest.mark.parametrize(("check", "status"), [(None, 0), ("noise scale made again", 5)])
 def test_the_command(check, status, release, tmp_path, monkeypatch, command):
     path = release if check is None else changed(release, tmp_path, CHANGES[check])
     monkeypatch.setenv("COLUMNS", "80")

@@ -31,7 +31,7 @@ from tests import test_causes as causes  # noqa: E402
 from tests.engine.test_stream import _schema, _table, information_sums  # noqa: E402
 from tests.people import metamorphic as world  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings are not ours to mend
+pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings are not ours to fix
 
 
 @pytest.fixture(scope="module")

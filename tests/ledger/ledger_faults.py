@@ -338,7 +338,7 @@ HARMLESS: dict[str, Callable[[Scene], Outcome]] = {
     "killed before the witness": killed_before_the_witness,
     "torn promise": witness_torn,
 }
-"""Faults that the ledger mends by itself: it releases, with every charge counted."""
+"""Faults that the ledger fixes by itself: it releases, with every charge counted."""
 
 
 def _slot_to_write(scene: Scene) -> int:

@@ -51,7 +51,7 @@ class LedgerScene(ABC):
     @property
     @abstractmethod
     def ledger(self) -> StoredLedger:
-        """The ledger, opened anew."""
+        """The ledger, opened again."""
 
     def afterwards(self) -> str:
         """The next start: releases, with every published release counted, or says why not."""

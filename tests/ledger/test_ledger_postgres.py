@@ -18,7 +18,7 @@ def scene(server, tmp_path):
     return ServerScene(tmp_path / "scene", lock_timeout=0.5, server=server)
 
 
-# each of these starts the server anew, and another story that runs always is much like it
+# each of these starts the server again, and another story that runs always is much like it
 SLOW = {"server killed, reserve locked", "server killed, settle appended"}
 
 

@@ -1,4 +1,4 @@
-"""Incidence frozen from R's survival::survfit with a factor status; causes.R makes it anew."""
+"""Incidence frozen from R's survival::survfit with a factor status; causes.R makes it again."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Values frozen from R (glm and survival::coxph); frozen.R makes them anew from people.csv."""
+"""Values frozen from R (glm and survival::coxph); frozen.R makes them again from people.csv."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a release file claims, checked against what it contains and against a plan made anew."""
+"""What a release file claims, checked against what it contains and against a plan made again."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -182,17 +182,17 @@ def _grid(release: Release) -> list[Finding]:
 
 
 def _plan_again(release: Release | CausesRelease) -> list[Finding]:
-    """The plan from the settings and the public facts of the file, made anew."""
+    """The plan from the settings and the public facts of the file, made again."""
     try:
         plan = _plan(release)
     except DiscreetError as error:
-        return [_line("plan made anew", "possible", "refused", sound=False, note=str(error))]
+        return [_line("plan made again", "possible", "refused", sound=False, note=str(error))]
     version, promise = release.library_version, release.guarantee.to_mapping()
     return [
-        _same("noise scale made anew", plan.noise_scale, release.noise_scale, version),
-        _same("grid exponent made anew", plan.grid_exponent, release.grid_exponent, version),
-        _same("guarantee made anew", plan.guarantee.to_mapping(), promise, version),
-        _same("details made anew", dict(plan.details), release.details, version),
+        _same("noise scale made again", plan.noise_scale, release.noise_scale, version),
+        _same("grid exponent made again", plan.grid_exponent, release.grid_exponent, version),
+        _same("guarantee made again", plan.guarantee.to_mapping(), promise, version),
+        _same("details made again", dict(plan.details), release.details, version),
         _settings(plan, release),
     ]
 

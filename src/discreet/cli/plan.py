@@ -215,7 +215,7 @@ def _errors(found: list["Forecast"]) -> str:
 
 
 def _coefficients(outlook: "Outlook", found: list["Forecast"]) -> str:
-    """Every coefficient's standard error by each mechanism that foretells one."""
+    """Every coefficient's standard error by each mechanism that predicts one."""
     predicted = [item for item in found if item.standard_errors]
     columns = (outlook.sampling_errors, *(item.standard_errors for item in predicted))
     rows = (

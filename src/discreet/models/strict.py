@@ -167,7 +167,7 @@ def _texts(value: object) -> Iterator[str]:
 
 # What every character that is not printable, and half a character, is written with.
 _UNUSUAL = re.compile(rb"\\[bfnrtu]|[\x7f-\xff]")
-# A text that never ends goes to the end of the file: begun anew at each of its quotes, the search
+# A text that never ends goes to the end of the file: begun again at each of its quotes, the search
 # would take the square of its length.
 _TEXT = re.compile(rb'"(?:[^"\\]++|\\.?)*+(?:"|\Z)', re.DOTALL)
 _OTHER_BYTES = bytes(byte for byte in range(256) if byte not in b"[]{}")

@@ -5,13 +5,13 @@ Post-processing of released numbers; no record is seen here.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, Self
 
 import numpy as np
 
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
+from discreet.likelihood.score import Expected
 from discreet.mechanisms.newton.bound import HEAVY
 from discreet.mechanisms.newton.shape import tails_of
 from discreet.mechanisms.newton.varying import NO_CHANGE, Change
@@ -25,38 +25,10 @@ from discreet.mechanisms.newton.warnings import (
     varying,
 )
 from discreet.models.caution import Caution
-from discreet.types import Array, Integers
+from discreet.types import Array
 
 CHUNK = 1 << 12
 """Intervals at a time: a cohort of 256 stays within a few MiB."""
-
-
-class Members(Protocol):
-    """A synthetic cohort: covariates (members, stretches, p), counts (members, stretches)."""
-
-    def of_stratum(self, number: int) -> Self:
-        """The members of one stratum."""
-        ...
-
-    @property
-    def cohort(self) -> Array:
-        """Who each member is in each stretch of time."""
-        ...
-
-    @property
-    def counts(self) -> Array:
-        """How many people that stands for."""
-        ...
-
-    @property
-    def edges(self) -> Integers:
-        """Stretch k holds the intervals edges[k] < s <= edges[k + 1]."""
-        ...
-
-    @property
-    def remaining(self) -> Array | None:
-        """The chance of no event of another cause, by member and interval; None: there is none."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -71,7 +43,7 @@ class Ending:
     design: Design
     link: Link
     point: Array
-    people: Members
+    people: Expected
     at_risk: Array
     counts: Counts
     covariance: Array
@@ -147,7 +119,7 @@ def expected_events(hazard: Array, at_risk: Array, rows: Array) -> Array:
     return np.asarray(whole[last] - whole[first - 1])
 
 
-def mean_hazard(design: Design, link: Link, point: Array, people: Members) -> Array:
+def mean_hazard(design: Design, link: Link, point: Array, people: Expected) -> Array:
     """By interval, over the members without an event so far: those at high risk leave first.
 
     A stretch's counts are of those who come into it, so everybody begins it alive. The point is

@@ -1,7 +1,7 @@
 """What a release will state of itself: the mechanism drawn on made-up people.
 
 A release's standard errors follow from everything that the mechanism releases on the way, so they are
-not foretold by a formula of their own: the mechanism runs, with noise from a seed, on people who are
+not predicted by a formula of their own: the mechanism runs, with noise from a seed, on people who are
 made up from public facts. Some thousands stand for all: their sums are multiplied. The people have
 what registries often have, and the planner is not told: covariates that go together, a hazard that
 falls, effects of a usual size, early censoring. No record is read; nothing made here is private.
