@@ -202,3 +202,29 @@ def test_a_number_that_most_do_not_have_is_not_taken_for_a_narrow_one():
         found = ds.simulate(model, table, mechanism=ds.PrivateNewton(1.0, delta=1e-6), seed=seed)
         named.append("x" in unreached(found))
     assert sum(named) <= 1
+
+
+def test_what_is_made_of_a_number_of_unknown_width_is_not_reached_either():
+    """A spline and a product of it hang on where its people are, as its own effect does."""
+    random, people, names = np.random.default_rng(6), 500, list("uvwxyz")
+    table = pd.DataFrame(random.normal(0.0, 1.0, size=(people, 6)), columns=names)
+    table = table.assign(s=np.where(random.random(people) < 0.5, "a", "b"))
+    table = table.assign(t=random.uniform(0.0, 9.9, people), e=random.random(people) < 0.5)
+    numbers = [{"name": name, "low": -30.0, "high": 30.0} for name in names]
+    numbers[0]["scale"] = "spline:4"
+    covariates = [*numbers, {"name": "s", "levels": ["a", "b"]}]
+    mapping = {"time": TIME, "covariate": covariates, "interaction": [{"of": ["v", "s"]}]}
+    model = ds.SurvivalRegression(ds.Schema.from_mapping(mapping), baseline="natural-spline:2")
+    made, told = {"u": [], "v": []}, 0
+    for seed in range(4):
+        found = ds.simulate(model, table, mechanism=ds.PrivateNewton(1.0, delta=1e-6), seed=seed)
+        named = unreached(found)
+        every = list(found.coefficients_.covariates)
+        for lead, rest in made.items():
+            rest[:] = [name for name in every if name.startswith(lead)]
+            if lead in named or rest[0] in named:
+                told += 1
+                assert set(rest) <= named
+    assert len(made["u"]) > 1
+    assert len(made["v"]) > 1
+    assert told > 3

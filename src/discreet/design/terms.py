@@ -99,9 +99,10 @@ class Product:
             range(self.one.start, self.one.stop), range(self.other.start, self.other.stop)
         )
 
-    def with_factor(self, column: int) -> list[int]:
-        """The columns of which a column is a factor."""
-        return [self.columns.start + k for k, pair in enumerate(self.pairs) if column in pair]
+    def with_factor(self, columns: list[int]) -> list[int]:
+        """The columns of which one of these is a factor."""
+        found = (any(item in pair for item in columns) for pair in self.pairs)
+        return [self.columns.start + place for place, has in enumerate(found) if has]
 
     def fill(self, internal: Array) -> None:
         """Every pair of columns."""
@@ -155,11 +156,13 @@ class CovariateMap:
             part.fill(internal)
 
     def made_of(self, column: int) -> Integers:
-        """The columns that are 0 or constant where nobody has a lead's level: itself, products."""
+        """The columns that say nothing where a lead does not: itself, its spline, their products."""
         found = [column]
         for part in self.derived:
-            if isinstance(part, Product):
-                found += part.with_factor(column)
+            if isinstance(part, Spline) and part.columns.start == column:
+                found += range(column + 1, part.columns.stop)
+            if isinstance(part, Product):  # after the splines
+                found += part.with_factor(found)
         return np.array(found, dtype=np.int64)
 
     def raw(self, internal: Array) -> Array:

@@ -207,18 +207,22 @@ def unreached(picture: Picture, size: int) -> Array:
     Levels whose count may be noise, columns that repeat each other, and the baseline's directions
     that only those at risk after the last count that stands out would show.
     """
-    design = picture.shape.design
-    time = design.time_dimension
-    found = [_effects(design, vector) for vector in _columns(picture)]
-    found += [_along(size, time + column, 1.0) for column in _products(picture)]
-    people = _mean(picture)
-    found = [_apart(design, direction, people) for direction in found]
+    design, found = picture.shape.design, _unseen(picture, _columns(picture))
     for stratum, profile in enumerate(picture.releases.profiles):
         own = design.columns(stratum)[: design.baseline.dimension]
         hidden = picture.releases.hidden[stratum]
         vectors = np.eye(len(own)) if hidden else _times(picture, profile)
         found += [_along(size, own, vector) for vector in vectors]
     return np.array(found).T if found else np.zeros((size, 0))
+
+
+def _unseen(picture: Picture, leads: Sequence[Array]) -> list[Array]:
+    """Effects of these leads and of what is made of one of them, apart from everybody's level."""
+    design, people = picture.shape.design, _mean(picture)
+    size, time = design.dimension, design.time_dimension
+    found = [_effects(design, vector) for vector in leads]
+    found += [_along(size, time + column, 1.0) for column in _derived(picture, leads)]
+    return [_apart(design, direction, people) for direction in found]
 
 
 def _effects(design: Design, vector: Array) -> Array:
@@ -265,10 +269,10 @@ def _along(size: int, places: Integers | int, effects: Array | float) -> Array:
     return direction
 
 
-def _products(picture: Picture) -> list[int]:
-    """The interactions' columns with a level that nobody is shown to have."""
+def _derived(picture: Picture, leads: Sequence[Array]) -> list[int]:
+    """The columns of splines and interactions that are made of one of these leads."""
     covariates = picture.shape.design.covariates
-    single = [vector for vector in _empty(picture) if np.count_nonzero(vector) == 1]
+    single = [vector for vector in leads if np.count_nonzero(vector) == 1]
     columns = [int(covariates.leads[np.flatnonzero(vector)[0]]) for vector in single]
     return [int(place) for column in columns for place in covariates.made_of(column)[1:]]
 
@@ -284,10 +288,9 @@ def _blurred(picture: Picture) -> list[Array]:
 
 
 def _unknown_widths(picture: Picture) -> Array:
-    """The directions of these effects, as columns."""
-    design, people = picture.shape.design, _mean(picture)
-    found = [_apart(design, _effects(design, one), people) for one in _blurred(picture)]
-    return np.array(found).T if found else np.zeros((design.dimension, 0))
+    """The directions of these effects, and of what is made of the numbers, as columns."""
+    found = _unseen(picture, _blurred(picture))
+    return np.array(found).T if found else np.zeros((picture.shape.design.dimension, 0))
 
 
 def _empty(picture: Picture) -> list[Array]:
