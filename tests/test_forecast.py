@@ -137,6 +137,16 @@ def test_private_standard_errors_include_sampling():
         assert np.all(np.array(item.standard_errors) > outlook.sampling_errors)
 
 
+@pytest.mark.parametrize(("persons", "events"), [(5_000, 2_000), (200_000, 20_000)])
+def test_a_large_budget_leads_near_the_standard_errors_without_privacy(persons, events):
+    """It said 1.2 times at any epsilon: made-up people are not those of the sampling variance."""
+    outlook = outlook_for(SCHEMA, persons, events)
+    (plan,) = (item for item in forecasts(outlook, 1000.0) if item.mechanism == "newton")
+    times = np.array(plan.standard_errors) / np.array(outlook.sampling_errors)
+    assert np.all(times < 1.12)
+    assert np.all(times > 1.0)
+
+
 def test_a_mechanism_that_refuses_the_link_says_why():
     outlook = outlook_for(SCHEMA, 20_000, 2000, link="cloglog")
     found = {item.mechanism: item for item in forecasts(outlook, 1.0)}

@@ -17,8 +17,10 @@ from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Plan
 from discreet.mechanisms.newton.picture import power
+from discreet.mechanisms.newton.spread import LIKENESS
 from discreet.people.episodes import Episodes
 from discreet.privacy.testing import SeededNoise
+from discreet.solve import minimise
 from discreet.types import Array, Flags, Integers
 
 if TYPE_CHECKING:
@@ -36,8 +38,10 @@ FALL = 0.5
 """The hazard falls like t^-1/2."""
 CENSORED = 0.5
 """So many at most are censored before the horizon, at any time alike."""
-REALITY = 1.4
+REALITY = 1.7
 """Privacy costs real people so much more than made-up ones, whom the model fits: studies/plan.py."""
+TOLERANCE = 1e-6
+"""Of the gradient for each person: standard errors need no more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +68,33 @@ class Repeated:
 def stated_covariance(mechanism: "PrivateNewton", plan: Plan, outlook: "Outlook") -> Array:
     """The covariance that a release will state: of sampling, and of noise by a few draws on made-up people.
 
-    The noise is what the middle one of the draws states beyond sampling. More budget leads near the
-    standard errors without privacy, not to them: a release at any budget allows for what its cohort may
-    get wrong of the sampling variance (`spread.LIKENESS`).
+    The noise is what the middle one of the draws states beyond the sampling of these people. More
+    budget leads near the standard errors without privacy, not to them: a release at any budget allows
+    for what its cohort may get wrong of the sampling variance (`spread.LIKENESS`).
     """
     problem = Problem(made_up(outlook), outlook.design, outlook.link)
     drawn = [mechanism.draw(plan, problem, SeededNoise(SEED + k)) for k in range(DRAWS)]
     total = np.median([draw.extras["covariance"] for draw in drawn], axis=0)
-    sampling = outlook.sampling_variance
-    return np.asarray(sampling + REALITY**2 * power(total - sampling, 1.0, 0.0))
+    own = power(exact_information(problem, outlook.point), 0.5, 0.0)
+    values, vectors = np.linalg.eigh(own @ total @ own)
+    root = power(outlook.sampling_variance, 0.5, 0.0)
+    return np.asarray(root @ (vectors * in_reality(values)) @ vectors.T @ root)
+
+
+def exact_information(problem: Problem, start: Array) -> Array:
+    """That of the people at their maximum of the likelihood."""
+    found = minimise(problem, start, tolerance=TOLERANCE * problem.persons)
+    return problem.information(found.point)
+
+
+def in_reality(stated: Array) -> Array:
+    """Stated variances, in parts of sampling, with the noise of real people.
+
+    A noise of variance r is stated as 1 + sqrt(r^2 + LIKENESS^2) (`spread.likeness`): only r is larger
+    for real people.
+    """
+    noise = np.sqrt(np.maximum(np.maximum(stated - 1.0, 0.0) ** 2 - LIKENESS**2, 0.0))
+    return np.asarray(1.0 + np.hypot(REALITY**2 * noise, LIKENESS))
 
 
 def made_up(outlook: "Outlook") -> Repeated:
