@@ -273,4 +273,4 @@ def all_causes() -> dict:
 
 
 def use_causes(content: bytes) -> bool:
-    return use(content, lambda found: summarise_causes(found).splitlines())
+    return use(content, lambda found: str(summarise_causes(found)).splitlines())

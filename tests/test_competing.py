@@ -1,5 +1,8 @@
 """Regression on competing risks: statsmodels' glm per cause, incidence, files, commands."""
 
+import csv
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -139,7 +142,45 @@ def test_a_file_gives_the_same_predictions(tmp_path):
         predict_survival(read, new, [5]), model.predict_survival(new, [5])
     )
     assert set(read.coefficients) == {"cancer", "other"}
-    assert "Cause: cancer" in model.summary()
+    assert "Cause: cancer" in str(model.summary())
+
+
+def test_a_summary_says_once_what_all_causes_share():
+    model = ds.CompetingRisks(mapping()).fit(people(400))
+    shown = str(model.summary())
+    for words in ("Not private", "400 persons", "Survival regression", "Cause: cancer"):
+        assert shown.count(words) == 1
+    events = [fit.events for fit in model.model_.fit.values()]
+    assert f"400 persons, {sum(events)} events." in shown
+    assert f"Cause: other\n{events[1]} events; log-likelihood" in shown
+
+
+def test_a_summary_is_a_table():
+    table = ds.CompetingRisks(mapping()).fit(people(400)).summary(confidence=0.5)
+    frame = table.to_pandas()
+    assert frame.columns[0] == "cause"
+    assert frame.loc[frame.cause == "other"].index.tolist() == list(table.tables["other"].names)
+    ages = frame.loc["age"].set_index("cause")["coefficient"]
+    assert ages["cancer"] == table.tables["cancer"].records()[-2]["coefficient"] != ages["other"]
+    assert table.tables["cancer"].confidence == 0.5
+    assert "Cause: other" in repr(table)
+
+
+def test_a_summary_has_the_formats_of_a_model_of_one_event(tmp_path, printed):
+    path = tmp_path / "model.json"
+    model = ds.CompetingRisks(mapping()).fit(people(400))
+    model.save(path)
+    records = json.loads(printed("summary", path, "--format", "json"))
+    assert records == model.summary().records()
+    rows = list(csv.DictReader(printed("summary", path, "--format", "csv").splitlines()))
+    names = [(record["cause"], record["name"]) for record in records]
+    assert [(row["cause"], row["name"]) for row in rows] == names
+    assert {cause for cause, _ in names} == {"cancer", "other"}
+    latex = printed("summary", path, "--format", "latex")
+    assert latex.count(r"\begin{tabular}") == latex.count(r"{Cause: cancer} \\") == 1
+    html = printed("summary", path, "--format", "html")
+    assert html.count("<table>") == html.count("<p>Cause: ") == 2
+    assert "80% interval" in printed("summary", path, "--confidence", "0.8")
 
 
 def test_other_models_say_where_to_go():

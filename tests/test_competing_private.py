@@ -15,6 +15,7 @@ from discreet.ledger import open_ledger
 from discreet.models.causes import CausesRelease, read_causes
 from discreet.models.caution import Caution
 from discreet.models.curves_release import read_file
+from discreet.models.model import read_model
 from discreet.models.release_schema import release_schema
 from tests.json_schema import is_valid
 from tests.test_causes import aalen_johansen, mapping, people
@@ -61,15 +62,23 @@ def test_a_file_is_loaded_ready_to_predict(released):
         loaded.predict_incidence(NEW, "other", [7.0]), model.predict_incidence(NEW, "other", [7.0])
     )
     assert loaded.release_.release_id == model.release_.release_id
+
+
+def test_load_gives_what_the_file_holds(released):
+    model, path, _ = released
+    loaded = ds.load(path)
+    assert isinstance(loaded, ds.CompetingRisks)
+    assert str(loaded.summary()) == str(model.summary())
     with pytest.raises(ArtefactError, match=r"CompetingRisks\.load"):
-        ds.load(path)
+        read_model(path)
 
 
 def test_a_summary_fits_on_80_columns(released):
     warning = Caution.about("little", "A warning that is longer than a line of any terminal. " * 4)
     release = released[0].release_.model_copy(update={"warnings": (warning,)})
-    shown = summarise_causes(release)
+    shown = str(summarise_causes(release))
     assert "Warning: A warning" in shown
+    assert "Read the warning below the table." in shown
     lines = [line for line in shown.splitlines() if " " in line]  # the ledger's head is one word
     assert max(map(len, lines)) <= 80
 

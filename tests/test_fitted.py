@@ -93,6 +93,19 @@ def test_labels_and_units_name_the_rows():
     assert "age" in table.names
 
 
+def test_long_names_go_on_below_themselves(tmp_path, printed):
+    """A table of 80 columns on a terminal of 80, with every number and every word."""
+    mapping = schema().to_mapping()
+    mapping["covariate"][0] |= {"label": "Age at entry into the registry", "unit": "years"}
+    model = ds.SurvivalRegression(mapping).fit(TABLE)
+    model.save(tmp_path / "m.json")
+    for shown in (str(model.summary()), printed("summary", tmp_path / "m.json")):
+        assert max(map(len, shown.splitlines())) <= 80
+        names = " ".join(line[:14].strip() for line in shown.splitlines())
+        assert "Age at entry into the registry" in names
+        assert f"{model.coefficients_.covariates['age']:.4f}" in shown
+
+
 def test_other_formats(private, tmp_path, printed):
     private[1].model.save(tmp_path / "r.json")
 

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from discreet.design.schema import TimeAxis as TimeAxis
     from discreet.estimate import SeparationWarning as SeparationWarning
     from discreet.fitted import FittedModel as FittedModel
-    from discreet.fitted import load as load
     from discreet.forecast import plan as plan
     from discreet.joint import Federation as Federation
     from discreet.likelihood.sums import use_kernel as use_kernel
+    from discreet.loading import load as load
     from discreet.mechanisms import ObjectivePerturbation as ObjectivePerturbation
     from discreet.mechanisms import OutputPerturbation as OutputPerturbation
     from discreet.mechanisms import PrivateNewton as PrivateNewton
@@ -63,7 +63,7 @@ _HOMES = {
     "SurvivalRegression": "regression",
     "TimeAxis": "design.schema",
     "check": "checkup",
-    "load": "fitted",
+    "load": "loading",
     "metrics": "metrics",
     "plan": "forecast",
     "plots": "plots",

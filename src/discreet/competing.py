@@ -14,8 +14,8 @@ A release is by private Newton, which bounds the scores of all causes together
 Reference: Begg and Gray (1984), Biometrika 71, 11-18.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -30,6 +30,7 @@ from discreet.design.schema import Schema
 from discreet.engine.engine import Arrays, BlockFunction, Engine
 from discreet.errors import SettingsError
 from discreet.estimate import Estimate, estimate, plain_model
+from discreet.fitted import NOT_PRIVATE, release_words, summarise
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Draw, Plan
 from discreet.models.causes import (
@@ -42,12 +43,11 @@ from discreet.models.causes import (
 from discreet.models.curves import Curves
 from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import PlainModel, Saved
-from discreet.models.summary import WIDTH
+from discreet.models.summary import CausesTable
 from discreet.people.episodes import Episodes
 from discreet.people.source import People
 from discreet.regression import as_schema, publish_order, require_mechanism
 from discreet.release import ModelOrder, new_release_id, simulate
-from discreet.text import aligned, filled
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
     from discreet.joint import Federation
     from discreet.mechanisms.contract import Mechanism
-    from discreet.models.summary import CoefficientTable
     from discreet.release import Ledger
 
 NEWTON = "newton"
@@ -190,7 +189,11 @@ class CompetingRisks(Saved):
         ArtefactError
             The file is something else.
         """
-        found = read_causes(path)
+        return cls.of(read_causes(path))
+
+    @classmethod
+    def of(cls, found: CausesFile) -> Self:
+        """A file's content, ready to predict."""
         model = cls(found.public_schema, link=found.link, baseline=found.baseline)
         model.model_ = found
         if isinstance(found, CausesRelease):
@@ -342,9 +345,20 @@ class CompetingRisks(Saved):
         """
         return predict_incidence(self.model_, data, cause, times, interval=interval)
 
-    def summary(self) -> str:
-        """A table per cause."""
-        return summarise_causes(self.model_)
+    def summary(self, confidence: float = 0.95) -> CausesTable:
+        """A table per cause, on the user's own scale.
+
+        Parameters
+        ----------
+        confidence
+            Level of the intervals.
+
+        Returns
+        -------
+        CausesTable
+            Prints as text; ``to_pandas()`` has a column ``cause``, ``tables`` a table for each.
+        """
+        return summarise_causes(self.model_, confidence)
 
     @property
     def _model(self) -> CausesFile:
@@ -480,20 +494,33 @@ def _moved(model: CausesFile, point: Array) -> CausesCurves:
     return CausesCurves(tuple(parts))
 
 
-def summarise_causes(model: CausesFile) -> str:
-    """A table of coefficients per cause, as text; what is promised of all of them is said once."""
-    from discreet.fitted import summarise  # noqa: PLC0415 - the same layer
-
-    tables: dict[str, CoefficientTable] = {
-        name: summarise(part) for name, part in model.models.items()
+def summarise_causes(model: CausesFile, confidence: float = 0.95) -> CausesTable:
+    """A table of coefficients per cause; what is said of all of them is said once."""
+    whole = {name: summarise(part, confidence) for name, part in model.models.items()}
+    first = next(iter(whole.values())).heading[0]
+    tables = {
+        name: replace(table, heading=tuple(_own_words(model, name)), footer=())
+        for name, table in whole.items()
     }
-    if not isinstance(model, CausesRelease):
-        return "\n\n".join(f"Cause: {name}\n{table}" for name, table in tables.items())
-    first = next(iter(tables.values()))
-    blocks = (f"Cause: {name}\n{aligned(table.rows())}" for name, table in tables.items())
-    warnings = [f"Warning: {caution}" for caution in model.warnings]
-    above, below = (
-        [filled(line, WIDTH) for line in part]
-        for part in (first.heading[:2], [*warnings, *first.footer[-2:]])
-    )
-    return "\n\n".join(["\n".join(above), *blocks, *below])
+    lines, footer = _shared_words(model)
+    return CausesTable(tables, (first, *lines), footer)
+
+
+def _own_words(model: CausesFile, cause: str) -> Iterator[str]:
+    """What is said of one cause alone."""
+    yield f"Cause: {cause}"
+    if isinstance(model, CausesModel):
+        fit = model.fit[cause]
+        yield f"{fit.events:,} events; log-likelihood {fit.log_likelihood:,.2f}."
+
+
+def _shared_words(model: CausesFile) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is said of all causes, above the tables and below them."""
+    if isinstance(model, CausesRelease):
+        return release_words(model)
+    if not isinstance(model, CausesModel):
+        return (), ()
+    persons = next(iter(model.fit.values())).persons
+    events = sum(fit.events for fit in model.fit.values())
+    notes = (f"Note: {cause}: {note}" for cause, fit in model.fit.items() for note in fit.notes)
+    return (f"{persons:,} persons, {events:,} events.", NOT_PRIVATE), tuple(notes)

@@ -13,7 +13,7 @@ from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.errors import DataFormError, SettingsError
 from discreet.models.life_table import LifeTable
-from discreet.models.model import Coefficients, Model, PlainModel, Release, Saved, read_model
+from discreet.models.model import Coefficients, Model, PlainModel, Promised, Release, Saved
 from discreet.models.prediction import (
     Estimate,
     Person,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from discreet.audit import Audit
+
+NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."
 
 
 class Predictions(Saved):
@@ -404,31 +406,6 @@ class FittedModel(Predictions):
         return self.model
 
 
-def load(path: str | Path) -> FittedModel:
-    """Read a model or a release from its file.
-
-    Parameters
-    ----------
-    path
-        A file that ``save`` or ``publish`` wrote.
-
-    Returns
-    -------
-    FittedModel
-        With predictions, summary and plots.
-
-    Raises
-    ------
-    ArtefactError
-        The file is not one of ours, or was damaged.
-
-    Examples
-    --------
-    >>> load("model.json").predict_survival("patients.csv", times=[12])  # doctest: +SKIP
-    """
-    return FittedModel(read_model(path))
-
-
 def standard_errors(model: Model) -> Coefficients | None:
     """Standard errors on the user's own scale, where the model has them."""
     if isinstance(model, PlainModel):
@@ -473,7 +450,8 @@ def _words(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if isinstance(model, PlainModel):
         return (first, *_plain_lines(model)), tuple(f"Note: {note}" for note in model.fit.notes)
     if isinstance(model, Release):
-        return (first, _release_line(model), *_told(model)), _release_footer(model)
+        lines, footer = release_words(model)
+        return (first, *lines), footer
     return (first,), ()
 
 
@@ -482,10 +460,15 @@ def _plain_lines(model: PlainModel) -> tuple[str, str]:
     counts = (
         f"{fit.persons:,} persons, {fit.events:,} events; log-likelihood {fit.log_likelihood:,.2f}."
     )
-    return counts, "Not private: do not publish without checking who could recognise whom."
+    return counts, NOT_PRIVATE
 
 
-def _release_line(model: Release) -> str:
+def release_words(model: Promised) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is promised of a release, above its table and below it."""
+    return (_release_line(model), *_told(model)), _release_footer(model)
+
+
+def _release_line(model: Promised) -> str:
     guarantee = model.guarantee
     kind = "Private release" if model.private else "Simulated release, not private,"
     numbers = f"epsilon = {guarantee.epsilon:g}, delta = {guarantee.delta:g}"
@@ -493,7 +476,7 @@ def _release_line(model: Release) -> str:
     return f"{kind} ({name}): {numbers}, {guarantee.status}; {model.persons:,} persons."
 
 
-def _told(model: Release) -> Iterator[str]:
+def _told(model: Promised) -> Iterator[str]:
     count = len(model.warnings)
     if count:
         yield (
@@ -503,7 +486,7 @@ def _told(model: Release) -> Iterator[str]:
         )
 
 
-def _release_footer(model: Release) -> tuple[str, ...]:
+def _release_footer(model: Promised) -> tuple[str, ...]:
     warnings = (f"Warning: {caution}" for caution in model.warnings)
     where = f"Release {model.release_id}; {model.guarantee.relation}, per {model.guarantee.unit}; ledger: {model.ledger}."
     return (*warnings, model.promise, where)

@@ -4,6 +4,9 @@ import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from decimal import ROUND_DOWN, Context, Decimal
 
+NARROWEST = 8
+"""A column of names narrower than this cannot be read."""
+
 
 def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> str:
     """Columns of equal width under a ruled heading; those not named are set to the right."""
@@ -35,11 +38,26 @@ def in_blocks(rows: Iterable[Sequence[str]], width: int) -> str:
     return "\n\n".join(aligned(zip(*block, strict=True)) for block in blocks)
 
 
+def fitted(rows: Iterable[Sequence[str]], width: int) -> str:
+    """A table no wider than that: names that leave numbers too little room go on below themselves.
+
+    Numbers are never cut, so where they alone fill the width the table is wider.
+    """
+    cells = [tuple(row) for row in rows]
+    _, *columns = zip(*cells, strict=True)
+    room = width - _wide(columns) - 2
+    if room < NARROWEST:
+        return aligned(cells)
+    return aligned(line for row in cells for line in _below(row, room))
+
+
 def _below(row: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:
     """The row, and one for each further line of its name."""
-    first, *more = textwrap.wrap(row[0], width) or [""]
+    if len(row[0]) <= width:
+        return [tuple(row)]
+    first, *more = textwrap.wrap(row[0], width, subsequent_indent="  ")
     blank = ("",) * (len(row) - 1)
-    return [(first, *row[1:]), *((f"  {line}", *blank) for line in more)]
+    return [(first, *row[1:]), *((line, *blank) for line in more)]
 
 
 def _wide(columns: Sequence[Sequence[str]]) -> int:

@@ -8,11 +8,13 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.output import csv_bytes, say, width, wrapped
-from discreet.text import aligned, in_blocks
+from discreet.text import in_blocks
 
 if TYPE_CHECKING:
     from discreet.models.curves_release import CurvesRelease
-    from discreet.models.summary import CoefficientTable
+    from discreet.models.summary import CausesTable, CoefficientTable
+
+    Table = CoefficientTable | CausesTable
 
 
 class Format(StrEnum):
@@ -44,24 +46,25 @@ def summary(
         _show_curves(found)
         return
     if isinstance(found, CausesFile):
-        say(summarise_causes(found))
-        return
-    table = FittedModel(found).summary(confidence)
+        table: Table = summarise_causes(found, confidence)
+    else:
+        table = FittedModel(found).summary(confidence)
     if form is Format.TEXT:
         _show(table)
     else:
         say(_written(table, form))
 
 
-def _show(table: "CoefficientTable") -> None:
+def _show(table: "Table") -> None:
     for line in table.heading:
         say(wrapped(line))
-    say("\n" + aligned(table.rows()))
+    for block in table.blocks(width()):
+        say("\n" + block)
     for line in table.footer:
         say("\n" + wrapped(line))
 
 
-def _written(table: "CoefficientTable", form: Format) -> str:
+def _written(table: "Table", form: Format) -> str:
     """The table alone, with every number in full where a program reads it."""
     if form is Format.LATEX:
         return table.to_latex()

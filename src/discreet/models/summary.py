@@ -4,7 +4,7 @@ Covariance = T (I + n ridge)^{-1} T' with I the expected information (as glm), o
 in internal coordinates and f_user = T f_internal.  Intervals are Wald's, coefficient +- z se.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy import linalg, special
 
 from discreet.design.design import Design
 from discreet.errors import SettingsError
-from discreet.text import aligned, filled
+from discreet.text import filled, fitted
 from discreet.types import Array
 
 # Beyond this many coefficients a file keeps standard errors only, not the covariance.
@@ -135,42 +135,14 @@ class CoefficientTable:
 
     def to_html(self) -> str:
         """The table as HTML; every text is escaped."""
-        from html import escape  # noqa: PLC0415 - only notebooks and pages
-
-        head, *body = ([escape(cell) for cell in row] for row in self.rows())
-        headings = "".join(f'<th style="text-align:right">{cell}</th>' for cell in head)
-        lines = "".join(
-            f'<tr><th style="text-align:left">{row[0]}</th>'
-            + "".join(f'<td style="text-align:right">{cell}</td>' for cell in row[1:])
-            + "</tr>"
-            for row in body
-        )
-        above, below = (
-            "".join(f"<p>{escape(text)}</p>" for text in part)
-            for part in (self.heading, self.footer)
-        )
-        return (
-            f"{above}<table><thead><tr>{headings}</tr></thead><tbody>{lines}</tbody></table>{below}"
-        )
+        return _paragraphs(self.heading) + _html(self.rows()) + _paragraphs(self.footer)
 
     _repr_html_ = to_html
 
     def to_latex(self) -> str:
         """The table as a LaTeX tabular with rules of the package booktabs."""
-        head, *body = ([_latex(cell) for cell in row] for row in self.rows())
-        lines = [" & ".join(row) + r" \\" for row in (head, *body)]
-        columns = "l" + "r" * (len(head) - 1)
-        return "\n".join(
-            [
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\toprule",
-                lines[0],
-                r"\midrule",
-                *lines[1:],
-                r"\bottomrule",
-                r"\end{tabular}",
-            ]
-        )
+        head, *body = self.rows()
+        return _tabular(head, [map(_latex_row, body)])
 
     def to_pandas(self) -> object:
         """A pandas DataFrame indexed by coefficient."""
@@ -183,9 +155,13 @@ class CoefficientTable:
             [filled(line, WIDTH) for line in part] for part in (self.heading, self.footer)
         )
         footer = ["", *below] if below else []
-        return "\n".join([*above, "", aligned(self.rows()), *footer]).lstrip()
+        return "\n".join([*above, "", *self.blocks(WIDTH), *footer]).lstrip()
 
     __repr__ = __str__
+
+    def blocks(self, width: int) -> Iterator[str]:
+        """The table as text for a terminal of that width."""
+        yield fitted(self.rows(), width)
 
     @property
     def _errors(self) -> Array:
@@ -197,6 +173,99 @@ class CoefficientTable:
     def _margin(self) -> Array:
         with np.errstate(over="ignore"):
             return np.asarray(special.ndtri(0.5 + self.confidence / 2) * self._errors)
+
+
+@dataclass(frozen=True, eq=False)
+class CausesTable:
+    """A table for each cause of competing risks; what is said of all of them is said once.
+
+    The ``heading`` of a cause's own table is about this cause alone.
+    """
+
+    tables: Mapping[str, CoefficientTable]
+    heading: tuple[str, ...] = field(default=(), repr=False)
+    footer: tuple[str, ...] = field(default=(), repr=False)
+
+    def records(self) -> list[dict[str, float | str | None]]:
+        """One mapping per cause and coefficient, with every number in full."""
+        return [
+            {"cause": cause, **record}
+            for cause, table in self.tables.items()
+            for record in table.records()
+        ]
+
+    def to_html(self) -> str:
+        """The tables as HTML; every text is escaped."""
+        blocks = (table.to_html() for table in self.tables.values())
+        return _paragraphs(self.heading) + "".join(blocks) + _paragraphs(self.footer)
+
+    _repr_html_ = to_html
+
+    def to_latex(self) -> str:
+        """One LaTeX tabular with a line above the coefficients of each cause."""
+        blocks = []
+        for cause, table in self.tables.items():
+            head, *body = table.rows()
+            title = rf"\multicolumn{{{len(head)}}}{{l}}{{{_latex(f'Cause: {cause}')}}} \\"
+            blocks.append([title, *map(_latex_row, body)])
+        return _tabular(head, blocks)
+
+    def to_pandas(self) -> object:
+        """A pandas DataFrame indexed by coefficient, whose first column is the cause."""
+        import pandas as pd  # noqa: PLC0415 - the user's, not ours
+
+        frames = [
+            pd.DataFrame({"cause": cause, **table.columns()}, index=list(table.names))
+            for cause, table in self.tables.items()
+        ]
+        return pd.concat(frames)
+
+    def blocks(self, width: int) -> Iterator[str]:
+        """A text for each cause, for a terminal of that width."""
+        for table in self.tables.values():
+            above = (filled(line, width) for line in table.heading)
+            yield "\n".join([*above, *table.blocks(width)])
+
+    def __str__(self) -> str:
+        above, below = (
+            [filled(line, WIDTH) for line in part] for part in (self.heading, self.footer)
+        )
+        return "\n\n".join(["\n".join(above), *self.blocks(WIDTH), *below])
+
+    __repr__ = __str__
+
+
+def _paragraphs(texts: Sequence[str]) -> str:
+    from html import escape  # noqa: PLC0415 - only notebooks and pages
+
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)
+
+
+def _html(rows: Iterator[tuple[str, ...]]) -> str:
+    """An HTML table of such rows, the heading first."""
+    from html import escape  # noqa: PLC0415 - only notebooks and pages
+
+    head, *body = ([escape(cell) for cell in row] for row in rows)
+    headings = "".join(f'<th style="text-align:right">{cell}</th>' for cell in head)
+    lines = "".join(
+        f'<tr><th style="text-align:left">{row[0]}</th>'
+        + "".join(f'<td style="text-align:right">{cell}</td>' for cell in row[1:])
+        + "</tr>"
+        for row in body
+    )
+    return f"<table><thead><tr>{headings}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _tabular(head: Sequence[str], blocks: Sequence[Iterable[str]]) -> str:
+    """A LaTeX tabular: the heading and blocks of lines, with a rule above each."""
+    columns = "l" + "r" * (len(head) - 1)
+    ruled = (line for block in blocks for line in (r"\midrule", *block))
+    begin, top = rf"\begin{{tabular}}{{{columns}}}", r"\toprule"
+    return "\n".join([begin, top, _latex_row(head), *ruled, r"\bottomrule", r"\end{tabular}"])
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(map(_latex, cells)) + r" \\"
 
 
 _LATEX = {
