@@ -99,9 +99,51 @@ def test_dates_in_another_form_are_told_with_an_example():
 
 
 def test_events_coded_1_and_2_are_asked_about():
-    status = [1] * 60 + [2] * 140
-    found = ds.check(with_column("status", status), schema())
-    assert "are events coded 1 and 2?" in " ".join(str(found).split())
+    """Also where 1s, who are censored, are taken for events after the horizon."""
+    hint = "Are events coded 1 and 2? Then say event_values = [2] in [time]"
+    status, long = [1] * 60 + [2] * 140, [2 * HORIZON] * 60 + [5.0] * 140
+    table = with_column("status", status)
+    table = table.set_column(table.column_names.index("time"), "time", pa.array(long))
+    for kind in (pa.int64(), pa.float64(), pa.string()):
+        place = table.column_names.index("status")
+        coded = table.set_column(place, "status", pa.array(status).cast(kind))
+        found = " ".join(str(ds.check(coded, schema())).split())
+        assert hint in found
+        assert "is the horizon in [time] in the unit of the file?" not in found
+    mapping = schema().to_mapping()
+    mapping["time"] = {**mapping["time"], "event_values": [2]}
+    said = ds.check(table, mapping)
+    assert said.picture.events == 140
+    assert hint not in " ".join(str(said).split())
+
+
+@pytest.mark.parametrize("status", [[0, 1, 2, 2], [1, 1, 1, 1], [2, 2, 2, 2], [1, 2, 3, 3]])
+def test_other_codes_of_events_are_not_taken_for_1_and_2(status):
+    found = ds.check(with_column("status", status * 50), schema())
+    assert "Are events coded 1 and 2?" not in " ".join(str(found).split())
+
+
+def persons_of(number, *, entry=False):
+    """What `check` says where so many names stand in the column of the person."""
+    names = pa.array([f"p{place % number}" for place in range(200)])
+    table, mapping = TABLE.append_column("id", names), {**schema().to_mapping(), "person": "id"}
+    if entry:
+        table = table.append_column("entry", pa.array([0.0] * 200))
+        mapping["time"] = {**mapping["time"], "entry": "entry"}
+    return ds.check(table, mapping)
+
+
+def test_rows_that_cover_each_other_are_asked_about():
+    hint, dropped = (
+        "Several rows of one person need entry in [time]",
+        "half of the rows are dropped",
+    )
+    few, many, begun = persons_of(150), persons_of(50), persons_of(50, entry=True)
+    shown = [" ".join(str(found).split()) for found in (few, many, begun)]
+    assert [hint in text for text in shown] == [True, True, False]
+    assert [dropped in text for text in shown] == [False, True, False]
+    assert (few.exit_status, many.exit_status) == (0, 6)
+    assert hint not in str(persons_of(200))
 
 
 def test_a_word_that_no_row_has_is_named():

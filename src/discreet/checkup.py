@@ -17,7 +17,7 @@ from discreet.errors import ArtefactError
 from discreet.models.model import Release, read_model
 from discreet.people.grid_hints import grid_hints
 from discreet.people.picture import FEWEST_EVENTS, TENTHS, Picture
-from discreet.people.repairs import LATE_EVENT, RepairReport, hints, quote_hints
+from discreet.people.repairs import LATE_EVENT, OVERLAP, RepairReport, hints, quote_hints
 from discreet.people.source import EngineName, People
 from discreet.regression import as_schema
 from discreet.text import aligned, filled
@@ -75,6 +75,16 @@ class Check:
         for name, count in self._repaired().items():
             if 2 * count > self.report.rows:
                 yield f"More than half of column '{name}' does not fit the schema."
+        if self.schema.time.entry is None and 2 * self._overlapping > self.report.rows:
+            yield (
+                "More than half of the rows are dropped, because a later row of the same "
+                f"'{self.schema.person}' covers them."
+            )
+
+    @property
+    def _overlapping(self) -> int:
+        """Rows over which a later one of the same person lies."""
+        return sum(item.count for item in self.report.repairs if item.problem == OVERLAP)
 
     def _lacking_events(self) -> Iterator[str]:
         """Why the events there are, and where they are, fit no model."""
@@ -117,7 +127,8 @@ class Check:
             yield "Every value fits the schema."
         yield from hints(self.report, self.schema)
         yield from self._questions()
-        yield from grid_hints(self.report, self.picture, self.schema.time)
+        if not self._miscoded:  # where events come is known only once it is known what they are
+            yield from grid_hints(self.report, self.picture, self.schema.time)
         yield from self.proposals
         yield from self.notes
         if self.obstacles:
@@ -180,17 +191,18 @@ class Check:
                     for level in (folded or near)[:1]:
                         yield f"'{value}' in column '{covariate.name}' is near the level '{level}'."
         event = self.schema.time.event
-        codes = {
-            text
-            for key, shown in self.picture.examples.items()
-            if key[0] == event
-            for text in shown
-        }
-        if codes == {"2"}:
+        if self._miscoded:
             yield (
-                f"Column '{event}' holds 2: are events coded 1 and 2? Then say which one is the "
-                "event; as it stands 1 counts as the event and 2 as censored."
+                f"Column '{event}' holds nothing but 1 and 2. Are events coded 1 and 2? Then say "
+                "event_values = [2] in [time]; as it stands 1 counts as the event and 2 as censored."
             )
+
+    @property
+    def _miscoded(self) -> bool:
+        """Whether events seem to be coded 1 for censored and 2 for the event, and nothing says so."""
+        time = self.schema.time
+        declared = time.event_values is not None or time.causes is not None
+        return not declared and self.picture.event_values == {"1", "2"}
 
     def __str__(self) -> str:
         return "\n".join(text if "\n" in text else filled(text, WIDTH) for text in self.lines())

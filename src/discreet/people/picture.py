@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.design.grid import TimeGrid
 from discreet.design.schema import Categorical, Numeric, Schema
-from discreet.people.columns import Column, level_lookup, read_level
+from discreet.people.columns import Column, is_missing, level_lookup, read_level
 from discreet.people.encode import person_spans
 from discreet.people.repairs import RepairReport
 from discreet.people.spans import Spans
@@ -40,7 +40,7 @@ class Picture:
     ``event_counts`` are events by the interval they happen in, where there are any; ``exits`` people
     by the tenth of the grid's intervals in which their time at risk ends, ``first_exits`` those
     whose only interval is the first; ``ranges`` the smallest and the largest value (of categories:
-    number of a level) of each covariate after repair.
+    number of a level) of each covariate after repair, ``event_values`` a few of the event's column.
     """
 
     event_counts: Mapping[int, int] = field(default_factory=dict)
@@ -49,6 +49,7 @@ class Picture:
     first_exits: int = 0
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     examples: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
+    event_values: frozenset[str] = frozenset()
 
     @property
     def events(self) -> int:
@@ -82,6 +83,7 @@ def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
             if table.rows
         },
         examples=_examples(table, schema, report),
+        event_values=_event_values(table.column(schema.time.event)),
     )
 
 
@@ -101,6 +103,7 @@ def _add(one: Picture, other: Picture) -> Picture:
         examples={
             key: _first([*one.examples.get(key, ()), *other.examples.get(key, ())]) for key in keys
         },
+        event_values=one.event_values | other.event_values,
     )
 
 
@@ -154,6 +157,18 @@ def _examples(table: Table, schema: Schema, report: RepairReport) -> dict[Key, t
         shown = [_shown(values[codes[row]]) for row in repair.rows if codes[row] >= 0]
         found[repair.column, repair.problem] = _first(shown)
     return found
+
+
+def _event_values(column: Column) -> frozenset[str]:
+    """All values of the event's column if they are few, else some of them."""
+    codes, values = column.coded()
+    found: set[str] = set()
+    for code in np.unique(codes[codes >= 0]):
+        if not is_missing(values[code]):
+            found.add(_shown(values[code]))
+        if len(found) > MOST_EXAMPLES:
+            break
+    return frozenset(found)
 
 
 def _first(shown: Iterable[str]) -> tuple[str, ...]:

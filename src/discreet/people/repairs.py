@@ -31,6 +31,7 @@ from discreet.people.tables import (
 FIRST_ROWS = 100
 """So many offending rows are remembered, to show the custodian some values."""
 LATE_EVENT = "event after the horizon"
+OVERLAP = "row overlaps the one before"
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ def _people(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     kept = until_event(who, start, stop, event, first_events(who, stop, event, persons))
     yield _repair(schema.person, "row after the first event", "dropped", ~kept)
     overlap = (who[1:] == who[:-1]) & (start[1:] < stop[:-1])
-    yield _repair(schema.person, "row overlaps the one before", "the later row counts", overlap)
+    yield _repair(schema.person, OVERLAP, "the later row counts", overlap)
 
 
 def _gaps(
@@ -312,6 +313,12 @@ def _advice(repair: Repair, schema: Schema) -> str:
         "double of 2^53 or more": (
             "doubles do not hold every integer from 2^53 on, so ids may have been merged before: "
             "keep ids as integers (of a nullable type where some are missing) or as texts."
+        ),
+        OVERLAP: (
+            "does it say whose row it is? Several rows of one person need entry in [time], the time "
+            "at which each of them begins; without it all of them begin together and the last counts."
+            if schema.time.entry is None
+            else ""
         ),
         "below low": (
             "is the schema's low in the unit of the file? If it is, and the code book allows such "
