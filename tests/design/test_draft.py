@@ -53,6 +53,22 @@ def test_a_duration_goes_before_dates_which_are_no_covariates():
     assert [item["name"] for item in found["covariate"]] == ["marital_status", "age_years"]
 
 
+@pytest.mark.parametrize(
+    ("start", "stop"),
+    [("start", "stop"), ("tstart", "tstop"), ("Start", "Stop"), ("start_time", "stop_time")],
+)
+def test_rows_that_start_and_stop_have_entry_and_duration(start, stop):
+    found = drafted("id", start, stop, "event", "age")
+    assert (found["time"]["entry"], found["time"]["duration"]) == (start, stop)
+    assert [item["name"] for item in found["covariate"]] == ["age"]
+
+
+def test_a_start_alone_or_beside_a_time_is_left_to_a_person():
+    assert "entry" not in drafted("start", "time", "event")["time"]
+    found = drafted("start", "stop", "time", "event")["time"]
+    assert (found["entry"], found["duration"]) == ("start", "")
+
+
 def test_a_file_may_declare_its_dates():
     assert drafted("diagnosed", "exit", typed=("diagnosed", "exit"))["time"]["end"] == "exit"
     assert Roles.of(["diagnosed", "exit"]).dates == ()

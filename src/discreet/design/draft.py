@@ -27,6 +27,9 @@ _PERSON = _set("id pid mrn patient person subject participant individual")
 _PERSON_TOO = _set("number no nr code key study identifier")
 _ENTRY = _set("entry entered tstart")
 _ENTRY_TOO = _set("time late delayed start")
+_ROW_START = _set("start tstart")
+_ROW_STOP = _set("stop tstop")
+_ROW_TOO = _set("t time")
 _DATE = _set("dob dod datum birthday")
 _NO_DATE = _set("update updated candidate mandate")
 _ZERO = _set(
@@ -60,11 +63,12 @@ class Roles:
         others = [name for name in columns if name not in dates]
         start, later = _with(dates, _ZERO), _with(dates, _LATER)
         end = tuple(name for name in _with(dates, _LAST) if name not in start)
+        begins, stops = _rows(others)
         return cls(
             person=_made_of(others, _PERSON, _PERSON_TOO),
-            duration=_made_of(others, _TIME, _TIME_TOO),
+            duration=_joined(stops, _made_of(others, _TIME, _TIME_TOO)),
             event=_made_of(others, _EVENT, _EVENT_TOO),
-            entry=_made_of(others, _ENTRY, _ENTRY_TOO),
+            entry=_joined(begins, _made_of(others, _ENTRY, _ENTRY_TOO)),
             dates=dates,
             start=start or later,
             end=end,
@@ -172,6 +176,16 @@ def _made_of(names: Sequence[str], some: Words, others: Words) -> tuple[str, ...
     """Names with one of the words and none that means something else: not ``marital_status``."""
     found = ((name, _words(name)) for name in names)
     return tuple(name for name, words in found if words & some and words <= some | others)
+
+
+def _rows(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Where rows begin and stop; a start without a stop may be anything."""
+    begins, stops = (_made_of(names, words, _ROW_TOO) for words in (_ROW_START, _ROW_STOP))
+    return (begins, stops) if begins and stops else ((), ())
+
+
+def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*one, *other]))
 
 
 def _with(names: Sequence[str], some: Words) -> tuple[str, ...]:
