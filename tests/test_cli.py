@@ -89,6 +89,8 @@ def test_from_a_table_to_predictions(discreet, folder):
         ("--quantity quantile --probabilities 0.1,0.5", "quantile_0.1,quantile_0.5"),
         ("--quantity risk", "risk"),
         ("--quantity rmst", "rmst"),
+        ("--quantity rmst --times 6,12", "rmst_6,rmst_12"),
+        ("--quantity rmst --times 6 --intervals", "rmst_6,rmst_6_lower,rmst_6_upper"),
         ("--times 6 --intervals", "survival_6,survival_6_lower,survival_6_upper"),
         ("--quantity rmst --intervals", "rmst,rmst_lower,rmst_upper"),
         (
@@ -102,6 +104,26 @@ def test_other_quantities(discreet, folder, options, heading):
     status, _, err = discreet(f"predict model.json new.csv --out out.csv {options}")
     assert (status, err) == (0, "")
     assert (folder / "out.csv").read_text().splitlines()[0] == f"row,{heading}"
+
+
+def test_restricted_means_are_those_up_to_the_times(discreet, folder):
+    discreet(FIT)
+    discreet("predict model.json new.csv --out out.csv --quantity rmst --times 6,12")
+    found = pd.read_csv(folder / "out.csv")
+    for until in (6, 12):
+        expected = ds.load("model.json").predict_rmst("new.csv", until)
+        assert found[f"rmst_{until}"].tolist() == pytest.approx(expected.tolist(), rel=1e-9)
+
+
+def test_times_beyond_the_horizon_are_told_with_its_unit(discreet, folder):
+    text = (folder / "schema.toml").read_text()
+    (folder / "schema.toml").write_text(text.replace("[time]", '[time]\nunit = "months"'))
+    discreet(FIT)
+    for quantity in ("survival", "rmst"):
+        asked = f"predict model.json new.csv --out out.csv --quantity {quantity} --times 25"
+        status, _, err = discreet(asked)
+        assert status == 2
+        assert "times must lie between 0 and the horizon, 24 months." in err
 
 
 def test_intervals_are_those_of_python_and_ids_are_kept(discreet, folder):

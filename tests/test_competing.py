@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import statsmodels.api as sm
 
@@ -181,6 +182,16 @@ def test_a_summary_has_the_formats_of_a_model_of_one_event(tmp_path, printed):
     html = printed("summary", path, "--format", "html")
     assert html.count("<table>") == html.count("<p>Cause: ") == 2
     assert "80% interval" in printed("summary", path, "--confidence", "0.8")
+
+
+def test_a_fit_tells_what_it_repaired():
+    table = people(400)
+    ages = table["age"].to_numpy().copy()
+    ages[:3] = 200.0
+    changed = table.set_column(table.column_names.index("age"), "age", pa.array(ages))
+    model = ds.CompetingRisks(mapping())
+    with pytest.warns(ds.RepairWarning, match=r"^3 values .* age: 3 above high \(now high\)\.$"):
+        model.fit(changed)
 
 
 def test_other_models_say_where_to_go():

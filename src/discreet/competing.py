@@ -46,7 +46,7 @@ from discreet.models.model import PlainModel, Saved
 from discreet.models.summary import CausesTable
 from discreet.people.episodes import Episodes
 from discreet.people.source import People
-from discreet.regression import as_schema, publish_order, require_mechanism
+from discreet.regression import as_schema, publish_order, require_mechanism, tell_repairs
 from discreet.release import ModelOrder, new_release_id, simulate
 from discreet.types import Array
 
@@ -209,7 +209,9 @@ class CompetingRisks(Saved):
             A table or a file with the columns of the schema.
         """
         self.schema.require_bounds()
-        engine = People.of(data).open(self.schema)
+        source = People.of(data)
+        repairs = source.repairs(self.schema) if source.in_memory else None  # else another pass
+        engine = source.open(self.schema)
         causes = list(self.schema.time.causes or {})
         problems = [self._problem(engine, place, name) for place, name in enumerate(causes, 1)]
         found = [estimate(problem) for problem in problems]
@@ -218,6 +220,7 @@ class CompetingRisks(Saved):
             for problem, item in zip(problems, found, strict=True)
         ]
         joint = _joint_covariance(engine, problems, found)
+        tell_repairs(repairs)
         self.model_: CausesFile = _document(self.schema, causes, models, joint)
         return self
 

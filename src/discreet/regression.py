@@ -179,8 +179,7 @@ class SurvivalRegression(Predictions):
         total = Problem(engine, Design(schema, self._baseline()), get_link(self.link))
         found = estimate(total, ridge=self.ridge, solver=self.solver, tolerance=self.tolerance)
         model = plain_model(total, found, self.solver, self.information)
-        if repairs is not None and repairs.repairs:
-            warn(repairs.sentence(), RepairWarning)
+        tell_repairs(repairs)
         self._adopt(model, schema)
         self.standard_errors_ = model.uncertainty.standard_errors
         if repairs is not None:
@@ -436,6 +435,12 @@ def _prepared(source: People, declared: Schema) -> "tuple[Schema, RepairReport |
         return declared, None
     repairs = source.repairs(declared)  # before the people are held a second time
     return resolve_bounds(source.table(declared), declared), repairs
+
+
+def tell_repairs(repairs: "RepairReport | None") -> None:
+    """A warning with the counts, where a fit that is not private changed values."""
+    if repairs is not None and repairs.repairs:
+        warn(repairs.sentence(), RepairWarning)
 
 
 def _without_password(value: object) -> object:

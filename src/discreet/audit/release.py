@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -64,8 +65,12 @@ def _audit_causes(mapping: dict[str, Any]) -> Audit:
         return Audit("a release that cannot be read", {}, (refused,))
     if not isinstance(release, CausesRelease):
         raise ArtefactError("only a release can be audited; this model is not private.")
-    parts = [cast("Release", part) for part in release.models.values()]
-    found = [item for part in parts for check in (_coefficients, _grid) for item in check(part)]
+    found = [
+        replace(item, check=f"{cause}: {item.check}")
+        for cause, part in release.models.items()
+        for check in (_coefficients, _grid)
+        for item in check(cast("Release", part))
+    ]
     shared = [item for check in (_plan_again, _promise, _ledger) for item in check(release)]
     return _audited(release, [*_form(release), *found, *shared])
 

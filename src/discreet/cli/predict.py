@@ -42,7 +42,10 @@ def predict(  # noqa: PLR0913 - one parameter an option
     *,
     out: Annotated[Path, typer.Option(help="The CSV file to write.")],
     times: Annotated[
-        str, typer.Option(help="Times in the schema's unit, such as 30,180,365.")
+        str,
+        typer.Option(
+            help="Times in the schema's unit, such as 30,180,365; of rmst up to when (the horizon)."
+        ),
     ] = "",
     quantity: Annotated[
         Quantity, typer.Option(help=", ".join(Quantity) + ".", metavar="NAME")
@@ -126,7 +129,7 @@ def _of_model(model: "Model", data: Path, wanted: _Wanted) -> Columns:
 
     fitted, quantity, limits = FittedModel(model), wanted.quantity, wanted.limits
     if quantity is Quantity.RMST:
-        return _columns(["rmst"], fitted.predict_rmst(data, interval=limits))
+        return _means(fitted, data, wanted)
     levels = _numbers("probabilities", wanted.probabilities)
     if quantity is Quantity.QUANTILE and not (limits and levels == [0.5]):
         _no_limits(limits)
@@ -137,6 +140,16 @@ def _of_model(model: "Model", data: Path, wanted: _Wanted) -> Columns:
         _no_limits(limits)
         return _columns(["risk"], fitted.predict_risk(data))
     return _at_times(fitted, data, wanted)
+
+
+def _means(fitted: "FittedModel", data: Path, wanted: _Wanted) -> Columns:
+    """Restricted means up to each of the times, or to the horizon where none is given."""
+    if not wanted.times:
+        return _columns(["rmst"], fitted.predict_rmst(data, interval=wanted.limits))
+    columns: Columns = {}
+    for heading, until in zip(_headings("rmst", wanted.times), wanted.times, strict=True):
+        columns |= _columns([heading], fitted.predict_rmst(data, until, interval=wanted.limits))
+    return columns
 
 
 def _at_times(fitted: "FittedModel", data: Path, wanted: _Wanted) -> Columns:

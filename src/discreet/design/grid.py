@@ -29,11 +29,18 @@ class TimeGrid:
     zero: float = 0.0
     first: float | None = None
     declared: tuple[float, ...] | None = None
+    unit: str | None = None
 
     @classmethod
     def of(cls, time: TimeAxis) -> Self:
         """The grid of a schema's time axis."""
-        return cls(time.horizon, time.intervals, time.zero, time.first, time.edges)
+        unit = time.counted_in
+        return cls(time.horizon, time.intervals, time.zero, time.first, time.edges, unit)
+
+    @property
+    def horizon_words(self) -> str:
+        """The horizon with its unit, where it has one: ``10 years``."""
+        return f"{self.horizon:g}" if self.unit is None else f"{self.horizon:g} {self.unit}"
 
     @cached_property
     def edges(self) -> Array:

@@ -84,7 +84,8 @@ class Curves:
             raise SettingsError("times must be numbers.") from None
         zero, horizon = self.grid.zero, self.grid.horizon
         if wanted.ndim != 1 or not np.all((wanted >= zero) & (wanted <= horizon)):
-            raise SettingsError(f"times must lie between {zero:g} and the horizon, {horizon:g}.")
+            end = self.grid.horizon_words
+            raise SettingsError(f"times must lie between {zero:g} and the horizon, {end}.")
         return wanted
 
     def _blocks(
