@@ -10,6 +10,7 @@ import pytest
 import discreet as ds
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.prediction import survival_band
+from discreet.text import aligned, fitted
 from tests.cohorts import HORIZON, cohort, schema
 
 TABLE = cohort(people=300)
@@ -104,6 +105,15 @@ def test_long_names_go_on_below_themselves(tmp_path, printed):
         names = " ".join(line[:14].strip() for line in shown.splitlines())
         assert "Age at entry into the registry" in names
         assert f"{model.coefficients_.covariates['age']:.4f}" in shown
+
+
+def test_names_break_after_signs_and_within_words_where_they_must():
+    rows = [("", "p"), ("treatment_arm[new treatment]", "0.5"), ("x" * 30, "0.1"), ("age", "1")]
+    lines = fitted(rows, 25).splitlines()
+    assert [line[:20].rstrip() for line in lines[2:]] == [
+        "treatment_arm[new", "  treatment]", "x" * 18, "  " + "x" * 12, "age",
+    ]  # fmt: skip
+    assert fitted(rows, 10) == aligned(rows)  # no room for any name
 
 
 def test_other_formats(private, tmp_path, printed):

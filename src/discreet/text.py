@@ -1,11 +1,14 @@
 """Tables and names as plain text."""
 
+import re
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from decimal import ROUND_DOWN, Context, Decimal
 
 NARROWEST = 8
 """A column of names narrower than this cannot be read."""
+INDENT = "  "
+"""Of the further lines of a name."""
 
 
 def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> str:
@@ -55,9 +58,22 @@ def _below(row: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:
     """The row, and one for each further line of its name."""
     if len(row[0]) <= width:
         return [tuple(row)]
-    first, *more = textwrap.wrap(row[0], width, subsequent_indent="  ")
+    first, *more = _name_lines(row[0], width)
     blank = ("",) * (len(row) - 1)
     return [(first, *row[1:]), *((line, *blank) for line in more)]
+
+
+def _name_lines(name: str, width: int) -> list[str]:
+    """Broken after a blank or a sign, ``arm[`` and ``new drug]``; within a word where it must be."""
+    size = width - len(INDENT)
+    words = re.split(r"(?<=[\s_:(/\[-])", name)
+    pieces = (word[at : at + size] for word in words for at in range(0, len(word), size))
+    lines = [""]
+    for piece in pieces:
+        if lines[-1].strip() and len((lines[-1] + piece).rstrip()) > width:
+            lines.append(INDENT)
+        lines[-1] += piece
+    return [line.rstrip() for line in lines]
 
 
 def _wide(columns: Sequence[Sequence[str]]) -> int:
