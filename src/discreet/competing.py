@@ -193,7 +193,13 @@ class CompetingRisks(Saved):
 
     @classmethod
     def of(cls, found: CausesFile) -> Self:
-        """A file's content, ready to predict."""
+        """A file's content, ready to predict.
+
+        Parameters
+        ----------
+        found
+            What was read: a `CausesModel` or a `CausesRelease`.
+        """
         model = cls(found.public_schema, link=found.link, baseline=found.baseline)
         model.model_ = found
         if isinstance(found, CausesRelease):
