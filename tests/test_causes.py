@@ -9,6 +9,7 @@ import discreet as ds
 from discreet.design.schema import Schema
 from discreet.errors import SchemaError, SettingsError
 from discreet.people import to_episodes
+from discreet.report import make_page
 
 
 def mapping(**time):
@@ -138,6 +139,18 @@ def test_private_curves_with_causes_are_written_and_read(tmp_path):
     )
     with pytest.raises(SettingsError, match="no cause"):
         made.plot(cause="nothing")
+
+
+def test_summary_and_page_of_curves_speak_of_the_causes():
+    made = ds.Curves(mapping(), by="arm").publish(people(), epsilon=2.0, ledger=ds.NO_LEDGER)
+    assert any("every cause: cancer, other." in line for line in made.lines)
+    heading, first = made.table()[:2]
+    cell = first[heading.index("cancer at the end")]
+    band = made.estimates[0].incidence[0]
+    assert cell == f"{band.estimate[-1]:.3g} ({band.lower[-1]:.3g} to {band.upper[-1]:.3g})"
+    public = make_page(made).split('id="facts"')[0]
+    assert "cancer at the end" in public
+    assert "Causes: cancer (" in public
 
 
 def test_two_causes_cost_no_more_noise_than_one():

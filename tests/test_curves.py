@@ -234,3 +234,58 @@ def test_people_read_labels_and_a_table_that_fits(tmp_path, printed):
         "old",
         "new",
     ]
+
+
+def cut_short(arm="c", end=10.0):
+    """The cohort, one arm of which was followed for 10 of 24 only, with years as the unit."""
+    table = cohort(3000).to_pandas()
+    cut = (table.arm == arm) & (table.time > end)
+    table.loc[cut, "status"] = False
+    table.loc[cut, "time"] = end
+    mapping = schema().to_mapping()
+    mapping["time"]["unit"] = "years"
+    return table, mapping
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_group_whose_follow_up_ends_early_is_named(seed):
+    table, mapping = cut_short()
+    found = ds.Curves(mapping, by="arm").simulate(table, epsilon=1.0, seed=seed)
+    exact = ds.Curves(schema(), by="arm").simulate(cohort(3000), epsilon=1e6).estimates[2]
+    (said,) = [item for item in found.warnings if not item.of_the_promise]
+    assert said.code == "short-follow-up"
+    assert "'c' do not reach beyond" in said.message
+    assert " years" in said.message
+    curve = found.estimates[2]
+    assert curve.known_until in {10.0, 12.0, 14.0}
+    assert curve.survival.lower[-1] <= exact.survival.estimate[-1] <= curve.survival.upper[-1]
+    assert found.curves[2]["known_until"] == curve.known_until
+    row = dict(zip(found.table()[0], found.table()[3], strict=True))
+    assert row["median"].startswith("not reached (")
+    assert row["median"].endswith(" to open)")
+    assert row["survival at the end"].startswith("unknown (0 to ")
+    assert row["restricted mean"].startswith("unknown (")
+    assert row["known until"] == f"{curve.known_until:g}"
+
+
+def test_page_and_figure_show_where_a_group_ends(tmp_path, printed):
+    table, mapping = cut_short()
+    path = tmp_path / "curves.json"
+    made = ds.Curves(mapping, by="arm").publish(table, epsilon=2.0, ledger=ds.NO_LEDGER, path=path)
+    page, end = make_page(made), made.estimates[2].known_until
+    shown = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
+    assert "Nothing in the released numbers speaks against these curves" not in shown
+    assert "Dotted: the numbers of a group do not reach so far" in shown
+    assert f"do not reach beyond {end:g} years" in shown
+    assert f"do not reach beyond {end:g} years" in " ".join(printed("summary", path).split())
+    dotted = [line for line in made.plot().axes[0].lines if line.get_linestyle() == ":"]
+    assert [float(line.get_xdata()[0]) for line in dotted] == [end]
+    assert audit_release(path).sound
+
+
+def test_groups_that_are_followed_to_the_end_get_no_word(release):
+    made, _ = release
+    assert not [item for item in made.warnings if not item.of_the_promise]
+    assert "known until" not in made.table()[0]
+    assert "Dotted:" not in make_page(made).split('id="facts"')[0]
+    assert all(line.get_linestyle() != ":" for line in made.plot().axes[0].lines)

@@ -14,6 +14,7 @@ from discreet.models.group_curves import (
     LogRank,
     Noise,
     _balanced,
+    _reach,
     group_curves,
     incidence_of,
     isotonic,
@@ -236,3 +237,111 @@ def test_as_many_leave_as_entered():
 def late_at_risk(counts):
     left = counts.events.sum(axis=1)[:, :-1] + counts.censored[:, : INTERVALS - 1]
     return counts.entered.sum(axis=1) - left.sum(axis=1)
+
+
+FOLLOWED = 8
+"""The last interval of group 1 in which somebody is seen: 0.94^8 = 0.61, above one half."""
+
+
+def short(seed, causes=1, *, late=False):
+    """Counts in which group 1 is followed for 8 of 20 intervals, and group 0 to the end."""
+    frame, _ = people(seed=seed, number=1500, causes=causes, late=late)
+    cut = (frame.group == 1) & (frame.exit > FOLLOWED)
+    frame.loc[cut, "event"] = 0
+    frame.loc[cut, "exit"] = FOLLOWED
+    frame = frame[frame.entry < frame.exit]
+    return noisy(counted(frame, causes, late=late), 6.0, seed), independent(6.0)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_curve_says_nothing_where_nobody_is_followed(seed, late):
+    """Noise taken for people and events made it fall to nothing, with a band that said so."""
+    counts, law = short(seed, late=late)
+    whole, cut = group_curves(counts, TIMES, law)
+    assert not whole.ends_early
+    assert cut.reach in {FOLLOWED, FOLLOWED + 1}  # one further is told once in forty
+    assert cut.known_until == TIMES[cut.reach]
+    band, truth = cut.survival, 0.94 ** TIMES[1:]
+    later = slice(cut.reach, None)
+    for low, high in (
+        (band.lower, band.upper),
+        (band.lower_simultaneous, band.upper_simultaneous),
+    ):
+        assert np.all((low[later] == 0.0) & (high[later] == high[cut.reach - 1]))
+        assert np.all(truth[later] <= high[later])
+    assert np.all(band.estimate[later] == band.estimate[cut.reach - 1])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_numbers_of_a_short_curve_leave_the_unknown_open(seed):
+    counts, law = short(seed)
+    cut = group_curves(counts, TIMES, law)[1]
+    assert math.isinf(cut.median.estimate)
+    assert math.isinf(cut.median.upper)
+    assert cut.median.lower <= cut.known_until
+    longest = np.trapezoid(np.append(1.0, cut.survival.estimate), TIMES)
+    assert cut.restricted_mean.estimate == pytest.approx(longest)
+    area, seen = np.trapezoid(0.94**TIMES, TIMES), np.trapezoid(0.94 ** TIMES[:9], TIMES[:9])
+    assert cut.restricted_mean.lower < seen + 0.3
+    assert cut.restricted_mean.lower <= area <= cut.restricted_mean.upper
+    assert cut.restricted_mean.upper > seen + 0.55 * (INTERVALS - FOLLOWED)
+
+
+def test_incidence_may_rise_to_one_where_nobody_is_followed():
+    counts, law = short(1, causes=2)
+    cut = group_curves(counts, TIMES, law)[1]
+    for band in cut.incidence:
+        assert np.all(band.upper[cut.reach :] == 1.0)
+        assert np.all(band.upper_simultaneous[cut.reach :] == 1.0)
+        assert band.upper[cut.reach - 1] < 0.5
+        assert np.allclose(band.lower[cut.reach :], band.lower[cut.reach - 1])
+        assert np.all(np.diff(band.estimate) >= -1e-12)
+
+
+def test_bands_hold_the_truth_before_follow_up_ends():
+    """Noise of the tail neither widens nor narrows what is known before it."""
+    truth, inside, together = 0.94 ** TIMES[1:], [], []
+    for seed in range(60):
+        counts, law = short(seed)
+        cut = group_curves(counts, TIMES, law)[1]
+        band, known = cut.survival, slice(cut.reach)
+        inside.append(np.mean(((band.lower <= truth) & (truth <= band.upper))[known]))
+        held = (band.lower_simultaneous <= truth) & (truth <= band.upper_simultaneous)
+        together.append(np.all(held))
+    assert 0.90 < np.mean(inside) < 0.99
+    assert np.mean(together) > 0.85
+
+
+def test_log_rank_keeps_its_level_where_one_group_is_followed_shorter():
+    rejected = [log_rank(*short(seed)).p_value < 0.05 for seed in range(60)]
+    assert np.mean(rejected) <= 0.15
+
+
+def test_a_group_is_called_empty_exactly_where_its_printed_range_holds_none():
+    law, called = independent(6.0), []
+    for seed in range(20):
+        _, counts = people(number=170)  # about 85 of a group, and 38 is one deviation
+        for curve in group_curves(noisy(counts, 6.0, seed), TIMES, law):
+            least = curve.size - 1.96 * curve.size_deviation
+            assert curve.may_be_empty == (least <= 0.0)
+            assert curve.may_be_empty == (curve.reach == 0)
+            called.append(curve.may_be_empty)
+    assert 0 < np.sum(called) < len(called)
+
+
+def test_nothing_is_said_of_a_group_that_may_be_empty():
+    _, counts = people()
+    empty = Counts(counts.events.copy(), counts.censored.copy(), None, counts.widths)
+    empty.events[1], empty.censored[1] = 0.0, 0.0
+    curve = group_curves(noisy(empty, 6.0, 5), TIMES, independent(6.0))[1]
+    assert (curve.reach, curve.known_until, curve.median.lower) == (0, 0.0, 0.0)
+    assert np.all((curve.survival.lower == 0.0) & (curve.survival.upper == 1.0))
+    assert (curve.restricted_mean.lower, curve.restricted_mean.upper) == (0.0, INTERVALS)
+
+
+def test_people_who_are_there_later_were_there_before():
+    """One number that noise hides does not end a curve whose later numbers are certain."""
+    at_risk, deviation = np.array([90.0, 15.0, 40.0, 12.0, 25.0, 5.0]), np.full(6, 10.0)
+    assert _reach(at_risk, deviation, late=False) == 3
+    assert _reach(at_risk, deviation, late=True) == 1

@@ -6,7 +6,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from cohorts import cohort, schema
 
+import discreet as ds
 from discreet.design.baseline import BASELINES
 from discreet.design.link import LINKS
 from discreet.design.schema import Schema
@@ -299,6 +301,19 @@ def test_curves_by_group_have_the_same_page_around_them(visit, curves_release):
         with page.expect_download() as waiting:
             page.click(button)
         assert check(waiting.value.path().read_text(encoding="utf-8")), button
+
+
+def test_a_curve_is_drawn_to_where_its_group_ends(visit):
+    """One more line, dotted, and one more band; a box that asks for care."""
+    table = cohort(3000).to_pandas()
+    cut = (table.arm == "c") & (table.time > 10)
+    table.loc[cut, ["status", "time"]] = False, 10.0
+    page = visit(ds.Curves(schema(), by="arm").publish(table, epsilon=2.0, ledger=ds.NO_LEDGER))
+    lines = page.locator("#curves-chart path[aria-roledescription='line mark']")
+    dashes = lines.evaluate_all("all => all.filter((one) => one.getAttribute('stroke-dasharray'))")
+    assert (lines.count(), len(dashes)) == (4, 1)
+    assert page.locator("#quality.care").count() == 1
+    assert "'c' do not reach beyond" in page.inner_text("#quality")
 
 
 def test_downloads_hold_the_release_and_the_curve(visit):

@@ -22,8 +22,8 @@ class Caution(BaseModel):
     ----------
     code : str
         ``at-risk``, ``events``, ``noise``, ``unreached``, ``stratum``, ``life-table``, ``varying``,
-        ``tail``; of curves ``empty-group``, ``wide-band``: what is wrong with the numbers; others are
-        about the promise (``seeded``, ``approximate``, ...).
+        ``tail``; of curves ``empty-group``, ``short-follow-up``, ``wide-band``: what is wrong with
+        the numbers; others are about the promise (``seeded``, ``approximate``, ...).
     message : str
         The same in a sentence or two.
     coefficients : tuple of str

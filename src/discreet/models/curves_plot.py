@@ -1,6 +1,6 @@
 """Curves by group as a picture: steps, bands, and numbers at risk under the axis."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 STROKES = ("-", "--", "-.", ":")
 COUNTS_SHOWN = 6
-INK = "#333333"
+INK, PALE = "#333333", "#AAAAAA"
 
 
 def group_figure(
@@ -31,18 +31,31 @@ def group_figure(
     for index, (name, curve) in enumerate(zip(release.titles, release.estimates, strict=True)):
         label = f"{name} (may be empty)" if curve.may_be_empty else name
         band = curve.survival if cause is None else curve.incidence[release.causes.index(cause)]
-        low, high = _limits(band, simultaneous=simultaneous)
-        start = [1.0 if cause is None else 0.0]
-        colour, stroke = _style(index)
-        axes.plot(
-            release.times, [*start, *band.estimate], color=colour, ls=stroke, lw=1.9, label=label
-        )
-        axes.fill_between(
-            release.times, [*start, *low], [*start, *high], color=colour, alpha=0.16, lw=0
-        )
+        limits = _limits(band, simultaneous=simultaneous)
+        start = 1.0 if cause is None else 0.0
+        lines = [np.append(start, values) for values in (band.estimate, *limits)]
+        _draw(axes, release.times, lines, curve.reach, _Style(*_style(index), label))
     _finish(axes, release, cause, simultaneous=simultaneous)
     _write_counts(counts, release)
     return figure
+
+
+class _Style(NamedTuple):
+    colour: str
+    stroke: str
+    label: str
+
+
+def _draw(axes: "Axes", times: "Array", lines: "list[Array]", reach: int, style: _Style) -> None:
+    """Estimate and limits; dotted and pale from where the data do not reach."""
+    known, estimate = slice(reach + 1), lines[0]
+    colour: dict[str, Any] = {"color": style.colour}
+    axes.plot(times[known], estimate[known], ls=style.stroke, lw=1.9, label=style.label, **colour)
+    axes.fill_between(times[known], lines[1][known], lines[2][known], alpha=0.16, lw=0, **colour)
+    if reach < len(times) - 1:
+        later, low, high = times[reach:], lines[1][-1], lines[2][-1]
+        axes.plot(later, estimate[reach:], ls=":", lw=1.2, alpha=0.7, **colour)
+        axes.fill_between(later, low, high, alpha=0.06, lw=0, **colour)
 
 
 def _style(index: int) -> tuple[str, str]:
@@ -95,4 +108,5 @@ def _write_counts(axes: "Axes", release: "CurvesRelease") -> None:
         for index in chosen:
             side = "left" if index == 0 else "center"
             text = f"{curve.at_risk[index]:,.0f}"
-            axes.text(starts[index], row, text, ha=side, va="center", fontsize="small", color=INK)
+            ink = INK if index < curve.reach else PALE  # noise alone where the data do not reach
+            axes.text(starts[index], row, text, ha=side, va="center", fontsize="small", color=ink)

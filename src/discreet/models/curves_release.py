@@ -14,6 +14,7 @@ from discreet.errors import ArtefactError, SettingsError
 from discreet.models.causes import CausesFile, causes_from_mapping, has_causes
 from discreet.models.caution import Caution
 from discreet.models.group_curves import (
+    NORMAL_POINT,
     Band,
     Counts,
     GroupCurve,
@@ -165,32 +166,59 @@ class CurvesRelease(Promised):
         found = {
             "curves": curves,
             "test": test,
-            "warnings": (*self.warnings, *self._empty_groups(), *self._hidden_groups()),
+            "warnings": (
+                *self.warnings,
+                *self._empty_groups(),
+                *self._short_groups(),
+                *self._hidden_groups(),
+            ),
         }
         return self.model_copy(update=found)
 
     def _empty_groups(self) -> tuple[Caution, ...]:
-        """A caution for each group whose curve may be noise."""
+        """A caution for each group of which nobody may be there."""
         return tuple(
             Caution.about(
                 "empty-group",
-                f"The group '{name}' may be empty: its released size is within the noise, and its "
-                "curve is noise too, as its band says.",
+                f"The group '{name}' may be empty: the 95 % range of its released size holds none. "
+                "Nothing is said of its curve.",
             )
-            for name in self.possibly_empty
+            for name, curve in zip(self.titles, self.estimates, strict=True)
+            if curve.may_be_empty
+        )
+
+    def _short_groups(self) -> tuple[Caution, ...]:
+        """A caution for each group whose data do not reach the end of the axis."""
+        return tuple(
+            Caution.about("short-follow-up", self._short(name, curve))
+            for name, curve in zip(self.titles, self.estimates, strict=True)
+            if curve.ends_early and not curve.may_be_empty
+        )
+
+    def _short(self, name: str, curve: GroupCurve) -> str:
+        unit = self.public_schema.time.counted_in
+        time = f"{curve.known_until:.4g}" if unit is None else f"{curve.known_until:.4g} {unit}"
+        if not curve.reach:
+            return (
+                f"The numbers of '{name}' show nobody at risk at {time}, where the axis begins: "
+                "nothing is said of its curve."
+            )
+        return (
+            f"The numbers of '{name}' do not reach beyond {time}: those still at risk are not told "
+            "from none by the noise. Nothing is said after it; the curve is carried on flat there, "
+            "and its band holds everything that is possible."
         )
 
     def _hidden_groups(self) -> tuple[Caution, ...]:
         """A caution for each group of which the band leaves little."""
-        empty, pairs = self.possibly_empty, zip(self.names, self.estimates, strict=True)
         return tuple(
             Caution.about(
                 "wide-band",
                 f"The curve of the group '{name}' is hardly known: its band is {curve.width:.2f} wide "
                 "on average. Fewer groups, more people or a larger epsilon would tell more.",
             )
-            for name, curve in pairs
-            if curve.width > WIDE and name not in empty
+            for name, curve in zip(self.titles, self.estimates, strict=True)
+            if curve.width > WIDE and curve.reach and not curve.may_be_empty
         )
 
     def plot(self, *, cause: str | None = None, simultaneous: bool = False) -> "Figure":
@@ -207,7 +235,7 @@ class CurvesRelease(Promised):
         Returns
         -------
         matplotlib.figure.Figure
-            One panel; a group that may be empty is drawn dotted.
+            One panel; where a group's data do not reach, its curve is dotted and its band pale.
         """
         from discreet.models.curves_plot import group_figure  # noqa: PLC0415 - matplotlib
 
@@ -218,9 +246,20 @@ class CurvesRelease(Promised):
         return group_figure(self, cause=cause, simultaneous=simultaneous)
 
     def table(self) -> list[list[str]]:
-        """A heading and one row per group: size, median, restricted mean, survival at the end."""
+        """A heading and one row per group: size, median, restricted mean, survival at the end.
+
+        With competing risks the cumulative incidence of every cause at the end as well, and where
+        the data of a group end early, up to when it is known.
+        """
         heading = ["group", "persons", "median", "restricted mean", "survival at the end"]
-        return [heading, *map(_row, self.titles, self.estimates)]
+        rows = [heading, *map(_row, self.titles, self.estimates)]
+        if len(self.causes) > 1:
+            cells = [[f"{name} at the end" for name in self.causes], *map(_ends, self.estimates)]
+            rows = [row + more for row, more in zip(rows, cells, strict=True)]
+        if any(curve.ends_early for curve in self.estimates):
+            until = ["known until", *(_shown(curve.known_until) for curve in self.estimates)]
+            rows = [[*row, cell] for row, cell in zip(rows, until, strict=True)]
+        return rows
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -232,6 +271,11 @@ class CurvesRelease(Promised):
             lines.append(
                 f"Same curve in all groups: log-rank {test.statistic:.2f} on {test.freedom}, "
                 f"{test.words}, privacy noise included."
+            )
+        if len(self.causes) > 1:
+            lines.append(
+                "At the end stand survival without any event and the cumulative incidence of every "
+                f"cause: {', '.join(self.causes)}."
             )
         return (*lines, *map(str, self.warnings))
 
@@ -261,26 +305,47 @@ def curves_from_mapping(mapping: dict[str, Any]) -> CurvesRelease:
 
 
 def _row(name: str, curve: GroupCurve) -> list[str]:
-    survival = curve.survival
-    end = Number(*(float(item[-1]) for item in (survival.estimate, survival.lower, survival.upper)))
-    cells = map(_cell, (curve.median, curve.restricted_mean, end))
-    size = f"{curve.size:,.0f} ± {1.96 * curve.size_deviation:,.0f}"
+    cells = _median_cell(curve), _cell(curve.restricted_mean, curve), _end(curve.survival, curve)
+    size = f"{curve.size:,.0f} ± {NORMAL_POINT * curve.size_deviation:,.0f}"
     return [f"{name} (may be empty)" if curve.may_be_empty else name, size, *cells]
 
 
-def _cell(number: Number) -> str:
-    """Estimate and interval; a time after the end of the axis is "beyond"."""
+def _ends(curve: GroupCurve) -> list[str]:
+    """The incidence of every cause at the end."""
+    return [_end(band, curve) for band in curve.incidence]
 
-    def shown(value: float) -> str:
-        return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
-    texts = [
-        shown(value) if np.isfinite(value) else "beyond"
-        for value in (number.estimate, number.lower, number.upper)
-    ]
+def _end(band: Band, curve: GroupCurve) -> str:
+    """A band's last values."""
+    values = (float(item[-1]) for item in (band.estimate, band.lower, band.upper))
+    return _cell(Number(*values), curve)
+
+
+def _cell(number: Number, curve: GroupCurve) -> str:
+    """Estimate and interval; what lies beyond the group's data has no estimate."""
+    if not curve.reach:
+        return "unknown"
+    estimate = "unknown" if curve.ends_early else _shown(number.estimate)
+    return f"{estimate} ({_shown(number.lower)} to {_shown(number.upper)})"
+
+
+def _median_cell(curve: GroupCurve) -> str:
+    """A time after the end of the axis is "beyond", one after the group's data "not reached"."""
+    if not curve.reach:
+        return "unknown"
+    missing = ("not reached", "open") if curve.ends_early else ("beyond", "beyond")
+    median = curve.median
+    estimate = _shown(median.estimate, missing[0])
+    texts = (estimate, _shown(median.lower, missing[1]), _shown(median.upper, missing[1]))
     if set(texts) == {"beyond"}:
         return "beyond the end"
     return f"{texts[0]} ({texts[1]} to {texts[2]})"
+
+
+def _shown(value: float, infinite: str = "beyond") -> str:
+    if not np.isfinite(value):
+        return infinite
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
 
 def _whole(value: object) -> int:
@@ -297,6 +362,7 @@ def _printed(
         "size": curve.size,
         "size_deviation": curve.size_deviation,
         "may_be_empty": curve.may_be_empty,
+        "known_until": curve.known_until,
         "time": times[1:].tolist(),
         "at_risk": curve.at_risk.tolist(),
         "survival": _band(curve.survival),

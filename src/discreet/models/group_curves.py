@@ -14,6 +14,9 @@ exposed in half of the others, and with m_k = 1 the estimate is Kaplan-Meier's a
 own. Bands come from simulation: counts drawn around the estimate, noise of the released law added,
 the same estimator applied. The generator has a fixed seed, since nothing here is secret.
 
+A group's data reach up to the first stretch whose released number at risk is not told from none. After
+it the estimate is carried on flat, and the band is all that is possible: [0, the last upper limit].
+
 References: Kalbfleisch and Prentice (2002), sections 1.4 and 8.2; Efron and Tibshirani (1993),
 chapter 6; Barlow et al. (1972) for the isotonic regression.
 """
@@ -26,7 +29,7 @@ import numpy as np
 from numpy.random import Generator, default_rng
 from scipy.optimize import isotonic_regression
 
-from discreet.types import Array
+from discreet.types import Array, Flags
 
 SIMULATIONS = 600
 """Enough for standard deviations to 3 % and 95 % points of a maximum."""
@@ -36,8 +39,13 @@ MOST_EVENTS = 1e18
 """Of one stretch in a simulation: numpy draws no more, however absurd the noise is."""
 LEVEL = 0.95
 NORMAL_POINT = 1.959963984540054
-FEWEST_PER_DEVIATION = 3.0
-"""A group whose released size is below this many standard deviations of its noise may be empty."""
+CLEAR = NORMAL_POINT
+"""A number of people is told from none if its 95 % range, as it is printed, does not hold none."""
+CERTAIN = 3.0
+"""So many deviations at one of the later stretches show people at the earlier ones as well: of forty
+stretches that have nobody, one exceeds it in a release out of a hundred or fewer."""
+NOBODY = 0.5
+"""Less than this is nobody, however small the noise is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +113,17 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class GroupCurve:
-    """What is said of one group."""
+    """What is said of one group.
+
+    ``reach`` is the number of stretches that the group's data reach, ``known_until`` their end: later
+    the estimate is that of `known_until`, and the bands hold everything that is possible.
+    """
 
     size: float
     size_deviation: float
     at_risk: Array
+    reach: int
+    known_until: float
     survival: Band
     incidence: tuple[Band, ...]
     median: Number
@@ -117,13 +131,19 @@ class GroupCurve:
 
     @property
     def width(self) -> float:
-        """The mean width of the pointwise band."""
-        return float(np.mean(self.survival.upper - self.survival.lower))
+        """The mean width of the pointwise band, as far as the data reach."""
+        widths = self.survival.upper - self.survival.lower
+        return float(np.mean(widths[: max(self.reach, 1)]))
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether the released size could be noise alone."""
-        return self.size < FEWEST_PER_DEVIATION * self.size_deviation
+        """Whether the released size could be noise alone: its printed range holds none."""
+        return not bool(_told_from_none(self.size, self.size_deviation))
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether the data do not reach the end of the axis."""
+        return self.reach < len(self.at_risk)
 
 
 @dataclass(frozen=True)
@@ -319,26 +339,48 @@ def _falling(band: Band) -> Band:
     return Band(band.estimate, band.deviation, *pointwise, *together)
 
 
-def _rising(band: Band) -> Band:
-    """The same for incidence."""
-    other = _falling(
-        Band(
-            1.0 - band.estimate,
-            band.deviation,
-            1.0 - band.upper,
-            1.0 - band.lower,
-            1.0 - band.upper_simultaneous,
-            1.0 - band.lower_simultaneous,
-        )
-    )
+def _turned(band: Band) -> Band:
+    """The band of one minus the curve."""
     return Band(
-        band.estimate,
+        1.0 - band.estimate,
         band.deviation,
-        1.0 - other.upper,
-        1.0 - other.lower,
-        1.0 - other.upper_simultaneous,
-        1.0 - other.lower_simultaneous,
+        1.0 - band.upper,
+        1.0 - band.lower,
+        1.0 - band.upper_simultaneous,
+        1.0 - band.lower_simultaneous,
     )
+
+
+def _carried(band: Band, reach: int, size: int) -> Band:
+    """The band of a falling curve of `size` stretches, of which only the first `reach` are known.
+
+    After them the curve may fall to nothing at once, and it cannot rise.
+    """
+
+    def onwards(values: Array, start: float, later: float | None = None) -> Array:
+        last = values[reach - 1] if reach else start
+        return np.append(values[:reach], np.full(size - reach, last if later is None else later))
+
+    return Band(
+        onwards(band.estimate, 1.0),
+        onwards(band.deviation, 0.0, np.inf),
+        onwards(band.lower, 1.0, 0.0),
+        onwards(band.upper, 1.0),
+        onwards(band.lower_simultaneous, 1.0, 0.0),
+        onwards(band.upper_simultaneous, 1.0),
+    )
+
+
+def _falling_band(estimate: Array, truth: Array, draws: Array, reach: int) -> Band:
+    """Of a curve that never rises; what is noise alone has no part in the limits before it."""
+    known = slice(max(reach, 1))
+    band = _falling(_band(estimate[known], truth[known], draws[:, known]))
+    return _carried(band, reach, len(estimate))
+
+
+def _rising_band(estimate: Array, truth: Array, draws: Array, reach: int) -> Band:
+    """The same for incidence: where the data do not reach, [the last lower limit, 1]."""
+    return _turned(_falling_band(1.0 - estimate, 1.0 - truth, 1.0 - draws, reach))
 
 
 def _time_below(times: Array, curve: Array, half: float = 0.5) -> float:
@@ -353,24 +395,41 @@ def _time_below(times: Array, curve: Array, half: float = 0.5) -> float:
     return float(times[index - 1] + share * (times[index] - times[index - 1]))
 
 
-def _median(times: Array, band: Band) -> Number:
-    """The median with the interval of times that the pointwise band allows."""
-    return Number(*(_time_below(times, curve) for curve in (band.estimate, band.lower, band.upper)))
+def _median(times: Array, band: Band, reach: int) -> Number:
+    """The median with the interval of times that the pointwise band allows.
+
+    Where the data do not reach, half of the people may be gone at once, or never.
+    """
+    curves = (band.estimate, band.lower, band.upper)
+    estimate, lower, upper = (_time_below(times[: reach + 1], curve[:reach]) for curve in curves)
+    earliest = float(times[reach]) if reach < len(band.estimate) else np.inf
+    return Number(estimate, min(lower, earliest), upper)
 
 
 def _restricted_means(times: Array, survival: Array) -> Array:
-    """Areas under the curves up to the horizon, by the trapezoidal rule."""
+    """Areas under the curves up to the last time, by the trapezoidal rule."""
     start = np.ones((*survival.shape[:-1], 1))
     return np.asarray(np.trapezoid(np.concatenate([start, survival], axis=-1), times, axis=-1))
 
 
-def _restricted_mean(times: Array, survival: Array, truth: Array, draws: Array) -> Number:
-    estimate = float(_restricted_means(times, survival))
-    away = _restricted_means(times, draws) - _restricted_means(times, truth)
-    deviation = float(np.sqrt(np.mean(away**2)))
-    low, high = estimate - NORMAL_POINT * deviation, estimate + NORMAL_POINT * deviation
-    longest = float(times[-1] - times[0])
-    return Number(estimate, max(low, 0.0), min(high, longest))
+def _restricted_mean(times: Array, curves: tuple[Array, Array, Array], reach: int) -> Number:
+    """The area up to the horizon from (estimate, truth, draws), as far as the data reach.
+
+    What comes after it is between nothing and the area of a curve that no longer falls; the estimate
+    is the latter.
+    """
+    ends, rest = times[: reach + 1], float(times[-1] - times[reach])
+    known = [_restricted_means(ends, curve[..., :reach]) for curve in curves]
+    held = [curve[..., reach - 1] if reach else np.ones(curve.shape[:-1]) for curve in curves]
+    whole = [area + rest * value for area, value in zip(known, held, strict=True)]
+    low, high = _reading(*known)[0], _reading(*whole)[1]
+    return Number(float(whole[0]), max(low, 0.0), min(high, float(times[-1] - times[0])))
+
+
+def _reading(estimate: Array, truth: Array, draws: Array) -> tuple[float, float]:
+    """95 % limits of a number, with the deviation of its draws from the truth."""
+    margin = NORMAL_POINT * float(np.sqrt(np.mean((draws - truth) ** 2)))
+    return float(estimate) - margin, float(estimate) + margin
 
 
 def group_curves(counts: Counts, times: Array, noise: Noise) -> tuple[GroupCurve, ...]:
@@ -402,32 +461,62 @@ def _one_group(counts: Counts, group: int) -> Counts:
 
 
 def _curve(counts: Counts, times: Array, noise: Noise) -> GroupCurve:
-    flow = _flow(counts, _people)
+    flow, alone = _flow(counts, _people), _noise_alone(counts, noise)
     hazards, late = flow.hazards, counts.entered is not None
+    size = max(float(counts.events.sum() + counts.censored.sum()), 0.0)
+    deviation = float(np.std(alone.events.sum(axis=(-1, -2)) + alone.censored.sum(axis=-1)))
+    released = _flow(counts, _as_released).at_risk
+    reach = _reach(released, np.std(alone.at_risk, axis=0), late=late)
+    reach = reach if _told_from_none(size, deviation) else 0  # nothing is said of nobody
     calm = _calm(flow, noise)
     draws = _flow(_simulated(flow, calm, noise, SIMULATIONS, late=late), _people).hazards
-    survival, truth, curves = map(survival_of, (hazards, calm, draws))
-    band = _falling(_band(survival, truth, curves))
+    curves = survival_of(hazards), survival_of(calm), survival_of(draws)
+    band = _falling_band(*curves, reach)
     incidence, truths, incidences = map(incidence_of, (hazards, calm, draws))
     return GroupCurve(
-        size=float(flow.events.sum() + flow.censored.sum()),
-        size_deviation=_size_deviation(counts, noise),
+        size=size,
+        size_deviation=deviation,
         at_risk=np.maximum(flow.at_risk, 0.0),
+        reach=reach,
+        known_until=float(times[reach]),
         survival=band,
         incidence=tuple(
-            _rising(_band(incidence[r], truths[r], incidences[:, r])) for r in range(len(incidence))
+            _rising_band(incidence[r], truths[r], incidences[:, r], reach)
+            for r in range(len(incidence))
         ),
-        median=_median(times, band),
-        restricted_mean=_restricted_mean(times, survival, truth, curves),
+        median=_median(times, band, reach),
+        restricted_mean=_restricted_mean(times, curves, reach),
     )
 
 
-def _size_deviation(counts: Counts, noise: Noise) -> float:
-    """Standard deviation of the noise of all exits together, as if entries told nothing."""
+def _noise_alone(counts: Counts, noise: Noise) -> _Flow:
+    """What a group would show in which nobody is: draws of the noise of these counts."""
     generator = default_rng(SEED)
-    events = noise.draw((SIMULATIONS, *counts.events.shape), generator)[..., -1].sum(axis=1)
-    censored = noise.draw((SIMULATIONS, *counts.censored.shape), generator)[..., -1]
-    return float(np.std(events + censored))
+
+    def drawn(values: Array) -> Array:
+        return np.diff(noise.draw((SIMULATIONS, *values.shape), generator), axis=-1, prepend=0.0)
+
+    entered = None if counts.entered is None else drawn(counts.entered)
+    found = Counts(drawn(counts.events), drawn(counts.censored), entered, counts.widths)
+    return _flow(_balanced(found, noise), _as_released)
+
+
+def _told_from_none(people: Array | float, deviation: Array | float) -> Flags:
+    """Which released numbers of people are more than noise would show of nobody."""
+    return np.asarray(people > np.maximum(CLEAR * np.asarray(deviation), NOBODY))
+
+
+def _reach(at_risk: Array, deviation: Array, *, late: bool) -> int:
+    """How many stretches begin with people at risk, all before them as well.
+
+    `at_risk` is as released: projected counts never fall below none, and would reach further. Where
+    nobody enters late, people who are there later were there before, whatever noise hides of them.
+    """
+    clear = _told_from_none(at_risk, deviation)
+    if not late:
+        certain = at_risk > np.maximum(CERTAIN * deviation, NOBODY)
+        clear = clear | np.maximum.accumulate(certain[::-1])[::-1]
+    return len(clear) if clear.all() else int(np.argmin(clear))
 
 
 def log_rank(counts: Counts, noise: Noise) -> LogRank:

@@ -123,7 +123,7 @@ def _curve_rows(name: str, curve: GroupCurve, release: CurvesRelease) -> list[di
 def _band_rows(
     name: str, cause: str, band: Band, curve: GroupCurve, times: Array
 ) -> list[dict[str, Any]]:
-    head = {"group": name, "cause": cause}
+    head = {"group": name, "cause": cause, "known_until": curve.known_until}
     start = {"time": float(times[0]), "at_risk": float(curve.at_risk[0])}
     rows = [{**head, **start, **dict.fromkeys(BANDS, 0.0 if cause else 1.0)}]
     for index, time in enumerate(times[1:]):

@@ -1,21 +1,27 @@
 // Curves by group: one chart, one table, two downloads. Names are set as text, never HTML.
 (() => {
   const { element, facts, dark, make, cell, offer } = page;
-  const columns = [...(facts.causes.length ? ["cause"] : []), "group", "time", "at_risk", "estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous"];
+  const columns = [...(facts.causes.length ? ["cause"] : []), "group", "time", "at_risk", "estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous", "known_until"];
 
   function spec(simultaneous) {
     const ending = simultaneous ? "_simultaneous" : "";
     const domain = [facts.times[0], facts.times[facts.times.length - 1]];
     const x = { field: "time", type: "quantitative", title: facts.time_label, scale: { domain, nice: false } };
-    const shade = { field: "group", type: "nominal", title: null, sort: facts.groups, scale: { scheme: "tableau10" }, legend: { symbolOpacity: 1 } };
+    const shade = { field: "group", type: "nominal", title: null, sort: facts.groups, scale: { scheme: "tableau10", domain: facts.groups }, legend: { symbolOpacity: 1 } };
     const share = { type: "quantitative", scale: { domain: [0, 1] }, axis: { format: "%" } };
-    const band = {
-      mark: { type: "area", opacity: 0.17 },
-      encoding: { x, y: { field: `lower${ending}`, ...share, title: element("cause").selectedOptions[0].textContent }, y2: { field: `upper${ending}` }, color: shade },
-    };
-    const line = { mark: { type: "line", strokeWidth: 2.3 }, encoding: { x, y: { field: "estimate", ...share }, color: shade } };
-    const values = facts.rows.filter((row) => row.cause === element("cause").value);
-    return { width: "container", height: 380, data: { values }, layer: [band, line] };
+    const limits = { x, y: { field: `lower${ending}`, ...share, title: element("cause").selectedOptions[0].textContent }, y2: { field: `upper${ending}` }, color: shade };
+    const middle = { x, y: { field: "estimate", ...share }, color: shade };
+    const rows = facts.rows.filter((row) => row.cause === element("cause").value);
+    const known = { values: rows.filter((row) => row.time <= row.known_until) };
+    // Where a group's data do not reach the band is all that is possible, at once: a step.
+    const later = { values: rows.filter((row) => row.time >= row.known_until && row.known_until < domain[1]) };
+    const layer = [
+      { data: later, mark: { type: "area", opacity: 0.06, interpolate: "step-before" }, encoding: limits },
+      { data: known, mark: { type: "area", opacity: 0.17 }, encoding: limits },
+      { data: later, mark: { type: "line", strokeWidth: 1.4, strokeDash: [2, 4] }, encoding: middle },
+      { data: known, mark: { type: "line", strokeWidth: 2.3 }, encoding: middle },
+    ];
+    return { width: "container", height: 380, layer };
   }
 
   async function draw() {
