@@ -272,8 +272,9 @@ def _along(size: int, places: Integers | int, effects: Array | float) -> Array:
 def _derived(picture: Picture, leads: Sequence[Array]) -> list[int]:
     """The columns of splines and interactions that are made of one of these leads."""
     covariates = picture.shape.design.covariates
-    single = [vector for vector in leads if np.count_nonzero(vector) == 1]
-    columns = [int(covariates.leads[np.flatnonzero(vector)[0]]) for vector in single]
+    single = [int(np.flatnonzero(vector)[0]) for vector in leads if np.count_nonzero(vector) == 1]
+    # behind the leads stand indicators of strata, of which nothing is made
+    columns = [int(covariates.leads[place]) for place in single if place < len(covariates.leads)]
     return [int(place) for column in columns for place in covariates.made_of(column)[1:]]
 
 
