@@ -118,7 +118,7 @@ far away is doubted, from how many people on a fourth step is made, and how the 
 its slope, and the factors of its parts. So were, last, the Cauchy density of effects, how tight bounds
 are where nothing speaks against the model, and what is stated of tails and of life tables that are noise; and,
 after these, how the width of a number is found of its counts and second moments, for which the designs of few people in generous bounds were made,
-and how far a step's slope and the sampling variance of the synthetic cohort are doubted. For these nothing is held out. Every draw of a simulated design has people of its own; a real
+and how far the slope of a step from far away is doubted. For these nothing is held out. Every draw of a simulated design has people of its own; a real
 set has the same people in every draw, and fresh noise of the real source.
 """
 
@@ -217,7 +217,7 @@ RUN_ONCE = """Eight more sets of SurvSet, all of them small, prepared by the sam
 an earlier stage, when every constant had the value it had then; of dataOvarian1, uis and Unemployment, which had missed, a few seeded draws
 were seen again while the last constants were set (the Cauchy density of effects among them), and of dataOvarian1, uis and follic once more
 while the widths of numbers were. Last, seeded draws of all eight were part of the panel on which it was decided how far
-slopes and sampling variances are doubted, two constants of the width of intervals: after that nothing of SurvSet is held out any more.
+the slope of a step from far away is doubted: after that nothing of SurvSet is held out any more.
 
 """
 LOGARITHMS = """The same sets with 100 intervals that grow by one factor, the first a thousandth of the horizon
