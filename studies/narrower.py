@@ -1,7 +1,7 @@
 # ruff: noqa: INP001, scripts beside each other, no package
 """What narrower intervals would cost at epsilon = 4: LIKENESS as it is, and a third of it.
 
-    python studies/narrower.py [--draws 12]
+    python studies/narrower.py [--draws 8]
 
 An interval allows for what the synthetic cohort may get wrong of the sampling variance
 (`spread.LIKENESS`). With a third of that the median width on the twelve sets is what was asked for;
@@ -87,7 +87,7 @@ def _told(found: dict[str, dict[str, Cell]], names: tuple[str, ...]) -> Iterator
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--draws", type=int, default=12)
+    parser.add_argument("--draws", type=int, default=8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         main(parser.parse_args().draws)

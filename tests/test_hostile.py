@@ -212,7 +212,8 @@ def test_hostile_names_are_only_names(tmp_path, monkeypatch, capsys):
     given = dict.fromkeys(NAMES, table["age"]) | {mapping["person"]: [str(k) for k in range(80)]}
     table = pa.table({"time": table["time"], "status": table["status"], **given})
     model = ds.SurvivalRegression(mapping, ridge=0.1).fit(table)
-    shown = "\n".join(model.summary().blocks(200))  # at 80 columns long names go on below themselves
+    # at 80 columns long names would go on below themselves
+    shown = "\n".join(model.summary().blocks(200))
     assert all(f"\n{name} " in shown for name in NAMES)
     model.plot().savefig(tmp_path / "plot.png")
     model.save(tmp_path / "model.json")
