@@ -143,7 +143,7 @@ def test_a_large_budget_leads_near_the_standard_errors_without_privacy(persons, 
     outlook = outlook_for(SCHEMA, persons, events)
     (plan,) = (item for item in forecasts(outlook, 1000.0) if item.mechanism == "newton")
     times = np.array(plan.standard_errors) / np.array(outlook.sampling_errors)
-    assert np.all(times < 1.12)
+    assert np.all(times < 1.15)
     assert np.all(times > 1.0)
 
 
