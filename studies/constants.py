@@ -26,8 +26,8 @@ from types import ModuleType
 from unittest.mock import patch
 
 from constants_summary import AS_IS, RESULTS
-from real import MEASURES, Exact, exact_fit, private_fit, row_of
-from real_sets import DEVELOPMENT, load
+from real import MEASURES, Exact, exact_fit, private_fit, row_of, sample_of
+from real_sets import DEVELOPMENT
 from simulated import DESIGNS, Sample
 
 PACKAGE = "discreet.mechanisms.newton"
@@ -193,7 +193,7 @@ def _prepared(name: str, draw: int) -> tuple[Sample, Exact]:
     """The people and their exact fit."""
     if name not in (*DEVELOPMENT, *DESIGNS):
         raise SystemExit(f"{name} is held out: no constant is chosen on it")
-    sample = DESIGNS[name](1000 * draw) if name in DESIGNS else load(name)
+    sample = sample_of(name, draw)
     return sample, exact_fit(sample)
 
 

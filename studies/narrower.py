@@ -19,10 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from constants import Constant
-from real import MEASURES, exact_fit, private_fit, row_of
-from real_sets import load
+from real import MEASURES, exact_fit, private_fit, row_of, sample_of
 from real_summary import REAL, Cell, Rows
-from simulated import DESIGNS
 
 from discreet.mechanisms.newton import spread
 from discreet.paper.results import Results
@@ -49,7 +47,7 @@ def _measure(name: str, draw: int) -> None:
     ]
     if not missing:
         return
-    sample = DESIGNS[name](1000 * draw) if name in DESIGNS else load(name)
+    sample = sample_of(name, draw)
     exact, seed = exact_fit(sample), zlib.crc32(f"{name}/{draw}".encode())
     for value in missing:
         with LIKENESS.set_to(value):

@@ -152,10 +152,15 @@ def _prepared(options: argparse.Namespace, name: str, draw: int) -> tuple[Sample
     key = (name, draw) if name in DESIGNS else (name, 0)
     if key not in _KEPT:
         _KEPT.clear()
-        sample = DESIGNS[name](1000 * draw) if name in DESIGNS else load(name)
+        sample = sample_of(name, draw)
         _KEPT[key] = sample, exact_fit(sample)
         _note_facts(options.results.parent / FACTS.name, name, sample, _KEPT[key][1])
     return _KEPT[key]
+
+
+def sample_of(name: str, draw: int) -> Sample:
+    """The people of a set, or those that a draw of a design has for itself."""
+    return DESIGNS[name](1000 * draw) if name in DESIGNS else load(name)
 
 
 def _note_facts(path: Path, name: str, sample: Sample, exact: Exact) -> None:

@@ -28,7 +28,7 @@ def test_a_table_is_made_from_its_results(study, name):
     assert made.tables() in made.PAGE.read_text()
 
 
-def test_four_in_five_standard_errors_are_foretold_within_a_factor(study):
+def test_four_in_five_standard_errors_are_predicted_within_a_factor(study):
     plan = study("plan")
     chosen = [row for row in plan.rows() if row["kind"] == "development" and plan.reached(row)]
     assert len({row["set"] for row in chosen}) == 8
