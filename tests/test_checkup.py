@@ -93,6 +93,18 @@ def test_the_table_of_repairs_is_no_wider_than_a_terminal():
     assert "a level that nobody" in shown
 
 
+def test_long_names_in_the_table_of_repairs_go_on_below_themselves():
+    name = "treatment arm at the first visit after surgery"
+    levels = ["a level that nobody declared", *TABLE["arm"].to_pylist()[1:]]
+    table = with_column("arm", levels).rename_columns(["time", "status", "age", name])
+    public = schema().to_mapping()
+    public["covariate"][1]["name"] = name
+    found = ds.check(table, public)
+    lines = str(found).splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("column"))
+    assert max(map(len, lines[start : start + 5])) <= 80
+
+
 def test_dates_in_another_form_are_told_with_an_example():
     found = dated(date_format="%d/%m/%Y", texts=True)
     assert 'such as date_format = "%d.%m.%Y"' in found

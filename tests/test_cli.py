@@ -362,6 +362,10 @@ WRONG = {
         "predict model.json new.csv --out o.csv --times 6 --quantity hazard --intervals",
         "--intervals go with survival",
     ),
+    "times of a risk": (
+        "predict model.json new.csv --out o.csv --times 6 --quantity risk",
+        "--times say nothing of a risk",
+    ),
     "late times": ("predict model.json new.csv --out o.csv --times 99", "horizon, 24"),
     "a page of another kind": ("page model.json --out page.pdf", "name it 'page.html'"),
     "no model": ("summary schema.toml", "not JSON"),

@@ -201,7 +201,7 @@ def test_other_models_say_where_to_go():
         ds.CompetingRisks(mapping()).fit(people(200)).predict_incidence(people(1), "nothing", [1])
 
 
-def test_commands(tmp_path, printed):
+def test_commands(tmp_path, printed, command):
     people(400).to_pandas().to_csv(tmp_path / "registry.csv", index=False)
     (tmp_path / "schema.toml").write_text(
         '[time]\nduration = "time"\nevent = "cause"\nhorizon = 20\nintervals = 20\n'
@@ -230,3 +230,7 @@ def test_commands(tmp_path, printed):
         "row,incidence_cancer_5,incidence_cancer_5_lower,incidence_cancer_5_upper,"
         "incidence_cancer_20,incidence_cancer_20_lower,incidence_cancer_20_upper"
     )
+    hazard = ("--times", 5, "--quantity", "hazard", "--out", tmp_path / "hazard.csv")
+    said = command("predict", model, tmp_path / "registry.csv", *hazard)
+    assert said.status == 2
+    assert "--incidence NAME" in said.err

@@ -20,7 +20,7 @@ from discreet.people.picture import FEWEST_EVENTS, TENTHS, Picture
 from discreet.people.repairs import LATE_EVENT, OVERLAP, RepairReport, hints, quote_hints
 from discreet.people.source import EngineName, People
 from discreet.regression import as_schema
-from discreet.text import aligned, filled
+from discreet.text import filled, fitted
 
 USELESS = 6
 """Exit status of `discreet check` where no useful model can come of the file."""
@@ -122,7 +122,7 @@ class Check:
             yield f"A private fit also needs public bounds, low and high, for {listed}."
         if self.report.repairs:
             yield "These values do not fit the schema; every fit repairs them as shown:"
-            yield aligned(self._table(), left=(0, 1, 3, 4))
+            yield fitted(self._table(), WIDTH, left=(0, 1, 3, 4))
         else:
             yield "Every value fits the schema."
         yield from hints(self.report, self.schema)

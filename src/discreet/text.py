@@ -11,6 +11,11 @@ INDENT = "  "
 """Of the further lines of a name."""
 
 
+def with_unit(number: str, unit: str | None) -> str:
+    """A number and its unit, where it has one: ``10 years``."""
+    return number if unit is None else f"{number} {unit}"
+
+
 def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> str:
     """Columns of equal width under a ruled heading; those not named are set to the right."""
     cells = [list(row) for row in rows]
@@ -41,7 +46,7 @@ def in_blocks(rows: Iterable[Sequence[str]], width: int) -> str:
     return "\n\n".join(aligned(zip(*block, strict=True)) for block in blocks)
 
 
-def fitted(rows: Iterable[Sequence[str]], width: int) -> str:
+def fitted(rows: Iterable[Sequence[str]], width: int, left: Collection[int] = (0,)) -> str:
     """A table no wider than that: names that leave numbers too little room go on below themselves.
 
     Numbers are never cut, so where they alone fill the width the table is wider.
@@ -50,8 +55,8 @@ def fitted(rows: Iterable[Sequence[str]], width: int) -> str:
     _, *columns = zip(*cells, strict=True)
     room = width - _wide(columns) - 2
     if room < NARROWEST:
-        return aligned(cells)
-    return aligned(line for row in cells for line in _below(row, room))
+        return aligned(cells, left)
+    return aligned((line for row in cells for line in _below(row, room)), left)
 
 
 def _below(row: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:

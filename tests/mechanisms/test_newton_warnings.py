@@ -98,6 +98,8 @@ def test_a_model_that_leaves_the_life_table_is_told_with_the_stretch():
     assert "60 events, and 150 were released" in told.message
     (dated,) = against_life_table(counts(), np.array([60.0, 150.0]), times * 304.333, "days")
     assert "days it expects" in dated.message
+    assert "natural-spline:5" in told.message
+    assert "log-time:3" in told.message
     assert list(against_life_table(counts(), np.array([140.0, 160.0]), times)) == []
     noisy = counts(deviation=40.0)
     assert list(against_life_table(noisy, np.array([60.0, 150.0]), times)) == []

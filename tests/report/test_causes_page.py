@@ -38,6 +38,7 @@ def test_the_reader_chooses_a_cause_and_sees_the_counts_beside_the_model(visit):
     page.wait_for_function(
         "old => document.getElementById('life-chart').innerHTML !== old", arg=before
     )
+    assert "no event of any cause so far" in page.inner_text("#explore")
     assert page.inner_text("#answers") != answers
     assert page.inner_text("#answers-title") == "probability of cancer so far"
     assert "cancer (C); other causes (O, 1)." in page.inner_text("#trust")

@@ -75,6 +75,7 @@ def predict(  # noqa: PLR0913 - one parameter an option
         raise ArtefactError(f"'{model}': this file holds curves by group, not a model.")
     with progress("Predicting"):
         if isinstance(found, CausesFile):
+            _only_survival(quantity)
             columns = _of_causes(found, data, incidence, _numbers("times", times), limits=intervals)
         elif incidence:
             raise SettingsError(
@@ -130,6 +131,8 @@ def _of_model(model: "Model", data: Path, wanted: _Wanted) -> Columns:
     fitted, quantity, limits = FittedModel(model), wanted.quantity, wanted.limits
     if quantity is Quantity.RMST:
         return _means(fitted, data, wanted)
+    if quantity in {Quantity.QUANTILE, Quantity.RISK}:
+        _no_times(wanted.times, quantity)
     levels = _numbers("probabilities", wanted.probabilities)
     if quantity is Quantity.QUANTILE and not (limits and levels == [0.5]):
         _no_limits(limits)
@@ -193,6 +196,20 @@ def _no_limits(limits: bool) -> None:  # noqa: FBT001 - a check of one flag
         raise SettingsError(
             "--intervals go with survival, incidence, rmst and the median (--probabilities 0.5)."
         )
+
+
+def _only_survival(quantity: Quantity) -> None:
+    """Of several causes there is no one hazard, nor what follows from it."""
+    if quantity is not Quantity.SURVIVAL:
+        raise SettingsError(
+            f"--quantity {quantity} is of one event; with competing risks there are survival "
+            "without any event and the incidence of a cause (--incidence NAME)."
+        )
+
+
+def _no_times(times: list[float], quantity: Quantity) -> None:
+    if times:
+        raise SettingsError(f"--times say nothing of a {quantity}: leave them out.")
 
 
 def _require_times(times: list[float]) -> None:

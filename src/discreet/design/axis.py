@@ -25,6 +25,7 @@ from discreet.design.declared import (
     level_key,
     level_texts,
 )
+from discreet.text import with_unit
 
 MAX_INTERVALS = 1_000_000
 MAX_EVENT_VALUES = 100
@@ -287,7 +288,7 @@ class TimeAxis(Public):
     def words(self) -> str:
         """The grid in a few words: ``200 intervals up to 2190``."""
         span = f"from {self.zero:g} to" if self.zero else "up to"
-        unit = "" if self.counted_in is None else f" {self.counted_in}"
+        end = with_unit(f"{self.horizon:g}", self.counted_in)
         kind = "" if self.first is None else f", the first {self.first:g} long and each next longer"
         unequal = "unequal " if self.edges is not None else ""
-        return f"{self.intervals} {unequal}intervals {span} {self.horizon:g}{unit}{kind}"
+        return f"{self.intervals} {unequal}intervals {span} {end}{kind}"

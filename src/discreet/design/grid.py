@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import TimeAxis
+from discreet.text import with_unit
 from discreet.types import Array
 
 Counts = NDArray[np.int32]
@@ -40,7 +41,7 @@ class TimeGrid:
     @property
     def horizon_words(self) -> str:
         """The horizon with its unit, where it has one: ``10 years``."""
-        return f"{self.horizon:g}" if self.unit is None else f"{self.horizon:g} {self.unit}"
+        return with_unit(f"{self.horizon:g}", self.unit)
 
     @cached_property
     def edges(self) -> Array:

@@ -26,6 +26,7 @@ from discreet.models.group_curves import (
 )
 from discreet.models.model import Model, Promised, model_from_mapping, sentence
 from discreet.models.strict import read_strict
+from discreet.text import with_unit
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -196,8 +197,7 @@ class CurvesRelease(Promised):
         )
 
     def _short(self, name: str, curve: GroupCurve) -> str:
-        unit = self.public_schema.time.counted_in
-        time = f"{curve.known_until:.4g}" if unit is None else f"{curve.known_until:.4g} {unit}"
+        time = with_unit(f"{curve.known_until:.4g}", self.public_schema.time.counted_in)
         if not curve.reach:
             return (
                 f"The numbers of '{name}' show nobody at risk at {time}, where the axis begins: "

@@ -30,6 +30,7 @@ from discreet.report.facts import (
     quality_of,
 )
 from discreet.report.texts import DEFAULT, page_texts
+from discreet.text import with_unit
 
 PUBLIC = 0o644
 """A page is there to be read by everybody; releases stay their owner's."""
@@ -77,9 +78,17 @@ def explorable(
         title=own.title or words["default_title"],
         lead=words["lead"],
         start="explore",
-        event=own.event or f"{words['event']} (“{release.public_schema.time.event}”)",
+        choose=_choose(release, words),
         **more,
     )
+
+
+def _choose(release: Release | CausesRelease, words: dict[str, str]) -> str:
+    """What a reader can do, and what the curves are."""
+    if isinstance(release, CausesRelease):
+        return words["choose_causes"]
+    own, time = release.public_schema.page or PageWords(), release.public_schema.time
+    return words["choose"].format(event=own.event or f"{words['event']} (“{time.event}”)")
 
 
 def render(
@@ -136,7 +145,7 @@ def time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
     calibrated = found is not None
     return {
         "times_help": help_text,
-        "horizon": last if unit is None else f"{last} {unit}",
+        "horizon": with_unit(last, unit),
         "calibration": " ".join(told) or (words["life_agrees"] if calibrated else ""),
     }
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from discreet.mechanisms.newton.varying import Change
 from discreet.models.caution import Caution
+from discreet.text import with_unit
 from discreet.types import Array, Flags
 
 UNREACHED = "unreached"
@@ -214,9 +215,10 @@ def against_life_table(
     yield Caution.about(
         "life-table",
         f"The model does not follow the life table: from time {times[first - 1]:.4g} to "
-        f"{times[last]:.4g}{'' if unit is None else f' {unit}'} it expects about {_whole(expected[worst])} events, and "
-        f"{_whole(observed[worst])} were released (give or take {_whole(2 * spread[worst])}). "
-        "Another baseline or time grid may fit better.",
+        f"{with_unit(f'{times[last]:.4g}', unit)} it expects about {_whole(expected[worst])} events, "
+        f"and {_whole(observed[worst])} were released (give or take {_whole(2 * spread[worst])}). "
+        "Another baseline may fit better: more knots (natural-spline:5), log-time:3 where the "
+        "hazard changes most at first, or shorter first intervals (`first` in [time]).",
     )
 
 
