@@ -128,7 +128,9 @@ CONSTANTS = (
     Constant("spread", "LOADING"),
     Constant("spread", "NOISY"),
     Constant("spread", "NOISE"),
-    Constant("layout", "SMALL_INFORMATION_ERROR"),
+    Constant("layout", "GENEROUS"),
+    Constant("concentration", "LOSS"),
+    Constant("concentration", "RESTORED"),
 )
 """What each of them is stands beside it in the code; those of hazards.py are in life_tables.py."""
 

@@ -151,6 +151,14 @@ class Whitened:
         there = self.kernel_truth(truth, shift)
         return expected_sums(people.members, self.kernel_point, there, bend, NO_WEIGHTS)
 
+    def weighted(self, people: "Expected", weights: Array) -> Array:
+        """The information of one stratum's people, were each interval of a member weighted so.
+
+        `weights` are by interval and member.
+        """
+        there = self.kernel_truth(self.point, None)
+        return expected_sums(people.members, self.kernel_point, there, STEADY, weights)[1]
+
     def kernel_truth(self, truth: Array, shift: Array | None) -> Point:
         """The truth as compiled code takes it, its predictor moved by `shift`."""
         basis = self.design.basis

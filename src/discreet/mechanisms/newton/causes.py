@@ -30,6 +30,7 @@ from discreet.mechanisms.contract import Draw
 from discreet.mechanisms.newton.bound import sloped
 from discreet.mechanisms.newton.cohort import Profile, completed_spreads, exits_of
 from discreet.mechanisms.newton.combine import combine
+from discreet.mechanisms.newton.concentration import Concentration
 from discreet.mechanisms.newton.counts import (
     ENTRIES_TOO,
     EXITS_ONLY,
@@ -42,7 +43,6 @@ from discreet.mechanisms.newton.hazards import Hazards, fitted_hazards
 from discreet.mechanisms.newton.layout import (
     GRID_EXPONENT,
     INFORMATION_SQUARED,
-    information_limit,
 )
 from discreet.mechanisms.newton.picture import Picture, typical_values
 from discreet.mechanisms.newton.pin import Pinned
@@ -209,7 +209,7 @@ class CausesRun(Run):
             ):
                 own.append(Answer(equation, -found))
             if number == self.budget.informed:
-                pairs = zip(pictures, self._informations(equations), strict=True)
+                pairs = zip(pictures, self._informations(equations, pictures), strict=True)
                 pictures = [picture.informed(information) for picture, information in pairs]
             points = _combined(answers, points, pictures, priors)
         pictures = [_at(picture, points) for picture in pictures]
@@ -260,12 +260,15 @@ class CausesRun(Run):
         parts = noisy.reshape(len(equations), -1)
         return [part * one.scores.bound for part, one in zip(parts, equations, strict=True)]
 
-    def _informations(self, equations: Sequence[Equation]) -> list[Information]:
+    def _informations(
+        self, equations: Sequence[Equation], pictures: Sequence[Picture]
+    ) -> list[Information]:
         """The sum of the people's information of every cause, each person's of trace at most R."""
-        causes = len(equations)
+        causes, pairs = len(equations), zip(equations, pictures, strict=True)
+        seen = [Concentration(one.scores, picture.people) for one, picture in pairs]
         plain = [Whitened(*_fields(one.scores)) for one in equations]
         together = Together(tuple(replace(one, bound=1.0) for one in plain))
-        limit = information_limit(self.budget, self.size, self.persons, causes)
+        limit = self._limit(seen)
         tables = information_tables(together, self.persons)
         (halves,) = self.engine.reduce(block_cause_information, together, tables, limit)
         weights = np.tile(self._half_weights(), causes)

@@ -262,20 +262,16 @@ INFORMATION_SQUARED = 2 * (DIAGONAL * LARGEST_FACTOR**2) ** 2
 """|C C' - D D'|_F^2 <= 2 Q^4, times the integer weight."""
 LARGEST_INFORMATION_ERROR = 0.8
 """The information is released where its noise, as a matrix norm, stays below this part of it."""
-GENEROUS, MOST_GENEROUS = 6.0, 600.0
-"""A person's information is cut to the trace of so many persons' average: more where noise allows."""
-SMALL_INFORMATION_ERROR = 0.3
+GENEROUS = 6.0
+"""Were a person's information cut to the trace of so many persons' average."""
 
 
-def information_limit(budget: Split, size: int, persons: int, causes: int = 1) -> float:
-    """R: in whitened coordinates the traces of all people add up to about d for every cause."""
-    average = causes * size / persons
-    unit = _information_error(budget, size, average, causes)
-    allowed = SMALL_INFORMATION_ERROR / max(unit, 1e-300)
-    return min(max(GENEROUS, allowed), MOST_GENEROUS) * average
+def average_trace(size: int, persons: int, causes: int = 1) -> float:
+    """In whitened coordinates the traces of all people add up to about d for every cause."""
+    return causes * size / persons
 
 
-def _information_error(budget: Split, size: int, limit: float, causes: int) -> float:
+def information_error(budget: Split, size: int, limit: float, causes: int) -> float:
     """The noise of the released information as a matrix norm, in parts of the information."""
     half = causes * (size * (size + 1) // 2)
     share = first_shares(pure=budget.pure)[INFORMATION]
@@ -285,8 +281,8 @@ def _information_error(budget: Split, size: int, limit: float, causes: int) -> f
 
 def _information_fits(budget: Split, persons: int, size: int, causes: int) -> bool:
     """Whether the sums stay within the integers that noise is added to, and above their noise."""
-    limit = information_limit(budget, size, persons, causes)
-    error = _information_error(budget, size, limit, causes)
+    limit = GENEROUS * average_trace(size, persons, causes)
+    error = information_error(budget, size, limit, causes)
     largest = persons * OFF_DIAGONAL * LARGEST_FACTOR**2
     return largest <= LARGEST_VALUE and error < LARGEST_INFORMATION_ERROR
 

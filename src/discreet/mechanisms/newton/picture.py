@@ -22,9 +22,11 @@ from discreet.mechanisms.newton.cohort import (
     draw_cohort,
     without_fills,
 )
+from discreet.mechanisms.newton.concentration import Concentration
 from discreet.mechanisms.newton.leaving import Leaving
 from discreet.mechanisms.newton.releases import Information, Releases
 from discreet.mechanisms.newton.shape import Shape
+from discreet.mechanisms.newton.steps import power
 from discreet.mechanisms.newton.varying import NO_CHANGE, Change, Varying
 from discreet.mechanisms.newton.widths import blurred, moments_of, weighed_shares
 from discreet.types import Array, Integers
@@ -220,24 +222,20 @@ def _drawn(design: Design, releases: Releases, spreads: Array) -> tuple[Array, A
 def tilted(people: Cohort, information: Information) -> Cohort:
     """The cohort seen through a lens A, A I A' = the released information, as far as it is not noise.
 
-    In whitened coordinates the cohort's information is M_c. The released M is drawn toward it by
-    positive-part James-Stein; A = W^-T M^(1/2) M_c^(-1/2) W'.
+    In whitened coordinates the cohort's information is M_c, of which the limit leaves M_l, and as
+    much as may be put back makes it M_r. The released M is drawn toward M_l by positive-part
+    James-Stein; with P = M_l^(-1/2) M M_l^(-1/2) the people's is M_r^(1/2) P M_r^(1/2), and A is
+    W^-T (that)^(1/2) M_c^(-1/2) W'.
     """
-    scores = information.scores
-    expected = replace(scores, bound=math.inf).expected(people)[2]
+    scores, limit = information.scores, information.limit
+    shown = Concentration(scores, people)
+    expected = shown.cut(limit)
     gap, size = information.matrix - expected, len(expected)
     noise = information.deviation**2 * size * (size + 1) / 2.0
     keep = max(0.0, 1.0 - noise / max(float(np.sum(gap**2)), 1e-300))
-    mixed = expected + keep * gap
     least = max(LEAST, min(BELIEVED * information.deviation * math.sqrt(size), 0.5))
-    root, inverse = power(expected, 0.5, NOTHING), power(expected, -0.5, NOTHING)
-    parts = power(inverse @ mixed @ inverse, 1.0, least)
-    turn = power(root @ parts @ root, 0.5, NOTHING**2) @ inverse
+    inverse, root = power(expected, -0.5, NOTHING), power(shown.restored(limit), 0.5, NOTHING)
+    parts = power(inverse @ (expected + keep * gap) @ inverse, 1.0, least)
+    turn = power(root @ parts @ root, 0.5, NOTHING**2) @ power(shown.full, -0.5, NOTHING)
     frame = scores.mapping
     return replace(people, lens=np.linalg.inv(frame).T @ turn @ frame.T)
-
-
-def power(matrix: Array, exponent: float, least: float) -> Array:
-    """A power of a symmetric matrix whose eigenvalues are raised to `least` first."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.maximum(values, least) ** exponent) @ vectors.T)

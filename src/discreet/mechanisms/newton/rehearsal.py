@@ -16,8 +16,8 @@ from discreet.engine.engine import Arrays, BlockFunction
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Plan
-from discreet.mechanisms.newton.picture import power
 from discreet.mechanisms.newton.spread import LIKENESS
+from discreet.mechanisms.newton.steps import power
 from discreet.people.episodes import Episodes
 from discreet.privacy.testing import SeededNoise
 from discreet.solve import minimise

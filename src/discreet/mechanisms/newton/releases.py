@@ -62,11 +62,12 @@ class Noisy:
 
 @dataclass(frozen=True)
 class Information:
-    """The people's information at a step, in its whitened coordinates."""
+    """The people's information at a step, in its whitened coordinates, each person's cut to a trace."""
 
     scores: Whitened
     matrix: Array
     deviation: float
+    limit: float = math.inf
 
     def again(self, random: np.random.Generator) -> "Information":
         """The same with as much noise once more; off the diagonal it is smaller by sqrt(2)."""

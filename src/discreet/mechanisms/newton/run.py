@@ -5,6 +5,7 @@ before anything else sees it. Proof: docs/proofs/private-newton.md, section 4.
 """
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,8 +20,10 @@ from discreet.likelihood.score_information import (
     block_information,
 )
 from discreet.mechanisms.contract import Draw
+from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import completed_spreads, narrowed, without_fills
 from discreet.mechanisms.newton.combine import combine
+from discreet.mechanisms.newton.concentration import Concentration, chosen_limit
 from discreet.mechanisms.newton.counts import (
     DIAGONAL,
     ENTRIES_TOO,
@@ -42,7 +45,8 @@ from discreet.mechanisms.newton.layout import (
     GRID_EXPONENT,
     INFORMATION_SQUARED,
     Layout,
-    information_limit,
+    average_trace,
+    information_error,
     moment_limit,
     moment_sensitivity,
 )
@@ -112,7 +116,7 @@ class Run:
             equation = self.setting.equation(point, picture.shape, prior, share)
             answers.append(Answer(equation, -self._release(equation.scores, share)))
             if number == self.budget.informed:
-                picture = picture.informed(self._information(equation.scores))
+                picture = picture.informed(self._information(equation.scores, picture.people))
             if number > 0:
                 picture = picture.bent(point)
             released = [partial(one.around, picture) for one in answers]
@@ -236,10 +240,15 @@ class Run:
         noisy = self.budget.release(half, share, squared, self.noise) / weight.weight
         return Noisy(noisy, self.budget.deviation(share, squared, len(half)) / weight.weight)
 
-    def _information(self, scores: Whitened) -> Information:
+    def _limit(self, seen: Sequence[Concentration]) -> float:
+        """R, by what the cohort shows of every cause."""
+        average = average_trace(self.size, self.persons, len(seen))
+        noise = information_error(self.budget, self.size, average, len(seen))
+        return chosen_limit(seen, average, noise)
+
+    def _information(self, scores: Whitened, people: Cohort) -> Information:
         """The sum of the people's information, each of trace at most R, in whitened units."""
-        share, size = self.budget.share(INFORMATION), self.size
-        limit = information_limit(self.budget, size, self.persons)
+        share, limit = self.budget.share(INFORMATION), self._limit([Concentration(scores, people)])
         tables = Informations.each(scores, self.persons)
         (half,) = self.engine.reduce(block_information, scores, limit, *tables)
         weighted = half * self._half_weights()
@@ -260,7 +269,7 @@ class Run:
         unit = limit / LARGEST_FACTOR**2
         matrix = np.zeros((self.size, self.size))
         matrix[rows, columns] = matrix[columns, rows] = noisy / self._half_weights() * unit
-        return Information(scores, matrix, deviation / DIAGONAL * unit)
+        return Information(scores, matrix, deviation / DIAGONAL * unit, limit)
 
     def _release(self, scores: Whitened, share: Fraction) -> Array:
         """The noisy sum of bounded scores in whitened units."""

@@ -250,3 +250,9 @@ def whitening(information: Array) -> Array:
     values, vectors = np.linalg.eigh(information)
     floor = max(float(values[-1]) * 1e-10, 1e-12)
     return np.asarray((vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T)
+
+
+def power(matrix: Array, exponent: float, least: float) -> Array:
+    """A power of a symmetric matrix whose eigenvalues are raised to `least` first."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, least) ** exponent) @ vectors.T)
