@@ -124,7 +124,8 @@ def test_what_was_cut_is_put_back_up_to_a_quarter(design):
     shown = Concentration(at(design, people), people)
     for multiple in (0.5, 2.0, 8.0):
         limit = multiple * average(people, shown.scores)
-        left, restored = shown.cut(limit), shown.restored(limit)
+        left = shown.cut(limit)
+        restored = shown.restored(left)
         inverse = power(left, -0.5, 1e-9)
         values = np.linalg.eigvalsh(inverse @ restored @ inverse)
         assert values[0] > 1.0 - 1e-9

@@ -66,9 +66,8 @@ class Concentration:
             return 1.0
         return 1.0 - float(np.linalg.eigvalsh(left)[0])
 
-    def restored(self, limit: float) -> Array:
-        """What a limit leaves, with RESTORED times as much of a direction at most, the full at most."""
-        left = self.cut(limit)
+    def restored(self, left: Array) -> Array:
+        """What a limit left, with RESTORED times as much of a direction at most, the full at most."""
         root, inverse = power(left, 0.5, NOTHING), power(left, -0.5, NOTHING)
         values, vectors = np.linalg.eigh(inverse @ self.full @ inverse)
         return np.asarray(root @ (vectors * np.minimum(values, RESTORED)) @ vectors.T @ root)

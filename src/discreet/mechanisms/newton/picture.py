@@ -227,14 +227,14 @@ def tilted(people: Cohort, information: Information) -> Cohort:
     James-Stein; with P = M_l^(-1/2) M M_l^(-1/2) the people's is M_r^(1/2) P M_r^(1/2), and A is
     W^-T (that)^(1/2) M_c^(-1/2) W'.
     """
-    scores, limit = information.scores, information.limit
+    scores = information.scores
     shown = Concentration(scores, people)
-    expected = shown.cut(limit)
+    expected = shown.cut(information.limit)
     gap, size = information.matrix - expected, len(expected)
     noise = information.deviation**2 * size * (size + 1) / 2.0
     keep = max(0.0, 1.0 - noise / max(float(np.sum(gap**2)), 1e-300))
     least = max(LEAST, min(BELIEVED * information.deviation * math.sqrt(size), 0.5))
-    inverse, root = power(expected, -0.5, NOTHING), power(shown.restored(limit), 0.5, NOTHING)
+    inverse, root = power(expected, -0.5, NOTHING), power(shown.restored(expected), 0.5, NOTHING)
     parts = power(inverse @ (expected + keep * gap) @ inverse, 1.0, least)
     turn = power(root @ parts @ root, 0.5, NOTHING**2) @ power(shown.full, -0.5, NOTHING)
     frame = scores.mapping
