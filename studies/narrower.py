@@ -1,11 +1,11 @@
 # ruff: noqa: INP001, scripts beside each other, no package
-"""What narrower intervals would cost at epsilon = 4: LIKENESS doubled, as it is, and a third of it.
+"""What narrower intervals would cost at epsilon = 4: LIKENESS as it is, and a third of it.
 
     python studies/narrower.py [--draws 8]
 
 An interval allows for what the synthetic cohort may get wrong of the sampling variance
 (`spread.LIKENESS`). The price of a smaller allowance is paid where the noise is smallest. Every draw is a row of results/narrower.csv, rows that
-are there are not made again; all values have the same people and the same noise.
+are there are not made again; both values have the same people and the same noise.
 `python studies/real_page.py` prints the table on docs/accuracy.md.
 """
 
@@ -31,7 +31,7 @@ QUIET = (
 )  # fmt: skip
 """Sets and designs whose noise is small beside sampling."""
 LIKENESS = Constant("spread", "LIKENESS")
-VALUES = tuple(times * spread.LIKENESS for times in (2.0, 1.0, 1.0 / 3.0))
+VALUES = (spread.LIKENESS, spread.LIKENESS / 3.0)
 COLUMNS = ("value", "set", "draw", *MEASURES)
 RESULTS = Results(Path(__file__).parent / "results" / "narrower.csv", COLUMNS, COLUMNS[:3])
 
