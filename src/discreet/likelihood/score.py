@@ -151,6 +151,11 @@ class Whitened:
         there = self.kernel_truth(truth, shift)
         return expected_sums(people.members, self.kernel_point, there, bend, NO_WEIGHTS)
 
+    def predictors(self, cohort: Array, edges: Integers) -> Array:
+        """The linear predictor by member and interval, of a cohort in one stratum."""
+        eta = (cohort @ self.beta)[:, stretches_of(edges)] + self.predictor
+        return np.asarray(np.clip(eta, -LARGEST_PREDICTOR, LARGEST_PREDICTOR))
+
     def weighted(self, people: "Expected", weights: Array) -> Array:
         """The information of one stratum's people, were each interval of a member weighted so.
 
@@ -182,6 +187,11 @@ class Whitened:
         if shift is not None:
             here = here._replace(predictor=here.predictor + shift)
         return expected_rates(people.members, here, bend, len(self.point) if sloped else 0)
+
+
+def stretches_of(edges: Integers) -> Integers:
+    """The number of every interval's stretch of time; stretch k is edges[k] < s <= edges[k + 1]."""
+    return np.repeat(np.arange(len(edges) - 1), np.diff(edges))
 
 
 class Expected(Protocol):

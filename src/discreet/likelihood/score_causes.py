@@ -44,7 +44,6 @@ from discreet.likelihood.score_information import (
     walked_masses,
 )
 from discreet.likelihood.score_walk import (
-    LARGEST_PREDICTOR,
     Point,
     add_prefix,
     add_quantised,
@@ -168,11 +167,9 @@ class Together:
         With o_k the odds of cause k it is the product over u <= s of (1 + o_r) / (1 + sum o_k).
         """
         link, intervals = self.parts[0].link, len(self.parts[0].predictor)
-        stretch = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
         odds = np.empty((len(self.parts), len(cohort), intervals))
         for part, found in zip(self.parts, odds, strict=True):
-            eta = (cohort @ part.beta)[:, stretch] + part.predictor
-            hazard = link.hazard(np.clip(eta, -LARGEST_PREDICTOR, LARGEST_PREDICTOR))
+            hazard = link.hazard(part.predictors(cohort, edges))
             found[:] = hazard / np.maximum(1.0 - hazard, 1e-12)
         return np.cumprod((1.0 + odds[cause]) / (1.0 + odds.sum(axis=0)), axis=1)
 

@@ -12,15 +12,14 @@ so before. Post-processing of released numbers; proof page: docs/proofs/private-
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from discreet.likelihood.score import Whitened
+from discreet.likelihood.score import Whitened, stretches_of
 from discreet.likelihood.score_causes import CauseScores
-from discreet.likelihood.score_walk import LARGEST_PREDICTOR
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.steps import power
 from discreet.types import Array, Integers
@@ -35,6 +34,7 @@ that counts cannot show."""
 RESTORED = 1.25
 """What the cut took of a direction's information is put back up to this many times what it left."""
 NOTHING = 1e-3
+"""Eigenvalues of an information in whitened coordinates are at least this before a root is taken."""
 LARGEST_COHORT = 1 << 23
 """Members times intervals beyond which nothing is said of a cut: it would take hundreds of megabytes."""
 
@@ -49,7 +49,7 @@ class Concentration:
     @cached_property
     def full(self) -> Array:
         """Without a limit."""
-        return _unbounded(self.scores).expected(self.people)[2]
+        return replace(self.scores, bound=math.inf).expected(self.people)[2]
 
     def cut(self, limit: float) -> Array:
         """With everybody's cut to the trace `limit`."""
@@ -60,11 +60,15 @@ class Concentration:
 
     def lost(self, limit: float) -> float:
         """The part of its information that the direction loses which loses most."""
-        root = power(self.full, -0.5, NOTHING)
-        left = root @ self.cut(limit) @ root
+        left = self._whitening @ self.cut(limit) @ self._whitening
         if not np.all(np.isfinite(left)):
             return 1.0
         return 1.0 - float(np.linalg.eigvalsh(left)[0])
+
+    @cached_property
+    def _whitening(self) -> Array:
+        """The same for every limit."""
+        return power(self.full, -0.5, NOTHING)
 
     def restored(self, left: Array) -> Array:
         """What a limit left, with RESTORED times as much of a direction at most, the full at most."""
@@ -88,7 +92,7 @@ class _Stratum:
     def left(self, limit: float) -> Array:
         """The sum over intervals, each weighted by G."""
         parts = np.minimum(1.0, limit / np.maximum(self._gathered, 1e-300))
-        return _unbounded(self.scores).weighted(self.people, _averaged(self._at_risk, parts))
+        return self.scores.weighted(self.people, _averaged(self._at_risk, parts))
 
     @cached_property
     def _gathered(self) -> Array:
@@ -123,19 +127,11 @@ class _Stratum:
         return np.asarray(masses if remaining is None else masses * remaining.T)
 
     def _predictors(self, scores: Whitened) -> Array:
-        levels = (self.people.cohort @ scores.beta)[:, self._stretch].T
-        eta = levels + scores.predictor[:, None]
-        return np.asarray(np.clip(eta, -LARGEST_PREDICTOR, LARGEST_PREDICTOR))
+        return scores.predictors(self.people.cohort, self.people.edges).T
 
     @cached_property
     def _stretch(self) -> Integers:
-        """The stretch of time of every interval."""
-        edges = self.people.edges
-        return np.repeat(np.arange(len(edges) - 1), np.diff(edges))
-
-
-def _unbounded(scores: Whitened) -> Whitened:
-    return Whitened(scores.design, scores.link, scores.point, scores.mapping, math.inf)
+        return stretches_of(self.people.edges)
 
 
 def _averaged(at_risk: Array, parts: Array) -> Array:

@@ -22,7 +22,7 @@ from discreet.mechanisms.newton.cohort import (
     draw_cohort,
     without_fills,
 )
-from discreet.mechanisms.newton.concentration import Concentration
+from discreet.mechanisms.newton.concentration import NOTHING, Concentration
 from discreet.mechanisms.newton.leaving import Leaving
 from discreet.mechanisms.newton.releases import Information, Releases
 from discreet.mechanisms.newton.shape import Shape
@@ -34,7 +34,6 @@ from discreet.types import Array, Integers
 SMALLEST_SPREAD = 1e-6
 LEAST = 0.03
 """Eigenvalues of a released information, in parts of the cohort's, are at least this."""
-NOTHING = 1e-3
 BELIEVED = 1.25
 """Nor are they believed below so much of what noise alone would make of them."""
 

@@ -177,7 +177,7 @@ def variances(
     total, lifts = lifted(steps, errors, prior)
     sampling, noise = np.zeros_like(total), total @ prior.precision @ total.T
     for step, lift, error in zip(steps, lifts, errors, strict=True):
-        sampling = sampling + lift @ _root(step.meat)
+        sampling = sampling + lift @ power(step.meat, 0.5, 0.0)
         noise = noise + lift @ (error - step.doubt * np.eye(len(error))) @ lift.T
     if prior.pin is not None:  # the same people: the baseline's part of the full score
         rows = len(prior.pin.precision)
@@ -237,12 +237,6 @@ def surplus(steps: Sequence[Step], estimate: Array) -> float:
         left = step.left(estimate)
         total += float(left @ np.linalg.solve(step.error(estimate), left))
     return max(1.0, total / max(len(estimate) * (len(steps) - 1), 1))
-
-
-def _root(matrix: Array) -> Array:
-    """The symmetric square root."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 def whitening(information: Array) -> Array:
