@@ -37,9 +37,10 @@ from discreet.likelihood.score_information import (
     add_square,
     factor_of,
     factor_room,
-    most_rows,
+    longer,
     padded,
-    round_person,
+    round_factor,
+    scale_of,
     tabled_masses,
     walked_masses,
 )
@@ -113,7 +114,7 @@ class Travel(NamedTuple):
 
 
 class InformationRoom(NamedTuple):
-    """The last interval of each row that counts for each cause, tables, and room for one person."""
+    """The last interval of each row that counts for each cause, tables, and room for one row."""
 
     exits: NDArray[np.int32]
     tables: CauseTables
@@ -458,9 +459,7 @@ def cause_information_sums(
     half, parts = size * (size + 1) // 2, points.basis.shape[1] + 1
     result, persons = np.zeros(causes * half, dtype=np.int64), len(records.starts) - 1
     rounding = Rounding(limit, largest)
-    room = InformationRoom(
-        exits, tables, factor_room(size, parts, causes, most_rows(records.starts))
-    )
+    room = InformationRoom(exits, tables, factor_room(size, parts, causes))
     for start in range(0, persons, TOGETHER):
         sums = np.zeros((causes, size, padded(size)))
         for who in range(start, min(start + TOGETHER, persons)):
@@ -480,15 +479,21 @@ def add_cause_information(
     sums: Array,
 ) -> None:
     """Add a person's C_r C_r' of every cause; none where all C_r together are longer than Q."""
-    first, rows = records.starts[who], records.starts[who + 1] - records.starts[who]
-    columns, trace = room.factor.columns, 0.0
+    first, last = records.starts[who], records.starts[who + 1]
+    columns, own, largest, trace = room.factor.columns, room.factor.own, rounding.largest, 0.0
     for r in range(len(sums)):
-        for row in range(rows):
-            trace += cause_factor(records, first + row, points, room, (r, row))
-    if round_person(columns, rows, trace, rounding):
+        for row in range(first, last):
+            trace += cause_factor(records, row, points, room, r)
+    scale, square = scale_of(trace, rounding), 0.0
+    own[:] = 0.0
+    for row in range(first, last):
         for r in range(len(sums)):
-            for row in range(rows):
-                add_square(columns, (r, row), sums[r])
+            if last - first > 1:  # one row alone is still there
+                cause_factor(records, row, points, room, r)
+            square = longer(square, round_factor(columns, r, scale, largest), largest)
+            add_square(columns, r, own)
+    if square <= largest * largest:
+        sums += own
 
 
 @compiled
@@ -497,10 +502,10 @@ def cause_factor(
     row: int,
     points: CausePoints,
     room: InformationRoom,
-    at: tuple[int, int],
+    cause: int,
 ) -> float:
-    """Write a row's factor to its place, by cause and number of the person's row; its sum of squares."""
-    (masses, root, tilt, columns), tables, cause = room.factor, room.tables, at[0]
+    """Write a row's factor of a cause to its place; its sum of squares."""
+    (masses, root, tilt, columns, _), tables = room.factor, room.tables
     entry, leave = records.entry[row], room.exits[cause, row]
     mapping = points.mappings[cause]
     position = locate(records.covariates, row, points.betas[cause], mapping, tilt)
@@ -509,7 +514,7 @@ def cause_factor(
         tabled_masses(tables.sums[cause], entry, leave, place, masses)
     else:
         walked_masses(cause_point(points, cause), entry, leave, position, masses)
-    return factor_of(masses, mapping, root, tilt, columns, at)
+    return factor_of(masses, mapping, root, tilt, columns, cause)
 
 
 @compiled

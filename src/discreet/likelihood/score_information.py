@@ -90,16 +90,18 @@ class Rounding(NamedTuple):
 
 
 class Factor(NamedTuple):
-    """Room for a person: a row's lower triangle of sums, its triangular root, and x~.
+    """Room for one row: its lower triangle of sums, the triangular root of that, and x~.
 
-    `columns` are the rows' factors in whitened coordinates, by cause, row and column of the root;
-    the last axis ends with zeros, so that compiled loops have whole vectors.
+    `columns` are the row's factors in whitened coordinates, by cause and column of the root, and
+    `own` is a person's C C' by cause. The last axis of both ends with zeros, so that compiled loops
+    have whole vectors. How many rows a person has plays no part: nobody's rows ask for more memory.
     """
 
     masses: Array
     root: Array
     tilt: Array
     columns: Array
+    own: Array
 
 
 @compiled
@@ -109,23 +111,15 @@ def padded(size: int) -> int:
 
 
 @compiled
-def factor_room(size: int, parts: int, causes: int, rows: int) -> Factor:
-    """Room for a person with so many rows."""
+def factor_room(size: int, parts: int, causes: int) -> Factor:
+    """Room for a row of any person."""
     return Factor(
         np.zeros(parts * (parts + 1) // 2),
         np.zeros((parts, parts)),
         np.zeros(size),
-        np.zeros((causes, rows, parts, padded(size))),
+        np.zeros((causes, parts, padded(size))),
+        np.zeros((causes, size, padded(size))),
     )
-
-
-@compiled
-def most_rows(starts: Integers) -> int:
-    """The largest number of rows that a person has."""
-    result = 0
-    for who in range(len(starts) - 1):
-        result = max(result, starts[who + 1] - starts[who])
-    return result
 
 
 @compiled
@@ -178,53 +172,65 @@ def triangle(masses: Array, root: Array) -> None:
 
 @compiled
 def factor_of(
-    masses: Array, mapping: Array, root: Array, tilt: Array, columns: Array, at: tuple[int, int]
+    masses: Array, mapping: Array, root: Array, tilt: Array, columns: Array, cause: int
 ) -> float:
-    """Write the columns of a row's factor W'(B, x) L to its place; the sum of their squares.
+    """Write the columns of a row's factor W'(B, x) L to its cause's place; the sum of their squares.
 
-    Places are indices (cause, row): a view of an array would be counted for every person.
+    Places are indices: a view of an array would be counted for every person.
     """
     triangle(masses, root)
     parts, size, total = root.shape[0] - 1, len(tilt), 0.0
-    cause, row = at
     for j in range(parts + 1):
         for k in range(size):
-            columns[cause, row, j, k] = root[parts, j] * tilt[k]
+            columns[cause, j, k] = root[parts, j] * tilt[k]
         for i in range(j, parts):
             for k in range(size):
-                columns[cause, row, j, k] += mapping[i, k] * root[i, j]
+                columns[cause, j, k] += mapping[i, k] * root[i, j]
     for k in range(size):
         for j in range(parts + 1):
-            total += columns[cause, row, j, k] * columns[cause, row, j, k]
+            total += columns[cause, j, k] * columns[cause, j, k]
     return total
 
 
+@compiled
+def scale_of(trace: float, rounding: Rounding) -> float:
+    """By how much a person's factor is multiplied to be cut and in units; 0 where it has no length."""
+    if not trace > 0.0:
+        return 0.0
+    return rounding.largest * SHRINK / math.sqrt(max(trace, rounding.limit))
+
+
 @reordered
-def round_factor(columns: Array, at: tuple[int, int], scale: float, largest: int) -> float:
+def round_factor(columns: Array, cause: int, scale: float, largest: int) -> float:
     """Round the columns toward zero to integers of size at most Q; the sum of their squares.
 
     Integers are held as doubles, which are faster: below 2^53 they are exact, in any order.
     """
-    square, (cause, row) = 0.0, at
-    for j in range(columns.shape[2]):
-        for k in range(columns.shape[3]):
-            value = columns[cause, row, j, k] * scale
+    square = 0.0
+    for j in range(columns.shape[1]):
+        for k in range(columns.shape[2]):
+            value = columns[cause, j, k] * scale
             # a comparison with NaN is false: anything that is not a number in range becomes 0
             whole = np.trunc(value) if abs(value) <= largest else 0.0
-            columns[cause, row, j, k] = whole
+            columns[cause, j, k] = whole
             square += whole * whole
     return square
 
 
 @reordered
-def add_square(columns: Array, at: tuple[int, int], sums: Array) -> None:
+def add_square(columns: Array, cause: int, sums: Array) -> None:
     """Add C C' of integer columns: entries of at most Q^2 = 2^26, exact for 2^27 people."""
-    cause, row = at
-    for k in range(sums.shape[0]):
-        for j in range(columns.shape[2]):
-            one = columns[cause, row, j, k]
-            for i in range(columns.shape[3]):
-                sums[k, i] += one * columns[cause, row, j, i]
+    for k in range(sums.shape[1]):
+        for j in range(columns.shape[1]):
+            one = columns[cause, j, k]
+            for i in range(columns.shape[2]):
+                sums[cause, k, i] += one * columns[cause, j, i]
+
+
+@compiled
+def longer(square: float, added: float, largest: int) -> float:
+    """A sum of squares with one more, cut at 2 Q^2: longer than Q is long enough."""
+    return min(square + added, 2.0 * largest * largest)
 
 
 @compiled
@@ -238,32 +244,18 @@ def add_lower(sums: Array, result: Integers) -> None:
 
 
 @compiled
-def round_person(columns: Array, rows: int, trace: float, rounding: Rounding) -> bool:
-    """Round a person's factor; whether it may be added: not zero, and not longer than Q."""
-    limit, largest = rounding
-    if not trace > 0.0:
-        return False
-    scale, square = largest * SHRINK / math.sqrt(max(trace, limit)), 0.0
-    for cause in range(columns.shape[0]):
-        for row in range(rows):
-            added = round_factor(columns, (cause, row), scale, largest)
-            square = min(square + added, 2.0 * largest * largest)
-    return square <= largest * largest
-
-
-@compiled
 def information_sums(
     records: Records, point: Point, table: Prefixes, limit: float, largest: int
 ) -> Integers:
     """The sum over persons of the quantised information, each cut to the trace `limit`."""
     size, persons = point.mapping.shape[1], len(records.starts) - 1
     result = np.zeros(size * (size + 1) // 2, dtype=np.int64)
-    room = factor_room(size, point.basis.shape[1] + 1, 1, most_rows(records.starts))
+    room = factor_room(size, point.basis.shape[1] + 1, 1)
     for start in range(0, persons, TOGETHER):
-        sums = np.zeros((size, padded(size)))
+        sums = np.zeros((1, size, padded(size)))
         people = range(start, min(start + TOGETHER, persons))
         add_information(records, people, point, table, room, Rounding(limit, largest), sums)
-        add_lower(sums, result)
+        add_lower(sums[0], result)
     return result
 
 
@@ -279,23 +271,38 @@ def add_information(
 ) -> None:
     """Add these people's C C', of each whose C is not longer than Q.
 
-    Arrays are unpacked once: taken from their tuples for every person they would be counted
-    every time.
+    The trace of all rows comes first, so several rows are gone through twice. Arrays are unpacked
+    once: taken from their tuples for every person they would be counted every time.
     """
-    starts, covariates, entry, exits, _ = records
-    beta, mapping, prefixes = point.beta, point.mapping, table.sums
-    masses, root, tilt, columns = room
+    starts, own, largest = records.starts, room.own, rounding.largest
+    columns = room.columns
     for who in people:
-        first, rows, trace = starts[who], starts[who + 1] - starts[who], 0.0
-        for row in range(rows):
-            at = first + row
-            position = locate(covariates, at, beta, mapping, tilt)
-            if prefixes.shape[0] > 0:
-                place = (position - table.origin) / table.spacing
-                tabled_masses(prefixes, entry[at], exits[at], place, masses)
-            else:
-                walked_masses(point, entry[at], exits[at], position, masses)
-            trace += factor_of(masses, mapping, root, tilt, columns, (0, row))
-        if round_person(columns, rows, trace, rounding):
-            for row in range(rows):
-                add_square(columns, (0, row), sums)
+        first, last, trace = starts[who], starts[who + 1], 0.0
+        for row in range(first, last):
+            trace += row_factor(records, row, point, table, room)
+        scale = scale_of(trace, rounding)
+        if last - first == 1:
+            if round_factor(columns, 0, scale, largest) <= largest * largest:
+                add_square(columns, 0, sums)
+            continue
+        own[:], square = 0.0, 0.0
+        for row in range(first, last):
+            row_factor(records, row, point, table, room)
+            square = longer(square, round_factor(columns, 0, scale, largest), largest)
+            add_square(columns, 0, own)
+        if square <= largest * largest:
+            sums += own
+
+
+@compiled
+def row_factor(records: Records, row: int, point: Point, table: Prefixes, room: Factor) -> float:
+    """Write a row's factor; the sum of its squares."""
+    masses, root, tilt, columns, _ = room
+    entry, leave = records.entry[row], records.exit[row]
+    position = locate(records.covariates, row, point.beta, point.mapping, tilt)
+    if table.sums.shape[0] > 0:
+        place = (position - table.origin) / table.spacing
+        tabled_masses(table.sums, entry, leave, place, masses)
+    else:
+        walked_masses(point, entry, leave, position, masses)
+    return factor_of(masses, point.mapping, root, tilt, columns, 0)
