@@ -10,7 +10,16 @@ import pytest
 from discreet import Schema, SurvivalRegression, simulate
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.newton import run, spread
-from discreet.mechanisms.newton.bound import CALM, HEAVY, LAMBDA, LIGHT, _steepness
+from discreet.mechanisms.newton.bound import (
+    CALM,
+    CHANGED,
+    HEAVY,
+    LAMBDA,
+    LIGHT,
+    MUCH,
+    _steepness,
+    noise_of,
+)
 from discreet.mechanisms.newton.shape import Residual
 from discreet.mechanisms.newton.steps import Prior, Step, lifted
 
@@ -120,23 +129,34 @@ def test_a_sampling_variance_that_is_off_counts_as_far_as_noise_does_not_hide_it
 
 
 @pytest.mark.parametrize(
-    ("wrong", "changed", "tail", "times"),
+    ("wrong", "changed", "tail", "lost", "times"),
     [
-        (0.0, 0.0, 0.0, CALM / LAMBDA),
-        (0.5, 0.0, 0.0, (1.0 + CALM / LAMBDA) / 2.0),
-        (0.0, 0.0, LIGHT / 2.0, (1.0 + CALM / LAMBDA) / 2.0),
-        (1.0, 0.0, 0.0, 1.0),
-        (0.0, 0.0, HEAVY, 1.0),
-        (0.0, 1.0, 0.0, 3.0),
-        (0.0, 0.0, (1.0 + HEAVY) / 2.0, 4.0),
+        (0.0, 0.0, 0.0, 1.0, CALM / LAMBDA),
+        (0.5, 0.0, 0.0, 1.0, (1.0 + CALM / LAMBDA) / 2.0),
+        (1.0, 0.0, 0.0, MUCH / 2.0, (1.0 + CALM / LAMBDA) / 2.0),
+        (1.0, 0.0, 0.0, 0.0, CALM / LAMBDA),
+        (0.0, 0.0, LIGHT / 2.0, 0.0, (1.0 + CALM / LAMBDA) / 2.0),
+        (1.0, 0.0, 0.0, MUCH, 1.0),
+        (0.0, 0.0, HEAVY, 0.0, 1.0),
+        (0.0, 1.0, HEAVY, 0.0, 1.0 + CHANGED),
+        (0.0, 0.0, (1.0 + HEAVY) / 2.0, 0.0, 4.0),
     ],
 )
 def test_bounds_are_doubted_more_where_something_speaks_against_the_model(
-    wrong, changed, tail, times
+    wrong, changed, tail, lost, times
 ):
     nothing = np.zeros(1)
     residual = Residual(nothing, nothing, np.eye(1), wrong, changed=changed, tail=tail)
-    assert _steepness(residual) == pytest.approx(times * LAMBDA)
+    assert _steepness(residual, lost) == pytest.approx(times * LAMBDA)
+
+
+def test_noise_moves_an_estimate_no_further_than_the_prior_lets_it():
+    """One direction has next to no slope: its noise is the prior's variance, not 1 / slope^2."""
+    slope, weak = np.diag([1.0, 0.5, 0.02]), np.diag([0.0, 0.0, 0.25])
+    assert noise_of(slope[:2, :2], 2.0, weak[:2, :2]) == pytest.approx((4.0 + 16.0) / 2.0)
+    known = 4.0 + 16.0 + 1.0 / (0.02**2 / 4.0 + 0.25)
+    assert noise_of(slope, 2.0, weak) == pytest.approx(known / 3.0)
+    assert known < 24.0 < 3.0 * noise_of(slope, 2.0, 0.0 * weak)
 
 
 def test_a_tail_that_bounds_take_away_is_stated_of_all_steps_together():

@@ -2,10 +2,11 @@
 
     predicted^2(B) = noise^2(B) + (L sqrt(E) (loss(B) + TAIL / c))^2,   B = c sqrt(d / E)
 
-loss(B) is the share of information that the ball's weights take away, on the synthetic cohort. Where
-the model is wrong, what is down-weighted pulls the estimate: how far, without any noise, is in
-studies/results/newton-root.csv; of the pairs in studies/results/newton-bound.csv
-LAMBDA = 0.15, TAIL = 0.05 has the smallest errors. TAIL stands for tails that counts cannot show.
+noise^2(B) is what the prior lets pass of the sum's noise, loss(B) the share of information that the
+ball's weights take away, on the synthetic cohort. Where the model is wrong, what is down-weighted
+pulls the estimate: how far, without any noise, is in studies/results/newton-root.csv; of the pairs in
+studies/results/newton-bound.csv LAMBDA = 0.15, TAIL = 0.05 has the smallest errors. TAIL stands for
+tails that counts cannot show.
 """
 
 from dataclasses import dataclass, replace
@@ -21,19 +22,23 @@ from discreet.types import Array, Integers
 if TYPE_CHECKING:
     from discreet.mechanisms.newton.shape import Residual
 
-LAMBDA, CALM = 0.15, 0.1
-"""The latter where the model is not doubted: the life table has little noise and does not contradict it,
-effects do not change, and no number has a tail."""
-LIGHT, HEAVY = 0.25, 0.4
+LAMBDA, CALM = 0.15, 0.06
+"""The latter where nothing speaks against the model, or bounds take next to nothing away."""
+MUCH = 0.2
+"""A lost part of the information with which a model that the life table contradicts is doubted fully:
+what little a wide bound takes away of a wrong model moves its root by less than in proportion, for the
+life table's correction takes care of most."""
+LIGHT, HEAVY = 0.2, 0.4
 """Parts of a number's variance that are in its tail: up to the first bounds grow to LAMBDA's, from the
 second on the tail outweighs the rest and they grow further."""
 TAIL = 0.05
-MULTIPLES = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 16.0, 24.0, 32.0, 64.0)
+MULTIPLES = tuple(2.0 ** (sixth / 6.0) for sixth in range(37))
+"""From 1 to 64, each an eighth more than the one before: coarser ones would make plans jump."""
 TOLERATED = 0.15
 """Noise of so few standard errors is as good as none: the bound is then as large as it allows, and
 more budget leads to the maximum of the likelihood whatever the model gets wrong."""
 CHANGED = 2.0
-"""LAMBDA is up to this many times itself more where effects are seen to change with time: bounds take
+"""And up to this many times itself more where effects are seen to change with time: bounds take
 late times away first, and what they take away is then not like what they leave."""
 OUTWEIGHED = 6.0
 """And so many times more where a number's tail outweighs the rest of it: bounds take the tail away first."""
@@ -130,20 +135,21 @@ def sloped(jacobian: Array) -> Array:
 
 
 def choose_bound(
-    scores: Whitened, people: Cohort, unit_noise: float, residual: "Residual"
+    scores: Whitened, people: Cohort, unit_noise: float, residual: "Residual", prior: Array
 ) -> tuple[float, float]:
     """The B with the smallest predicted error, and its predicted bias squared.
 
-    `unit_noise` is the noise of a sum over B; errors are in standard errors.
+    `unit_noise` is the noise of a sum over B, `prior` the prior's precision in whitened coordinates;
+    errors are in standard errors.
     """
     size = len(scores.point)
     unit = np.sqrt(size / people.events)
     best, chosen, doubt = np.inf, MULTIPLES[0] * unit, 0.0
-    lost, spread, load = 1.0, 1.0, 0.0
-    unmet, steepness = scores.mapping.T @ residual.score, _steepness(residual)
+    lost, slope, load = 1.0, np.eye(size), 0.0
+    unmet = scores.mapping.T @ residual.score
     truth = people.through(scores.point, scores.point + residual.offset)
     for multiple in MULTIPLES:
-        if (unit_noise * multiple * unit) ** 2 > 2.0 * best:
+        if noise_of(slope, unit_noise * multiple * unit, prior) > 2.0 * best:
             break  # from here on the noise alone is worse
         if lost > NOTHING:  # a larger bound takes no more than nothing
             candidate = people.seen(replace(scores, bound=multiple * unit))
@@ -152,20 +158,29 @@ def choose_bound(
             )
             lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
             slope = sloped(matrix)
-            spread = float(np.mean(np.linalg.eigvalsh(slope) ** -2.0))
             bent = np.linalg.solve(slope, correction(score, matrix, unmet, full))
             load = DOUBTED**2 * float(bent @ bent) / size
-        noise = (unit_noise * multiple * unit) ** 2 * spread
-        bias = steepness**2 * people.events * (lost + TAIL / multiple) ** 2 + load
+        noise = noise_of(slope, unit_noise * multiple * unit, prior)
+        pull = _steepness(residual, lost) * (lost + TAIL / multiple)
+        bias = pull**2 * people.events + load
         if noise + bias < best:
             best, chosen, doubt = noise + bias, multiple * unit, bias
     return max(float(chosen), _tolerated(unit_noise * unit) * unit), float(doubt)
 
 
-def _steepness(residual: "Residual") -> float:
-    """L = l (1 + CHANGED k + OUTWEIGHED h), l from LAMBDA to CALM."""
-    tail = max(0.0, 1.0 - residual.tail / LIGHT)
-    calm = (1.0 - residual.wrong) * (1.0 - residual.changed) * tail
+def noise_of(slope: Array, deviation: float, prior: Array) -> float:
+    """The mean square of an estimate's noise: trace (J'J / sigma^2 + P)^-1 / d.
+
+    Where the noise is larger than what the prior lets pass it cannot move the estimate further.
+    """
+    precision = slope @ slope / deviation**2 + prior
+    return float(np.trace(np.linalg.inv(precision))) / len(slope)
+
+
+def _steepness(residual: "Residual", lost: float) -> float:
+    """L = l (1 + CHANGED k + OUTWEIGHED h), l from CALM to LAMBDA as far as the model is doubted."""
+    wrong = residual.wrong * min(1.0, lost / MUCH)
+    calm = (1.0 - wrong) * max(0.0, 1.0 - residual.tail / LIGHT)
     usual = LAMBDA + (CALM - LAMBDA) * calm
     heavy = max(residual.tail - HEAVY, 0.0) / (1.0 - HEAVY)
     return usual * (1.0 + CHANGED * residual.changed + OUTWEIGHED * heavy)

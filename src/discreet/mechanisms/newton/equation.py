@@ -177,7 +177,8 @@ class Setting:
         information = expected_information(self.design, self.link, point, people)
         frame = whitening(information + prior.precision)
         scores = Whitened(self.design, self.link, point, frame, math.inf, self.clipped)
-        bound, doubt = choose_bound(scores, people, self._unit_noise(share), residual)
+        held = frame.T @ prior.precision @ frame
+        bound, doubt = choose_bound(scores, people, self._unit_noise(share), residual, held)
         scores = Whitened(self.design, self.link, point, frame, bound, self.clipped)
         jacobian, meat, _ = people.seen(scores).expected(people)
         jacobian = sloped(jacobian)
