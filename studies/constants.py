@@ -117,6 +117,7 @@ CONSTANTS = (
     Constant("equation", "RANGE_EFFECT"),
     Constant("steps", "CAUCHY"),
     Constant("bound", "CALM"),
+    Constant("bound", "MUCH"),
     Constant("bound", "LIGHT"),
     Constant("shape", "UNSEEN"),
     Constant("steps", "EXCESS"),
@@ -131,6 +132,7 @@ CONSTANTS = (
     Constant("layout", "GENEROUS"),
     Constant("concentration", "LOSS"),
     Constant("concentration", "RESTORED"),
+    Constant("picture", "BY_ITSELF"),
 )
 """What each of them is stands beside it in the code; those of hazards.py are in life_tables.py."""
 

@@ -19,6 +19,8 @@ from discreet.mechanisms.newton.concentration import (
     Concentration,
     chosen_limit,
 )
+from discreet.mechanisms.newton.picture import BY_ITSELF, kept, tilted
+from discreet.mechanisms.newton.releases import Information
 from discreet.mechanisms.newton.steps import power
 from discreet.people.episodes import Episodes
 from tests.mechanisms.test_newton_steps import mixed_schema
@@ -160,3 +162,41 @@ def test_of_very_many_intervals_nothing_is_said(design, monkeypatch):
     assert len(people.cohort) * INTERVALS < LARGEST_COHORT
     monkeypatch.setattr("discreet.mechanisms.newton.concentration.LARGEST_COHORT", 1)
     assert np.array_equal(shown.cut(1e-9), shown.full)
+
+
+def noise_like(size, deviation, seed=1):
+    """Symmetric noise as a release has it: off the diagonal its variance is half as large."""
+    drawn = np.tril(np.random.default_rng(seed).normal(size=(size, size)))
+    drawn = drawn * np.where(np.eye(size) > 0.0, 1.0, np.sqrt(0.5)) * deviation
+    return drawn + np.tril(drawn, -1).T
+
+
+def test_what_is_kept_of_an_entry_is_by_all_of_them_or_by_itself():
+    gap = np.diag([0.0, 0.5]) + 1e-3
+    part = kept(gap, 0.1)
+    assert part[1, 1] == pytest.approx(1.0 - (BY_ITSELF * 0.1 / 0.501) ** 2)
+    together = 1.0 - 3.0 * 0.1**2 / np.sum(gap**2)
+    assert part[0, 0] == part[0, 1] == pytest.approx(together)
+    assert not kept(np.zeros((2, 2)), 0.1).any()
+    left = [np.linalg.norm(kept(one, 0.1) * one) / np.linalg.norm(one) for one in _noises()]
+    assert np.mean(left) < 0.65  # most of what is noise is taken away
+
+
+def _noises():
+    return [noise_like(8, 0.1, seed) for seed in range(50)]
+
+
+def test_one_effect_that_is_known_less_well_is_seen_beside_others_that_are_not(design):
+    """A quarter of one coordinate's information is missing; noise is a twentieth of an entry."""
+    people = members(design, tail=0.1)
+    scores = at(design, people)
+    own = Concentration(scores, people)
+    limit = 600.0 * average(people, scores)
+    size, seen = len(scores.point), []
+    for seed in range(20):
+        lacking = own.cut(limit) + noise_like(size, 0.05, seed)
+        lacking[-1, -1] -= 0.25
+        lens = tilted(people, Information(scores, lacking, 0.05, limit)).lens
+        turn = scores.mapping.T @ lens @ np.linalg.inv(scores.mapping.T)
+        seen.append((turn @ own.full @ turn.T)[-1, -1])
+    assert np.mean(seen) == pytest.approx(own.full[-1, -1] - 0.25, abs=0.04)

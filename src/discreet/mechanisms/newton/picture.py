@@ -36,6 +36,8 @@ LEAST = 0.03
 """Eigenvalues of a released information, in parts of the cohort's, are at least this."""
 BELIEVED = 1.25
 """Nor are they believed below so much of what noise alone would make of them."""
+BY_ITSELF = 1.0
+"""Standard deviations of its noise that are taken off an entry of a released information by itself."""
 
 
 def typical_values(design: Design, shares: list[Shares]) -> Array:
@@ -222,19 +224,33 @@ def tilted(people: Cohort, information: Information) -> Cohort:
     """The cohort seen through a lens A, A I A' = the released information, as far as it is not noise.
 
     In whitened coordinates the cohort's information is M_c, of which the limit leaves M_l, and as
-    much as may be put back makes it M_r. The released M is drawn toward M_l by positive-part
-    James-Stein; with P = M_l^(-1/2) M M_l^(-1/2) the people's is M_r^(1/2) P M_r^(1/2), and A is
+    much as may be put back makes it M_r. The released M is drawn toward M_l as far as it may be noise
+    (`kept`); with P = M_l^(-1/2) M M_l^(-1/2) the people's is M_r^(1/2) P M_r^(1/2), and A is
     W^-T (that)^(1/2) M_c^(-1/2) W'.
     """
     scores = information.scores
     shown = Concentration(scores, people)
     expected = shown.cut(information.limit)
     gap, size = information.matrix - expected, len(expected)
-    noise = information.deviation**2 * size * (size + 1) / 2.0
-    keep = max(0.0, 1.0 - noise / max(float(np.sum(gap**2)), 1e-300))
     least = max(LEAST, min(BELIEVED * information.deviation * math.sqrt(size), 0.5))
     inverse, root = power(expected, -0.5, NOTHING), power(shown.restored(expected), 0.5, NOTHING)
-    parts = power(inverse @ (expected + keep * gap) @ inverse, 1.0, least)
+    found = expected + kept(gap, information.deviation) * gap
+    parts = power(inverse @ found @ inverse, 1.0, least)
     turn = power(root @ parts @ root, 0.5, NOTHING**2) @ power(shown.full, -0.5, NOTHING)
     frame = scores.mapping
     return replace(people, lens=np.linalg.inv(frame).T @ turn @ frame.T)
+
+
+def kept(gap: Array, deviation: float) -> Array:
+    """What is kept of each entry of a symmetric difference whose noise is normal and isotropic.
+
+    All together 1 - E|noise|^2 / |gap|^2, the positive part (James and Stein 1961), and of an entry
+    g with noise s by itself 1 - (BY_ITSELF s / g)^2 if that is more (the garrote of Breiman 1995). The
+    coordinates are whitened symmetrically, so each is nearly a coefficient: where one effect is known
+    much less well than a cohort shows and all others as well, one factor for all would hide it.
+    """
+    size = len(gap)
+    noise = deviation * np.where(np.eye(size) > 0.0, 1.0, math.sqrt(0.5))
+    together = 1.0 - float(np.sum(noise**2)) / max(float(np.sum(gap**2)), 1e-300)
+    alone = 1.0 - (BY_ITSELF * noise) ** 2 / np.maximum(gap**2, 1e-300)
+    return np.asarray(np.maximum(alone, max(together, 0.0)))

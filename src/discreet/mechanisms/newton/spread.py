@@ -35,7 +35,7 @@ LITTLE = 1 << 12
 """Members of the cohort times intervals below which threads only wait for each other."""
 CLEAR = 2.0
 """Standard deviations of noise that the count of a level must exceed to be taken for one."""
-LIKENESS = 0.2
+LIKENESS = 0.15
 """The cohort's sampling variance may be off by this part: it is like the people, it is not the people."""
 BIAS_STATED = 0.5
 """The part of the variance of bounds' bias that intervals need; the estimate is weighted by all of it."""
