@@ -132,7 +132,9 @@ CONSTANTS = (
     Constant("layout", "GENEROUS"),
     Constant("concentration", "LOSS"),
     Constant("concentration", "RESTORED"),
-    Constant("picture", "BY_ITSELF"),
+    Constant("picture", "CLEAR"),
+    Constant("picture", "BELIEVED"),
+    Constant("concentration", "TAIL"),
 )
 """What each of them is stands beside it in the code; those of hazards.py are in life_tables.py."""
 

@@ -19,7 +19,7 @@ from discreet.mechanisms.newton.concentration import (
     Concentration,
     chosen_limit,
 )
-from discreet.mechanisms.newton.picture import BY_ITSELF, kept, tilted
+from discreet.mechanisms.newton.picture import CLEAR, kept, tilted
 from discreet.mechanisms.newton.releases import Information
 from discreet.mechanisms.newton.steps import power
 from discreet.people.episodes import Episodes
@@ -171,13 +171,26 @@ def noise_like(size, deviation, seed=1):
     return drawn + np.tril(drawn, -1).T
 
 
-def test_what_is_kept_of_an_entry_is_by_all_of_them_or_by_itself():
-    gap = np.diag([0.0, 0.5]) + 1e-3
-    part = kept(gap, 0.1)
-    assert part[1, 1] == pytest.approx(1.0 - (BY_ITSELF * 0.1 / 0.501) ** 2)
-    together = 1.0 - 3.0 * 0.1**2 / np.sum(gap**2)
-    assert part[0, 0] == part[0, 1] == pytest.approx(together)
-    assert not kept(np.zeros((2, 2)), 0.1).any()
+def test_what_is_kept_of_an_entry_is_by_itself_or_by_those_that_are_not_clear():
+    """One that is far out says nothing of the others."""
+    noise, size = 0.1, 6
+    gap = noise_like(size, noise)
+    gap[-1, -1] = 10.0 * CLEAR * noise
+    part = kept(gap, noise)
+    assert part[-1, -1] == pytest.approx(1.0 - 1.0 / (10.0 * CLEAR) ** 2)
+    others = np.ones((size, size), dtype=bool)
+    others[-1, -1] = False
+    small = others & (np.abs(gap) < 0.5 * noise)
+    assert small.any()
+    assert part[small].max() < 0.5  # one factor for all would keep nearly everything
+    assert not kept(np.zeros((2, 2)), noise).any()
+    assert np.allclose(kept(np.ones((2, 2)), 0.0), 1.0)
+
+
+def test_differences_that_are_many_and_small_are_kept_together():
+    """Each is one and a half of its noise: all of them together are no accident."""
+    noise = 0.1 * np.where(np.eye(8) > 0.0, 1.0, np.sqrt(0.5))
+    assert np.allclose(kept(1.5 * noise, 0.1), 1.0 - 1.0 / 1.5**2)
     left = [np.linalg.norm(kept(one, 0.1) * one) / np.linalg.norm(one) for one in _noises()]
     assert np.mean(left) < 0.65  # most of what is noise is taken away
 

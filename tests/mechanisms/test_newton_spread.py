@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from discreet import Schema, SurvivalRegression, simulate
+from discreet.design.link import LINKS
 from discreet.mechanisms import PrivateNewton
-from discreet.mechanisms.newton import run, spread
+from discreet.mechanisms.newton import bound, run, spread
 from discreet.mechanisms.newton.bound import (
     CALM,
     CHANGED,
@@ -18,7 +19,7 @@ from discreet.mechanisms.newton.bound import (
     LIGHT,
     MUCH,
     _steepness,
-    noise_of,
+    squared_noise,
 )
 from discreet.mechanisms.newton.shape import Residual
 from discreet.mechanisms.newton.steps import Prior, Step, lifted
@@ -138,6 +139,7 @@ def test_a_sampling_variance_that_is_off_counts_as_far_as_noise_does_not_hide_it
         (0.0, 0.0, LIGHT / 2.0, 0.0, (1.0 + CALM / LAMBDA) / 2.0),
         (1.0, 0.0, 0.0, MUCH, 1.0),
         (0.0, 0.0, HEAVY, 0.0, 1.0),
+        (0.0, 1.0, 0.0, 1.0, (1.0 + CHANGED) * CALM / LAMBDA),
         (0.0, 1.0, HEAVY, 0.0, 1.0 + CHANGED),
         (0.0, 0.0, (1.0 + HEAVY) / 2.0, 0.0, 4.0),
     ],
@@ -150,13 +152,31 @@ def test_bounds_are_doubted_more_where_something_speaks_against_the_model(
     assert _steepness(residual, lost) == pytest.approx(times * LAMBDA)
 
 
+@pytest.mark.parametrize("link", sorted(LINKS))
+def test_a_bound_takes_a_part_of_the_slope_and_a_wide_one_none(link, monkeypatch):
+    """With cloglog and probit the slope without a bound is not the information."""
+    seen = []
+
+    def steep(residual, lost):
+        seen.append(lost)
+        return _steepness(residual, lost)
+
+    monkeypatch.setattr(bound, "_steepness", steep)
+    model = SurvivalRegression(Schema.from_mapping(SCHEMA), link=link, baseline="natural-spline:3")
+    mechanism = PrivateNewton(epsilon=1000.0, delta=1e-6)
+    simulate(model, jagged(3000, 3), mechanism=mechanism, seed=4)
+    assert min(seen) >= 0.0
+    assert max(seen) > 0.05
+    assert seen[-1] <= 0.01
+
+
 def test_noise_moves_an_estimate_no_further_than_the_prior_lets_it():
     """One direction has next to no slope: its noise is the prior's variance, not 1 / slope^2."""
     slope, weak = np.diag([1.0, 0.5, 0.02]), np.diag([0.0, 0.0, 0.25])
-    assert noise_of(slope[:2, :2], 2.0, weak[:2, :2]) == pytest.approx((4.0 + 16.0) / 2.0)
+    assert squared_noise(slope[:2, :2], 2.0, weak[:2, :2]) == pytest.approx((4.0 + 16.0) / 2.0)
     known = 4.0 + 16.0 + 1.0 / (0.02**2 / 4.0 + 0.25)
-    assert noise_of(slope, 2.0, weak) == pytest.approx(known / 3.0)
-    assert known < 24.0 < 3.0 * noise_of(slope, 2.0, 0.0 * weak)
+    assert squared_noise(slope, 2.0, weak) == pytest.approx(known / 3.0)
+    assert known < 24.0 < 3.0 * squared_noise(slope, 2.0, 0.0 * weak)
 
 
 def test_a_tail_that_bounds_take_away_is_stated_of_all_steps_together():

@@ -35,9 +35,9 @@ from discreet.likelihood.score_information import (
     Rounding,
     add_lower,
     add_square,
+    cut_sum,
     factor_of,
     factor_room,
-    longer,
     padded,
     round_factor,
     scale_of,
@@ -490,7 +490,7 @@ def add_cause_information(
         for r in range(len(sums)):
             if last - first > 1:  # one row alone is still there
                 cause_factor(records, row, points, room, r)
-            square = longer(square, round_factor(columns, r, scale, largest), largest)
+            square = cut_sum(square, round_factor(columns, r, scale, largest), largest)
             add_square(columns, r, own)
     if square <= largest * largest:
         sums += own

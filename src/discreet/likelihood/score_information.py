@@ -194,7 +194,7 @@ def factor_of(
 
 @compiled
 def scale_of(trace: float, rounding: Rounding) -> float:
-    """By how much a person's factor is multiplied to be cut and in units; 0 where it has no length."""
+    """What a factor is multiplied by: sqrt(min(1, R / trace)), in units of sqrt(R) / Q; 0 without a trace."""
     if not trace > 0.0:
         return 0.0
     return rounding.largest * SHRINK / math.sqrt(max(trace, rounding.limit))
@@ -228,7 +228,7 @@ def add_square(columns: Array, cause: int, sums: Array) -> None:
 
 
 @compiled
-def longer(square: float, added: float, largest: int) -> float:
+def cut_sum(square: float, added: float, largest: int) -> float:
     """A sum of squares with one more, cut at 2 Q^2: longer than Q is long enough."""
     return min(square + added, 2.0 * largest * largest)
 
@@ -271,8 +271,7 @@ def add_information(
 ) -> None:
     """Add these people's C C', of each whose C is not longer than Q.
 
-    The trace of all rows comes first, so several rows are gone through twice. Arrays are unpacked
-    once: taken from their tuples for every person they would be counted every time.
+    The trace of all rows comes first, so several rows are gone through twice.
     """
     starts, own, largest = records.starts, room.own, rounding.largest
     columns = room.columns
@@ -288,7 +287,7 @@ def add_information(
         own[:], square = 0.0, 0.0
         for row in range(first, last):
             row_factor(records, row, point, table, room)
-            square = longer(square, round_factor(columns, 0, scale, largest), largest)
+            square = cut_sum(square, round_factor(columns, 0, scale, largest), largest)
             add_square(columns, 0, own)
         if square <= largest * largest:
             sums += own

@@ -2,8 +2,8 @@
 
     predicted^2(B) = noise^2(B) + (L sqrt(E) (loss(B) + TAIL / c))^2,   B = c sqrt(d / E)
 
-noise^2(B) is what the prior lets pass of the sum's noise, loss(B) the share of information that the
-ball's weights take away, on the synthetic cohort. Where the model is wrong, what is down-weighted
+noise^2(B) is what the prior lets pass of the sum's noise, loss(B) the share of the score's slope that
+the ball's weights take away, on the synthetic cohort. Where the model is wrong, what is down-weighted
 pulls the estimate: how far, without any noise, is in studies/results/newton-root.csv; of the pairs in
 studies/results/newton-bound.csv LAMBDA = 0.15, TAIL = 0.05 has the smallest errors. TAIL stands for
 tails that counts cannot show.
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from discreet.mechanisms.newton.shape import Residual
 
 LAMBDA, CALM = 0.15, 0.06
-"""The latter where nothing speaks against the model, or bounds take next to nothing away."""
+"""The latter where no number has a tail, and nothing speaks against the model or a bound takes next to
+nothing away."""
 MUCH = 0.2
 """A lost part of the information with which a model that the life table contradicts is doubted fully:
 what little a wide bound takes away of a wrong model moves its root by less than in proportion, for the
@@ -148,19 +149,19 @@ def choose_bound(
     lost, slope, load = 1.0, np.eye(size), 0.0
     unmet = scores.mapping.T @ residual.score
     truth = people.through(scores.point, scores.point + residual.offset)
+    given = people, truth, residual.shift, residual.bend
+    _, whole, _, full = people.seen(replace(scores, bound=np.inf)).foreseen(*given)
     for multiple in MULTIPLES:
-        if noise_of(slope, unit_noise * multiple * unit, prior) > 2.0 * best:
-            break  # from here on the noise alone is worse
         if lost > NOTHING:  # a larger bound takes no more than nothing
-            candidate = people.seen(replace(scores, bound=multiple * unit))
-            score, matrix, _, full = candidate.foreseen(
-                people, truth, residual.shift, residual.bend
-            )
-            lost = 1.0 - np.trace(matrix) / max(np.trace(full), 1e-300)
+            bounded = people.seen(replace(scores, bound=multiple * unit))
+            score, matrix, _, _ = bounded.foreseen(*given)
+            lost = max(0.0, 1.0 - np.trace(matrix) / max(np.trace(whole), 1e-300))
             slope = sloped(matrix)
             bent = np.linalg.solve(slope, correction(score, matrix, unmet, full))
             load = DOUBTED**2 * float(bent @ bent) / size
-        noise = noise_of(slope, unit_noise * multiple * unit, prior)
+        noise = squared_noise(slope, unit_noise * multiple * unit, prior)
+        if noise > 2.0 * best:
+            break  # from here on the noise alone is worse
         pull = _steepness(residual, lost) * (lost + TAIL / multiple)
         bias = pull**2 * people.events + load
         if noise + bias < best:
@@ -168,7 +169,7 @@ def choose_bound(
     return max(float(chosen), _tolerated(unit_noise * unit) * unit), float(doubt)
 
 
-def noise_of(slope: Array, deviation: float, prior: Array) -> float:
+def squared_noise(slope: Array, deviation: float, prior: Array) -> float:
     """The mean square of an estimate's noise: trace (J'J / sigma^2 + P)^-1 / d.
 
     Where the noise is larger than what the prior lets pass it cannot move the estimate further.

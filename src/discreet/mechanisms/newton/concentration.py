@@ -28,7 +28,7 @@ MULTIPLES = (
     2.0, 3.0, 4.0, 6.0, 8.0, 11.0, 15.0, 20.0, 30.0, 45.0, 70.0, 100.0, 150.0, 225.0, 340.0, 600.0,
 )  # fmt: skip
 """A person's information may be cut to the trace of so many persons' average."""
-LOSS, TAIL = 0.7, 0.3
+LOSS, TAIL = 0.7, 0.6
 """What is lost counts by this part of it, for some is put back; and TAIL / multiple is lost to tails
 that counts cannot show."""
 RESTORED = 1.25

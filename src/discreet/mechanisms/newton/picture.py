@@ -34,10 +34,11 @@ from discreet.types import Array, Integers
 SMALLEST_SPREAD = 1e-6
 LEAST = 0.03
 """Eigenvalues of a released information, in parts of the cohort's, are at least this."""
-BELIEVED = 1.25
-"""Nor are they believed below so much of what noise alone would make of them."""
-BY_ITSELF = 1.0
-"""Standard deviations of its noise that are taken off an entry of a released information by itself."""
+BELIEVED = 2.5
+"""Nor are they believed below so many deviations of the noise times sqrt(d), nor is that more than 0.5: along
+a direction of next to no information steps would run away."""
+CLEAR = 3.0
+"""An entry of a released information is told from the cohort's by so many deviations of its noise."""
 
 
 def typical_values(design: Design, shares: list[Shares]) -> Array:
@@ -244,13 +245,14 @@ def tilted(people: Cohort, information: Information) -> Cohort:
 def kept(gap: Array, deviation: float) -> Array:
     """What is kept of each entry of a symmetric difference whose noise is normal and isotropic.
 
-    All together 1 - E|noise|^2 / |gap|^2, the positive part (James and Stein 1961), and of an entry
-    g with noise s by itself 1 - (BY_ITSELF s / g)^2 if that is more (the garrote of Breiman 1995). The
-    coordinates are whitened symmetrically, so each is nearly a coefficient: where one effect is known
-    much less well than a cohort shows and all others as well, one factor for all would hide it.
+    Of an entry g with noise s by itself 1 - (s / g)^2 (the garrote of Breiman 1995), or, if that is
+    more, 1 - E|noise|^2 / |gap|^2 of all entries that are not clear, the positive part (James and
+    Stein 1961). The coordinates are whitened symmetrically, so each is nearly a coefficient: where one
+    effect is known much less well than a cohort shows and all others as well, one factor for all would
+    hide it, or take noise for a difference everywhere.
     """
-    size = len(gap)
-    noise = deviation * np.where(np.eye(size) > 0.0, 1.0, math.sqrt(0.5))
-    together = 1.0 - float(np.sum(noise**2)) / max(float(np.sum(gap**2)), 1e-300)
-    alone = 1.0 - (BY_ITSELF * noise) ** 2 / np.maximum(gap**2, 1e-300)
-    return np.asarray(np.maximum(alone, max(together, 0.0)))
+    noise = (deviation * np.where(np.eye(len(gap)) > 0.0, 1.0, math.sqrt(0.5))) ** 2
+    squares = np.maximum(gap**2, 1e-300)
+    rest = squares <= CLEAR**2 * noise
+    together = 1.0 - np.sum(noise[rest]) / max(float(np.sum(squares[rest])), 1e-300)
+    return np.asarray(np.maximum(1.0 - noise / squares, max(float(together), 0.0)))
