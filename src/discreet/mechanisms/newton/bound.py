@@ -35,7 +35,7 @@ second on the tail outweighs the rest and they grow further."""
 TAIL = 0.05
 MULTIPLES = tuple(2.0 ** (sixth / 6.0) for sixth in range(37))
 """From 1 to 64, each an eighth more than the one before: coarser ones would make plans jump."""
-TOLERATED = 0.15
+TOLERATED = 0.13
 """Noise of so few standard errors is as good as none: the bound is then as large as it allows, and
 more budget leads to the maximum of the likelihood whatever the model gets wrong."""
 CHANGED = 2.0
