@@ -130,7 +130,9 @@ far away is doubted, from how many people on a fourth step is made, and how the 
 its slope, and the factors of its parts. So were, last, the Cauchy density of effects, how tight bounds
 are where nothing speaks against the model, and what is stated of tails and of life tables that are noise; and,
 after these, how the width of a number is found of its counts and second moments, for which the designs of few people in generous bounds were made,
-and how far the slope of a step from far away is doubted. For these nothing is held out. Every draw of a simulated design has people of its own; a real
+and how far the slope of a step from far away is doubted; and, at the very end, how the choice of a bound allows for the
+prior and for what it takes away, how far entries of the released information are believed one by one, and what is
+allowed for the cohort's sampling variance. For these nothing is held out. Every draw of a simulated design has people of its own; a real
 set has the same people in every draw, and fresh noise of the real source.
 """
 
@@ -215,8 +217,8 @@ people who carry three of its effects has several times the noise.
 """
 NARROWER = """At epsilon 4 a part of the width is what intervals allow for the sampling variance, which a synthetic
 cohort does not know exactly. `studies/narrower.py` makes the same draws, 8 for each set, with that allowance as it is and
-with a third of it. The median width over the twelve sets is then what was aimed for; but where noise is small
-beside sampling, intervals no longer say how large it is. That stands before width, so the allowance stays.
+with a third of it. Intervals are then a little narrower; but where noise is small beside sampling, they say
+less often how large it is. That stands before width, so the allowance stays.
 
 """
 OTHER = """Thirteen more sets of SurvSet, most of them smaller, prepared by the same rule. No target was set for
@@ -229,7 +231,8 @@ RUN_ONCE = """Eight more sets of SurvSet, all of them small, prepared by the sam
 an earlier stage, when every constant had the value it had then; of dataOvarian1, uis and Unemployment, which had missed, a few seeded draws
 were seen again while the last constants were set (the Cauchy density of effects among them), and of dataOvarian1, uis and follic once more
 while the widths of numbers were. Last, seeded draws of all eight were part of the panel on which it was decided how far
-the slope of a step from far away is doubted: after that nothing of SurvSet is held out any more.
+the slope of a step from far away is doubted, and later of that on which bounds and the released information were:
+after that nothing of SurvSet is held out any more.
 
 """
 LOGARITHMS = """The same sets with 100 intervals that grow by one factor, the first a thousandth of the horizon
@@ -286,8 +289,7 @@ def _versions(now: Cells, before: Cells, label: str) -> str:
     return text + (FEW if draws[0] < ENOUGH else "")
 
 
-EARLIER = """d952960 differs from the last in one constant of the covariance (`spread.LIKENESS`, 0.15): its intervals are narrower,
-by less than 1% at epsilon 1. c34d760 had another limit for the people's information, which concerns cells where that is released.
+EARLIER = """What is released is the same there; how it is put together is not (`git log`).
 """
 
 
@@ -297,11 +299,7 @@ def _earlier(rows: Rows, label: str) -> str:
     others = [one for one in dict.fromkeys(found) if one not in (label, BASE)]
     told = ", ".join(f"{found.count(one)} by {one}" for one in others)
     counted = f"Of {len(found) - found.count(BASE)} cells {told}"
-    return (
-        f"\n{counted}: those at epsilon 1 and 1000, pure and logarithmic ones. {EARLIER}"
-        if told
-        else ""
-    )
+    return f"\n{counted}. {EARLIER}" if told else ""
 
 
 def _range(draws: list[int]) -> str:
