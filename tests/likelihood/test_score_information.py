@@ -9,10 +9,10 @@ import pytest
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import LINKS, get_link
-from discreet.engine.local import LocalEngine
 from discreet.likelihood.score import Whitened
-from discreet.likelihood.score_information import LARGEST_FACTOR, Informations, block_information
+from discreet.likelihood.score_information import LARGEST_FACTOR, Informations
 from discreet.people.episodes import Episodes
+from tests.mechanisms.test_newton_concentration import summed
 from tests.mechanisms.test_newton_steps import mixed_schema
 
 ROWS = [(0, 4), (4, 5), (5, 17)]
@@ -52,14 +52,6 @@ def expected(scores, block, limit):
     return total * min(1.0, limit / np.trace(total))
 
 
-def summed(scores, block, limit, tables):
-    (half,) = LocalEngine(block).reduce(block_information, scores, limit, tables)
-    rows, columns = np.tril_indices(len(scores.point))
-    matrix = np.zeros((len(scores.point),) * 2)
-    matrix[rows, columns] = matrix[columns, rows] = half * (limit / LARGEST_FACTOR**2)
-    return matrix
-
-
 @pytest.mark.parametrize("link", sorted(LINKS))
 @pytest.mark.parametrize("limit", [0.1, 1e3])
 @pytest.mark.parametrize("rows", [ROWS, ROWS[:1]])
@@ -69,7 +61,7 @@ def test_rows_of_a_person_are_added_and_cut_together(design, link, limit, rows):
     # rounding toward zero takes up to one unit of every entry of a factor
     close = 4.0 * len(rows) * np.sqrt(limit * np.trace(exact)) / LARGEST_FACTOR
     for tables in (Informations(), Informations.make(scores, 10**9, reach=3.0)):
-        assert np.allclose(summed(scores, block, limit, tables), exact, atol=close, rtol=2e-3)
+        assert np.allclose(summed(block, scores, limit, tables), exact, atol=close, rtol=2e-3)
     assert np.trace(exact) <= limit * (1.0 + 1e-9)
 
 
@@ -77,7 +69,7 @@ def test_a_person_whose_rows_are_no_numbers_adds_nothing(design):
     """Whatever the other rows are: the trace of all is no number."""
     scores, block = at(design, "logit"), person(design)
     block.covariates[1] = np.nan
-    assert not summed(scores, block, 1.0, Informations()).any()
+    assert not summed(block, scores, 1.0).any()
 
 
 MANY = """

@@ -70,9 +70,10 @@ def lived(people, scores, entries=None):
     return Episodes(values, entry, last, happened, np.arange(len(values) + 1), len(values))
 
 
-def summed(block, scores, limit):
+def summed(block, scores, limit, tables=None):
     """The people's information after the cut, from the integers that are released."""
-    (half,) = LocalEngine(block).reduce(block_information, scores, limit, Informations())
+    given = tables or Informations()
+    (half,) = LocalEngine(block).reduce(block_information, scores, limit, given)
     rows, columns = np.tril_indices(len(scores.point))
     matrix = np.zeros((len(scores.point),) * 2)
     matrix[rows, columns] = matrix[columns, rows] = half * (limit / LARGEST_FACTOR**2)
