@@ -6,15 +6,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.design.baseline import Baseline
+
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(Baseline):
     """Indicators of the stretches between cuts at any places; `declared` are those it tells."""
 
     cuts: tuple[Fraction, ...]
     declared: tuple[Fraction, ...] | None = None
     kind: ClassVar[str] = "cut"
-    degree: ClassVar[int] = 0
 
     @property
     def dimension(self):
@@ -46,7 +47,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Hinge:
+class Hinge(Baseline):
     """Straight lines that bend, and jump where `jumps`, at the places given."""
 
     places: tuple[Fraction, ...]
@@ -63,10 +64,6 @@ class Hinge:
         return self.kind
 
     @property
-    def constant(self):
-        return np.eye(self.dimension)[0]
-
-    @property
     def breaks(self):
         return (Fraction(0), *self.places, Fraction(1))
 
@@ -75,26 +72,14 @@ class Hinge:
         steps = [1.0 * (times > float(place)) for place in self.places if self.jumps]
         return np.column_stack([np.ones_like(times), times, *bends, *steps])
 
-    def basis(self, intervals):
-        return self.evaluate(np.arange(1, intervals + 1) / intervals)
-
 
 @dataclass(frozen=True)
-class Wave:
+class Wave(Baseline):
     """1 and a sine: no polynomial, so it declares nothing."""
 
     kind: ClassVar[str] = "wave"
-    degree: ClassVar[int] = 0
     dimension: ClassVar[int] = 2
     spelling: ClassVar[str] = "wave"
-    breaks: ClassVar[None] = None
-
-    @property
-    def constant(self):
-        return np.array([1.0, 0.0])
 
     def evaluate(self, times):
         return np.column_stack([np.ones_like(times), np.sin(5 * times)])
-
-    def basis(self, intervals):
-        return self.evaluate(np.arange(1, intervals + 1) / intervals)

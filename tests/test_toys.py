@@ -15,7 +15,7 @@ import discreet as ds
 from discreet.audit.findings import Effort, Subject
 from discreet.audit.run import run_family
 from discreet.design.baseline import BASELINES, NaturalSpline
-from discreet.design.link import LINKS, CLogLog, get_link
+from discreet.design.link import LINKS, CLogLog, Link, get_link
 from discreet.engine.engine import add
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
@@ -32,16 +32,12 @@ MIRROR = CLogLog()
 
 
 @dataclass(frozen=True)
-class LogLog:
+class LogLog(Link):
     """h = exp(-e^-eta): the complementary log-log in a mirror."""
 
     name: ClassVar[str] = "loglog"
-    lipschitz: ClassVar[float] = math.inf
-    curvature: ClassVar[float] = math.inf
-    linear_event: ClassVar[bool] = False
     reach: ClassVar[float] = 1.4
     cells: ClassVar[tuple] = ((0.125, 14), (0.25, 18), (0.5, 23))
-    exponential: ClassVar[bool] = False
     effect: ClassVar[str] = "log of minus log hazard ratio"
 
     def predictor(self, hazard):

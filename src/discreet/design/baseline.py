@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,36 +29,18 @@ EARLIEST = 2.0**-40
 Breaks = tuple[Fraction, ...]
 
 
-class Baseline(Protocol):
-    """A public basis of functions of time.
-
-    ``breaks`` are 0 = t_0 < t_1 < ... < t_m = 1, exactly: on every stretch (t_j, t_{j+1}] each
-    function is a polynomial of at most ``degree``, at most 3. None declares nothing.
-    """
+class Baseline(ABC):
+    """A public basis A(t) of e functions of time, the first of them 1 unless `constant` differs."""
 
     kind: ClassVar[str]
-    degree: ClassVar[int]
+    degree: ClassVar[int] = 0
 
     @property
+    @abstractmethod
     def dimension(self) -> int:
         """e, the number of functions."""
-        ...
 
-    @property
-    def spelling(self) -> str:
-        """As written on the command line."""
-        ...
-
-    @property
-    def constant(self) -> Array:
-        """v with v'A(t) = 1 for every t."""
-        ...
-
-    @property
-    def breaks(self) -> Breaks | None:
-        """Where the functions cease to be one polynomial."""
-        ...
-
+    @abstractmethod
     def evaluate(self, times: Array) -> Array:
         """A(t), one row per time.
 
@@ -67,32 +49,10 @@ class Baseline(Protocol):
         times
             Fractions of the horizon, from 0 to 1.
         """
-        ...
-
-    def basis(self, intervals: int) -> Array:
-        """A_s = A(s/q) for s = 1 ... q.
-
-        Parameters
-        ----------
-        intervals
-            q, how many there are.
-        """
-        ...
-
-
-class _Counted(ABC):
-    """What a baseline of a counted number of functions has, the first of which is 1."""
-
-    kind: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def dimension(self) -> int:
-        """e."""
 
     @property
     def spelling(self) -> str:
-        """As written on the command line."""
+        """The baseline as written on the command line."""
         return f"{self.kind}:{self.dimension}"
 
     @property
@@ -101,9 +61,13 @@ class _Counted(ABC):
         first: Array = np.eye(self.dimension)[0]
         return first
 
-    @abstractmethod
-    def evaluate(self, times: Array) -> Array:
-        """A(t), one row per time."""
+    @property
+    def breaks(self) -> Breaks | None:
+        """0 = t_0 < t_1 < ... < t_m = 1, exactly; None declares nothing.
+
+        On every stretch (t_j, t_{j+1}] each function is a polynomial of at most `degree`, at most 3.
+        """
+        return None
 
     def basis(self, intervals: int) -> Array:
         """A_s = A(s/q) for s = 1 ... q.
@@ -111,13 +75,13 @@ class _Counted(ABC):
         Parameters
         ----------
         intervals
-            q, how many there are.
+            q, the number of intervals.
         """
         return self.evaluate(np.arange(1, intervals + 1) / intervals)
 
 
 @dataclass(frozen=True)
-class NaturalSpline(_Counted):
+class NaturalSpline(Baseline):
     """The paper's natural cubic spline with e equidistant knots 0 = k_1 < ... < k_e = 1.
 
     ``b_1 = 1, b_2 = t, b_{i+2} = d_i - d_{e-1}`` with
@@ -158,13 +122,7 @@ class NaturalSpline(_Counted):
         return _equal_breaks(max(self.knots - 1, 1))
 
     def evaluate(self, times: Array) -> Array:
-        """A(t), one row per time.
-
-        Parameters
-        ----------
-        times
-            Fractions of the horizon, from 0 to 1.
-        """
+        """A(t), one row per time."""
         columns = [np.ones_like(times), times, *self._curved(times)]
         return np.column_stack(columns[: self.knots])
 
@@ -178,7 +136,7 @@ class NaturalSpline(_Counted):
 
 
 @dataclass(frozen=True)
-class PiecewiseConstant(_Counted):
+class PiecewiseConstant(Baseline):
     """K indicators of equal stretches of time: interval s lies in piece ceil(K s / q).
 
     Parameters
@@ -199,7 +157,6 @@ class PiecewiseConstant(_Counted):
 
     pieces: int
     kind: ClassVar[str] = "piecewise-constant"
-    degree: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         _check_count(self.kind, "pieces", self.pieces)
@@ -220,30 +177,18 @@ class PiecewiseConstant(_Counted):
         return _equal_breaks(self.pieces)
 
     def evaluate(self, times: Array) -> Array:
-        """Indicators of ((j-1)/K, j/K], the first piece closed at 0.
-
-        Parameters
-        ----------
-        times
-            Fractions of the horizon, from 0 to 1.
-        """
+        """Indicators of ((j-1)/K, j/K], the first piece closed at 0."""
         piece = np.ceil(np.asarray(times) * self.pieces).astype(np.int64) - 1
         return np.eye(self.pieces)[np.clip(piece, 0, self.pieces - 1)]
 
     def basis(self, intervals: int) -> Array:
-        """A_s in integer arithmetic, so that no interval slips into its neighbour's piece.
-
-        Parameters
-        ----------
-        intervals
-            q, how many there are.
-        """
+        """A_s in integer arithmetic, so that no interval slips into its neighbour's piece."""
         steps = np.arange(1, intervals + 1)
         return np.eye(self.pieces)[(self.pieces * steps + intervals - 1) // intervals - 1]
 
 
 @dataclass(frozen=True)
-class LogTime(_Counted):
+class LogTime(Baseline):
     """Powers of the logarithm of time, ``b_i = (log t)^(i-1)``.
 
     Two are a hazard that goes with a power of time, e^(a + b log t) = e^a t^b, as the Weibull
@@ -268,7 +213,6 @@ class LogTime(_Counted):
 
     powers: int = 2
     kind: ClassVar[str] = "log-time"
-    degree: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         _check_count(self.kind, "powers", self.powers, MOST_POWERS)
@@ -278,19 +222,8 @@ class LogTime(_Counted):
         """e, the number of powers."""
         return self.powers
 
-    @property
-    def breaks(self) -> None:
-        """Nothing is declared."""
-        return
-
     def evaluate(self, times: Array) -> Array:
-        """A(t), one row per time.
-
-        Parameters
-        ----------
-        times
-            Fractions of the horizon, from 0 to 1; 0 counts as 2^-40.
-        """
+        """A(t), one row per time. Time 0 counts as 2^-40."""
         logarithm = np.log(np.maximum(times, EARLIEST))
         return np.asarray(np.vander(logarithm, self.powers, increasing=True))
 

@@ -4,7 +4,7 @@ A person who survives an interval pays ``phi(eta) = -log(1 - h)``; one whose eve
 pays ``psi(eta) = -log h``. Every link is log-concave in both directions: the total loss is convex.
 
 Every link states ``lipschitz`` and ``curvature``, the suprema over eta of an interval's slope and
-curvature (inf where unbounded); ``linear_event``: psi - phi is linear in eta, so that events
+curvature (inf, the default, where unbounded); ``linear_event``: psi - phi is linear in eta, so that events
 need sufficient statistics only; ``reach``: how far eta may leave the real line before the losses
 and the information cease to be smooth, which decides how few nodes a sum over time needs (logit is
 singular at distance pi, cloglog's information at pi/2; probit falls like exp(-eta^2/2), so
@@ -21,8 +21,9 @@ References: Allison (1982), "Discrete-time methods for the analysis of event his
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from scipy import special
@@ -33,85 +34,61 @@ from discreet.types import Array
 Cells = tuple[tuple[float, int], ...]
 
 
-class Link(Protocol):
-    """A link and the losses it gives an interval; the module's text says what each is."""
+class Link(ABC):
+    """A link and the losses it gives an interval.
+
+    The losses of an event follow from those of survival where the link is symmetric; an asymmetric
+    link overrides the three of them. The text of the module defines the class variables.
+    """
 
     name: ClassVar[str]
-    lipschitz: ClassVar[float]
-    curvature: ClassVar[float]
-    linear_event: ClassVar[bool]
+    lipschitz: ClassVar[float] = math.inf
+    curvature: ClassVar[float] = math.inf
+    linear_event: ClassVar[bool] = False
     reach: ClassVar[float]
     cells: ClassVar[Cells]
-    exponential: ClassVar[bool]
+    exponential: ClassVar[bool] = False
     effect: ClassVar[str]
 
+    @abstractmethod
     def predictor(self, hazard: float) -> float:
         """eta = g(h)."""
-        ...
 
+    @abstractmethod
     def hazard(self, eta: Array) -> Array:
         """h(eta)."""
-        ...
 
+    @abstractmethod
     def survival_loss(self, eta: Array) -> Array:
         """phi = -log(1 - h)."""
-        ...
 
+    @abstractmethod
     def survival_loss_derivative(self, eta: Array) -> Array:
         """phi'."""
-        ...
 
+    @abstractmethod
     def survival_loss_curvature(self, eta: Array) -> Array:
         """phi''."""
-        ...
 
-    def event_loss(self, eta: Array) -> Array:
-        """psi = -log h."""
-        ...
-
-    def event_loss_derivative(self, eta: Array) -> Array:
-        """psi'."""
-        ...
-
-    def event_loss_curvature(self, eta: Array) -> Array:
-        """psi''."""
-        ...
-
+    @abstractmethod
     def information(self, eta: Array) -> Array:
         """(dh/deta)^2 / (h (1 - h))."""
-        ...
-
-
-class Symmetric:
-    """h(-eta) = 1 - h(eta): an event is a survival seen in the mirror."""
-
-    def survival_loss(self, eta: Array) -> Array:
-        """phi."""
-        raise NotImplementedError
-
-    def survival_loss_derivative(self, eta: Array) -> Array:
-        """phi'."""
-        raise NotImplementedError
-
-    def survival_loss_curvature(self, eta: Array) -> Array:
-        """phi''."""
-        raise NotImplementedError
 
     def event_loss(self, eta: Array) -> Array:
-        """psi(eta) = phi(-eta)."""
+        """psi = -log h; of a symmetric link phi(-eta)."""
         return self.survival_loss(-eta)
 
     def event_loss_derivative(self, eta: Array) -> Array:
-        """psi'(eta) = -phi'(-eta)."""
+        """psi'; of a symmetric link -phi'(-eta)."""
         return -self.survival_loss_derivative(-eta)
 
     def event_loss_curvature(self, eta: Array) -> Array:
-        """psi''(eta) = phi''(-eta)."""
+        """psi''; of a symmetric link phi''(-eta)."""
         return self.survival_loss_curvature(-eta)
 
 
 @dataclass(frozen=True)
-class Logit(Symmetric):
+class Logit(Link):
     """``h = 1 / (1 + e^-eta)``: proportional odds of the event within an interval."""
 
     name: ClassVar[str] = "logit"
@@ -120,7 +97,6 @@ class Logit(Symmetric):
     linear_event: ClassVar[bool] = True
     reach: ClassVar[float] = 2.7
     cells: ClassVar[Cells] = ((0.125, 8), (0.25, 10), (0.5, 13), (1.0, 18))
-    exponential: ClassVar[bool] = False
     effect: ClassVar[str] = "log odds ratio"
 
     def predictor(self, hazard: float) -> float:
@@ -149,7 +125,7 @@ class Logit(Symmetric):
 
 
 @dataclass(frozen=True)
-class Probit(Symmetric):
+class Probit(Link):
     """``h = Phi(eta)``, written with Mills' ratio ``m(eta) = pdf(eta) / Phi(-eta)``.
 
     The slope grows like eta (so it has no finite Lipschitz constant); the curvature
@@ -157,12 +133,9 @@ class Probit(Symmetric):
     """
 
     name: ClassVar[str] = "probit"
-    lipschitz: ClassVar[float] = math.inf
     curvature: ClassVar[float] = 1.0
-    linear_event: ClassVar[bool] = False
     reach: ClassVar[float] = 0.5
     cells: ClassVar[Cells] = ((0.125, 14), (0.25, 18), (0.5, 23))
-    exponential: ClassVar[bool] = False
     effect: ClassVar[str] = "shift on the normal scale"
 
     def predictor(self, hazard: float) -> float:
@@ -197,16 +170,13 @@ class Probit(Symmetric):
 
 
 @dataclass(frozen=True)
-class CLogLog:
+class CLogLog(Link):
     """``h = 1 - exp(-e^eta)``: proportional hazards, as in the Cox model.
 
     With ``y = e^eta``: ``phi = phi' = phi'' = y``. Neither slope nor curvature is bounded.
     """
 
     name: ClassVar[str] = "cloglog"
-    lipschitz: ClassVar[float] = math.inf
-    curvature: ClassVar[float] = math.inf
-    linear_event: ClassVar[bool] = False
     reach: ClassVar[float] = 1.4
     cells: ClassVar[Cells] = ((0.125, 14), (0.25, 18), (0.5, 23))
     exponential: ClassVar[bool] = True
