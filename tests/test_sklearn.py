@@ -5,6 +5,8 @@ it: time = the distance from the smallest y, everybody has the event.  Two disti
 so there is a little ridge.  What is left out is listed with the reason.
 """
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -50,3 +52,14 @@ def _outcome(y):
 )
 def test_estimator_checks(estimator, check):
     check(estimator)
+
+
+def test_a_model_that_is_not_fitted_says_so_without_scikit_learn():
+    code = (
+        "import sys, discreet as ds\n"
+        "try: ds.SurvivalRegression().summary()\n"
+        "except (ValueError, AttributeError) as error: print(type(error).__name__)\n"
+        "print('sklearn' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["NotFittedError", "False"]

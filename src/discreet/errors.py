@@ -68,6 +68,12 @@ class FederationError(DiscreetError):
     exit_status = 6
 
 
+class NotFittedError(DiscreetError, ValueError, AttributeError):
+    """A model is asked for results before it is fitted, as scikit-learn's error of that name."""
+
+    exit_status = 2
+
+
 class EntropyError(DiscreetError):
     """The operating system gave no entropy, so no noise can be drawn."""
 

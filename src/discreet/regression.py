@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
@@ -14,7 +15,7 @@ from discreet.design.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import Link, get_link
 from discreet.design.schema import Schema
-from discreet.errors import DataFormError, SettingsError, warn
+from discreet.errors import DataFormError, NotFittedError, SettingsError, warn
 from discreet.estimate import estimate, plain_model
 from discreet.fitted import FittedModel, Predictions, standard_errors
 from discreet.likelihood.problem import Problem
@@ -320,9 +321,10 @@ class SurvivalRegression(Predictions):
     @property
     def _model(self) -> Model:
         if not hasattr(self, "model_"):
-            from sklearn.exceptions import NotFittedError  # noqa: PLC0415 - slow to load
-
-            raise NotFittedError("this SurvivalRegression is not fitted yet; call fit first.")
+            # scikit-learn's tools catch its own class; where it is not loaded, ours has the same bases
+            sklearn = sys.modules.get("sklearn.exceptions")
+            error = NotFittedError if sklearn is None else sklearn.NotFittedError
+            raise error("this SurvivalRegression is not fitted yet; call fit first.")
         return self.model_
 
     def _check_settings(self) -> None:

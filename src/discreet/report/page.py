@@ -100,7 +100,7 @@ def render(
 ) -> str:
     """A page from its template: what all pages have, and what this one adds."""
     own = release.public_schema.page or PageWords()
-    code = [_charts(), "".join(map(_asset, ("shared.js", *scripts)))]
+    code = [_asset("charts.js"), "".join(map(_asset, ("shared.js", *scripts)))]
     style = _asset("page.css")
     page: str = _template(template).render(
         release=release,
@@ -194,15 +194,6 @@ def _inert(content: dict[str, Any]) -> Markup:
         raise ArtefactError("the release has numbers that are too large to be shown.") from None
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return Markup(safe)  # noqa: S704 - no character that HTML knows is left
-
-
-@lru_cache(maxsize=1)
-def _charts() -> str:
-    """Vega, Vega-Lite and Vega-Embed as the package vl-convert brings them."""
-    import vl_convert  # noqa: PLC0415 - a large library that only this command needs
-
-    bundle: Any = vl_convert.javascript_bundle  # its stub asks for a snippet, the function does not
-    return str(bundle())
 
 
 @lru_cache(maxsize=8)
