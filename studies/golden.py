@@ -4,17 +4,20 @@
     python studies/golden.py BASE [--engines memory stream dask] [--methods output ...] [--only TEXT]
 
 Both trees run in this environment, each in a process of its own, on the same files and under the
-same seeded noise. Every mechanism, link, baseline, form of data and engine is a case. Of a private
-fit the point, the released numbers, the guarantee, the noise scale and the public details must be
-the same bit for bit; of a plain fit within 1e-12. A refusal must be a refusal in both trees.
-A promise whose status alone became weaker (proved, then conditional) is counted apart.
-Details that only this tree has are counted and do not fail. Nothing here is private.
+same seeded noise. Every mechanism, link, baseline, form of data and engine is a case, and so are
+competing risks, curves by group and releases of three sites together. Of a private fit everything
+in the release's file must be the same bit for bit, and so must what its noise was asked for: every
+law, scale and integer vector, in their order; of a plain fit all numbers within 1e-12. A refusal
+must be a refusal in both trees, and a matrix without an inverse must fail both. A promise whose status alone became weaker (proved, then
+conditional) and pages of releases that differ are counted apart. What only this tree's files have
+does not fail. Nothing here is private.
 
 The script asks each tree for nothing but its public names, so modules may move between them.
 """
 
 import argparse
 import contextlib
+import hashlib
 import io
 import itertools
 import json
@@ -26,7 +29,10 @@ import tempfile
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +46,7 @@ PEOPLE, PARTS, HORIZON, INTERVALS = 900, 3, 24.0, 30
 ENGINES = ("memory", "stream", "dask")
 LINKS = ("logit", "cloglog", "probit")
 BASELINES = ("natural-spline:3", "piecewise-constant:4")
-FORMS = ("numeric", "levels", "late", "episodes")
+FORMS = ("numeric", "levels", "late", "episodes", "strata", "terms")
 MECHANISMS: dict[str, tuple[str, dict[str, Any]]] = {
     "newton": ("PrivateNewton", {"epsilon": 1.0}),
     "newton-pure": ("PrivateNewton", {"epsilon": 1.0, "delta": 0.0}),
@@ -49,11 +55,23 @@ MECHANISMS: dict[str, tuple[str, dict[str, Any]]] = {
     "objective": ("ObjectivePerturbation", {"epsilon": 1.0}),
     "selected": ("SelectedRidge", {"epsilon": 2.0, "mean_trials": 3.0}),
     "selected-output": ("SelectedRidge", {"epsilon": 2.0, "mean_trials": 3.0, "base": "output"}),
+    "causes": ("PrivateNewton", {"epsilon": 1.0}),
+    "causes-pure": ("PrivateNewton", {"epsilon": 1.0, "delta": 0.0}),
+    "causes-clip": ("PrivateNewton", {"epsilon": 1.0, "score": "clip"}),
+    "joint": ("PrivateNewton", {"epsilon": 1.0}),
+    "joint-causes": ("PrivateNewton", {"epsilon": 1.0}),
 }
+CURVES: dict[str, dict[str, Any]] = {
+    "curves": {"epsilon": 1.0},
+    "curves-pure": {"epsilon": 1.0, "delta": 0.0},
+    "joint-curves": {"epsilon": 1.0, "delta": 1e-6},
+}
+SITES = 3
 PLAIN = ("plain", "plain-bfgs")
 STATUSES = ("proved", "conditional", "ideal-draw-only", "unproved")
 WEAKER = "identical under a weaker promise"
-METHODS = (*PLAIN, *MECHANISMS)
+ANOTHER_PAGE = "identical but for the page"
+METHODS = (*PLAIN, *MECHANISMS, *CURVES)
 
 
 class Case(NamedTuple):
@@ -69,6 +87,41 @@ class Case(NamedTuple):
     def seed(self) -> int:
         """The same for every engine."""
         return zlib.crc32("/".join(self[:-1]).encode())
+
+    @property
+    def plain(self) -> bool:
+        """Whether the fit is not private."""
+        return self.method in PLAIN
+
+    @property
+    def causes(self) -> bool:
+        """Whether events have causes."""
+        return "causes" in self.method
+
+    @property
+    def joint(self) -> bool:
+        """Whether several sites release together."""
+        return self.method.startswith("joint")
+
+    @property
+    def first(self) -> bool:
+        """Whether the link, the baseline and the engine are the first of their kind."""
+        return self[1:3] == (LINKS[0], BASELINES[0]) and self.engine == ENGINES[0]
+
+    @property
+    def made(self) -> bool:
+        """Whether there is such a fit, and it tells more than those beside it."""
+        if self.joint and not self.first:
+            return False
+        if self.method in CURVES:
+            first = (self.link, self.baseline) == (LINKS[0], BASELINES[0])
+            return first and self.form in {"levels", "late", "episodes"}
+        if self.form in {"strata", "terms"}:
+            covered = (
+                self.plain or "newton" in self.method or (self.causes and self.form == "terms")
+            )
+            return self.engine == ENGINES[0] and covered
+        return not (self.causes and self.form == "numeric")
 
     def __str__(self) -> str:
         return "/".join(self)
@@ -144,7 +197,8 @@ def _collect(data: Path, wanted: list[Case]) -> None:
 def cases(methods: Sequence[str] = METHODS, engines: Sequence[str] = ENGINES) -> Iterator[Case]:
     """All fits by these methods on these engines."""
     for values in itertools.product(methods, LINKS, BASELINES, FORMS, engines):
-        yield Case(*values)
+        if Case(*values).made:
+            yield Case(*values)
 
 
 def chosen(arguments: argparse.Namespace) -> Iterator[Case]:
@@ -174,7 +228,7 @@ def outcome(case: Case, data: Path) -> dict[str, Any]:
     import discreet as ds  # noqa: PLC0415
     from discreet.errors import InputError  # noqa: PLC0415
 
-    schema = ds.Schema.from_mapping(schema_of(case.form))
+    schema = ds.Schema.from_mapping(schema_of(case.form, causes=case.causes))
     settings: dict[str, Any] = {"link": case.link, "baseline": case.baseline}
     settings["engine"] = "dask" if case.engine == "dask" else "auto"
     source = data / case.form
@@ -182,30 +236,129 @@ def outcome(case: Case, data: Path) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            if case.method in PLAIN:
+            if case.plain:
                 solver = "bfgs" if case.method == "plain-bfgs" else "newton"
                 return plain_numbers(
                     ds.SurvivalRegression(schema, solver=solver, **settings), table
                 )
-            name, values = MECHANISMS[case.method]
-            mechanism = getattr(ds, name)(**values)
-            return private_numbers(simulated(schema, mechanism, settings, table, case.seed))
+            with transcript() as asked:
+                release = simulated(case, schema, settings, table)
+            return private_numbers(release, asked.hexdigest(), page=case.first)
         except InputError:
             return {"refused": True}
+        except np.linalg.LinAlgError:
+            return {"failed": True}
 
 
-def simulated(schema: Any, mechanism: Any, settings: dict[str, Any], table: Any, seed: int) -> Any:
-    """A private fit under seeded noise, in the way that this tree has for it."""
-    import discreet as ds  # noqa: PLC0415
-    from discreet import release  # noqa: PLC0415
+@contextlib.contextmanager
+def transcript() -> Iterator[Any]:
+    """A digest of what seeded noise is asked for: laws, scales and integers, in their order."""
     from discreet.privacy.testing import SeededNoise  # noqa: PLC0415
 
-    if hasattr(release, "simulation"):  # 0.1.0: a context around an estimator with a mechanism
-        with release.simulation(SeededNoise(seed)):
-            regression = ds.SurvivalRegression(schema, mechanism=mechanism, **settings)
-            return regression.fit(table).release_
+    digest, laws = hashlib.sha256(), ("discrete_gaussian", "l1_laplace", "lattice_laplace")
+    kept = {law: getattr(SeededNoise, law) for law in laws}
+
+    def noted(law: str) -> Any:
+        def asked(self: Any, values: Any, scale: Any) -> Any:
+            whole = int(values) if np.ndim(values) == 0 else [int(value) for value in values]
+            digest.update(f"{law} {scale} {whole}\n".encode())
+            return kept[law](self, values, scale)
+
+        return asked
+
+    for law in laws:
+        setattr(SeededNoise, law, noted(law))
+    try:
+        yield digest
+    finally:
+        for law in laws:
+            setattr(SeededNoise, law, kept[law])
+
+
+def simulated(case: Case, schema: Any, settings: dict[str, Any], table: Any) -> Any:
+    """A private release under seeded noise."""
+    import discreet as ds  # noqa: PLC0415
+
+    if case.joint:
+        return jointly(case, schema, table)
+    if case.method in CURVES:
+        return ds.Curves(schema, "arm").simulate(table, seed=case.seed, **CURVES[case.method])
+    name, values = MECHANISMS[case.method]
+    mechanism = getattr(ds, name)(**values)
+    if case.causes:
+        model = ds.CompetingRisks(schema, link=case.link, baseline=case.baseline)
+        return model.simulate(table, mechanism=mechanism, seed=case.seed).model_
     regression = ds.SurvivalRegression(schema, **settings)
-    return ds.simulate(regression, table, mechanism=mechanism, seed=seed).model
+    return ds.simulate(regression, table, mechanism=mechanism, seed=case.seed).model
+
+
+def jointly(case: Case, schema: Any, table: Any) -> Any:
+    """The release of three sites, of which each has every third person: threads of this process.
+
+    Exchanges and sums are made in memory; certificates, connections and secret sharing are not part
+    of what is compared.
+    """
+    from discreet.joint import simulate_jointly  # noqa: PLC0415
+    from discreet.people.source import People  # noqa: PLC0415
+    from discreet.privacy.shared_noise import SimulatedShares  # noqa: PLC0415
+    from discreet.privacy.shares import NoiseShares  # noqa: PLC0415
+    from discreet.privacy.testing import SeededNoise  # noqa: PLC0415
+
+    shares, barrier, sent = NoiseShares.among(SITES), Barrier(SITES), [b"" for _ in range(SITES)]
+    sums: list[list[int]] = [[] for _ in range(SITES)]
+    number = np.asarray(table["id"]) % SITES
+
+    def part(party: int) -> Any:
+        def exchange(payload: bytes) -> list[bytes]:
+            sent[party] = payload
+            barrier.wait()
+            found = list(sent)
+            barrier.wait()
+            return found
+
+        def add(values: list[int]) -> list[int]:
+            sums[party] = values
+            barrier.wait()
+            found = [sum(column) for column in zip(*sums, strict=True)]
+            barrier.wait()
+            return found
+
+        sites = SimpleNamespace(shares=shares, digest="", require_party=lambda _: None)
+        mesh: Any = SimpleNamespace(sites=sites, party=party, exchange=exchange, add=add)
+        noise = SeededNoise(case.seed + party)
+        try:
+            return simulate_jointly(
+                order_of(case, schema),
+                People.of(table.filter(pa.array(number == party))),
+                mesh,
+                lambda opening: SimulatedShares(shares, noise, opening),
+            )
+        except BaseException:
+            barrier.abort()
+            raise
+
+    with ThreadPoolExecutor(SITES) as pool:
+        releases = list(pool.map(part, range(SITES)))
+    return releases[0]
+
+
+def order_of(case: Case, schema: Any) -> Any:
+    """What every site asks for."""
+    import discreet as ds  # noqa: PLC0415
+    from discreet.competing import CausesOrder  # noqa: PLC0415
+    from discreet.curves import CurvesOrder  # noqa: PLC0415
+    from discreet.design.baseline import parse_baseline  # noqa: PLC0415
+    from discreet.design.groups import Groups  # noqa: PLC0415
+    from discreet.design.link import get_link  # noqa: PLC0415
+    from discreet.mechanisms.group_counts import GroupCounts  # noqa: PLC0415
+    from discreet.release import Order  # noqa: PLC0415
+
+    if case.method in CURVES:
+        return CurvesOrder(GroupCounts(**CURVES[case.method]), Groups(schema, ("arm",)))
+    name, values = MECHANISMS[case.method]
+    kind = CausesOrder if case.causes else Order
+    settings = get_link(case.link), parse_baseline(case.baseline)
+    return kind(getattr(ds, name)(**values), schema, *settings)
 
 
 def plain_numbers(regression: Any, table: Any) -> dict[str, Any]:
@@ -222,13 +375,20 @@ def plain_numbers(regression: Any, table: Any) -> dict[str, Any]:
     return {"plain": exact(numbers)}
 
 
-def private_numbers(release: Any) -> dict[str, Any]:
+def private_numbers(release: Any, asked: str, *, page: bool) -> dict[str, Any]:
     """Everything of a release that noise or the plan determines."""
+    from discreet.report import make_page  # noqa: PLC0415
+
     mapping = release.to_mapping()
-    names = ("internal", "released", "guarantee", "noise_scale", "grid_exponent", "persons")
-    return {"private": exact({name: mapping[name] for name in names})} | {
-        "details": exact(mapping["details"])
-    }
+    version, details = mapping.pop("library_version"), mapping.pop("details", {})
+    made_up = {name: mapping.pop(name, None) for name in ("release_id", "joint_digest")}
+    found = {"private": exact(mapping) | {"asked": asked}, "details": exact(details)}
+    if page:
+        text = make_page(release.model_copy(update={"private": True}))
+        for name in (version, *made_up.values()):
+            text = text.replace(str(name), "")
+        found["page"] = hashlib.sha256(text.encode()).hexdigest()
+    return found
 
 
 def exact(value: Any) -> Any:
@@ -247,7 +407,9 @@ def compare(base: dict[str, Any], here: dict[str, Any]) -> int:
     """Print what differs; 0 if nothing does."""
     lost = sorted(set(base) ^ set(here))
     verdicts = {name: verdict(base[name], here[name]) for name in base if name in here}
-    counted = dict.fromkeys(("identical", WEAKER, "refused in both", "within 1e-12"), 0)
+    counted = dict.fromkeys(
+        ("identical", WEAKER, ANOTHER_PAGE, "refused in both", "failed in both", "within 1e-12"), 0
+    )
     wrong = [f"{name}: only one tree has it" for name in lost]
     for name, word in verdicts.items():
         if word in counted:
@@ -274,8 +436,9 @@ def _grouped(wrong: list[str]) -> list[str]:
 
 def verdict(base: dict[str, Any], here: dict[str, Any]) -> str:
     """How two outcomes of one case compare."""
-    if "refused" in base or "refused" in here:
-        return "refused in both" if base == here else "refused in one tree only"
+    for word in ("refused", "failed"):
+        if word in base or word in here:
+            return f"{word} in both" if base == here else f"{word} in one tree only"
     if "plain" in base:
         if base == here:
             return "identical"
@@ -285,7 +448,9 @@ def verdict(base: dict[str, Any], here: dict[str, Any]) -> str:
     apart += _apart("details.", base["details"], here["details"])
     if apart == ["guarantee.status"] and _weaker(base["private"], here["private"]):
         return WEAKER
-    return f"{', '.join(apart)} differ" if apart else "identical"
+    if apart:
+        return f"{', '.join(apart)} differ"
+    return "identical" if base.get("page") == here.get("page") else ANOTHER_PAGE
 
 
 def _weaker(base: dict[str, Any], here: dict[str, Any]) -> bool:
@@ -324,18 +489,24 @@ def distance(first: Any, second: Any) -> float:
 # The people
 
 
-def schema_of(form: str) -> dict[str, Any]:
+def schema_of(form: str, *, causes: bool = False) -> dict[str, Any]:
     """The public schema of a form of data."""
-    time = {"duration": "time", "event": "status", "horizon": HORIZON, "intervals": INTERVALS}
+    time: dict[str, Any] = {"duration": "time", "horizon": HORIZON, "intervals": INTERVALS}
+    time |= {"event": "cause", "causes": {"a": [1], "b": [2]}} if causes else {"event": "status"}
     covariates: list[dict[str, Any]] = [{"name": "age", "low": 20, "high": 90}]
     if form == "numeric":
         covariates += [{"name": "dose", "low": -1, "high": 3}]
+    elif form == "terms":
+        covariates[0] |= {"scale": "spline:3"}
+        covariates += [{"name": "dose", "low": -1, "high": 3, "missing": "indicator"}]
     else:
         covariates += [{"name": "arm", "levels": ["a", "b", "c"]}]
     if form in {"late", "episodes"}:
         time["entry"] = "start"
-    person = {"person": "id"} if form == "episodes" else {}
-    return {**person, "time": time, "covariate": covariates}
+    further: dict[str, Any] = {"person": "id"} if form == "episodes" else {}
+    if form == "strata":
+        further["strata"] = {"name": "site", "levels": ["x", "y"]}
+    return {**further, "time": time, "covariate": covariates}
 
 
 def write_data(folder: Path) -> None:
@@ -353,6 +524,7 @@ def people(form: str) -> Iterator[dict[str, Any]]:
     random = np.random.default_rng(zlib.crc32(form.encode()))
     for person in range(PEOPLE):
         late = form in {"late", "episodes"} and random.random() < 0.4
+        site = "xxy"[person % 3]
         start = float(random.uniform(0, 8)) if late else 0.0
         age, dose = float(random.uniform(18, 92)), float(random.normal(1, 0.8))
         for _ in range(random.integers(1, 4) if form == "episodes" else 1):
@@ -362,7 +534,8 @@ def people(form: str) -> Iterator[dict[str, Any]]:
             stop, event = start + min(waited, followed), bool(waited <= followed)
             yield {
                 "id": person, "start": start, "time": stop, "status": event,
-                "age": age, "dose": dose, "arm": arm,
+                "age": age, "dose": None if form == "terms" and person % 7 == 0 else dose,
+                "arm": arm, "site": site, "cause": (1 + person // 2 % 2) * event,
             }  # fmt: skip
             if event:
                 break

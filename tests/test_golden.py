@@ -10,6 +10,7 @@ from tests.scripts import ROOT, script
 
 SCRIPT = "studies/golden.py"
 CASE = "newton/logit/natural-spline:3/episodes/memory"
+OTHERS = [f"{name}/logit/natural-spline:3/levels/memory" for name in ("causes", "joint-curves")]
 
 
 @pytest.fixture(scope="module")
@@ -22,16 +23,30 @@ def outcomes(golden, tmp_path_factory):
     folder = tmp_path_factory.mktemp("golden")
     golden.write_data(folder)
     named = {str(case): case for case in golden.cases()}
-    wanted = (CASE, CASE.replace("newton", "plain"))
+    wanted = (CASE, CASE.replace("newton", "plain"), *OTHERS)
     return {name: golden.outcome(named[name], folder) for name in wanted}
 
 
 def test_a_tree_agrees_with_itself(golden, outcomes, capsys):
     assert golden.compare(outcomes, copy.deepcopy(outcomes)) == 0
-    assert "2 identical" in capsys.readouterr().out
+    assert "4 identical" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["internal", "released", "noise_scale", "guarantee"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_causes_and_joint_curves_are_made_and_one_number_of_them_is_noticed(golden, outcomes, name):
+    other = copy.deepcopy(outcomes)
+    other[name]["private"]["released"] = _moved(other[name]["private"]["released"])
+    assert golden.verdict(outcomes[name], other[name]).startswith("released")
+
+
+def test_another_page_is_counted_apart(golden, outcomes, capsys):
+    other = copy.deepcopy(outcomes)
+    other[CASE]["page"] = "another"
+    assert golden.compare(outcomes, other) == 0
+    assert "1 identical but for the page" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["internal", "released", "noise_scale", "guarantee", "asked"])
 def test_one_number_of_a_release_is_noticed(golden, outcomes, name):
     other = copy.deepcopy(outcomes)
     other[CASE]["private"][name] = _moved(other[CASE]["private"][name])
@@ -77,7 +92,8 @@ def test_only_the_methods_and_engines_that_were_asked_for_run(golden, monkeypatc
         ("output", "logit", "memory"),
         ("plain", "logit", "memory"),
     }
-    assert len(found) == 2 * len(golden.BASELINES) * len(golden.FORMS)
+    forms = 2 * len(golden.FORMS) - 2  # output perturbation without strata and terms
+    assert len(found) == len(golden.BASELINES) * forms
 
 
 def test_the_commit_must_be_named():
