@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: curves help test lint demo demo-federation golden evidence bench versions scale real docs lock clean
+.PHONY: curves fresh help test lint demo demo-federation golden evidence bench versions scale real docs lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -77,6 +77,13 @@ real: $(READY)  ## private Newton on real data and simulated designs, hours; it 
 	$(BIN)/python studies/narrower.py
 	$(BIN)/python studies/censoring.py
 	$(BIN)/python studies/real_page.py
+
+# SEED=entropy draws a seed after a freeze, REAL=1 takes the real sets; BASE=checkout measures that source too.
+fresh: $(READY)  ## SEED=n: private Newton on random registries that no constant was chosen on; it resumes; docs/fresh.md
+	@test -n "$(SEED)$(REAL)" || { echo "make fresh: give a number or entropy, SEED=n, or REAL=1" >&2; exit 1; }
+	PYTHONPATH=studies $(BIN)/python -m fresh $(if $(REAL),--real,--seed $(SEED)) $(if $(BASE),--base $(BASE)) \
+		$(if $(REGISTRIES),--registries $(REGISTRIES)) $(if $(filter command,$(origin DRAWS)),--draws $(DRAWS))
+	PYTHONPATH=studies $(BIN)/python -m fresh.report
 
 # not --quiet: mkdocs does not count the warnings that it does not show
 docs: $(READY)  ## the documentation site, into site/; warnings are fatal

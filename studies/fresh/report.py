@@ -1,0 +1,372 @@
+"""docs/fresh.md from results/fresh*.csv: failures first; `python -m fresh.report` writes it.
+
+Symbols: for each draw and coefficient gap = (f - f*) / SE*, ratio = SE / SE* (see `fits`).
+
+    inside        |gap| <= 1.96 ratio: the private 95 % interval holds the exact estimate
+    noise alone   |gap| <= 1.96 sqrt(ratio^2 - 1): so does what the interval allows for noise
+    low           a coefficient with inside in less than 0.8 of its draws
+    named         of the misses of low coefficients, those in which a caution names the coefficient
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fresh.__main__ import REAL, RESULTS, STUDIES, Row, read
+from fresh.family import Array
+from fresh.family import __doc__ as family_words
+
+PAGE = STUDIES.parent / "docs" / "fresh.md"
+NORMAL = 1.959964
+LOW, UNREACHED = 0.8, "unreached"
+INSIDE, LOW_SHARE, NAMED, DRAWS, REGISTRIES = 0.95, 0.03, 0.80, 6, 200
+"""What issue and page ask for."""
+WORST = 15
+Flags = NDArray[np.bool_]
+
+INTRODUCTION = """# Registries never seen before
+
+Written by `make fresh` from `studies/results/fresh.csv`; do not edit. Private Newton on registries that
+are drawn at random from a wide family and on real sets on which no constant was chosen. Every number is
+measured through the public interface, with the noise of a real release and delta = 1e-6.
+
+- **err** is the distance of the private estimate from the exact maximum likelihood estimate in its own
+  standard errors, sqrt((f - f\\*)' H (f - f\\*) / d); 1 is what sampling costs anyway. Median over draws.
+- **inside** is the share of coefficients and draws whose private 95 % interval holds the exact estimate;
+  in brackets, of the coefficients that the release does not flag as unreached.
+- **noise alone** asks more: |private - exact| at most 1.96 sqrt(SE_private^2 - SE_exact^2).
+- **low** is the share of coefficients with inside in less than 0.8 of their draws; in brackets those
+  that are not flagged as unreached in most draws.
+- **named**: where the interval of a low coefficient misses, the share in which a caution of the release
+  names it.
+- **width** is the private standard error over the exact one, the median over coefficients.
+
+Coefficients that the data do not determine (the exact fit has no maximum) are left out.
+"""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One release: arrays over the coefficients, NaN where the data do not determine one."""
+
+    key: tuple[str, str]
+    epsilon: float
+    err: float
+    gaps: Array
+    ratios: Array
+    named: Flags
+    unreached: Flags
+    codes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, row: Row) -> "Draw":
+        """A row of results/fresh.csv."""
+        gaps, ratios = (
+            np.array([np.nan if item == "." else float(item) for item in row[name].split()])
+            for name in ("gaps", "ratios")
+        )
+        named, unreached = np.zeros((2, len(gaps)), dtype=bool)
+        for item in row["cautions"].split():
+            code, _, places = item.partition(":")
+            chosen = [int(place) for place in places.split(",") if place]
+            named[chosen] = True
+            if code == UNREACHED:
+                unreached[chosen] = True
+        key, epsilon = (row["seed"], row["registry"]), float(row["epsilon"])
+        codes = tuple(row["codes"].split())
+        return cls(key, epsilon, float(row["err"]), gaps, ratios, named, unreached, codes)
+
+    @property
+    def known(self) -> Flags:
+        """Coefficients that the data determine."""
+        return ~np.isnan(self.gaps)
+
+    @property
+    def inside(self) -> Flags:
+        """Whether the interval holds the exact estimate."""
+        return np.abs(self.gaps) <= NORMAL * self.ratios
+
+
+@dataclass(frozen=True)
+class Low:
+    """A coefficient whose interval misses the exact estimate too often."""
+
+    key: tuple[str, str]
+    place: int
+    inside: float
+    misses: int
+    named: int
+    gap: float
+    width: float
+    flagged: bool
+
+
+@dataclass(frozen=True)
+class Measures:
+    """All draws at one epsilon, together."""
+
+    registries: int
+    draws: int
+    fewest: int
+    err: float
+    inside: tuple[float, float]
+    noise_alone: float
+    low: tuple[float, float]
+    named: float
+    width: float
+    unreached: float
+    lows: tuple[Low, ...]
+
+    @classmethod
+    def of(cls, draws: list[Draw]) -> "Measures":
+        """Means over draws and coefficients; medians of err and width."""
+        groups: dict[tuple[str, str], list[Draw]] = defaultdict(list)
+        for draw in draws:
+            groups[draw.key].append(draw)
+        inside = np.concatenate([draw.inside[draw.known] for draw in draws])
+        flagged = np.concatenate([draw.unreached[draw.known] for draw in draws])
+        ratios = np.concatenate([draw.ratios[draw.known] for draw in draws])
+        gaps = np.concatenate([draw.gaps[draw.known] for draw in draws])
+        alone = np.abs(gaps) <= NORMAL * np.sqrt(np.maximum(ratios**2 - 1.0, 0.0))
+        coefficients = [item for group in groups.values() for item in _coefficients(group)]
+        lows = [item for item in coefficients if item.inside < LOW]
+        seen = [item for item in coefficients if not item.flagged]
+        misses = sum(item.misses for item in lows)
+        return cls(
+            registries=len(groups),
+            draws=len(draws),
+            fewest=min(map(len, groups.values())),
+            err=float(np.median([draw.err for draw in draws])),
+            inside=(_mean(inside), _mean(inside[~flagged])),
+            noise_alone=_mean(alone),
+            low=(_mean([item.inside < LOW for item in coefficients]), _mean([i.inside < LOW for i in seen])),
+            named=sum(item.named for item in lows) / misses if misses else float("nan"),
+            width=float(np.median(ratios)),
+            unreached=_mean(flagged),
+            lows=tuple(sorted(lows, key=lambda item: (item.inside, -abs(item.gap)))),
+        )  # fmt: skip
+
+
+def _coefficients(group: list[Draw]) -> Iterator[Low]:
+    """Every coefficient of a registry over its draws."""
+    inside, named, unreached = (
+        np.array([getattr(draw, name) for draw in group])
+        for name in ("inside", "named", "unreached")
+    )
+    for place in np.flatnonzero(group[0].known):
+        missed = ~inside[:, place]
+        yield Low(
+            group[0].key,
+            int(place),
+            float(inside[:, place].mean()),
+            int(missed.sum()),
+            int((missed & named[:, place]).sum()),
+            float(np.median([draw.gaps[place] for draw in group])),
+            float(np.median([draw.ratios[place] for draw in group])),
+            bool(unreached[:, place].mean() > 0.5),
+        )
+
+
+def _mean(values: Iterable[float] | NDArray) -> float:
+    values = np.asarray(values, dtype=float)
+    return float(values.mean()) if len(values) else float("nan")
+
+
+# The page
+
+
+def page(rows: list[Row], facts: list[Row], seeds: list[Row]) -> str:
+    """Markdown; failures first."""
+    lines = [INTRODUCTION]
+    lines += ["## Failures", "", *(_failures(rows, facts) or ["None."])]
+    lines += [*_worst_coefficients(rows, facts), ""]
+    lines += ["## Measures", "", *_measures(rows), ""]
+    if _paired(rows):
+        lines += ["## New source against base", "", *_ratio_table(rows), ""]
+    lines += ["## By what is special about the people", "", *_by_trait(rows, facts), ""]
+    lines += ["## Seeds", "", *_seed_table(rows, seeds), ""]
+    table = family_words[family_words.index("=") : family_words.rindex("=") + 1]
+    lines += [
+        "## The family",
+        "",
+        "A registry is a function of (seed, number), `studies/fresh/family.py`:",
+        "",
+    ]
+    lines += ["```text", table, "```", ""]
+    return "\n".join(lines)
+
+
+def _cells(rows: list[Row]) -> Iterator[tuple[str, str, str, list[Draw]]]:
+    """(people, label, epsilon) with their draws that did not fail."""
+    found: dict[tuple[str, str, str], list[Draw]] = defaultdict(list)
+    for row in _latest(rows):
+        if row["gaps"]:
+            people = "real sets" if row["seed"] == REAL else "random"
+            found[people, row["label"], row["epsilon"]].append(Draw.of(row))
+    for people, label, epsilon in sorted(found, key=lambda key: (key[0], float(key[2]), key[1])):
+        yield people, label, epsilon, found[people, label, epsilon]
+
+
+def _latest(rows: list[Row]) -> list[Row]:
+    """Rows of the last source of each label, in the order of the file."""
+    last = {row["label"]: row["source"] for row in rows}
+    return [row for row in rows if row["source"] == last[row["label"]]]
+
+
+def _failures(rows: list[Row], facts: list[Row]) -> list[str]:
+    """Targets that are missed, releases and exact fits that failed, the worst coefficients."""
+    lines = []
+    for people, label, epsilon, draws in _cells(rows):
+        found = Measures.of(draws)
+        where = f"{people}, {label}, epsilon {epsilon}"
+        if found.inside[0] < INSIDE:
+            lines.append(f"- inside: {where}: {found.inside[0]:.3f}, asked at least {INSIDE}")
+        if found.low[0] > LOW_SHARE:
+            lines.append(f"- low: {where}: {found.low[0]:.3f}, asked at most {LOW_SHARE}")
+        if found.named < NAMED:
+            lines.append(f"- named: {where}: {found.named:.2f}, asked at least {NAMED:.2f}")
+        if people == "random" and (found.registries < REGISTRIES or found.fewest < DRAWS):
+            lines.append(
+                f"- size: {where}: {found.registries} registries with {found.fewest} draws or more, "
+                f"asked {REGISTRIES} with {DRAWS}"
+            )
+    broken = [row for row in _latest(rows) if not row["gaps"]]
+    lines += [
+        f"- no release: registry {row['registry']} of seed {row['seed']}, {row['label']}, epsilon "
+        f"{row['epsilon']}: {row['codes'].removeprefix('failed ')}"
+        for row in broken
+    ]
+    lines += [
+        f"- no exact fit: registry {row['registry']} of seed {row['seed']}: {row['failure']}"
+        for row in facts
+        if row["failure"]
+    ]
+    return lines
+
+
+def _worst_coefficients(rows: list[Row], facts: list[Row]) -> Iterator[str]:
+    named = {(row["seed"], row["registry"]): row for row in facts}
+    for people, label, epsilon, draws in _cells(rows):
+        lows = Measures.of(draws).lows
+        if lows:
+            yield from ("", f"The worst coefficients, {people}, {label}, epsilon {epsilon}:", "")
+            yield "| registry | coefficient | inside | gap | width | named | traits |"
+            yield "|---|---|---|---|---|---|---|"
+        for item in lows[:WORST]:
+            row = named[item.key]
+            yield (
+                f"| {item.key[1]} | {row['coefficients'].split('|')[item.place]} | {item.inside:.2f} | "
+                f"{item.gap:.1f} | {item.width:.1f} | {item.named} of {item.misses} | "
+                f"{row['traits'].replace('|', ', ')} |"
+            )
+
+
+def _measures(rows: list[Row]) -> Iterator[str]:
+    yield (
+        "| people | source | ε | registries | draws | err | inside | noise alone | low | named | width | unreached |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    for people, label, epsilon, draws in _cells(rows):
+        found = Measures.of(draws)
+        yield (
+            f"| {people} | {label} | {epsilon} | {found.registries} | {found.draws} | {found.err:.2f} | "
+            f"{found.inside[0]:.3f} ({found.inside[1]:.3f}) | {found.noise_alone:.3f} | "
+            f"{found.low[0]:.3f} ({found.low[1]:.3f}) | {_share(found.named)} | {found.width:.2f} | "
+            f"{found.unreached:.2f} |"
+        )
+
+
+def _share(value: float) -> str:
+    return "none low" if np.isnan(value) else f"{value:.2f}"
+
+
+def _paired(rows: list[Row]) -> bool:
+    return {"new", "base"} <= {row["label"] for row in rows}
+
+
+def _ratio_table(rows: list[Row]) -> Iterator[str]:
+    """Geometric means of err and width, new over base, on the registries that both have."""
+    yield "| people | ε | registries | err, new / base | largest | width, new / base |"
+    yield "|---|---|---|---|---|---|"
+    cells = {key[:3]: key[3] for key in _cells(rows)}
+    for people, label, epsilon in cells:
+        if label != "new" or (people, "base", epsilon) not in cells:
+            continue
+        errs = [_by_registry(cells[people, own, epsilon], _log_err) for own in ("new", "base")]
+        widths = [_by_registry(cells[people, own, epsilon], _log_width) for own in ("new", "base")]
+        both = sorted(errs[0].keys() & errs[1].keys())
+        ratio = np.array([errs[0][key] - errs[1][key] for key in both])
+        width = np.array([widths[0][key] - widths[1][key] for key in both])
+        error = ratio.std(ddof=1) / np.sqrt(len(ratio)) if len(ratio) > 1 else np.nan
+        largest = both[int(ratio.argmax())]
+        yield (
+            f"| {people} | {epsilon} | {len(both)} | {np.exp(ratio.mean()):.3f} ± "
+            f"{np.exp(ratio.mean()) * error:.3f} | {np.exp(ratio.max()):.2f} ({largest[1]}) | "
+            f"{np.exp(width.mean()):.3f} |"
+        )
+
+
+def _log_err(draw: Draw) -> float:
+    return float(np.log(draw.err))
+
+
+def _log_width(draw: Draw) -> float:
+    return float(np.mean(np.log(draw.ratios[draw.known])))
+
+
+def _by_registry(draws: list[Draw], value: Callable[[Draw], float]) -> dict[tuple[str, str], float]:
+    """The mean over the draws of each registry."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for draw in draws:
+        found[draw.key].append(value(draw))
+    return {key: float(np.mean(values)) for key, values in found.items()}
+
+
+def _by_trait(rows: list[Row], facts: list[Row]) -> Iterator[str]:
+    traits = {(row["seed"], row["registry"]): row["traits"].split("|") for row in facts}
+    for row in facts:
+        size = "under 300 events" if int(row["events"]) < 300 else "300 events or more"
+        traits[row["seed"], row["registry"]].append(size)
+    words = sorted({word for found in traits.values() for word in found if word})
+    yield "| people with | source | ε | registries | err | inside | low | width |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for people, label, epsilon, draws in _cells(rows):
+        if people != "random":
+            continue
+        for word in words:
+            chosen = [draw for draw in draws if word in traits[draw.key]]
+            if chosen:
+                found = Measures.of(chosen)
+                yield (
+                    f"| {word} | {label} | {epsilon} | {found.registries} | {found.err:.2f} | "
+                    f"{found.inside[0]:.3f} ({found.inside[1]:.3f}) | {found.low[0]:.3f} "
+                    f"({found.low[1]:.3f}) | {found.width:.2f} |"
+                )
+
+
+def _seed_table(rows: list[Row], seeds: list[Row]) -> Iterator[str]:
+    """Which rows were measured with constants that were frozen before their seed was drawn."""
+    yield "| seed | drawn | at commit | source measured | at commit | rows | frozen before |"
+    yield "|---|---|---|---|---|---|---|"
+    drawn = {row["seed"]: row for row in seeds}
+    counted: dict[tuple[str, str, str, str], int] = defaultdict(int)
+    for row in rows:
+        counted[row["seed"], row["label"], row["source"], row["commit"]] += 1
+    for (seed, label, source, commit), count in counted.items():
+        origin = drawn.get(seed)
+        how, at = (origin["drawn"], origin["commit"]) if origin else ("", "")
+        frozen = label == "base" or (how == "entropy" and origin["source"] == source)
+        yield f"| {seed} | {how} | {at} | {label} {source} | {commit} | {count} | {'yes' if frozen else 'no'} |"
+
+
+def main() -> None:
+    """Write the page."""
+    files = ("fresh", "fresh-registries", "fresh-seeds")
+    PAGE.write_text(page(*(read(RESULTS / f"{name}.csv") for name in files)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
