@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from discreet.design.schema import Schema
 from discreet.design.terms import CovariateMap
+from discreet.errors import SchemaError
 from discreet.people import encode_covariates, to_episodes
+from discreet.people.repairs import count_repairs
 
 HORIZON, INTERVALS = 50.0, 5
 SCHEMA = Schema.from_mapping(
@@ -303,3 +305,82 @@ def test_missing_ids_are_people_of_their_own():
     assert to_episodes(frame, SCHEMA).persons == 5
     frame["id"] = np.array([7, 3, 7, 3, 1, 2], dtype=">i4")
     assert to_episodes(frame, SCHEMA).persons == 4
+
+
+CODED = [
+    [999, 0, -9, 5],
+    ["999", "0", " -9.0 ", "5"],
+    np.array([999, 0, -9, 5], dtype=np.float32),
+    np.array([999, 0, -9, 5], dtype=np.int16),
+    pd.array([999, 0, -9, 5], dtype="Int64"),
+    pl.Series([999, 0, -9, 5], dtype=pl.Int32),
+    pl.Series(["unknown", "0", "-9", "5"]),
+    pa.chunked_array([["999", "0"], ["-9", "5"]]),
+]
+
+
+@pytest.mark.parametrize("values", CODED, ids=range(len(CODED)))
+def test_declared_codes_are_missing_whatever_holds_them(values):
+    keys = {"low": -10, "high": 10, "missing": 1, "missing_values": [999, -9, "unknown"]}
+    makers = {pl.Series: pl.DataFrame, pa.ChunkedArray: pa.table}
+    table = makers.get(type(values), pd.DataFrame)({"x": values})
+    found = encode_covariates(table, only(x=keys))[:, 0] * 10
+    assert found.tolist() == pytest.approx([1, 0, 1, 5])
+
+
+def test_a_column_has_its_own_codes_or_those_of_all_and_a_level_is_no_code():
+    items = {
+        "all": {"low": 0, "high": 100},
+        "own": {"low": 0, "high": 100, "missing_values": [5]},
+        "none": {"low": 0, "high": 100, "missing_values": []},
+        "level": {"levels": [1, 9], "missing": "indicator"},
+        "gap": {"levels": [1, 2], "missing": "indicator"},
+    }
+    mapping = only(**items).to_mapping() | {"missing_values": [9, "x"]}
+    schema = Schema.from_mapping(mapping)
+    assert schema.missing_codes == {
+        "all": ("9", "x"), "own": ("5",), "level": ("x",), "gap": ("9", "x"),
+    }  # fmt: skip
+    table = pa.table({name: [9.0, 5.0] for name in items})
+    public_map = CovariateMap.from_schema(schema)
+    found = encode_covariates(table, schema) / public_map.scale + public_map.centre
+    assert found[:, :3].tolist() == [[50, 9, 9], [5, 50, 5]]
+    assert found[:, 3:].tolist() == [[1, 0, 0, 1], [0, 1, 0, 1]]
+
+
+def test_codes_of_times_dates_and_events():
+    axis = {"duration": "t", "event": "e", "horizon": HORIZON, "intervals": INTERVALS}
+    schema = Schema.from_mapping({"time": axis | {"missing_values": [99]}})
+    found = to_episodes(pa.table({"t": [99.0, 25.0], "e": [1, 99]}), schema)
+    assert (found.exit.tolist(), found.event.tolist()) == ([3], [False])
+    dates = {"start": "a", "end": "b", "event": "e", "horizon": 20, "intervals": 4}
+    schema = Schema.from_mapping({"time": dates | {"missing_values": ["2020-01-11", "99.99.9999"]}})
+    ends = ["2020-01-11", "2020-01-10", "99.99.9999"]
+    for column in (pa.array(ends), pa.array([dt.date(2020, 1, 11), dt.date(2020, 1, 10), None])):
+        table = pa.table({"a": ["2020-01-01"] * 3, "b": column, "e": [1, 1, 1]})
+        assert to_episodes(table, schema).exit.tolist() == [2]
+        report = count_repairs(table, schema)
+        assert {item.problem: item.count for item in report.repairs} == {"missing": 2}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"covariate": [{"name": "s", "levels": [1, 9], "missing_values": ["9.0"]}]}, "in levels"),
+        ({"strata": {"name": "s", "levels": [1, 9], "missing_values": [9]}}, "in levels"),
+        ({"missing_values": ["inf"]}, "infinity"),
+        ({"missing_values": 9}, "must be a list"),
+        ({"missing": [9]}, "unknown key 'missing'; did you mean 'missing_values'"),
+        ({"covariate": [{"name": "x", "missing": [9]}]}, "belong in missing_values"),
+    ],
+)
+def test_codes_that_contradict_the_schema_are_refused(change, words):
+    with pytest.raises(SchemaError, match=words):
+        Schema.from_mapping(only().to_mapping() | change)
+
+
+@pytest.mark.parametrize("values", [None, [1]])
+def test_an_outcome_is_no_code(values):
+    time = {"duration": "t", "event": "e", "horizon": 5, "intervals": 5, "event_values": values}
+    with pytest.raises(SchemaError, match="which is an outcome of column 'e'"):
+        Schema.from_mapping({"time": time | {"missing_values": ["true"]}})

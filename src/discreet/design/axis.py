@@ -19,9 +19,11 @@ from pydantic import (
 
 from discreet.design.declared import (
     SMALLEST_RANGE,
+    MissingValues,
     Name,
     Number,
     Public,
+    code_among,
     level_key,
     level_texts,
 )
@@ -84,6 +86,8 @@ class TimeAxis(Public):
         How dates are written, in the codes of ``strptime``; ISO by default.
     event, event_values, causes
         Column of outcomes, and which of its values are the event, or each cause's.
+    missing_values
+        Codes in these columns that mean that there is no value, such as 9999.
     unit, origin
         What a time is counted in, and where the scale begins.
     horizon, intervals, first, edges
@@ -123,6 +127,7 @@ class TimeAxis(Public):
         | None
     ) = None
     entry: Name | None = None
+    missing_values: MissingValues | None = None
     unit: Annotated[Name, AfterValidator(_check_unit)] | None = None
     origin: Number | None = None
     first: Number | None = None
@@ -182,6 +187,19 @@ class TimeAxis(Public):
         keys = [level_key(value) for values in self.causes.values() for value in values]
         if len(set(keys)) < len(keys):
             raise ValueError("key 'causes' in [time] has a value twice; causes must not overlap")
+        return self
+
+    @model_validator(mode="after")
+    def _check_codes(self) -> Self:
+        """A code cannot mean an outcome too, declared or by the convention of 0 and 1."""
+        declared = {"event_values": self.event_values or ()} | (self.causes or {})
+        outcomes = [value for values in declared.values() for value in values] or ["0", "1"]
+        code = code_among(self.missing_values or (), outcomes)
+        if code is not None:
+            raise ValueError(
+                f"key 'missing_values' in [time] has '{code}', which is an outcome of column "
+                f"'{self.event}'; remove it from one of them"
+            )
         return self
 
     @model_validator(mode="after")

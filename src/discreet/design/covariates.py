@@ -9,10 +9,12 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from discreet.design.declared import (
     SMALLEST_RANGE,
+    MissingValues,
     Name,
     Number,
     Public,
     check_size,
+    code_among,
     level_key,
     level_text,
     level_texts,
@@ -39,13 +41,19 @@ def _check_fill(missing: object) -> object:
     if isinstance(missing, int | float) and not isinstance(missing, bool):
         return check_size(float(missing))
     if not isinstance(missing, str) or missing not in {MIDPOINT, INDICATOR}:
-        raise ValueError(f"must be a number, {MIDPOINT} or {INDICATOR}")
+        raise ValueError(
+            f"must be a number, {MIDPOINT} or {INDICATOR}; codes that mean a gap belong in "
+            "missing_values"
+        )
     return missing
 
 
 def _check_mark(missing: object) -> object:
     if not isinstance(missing, str) or missing not in {MIDPOINT, INDICATOR}:
-        raise ValueError(f"must be {MIDPOINT} (the reference level) or {INDICATOR}")
+        raise ValueError(
+            f"must be {MIDPOINT} (the reference level) or {INDICATOR}; codes that mean a gap "
+            "belong in missing_values"
+        )
     return missing
 
 
@@ -64,6 +72,9 @@ class Numeric(Public):
         Public bounds.
     missing
         A number to fill with, "midpoint" or "indicator".
+    missing_values
+        Codes in the file that mean that there is no number, such as 999; those of the schema if
+        None.
     scale
         "linear", "log" or "spline:k".
     label, unit
@@ -81,6 +92,7 @@ class Numeric(Public):
     low: Number | None = None
     high: Number | None = None
     missing: Annotated[float | str, BeforeValidator(_check_fill)] | None = None
+    missing_values: MissingValues | None = None
     scale: Annotated[Name, AfterValidator(_check_scale)] | None = None
     label: Name | None = None
     unit: Name | None = None
@@ -200,6 +212,8 @@ class Categorical(Public):
         Public levels, the reference first.
     missing
         "indicator" gives missing and unknown values a column of their own.
+    missing_values
+        Codes in the file that mean that there is no value; those of the schema if None.
     label, labels
         Words for people: of the column, and of each level.
     typical
@@ -218,6 +232,7 @@ class Categorical(Public):
         Field(min_length=2, max_length=MAX_LEVELS),
     ]
     missing: Annotated[str, BeforeValidator(_check_mark)] | None = None
+    missing_values: MissingValues | None = None
     label: Name | None = None
     labels: Annotated[tuple[Name, ...], Field(max_length=MAX_LEVELS)] | None = None
     typical: Annotated[Name, BeforeValidator(level_text)] | None = None
@@ -242,6 +257,12 @@ class Categorical(Public):
             raise ValueError(
                 f"covariate '{self.name}' has the level '{level}' twice; "
                 "levels must differ (1, 1.0 and true are one level, so are 0 and false)"
+            )
+        code = code_among(self.missing_values or (), self.levels)
+        if code is not None:
+            raise ValueError(
+                f"covariate '{self.name}' has '{code}' in levels and in missing_values; "
+                "remove it from one of them"
             )
         return self
 
@@ -313,6 +334,7 @@ class Strata(Public):
     ]
     label: Name | None = None
     labels: Annotated[tuple[Name, ...], Field(max_length=MAX_STRATA)] | None = None
+    missing_values: MissingValues | None = None
 
     @model_validator(mode="after")
     def _check_levels(self) -> Self:
@@ -320,6 +342,11 @@ class Strata(Public):
             raise ValueError("key 'levels' in [strata] has a level twice; levels must differ")
         if self.labels is not None and len(self.labels) != len(self.levels):
             raise ValueError("key 'labels' in [strata] needs one label for each level")
+        code = code_among(self.missing_values or (), self.levels)
+        if code is not None:
+            raise ValueError(
+                f"[strata] has '{code}' in levels and in missing_values; remove it from one of them"
+            )
         return self
 
     @property

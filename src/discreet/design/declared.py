@@ -1,9 +1,18 @@
 """What every part of a schema is made of: names, numbers of a safe size, spellings of levels."""
 
 import math
+from collections.abc import Iterable
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Strict, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    StringConstraints,
+)
 
 # Beyond these, squares of ranges and their inverses leave the range of a double.
 LARGEST_NUMBER = 1e100
@@ -70,6 +79,28 @@ def level_text(level: object) -> object:
     if isinstance(level, bool):
         return str(level).lower()
     return str(level) if isinstance(level, int | float) else level
+
+
+def _check_code(code: str) -> str:
+    number = parse_number(code.strip())
+    if number is not None and not math.isfinite(number):
+        raise ValueError("must not name an infinity; an infinite number goes to the nearer bound")
+    return code
+
+
+MAX_CODES = 100
+MissingValues = Annotated[
+    tuple[Annotated[Name, AfterValidator(_check_code)], ...],
+    BeforeValidator(level_texts),
+    Field(max_length=MAX_CODES),
+]
+"""Codes that mean that there is no value: 9, 999, -9, "unknown"."""
+
+
+def code_among(codes: tuple[str, ...], levels: Iterable[str]) -> str | None:
+    """The first code that is also one of the levels."""
+    keys = {level_key(level) for level in levels}
+    return next((code for code in codes if level_key(code) in keys), None)
 
 
 class Public(BaseModel):

@@ -104,7 +104,10 @@ def skeleton(file: str, columns: Sequence[str], typed_dates: Collection[str] = (
     yield "# protocol or general knowledge, never from the records."
     yield ""
     person = "the column that says whose row it is, if a person may have several"
-    yield from _aligned([_optional("person", roles.person, person)])
+    codes = "codes in the covariates that mean that there is no value"
+    yield from _aligned(
+        [_optional("person", roles.person, person), ("# missing_values = [999]", codes)]
+    )
     yield ""
     yield "[time]"
     yield from _aligned([*(_dates(roles) if roles.dated else _duration(roles)), *_grid(roles)])

@@ -35,9 +35,11 @@ from discreet.design.covariates import (
 from discreet.design.declared import (
     LARGEST_NUMBER,
     SMALLEST_RANGE,
+    MissingValues,
     Name,
     Public,
     check_name,
+    code_among,
     level_key,
     parse_number,
 )
@@ -126,6 +128,9 @@ class Schema(Public):
     ----------
     person
         Column that says whose row it is; None if every row is a person.
+    missing_values
+        Codes that mean that there is no value, in every covariate and in the strata; a list of
+        their own takes the place of this one, and so does a level that is declared.
     time
         The time columns and the grid.
     covariates
@@ -153,6 +158,7 @@ class Schema(Public):
     """
 
     person: Name | None = None
+    missing_values: MissingValues | None = None
     time: TimeAxis
     covariates: Annotated[
         tuple[Covariate, ...], Field(alias="covariate", max_length=MAX_COVARIATES)
@@ -267,6 +273,18 @@ class Schema(Public):
         stratum = () if self.strata is None else (self.strata.name,)
         covariates = (item.name for item in self.covariates)
         return (*person, *self.time.columns, *covariates, *stratum)
+
+    @property
+    def missing_codes(self) -> dict[str, tuple[str, ...]]:
+        """The codes that mean that there is no value, by column; of those that have any."""
+        found = dict.fromkeys(self.time.columns, self.time.missing_values or ())
+        for item in (*self.covariates, *([] if self.strata is None else [self.strata])):
+            levels = () if isinstance(item, Numeric) else item.levels
+            codes = self.missing_values if item.missing_values is None else item.missing_values
+            found[item.name] = tuple(
+                code for code in codes or () if code_among((code,), levels) is None
+            )
+        return {name: codes for name, codes in found.items() if codes}
 
     @property
     def coefficient_names(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ is a fraction of a day; a time with an offset is taken in UTC.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -410,6 +411,50 @@ class StackedColumn(Column):
     def numbers(self) -> Values:
         """Part by part, as doubles."""
         return np.concatenate([hashable(part.numbers() + 0.0) for part in self.parts])
+
+
+@dataclass(frozen=True)
+class CodedColumn(Column):
+    """Another column, in which the codes that the schema declares are gaps.
+
+    A code is compared with one value at a time: with its number, its date or its text, in the form
+    in which two spellings of a level are the same.
+    """
+
+    column: Column
+    gaps: tuple[str, ...]
+    date_format: str | None = None
+
+    def coded(self) -> tuple[Codes, Sequence[object]]:
+        """The codes and values of the column, -1 where the value is one of the gaps."""
+        codes, values = self.column.coded()
+        keys = {level_key(gap) for gap in self.gaps}
+        texts = (item if isinstance(item, str) else read_text(item) for item in values)
+        gone = np.array([*(text is not None and level_key(text) in keys for text in texts), True])
+        return np.where(gone[codes], np.int32(-1), codes), values
+
+    def numbers(self) -> Values:
+        """The numbers of the column, NaN where one of the gaps is."""
+        return _without(self.column.numbers(), [read_number(gap) for gap in self.gaps])
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Where the column has no value, or one of the gaps."""
+        missing = self.column.missing()
+        with suppress(DataFormError):  # a column of dates has no codes
+            return missing | (self.coded()[0] < 0)
+        return missing | np.isnan(self.days(self.date_format))
+
+    def days(self, date_format: str | None) -> Values:
+        """The days of the column, NaN where one of the gaps is."""
+        gaps = [read_date(gap, date_format) for gap in self.gaps]
+        return _without(self.column.days(date_format), gaps)
+
+
+def _without(numbers: Values, gaps: list[float]) -> Values:
+    """The numbers, NaN where one of the gaps is."""
+    with np.errstate(over="ignore"):
+        found = np.isin(numbers.astype(np.float64, copy=False), gaps)
+    return np.where(found, np.nan, numbers) if found.any() else numbers
 
 
 def hashable(values: Values) -> Values:

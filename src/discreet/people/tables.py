@@ -7,7 +7,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from discreet.errors import DataFormError
 from discreet.people import formats
 from discreet.people.columns import (
     MISSING_TEXTS,
+    CodedColumn,
     Column,
     DateColumn,
     NumberColumn,
@@ -352,6 +353,8 @@ class Table:
     rows: int
     names: tuple[str, ...]
     column: Callable[[str], Column]
+    gaps: Mapping[str, tuple[str, ...]] | None = None
+    """The declared codes for missing values by column, once ``column`` heeds them."""
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
@@ -517,14 +520,27 @@ def open_table(data: Any, columns: Sequence[str] | None = None) -> Table:
 def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
     if isinstance(data, Table):  # parsed before
         check_columns(data.names, columns)
-        return data
+        return _with_gaps(data, schema)
     if isinstance(data, str | Path):
         data = read_file(Path(data), columns, _numeric_columns(schema))
     table = open_table(data, columns)
     check_columns(table.names, columns)
     if table.rows > MOST_ROWS:
         raise DataFormError(f"the data have more than {MOST_ROWS:,} rows; stream them in parts.")
-    return table
+    return _with_gaps(table, schema)
+
+
+def _with_gaps(table: Table, schema: Schema) -> Table:
+    """The table, whose columns have gaps where the schema's codes for missing values are."""
+    gaps, plain = schema.missing_codes, table.column
+    if not gaps or table.gaps is not None:
+        return table
+
+    def column(name: str) -> Column:
+        codes = gaps.get(name)
+        return CodedColumn(plain(name), codes, schema.time.date_format) if codes else plain(name)
+
+    return replace(table, column=column, gaps=gaps)
 
 
 def _numeric_columns(schema: Schema) -> set[str]:

@@ -166,6 +166,10 @@ def _predictors(release: Release) -> str:
         else:
             low, high = item.bounds
             lines.append(f"- {_plain(item.title)}: {low:g} to {high:g}; outside moved to the edge.")
+    for name, codes in release.public_schema.missing_codes.items():
+        lines.append(
+            f"- {_plain(name)}: missing where the file has {', '.join(map(_plain, codes))}."
+        )
     shown = "\n".join(lines) or "None."
     return (
         f"\n## 9, 11. Predictors and missing values\n\n{shown}\n\nMissing or unreadable values become "
