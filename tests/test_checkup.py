@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 import discreet as ds
 from discreet.design.grid import TimeGrid
-from discreet.errors import ArtefactError
+from discreet.errors import ArtefactError, SettingsError
 from discreet.models.life_table import LifeTable
 from discreet.people.picture import TENTHS
 from tests.cohorts import HORIZON, cohort, episodic, schema
@@ -23,16 +23,16 @@ def with_column(name, values):
 
 
 MISTAKES = {
-    "dates as durations": ("time", ["2020-01-31"] * 200, "Nobody is at risk"),
-    "missing durations": ("time", [None] * 200, "Nobody is at risk"),
+    "dates as durations": ("time", ["2020-01-31"] * 200, "Not one person is at risk"),
+    "missing durations": ("time", [None] * 200, "Not one person is at risk"),
     "years against a horizon in days": ("time", [0.01] * 200, "first interval"),
-    "events in words": ("status", ["Yes", "No"] * 100, "More than half of column 'status'"),
+    "events in words": ("status", ["Yes", "No"] * 100, "Half or more of column 'status'"),
     "no events": ("status", [0] * 200, "There are 0 events"),
     "a few events": ("status", [1] * 9 + [0] * 191, "There are 9 events"),
     "a constant column": ("age", [50.0] * 200, "'age' has one value only"),
     "a column above its bounds": ("age", [5000.0] * 200, "'age' has one value only"),
-    "levels in capitals": ("arm", ["A"] * 120 + ["a", "b"] * 40, "More than half of column 'arm'"),
-    "decimal commas": ("age", ["54,5"] * 150 + ["54.5"] * 50, "More than half of column 'age'"),
+    "levels in capitals": ("arm", ["A"] * 120 + ["a", "b"] * 40, "Half or more of column 'arm'"),
+    "decimal commas": ("age", ["54,5"] * 150 + ["54.5"] * 50, "Half or more of column 'age'"),
 }
 
 
@@ -42,7 +42,7 @@ def test_a_file_that_gives_no_useful_model_is_told(name):
     found = ds.check(with_column(column, values), schema())
     assert found.verdict == "no useful model"
     assert found.exit_status == 6
-    assert any(words in text for text in found.obstacles)
+    assert any(words in item.text for item in found.obstacles)
     assert words in " ".join(str(found).split())
 
 
@@ -148,13 +148,14 @@ def persons_of(number, *, entry=False):
 def test_rows_that_cover_each_other_are_asked_about():
     hint, dropped = (
         "Several rows of one person need entry in [time]",
-        "half of the rows are dropped",
+        "of the rows are dropped",
     )
     few, many, begun = persons_of(150), persons_of(50), persons_of(50, entry=True)
     shown = [" ".join(str(found).split()) for found in (few, many, begun)]
     assert [hint in text for text in shown] == [True, True, False]
-    assert [dropped in text for text in shown] == [False, True, False]
-    assert (few.exit_status, many.exit_status) == (0, 6)
+    assert [dropped in text for text in shown] == [True, True, True]
+    assert (few.exit_status, many.exit_status) == (6, 6)
+    assert dropped not in str(persons_of(195))
     assert hint not in str(persons_of(200))
 
 
@@ -168,8 +169,72 @@ def test_a_word_that_no_row_has_is_named():
         }
     )
     found = " ".join(str(ds.check(with_column("status", words), public)).split())
-    assert "Nobody at risk has one of event_values, 'yes', in column 'status'" in found
+    assert "Not one person at risk has one of event_values, 'yes', in column 'status'" in found
     assert "event_values, 'yes'" not in str(ds.check(TABLE, schema()))
+
+
+def test_a_code_for_missing_values_is_asked_about_until_it_is_declared():
+    ages = [999.0] * 30 + TABLE["age"].to_pylist()[30:]
+    found = ds.check(with_column("age", ages), schema())
+    said = " ".join(str(found).split())
+    assert [item.name for item in found.obstacles] == ["missing-codes"]
+    assert "'999' is in column 'age' 30 times" in said
+    assert "missing_values = [999] for that covariate" in said
+    assert "widen it" not in said
+    mapping = schema().to_mapping()
+    mapping["missing_values"] = [999, "unknown"]
+    declared = ds.check(with_column("age", ages), mapping)
+    assert (declared.exit_status, declared.report.total) == (0, 30)
+    assert declared.report.repairs[0].problem == "missing"
+
+
+def test_single_values_far_outside_are_no_code():
+    ages = [999.0] * 4 + TABLE["age"].to_pylist()[4:]
+    assert not ds.check(with_column("age", ages), schema()).obstacles
+
+
+def test_codes_among_levels_and_times():
+    arms = ["9"] * 20 + TABLE["arm"].to_pylist()[20:]
+    found = ds.check(with_column("arm", arms), schema())
+    assert [item.name for item in found.obstacles] == ["missing-codes"]
+    times = [-9.0] * 20 + TABLE["time"].to_pylist()[20:]
+    found = ds.check(with_column("time", times), schema())
+    assert "missing_values = [-9] in [time]" in found.obstacles[0].text
+
+
+WRONG = {
+    "event-codes": ("status", [1] * 110 + [2] * 90),
+    "unknown-levels": ("arm", ["A"] * 40 + ["b", "c"] * 80),
+    "unreadable": ("age", ["54,5"] * 20 + ["54.5", "64.5"] * 90),
+    "negative-times": ("time", [-3.5 - place / 100 for place in range(20)] + [4.5, 5.5] * 90),
+    "unfit-column": ("age", [None] * 100 + [40.0, 50.0] * 50),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_would_give_a_wrong_model_is_accepted_by_name_alone(name):
+    column, values = WRONG[name]
+    table = with_column(column, values)
+    found = ds.check(table, schema())
+    assert name in [item.name for item in found.obstacles]
+    assert f"({name})" in str(found)
+    names = {item.name for item in found.obstacles}
+    assert ds.check(table, schema(), accept=names).exit_status == 0
+    assert f"Accepted: {', '.join(sorted(names))}." in str(ds.check(table, schema(), accept=names))
+    assert ds.check(table, schema(), accept=["one-interval"]).exit_status == 6
+
+
+def test_two_endpoints_in_one_file_are_half_of_the_rows():
+    table = pa.concat_tables([TABLE, TABLE])
+    names = pa.array([f"p{place % 200}" for place in range(400)])
+    found = ds.check(table.append_column("id", names), {**schema().to_mapping(), "person": "id"})
+    assert [item.name for item in found.obstacles] == ["dropped-rows"]
+    assert "Half or more of the rows" in str(found)
+
+
+def test_a_name_that_does_not_exist_is_not_accepted():
+    with pytest.raises(SettingsError, match="the names are no-risk"):
+        ds.check(TABLE, schema(), accept=["everything"])
 
 
 SPREAD = np.linspace(0.1, HORIZON, 200)
@@ -216,7 +281,7 @@ def test_all_events_in_one_interval_give_no_useful_model():
     table = with_column("time", np.where(rare, 3.0, SPREAD))
     found = ds.check(table.set_column(1, "status", pa.array(rare)), schema())
     assert (found.exit_status, len(found.obstacles)) == (6, 1)
-    assert "All events are in one of the 12 intervals" in found.obstacles[0]
+    assert "All events are in one of the 12 intervals" in found.obstacles[0].text
 
 
 def dated(*, texts=False, **time):

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import discreet as ds
 from discreet.cli import output
 from discreet.cli.app import app
-from discreet.cli.fit import DEFAULT_MECHANISM
+from discreet.cli.fit import DEFAULT_MECHANISM, REFUSED
 from discreet.ledger import open_ledger
 from discreet.watch import watcher
 from tests.cohorts import cohort, schema
@@ -523,7 +523,7 @@ def test_a_hopeless_file_is_told_in_the_question_which_is_answered_with_no(
     assert status == 1
     assert hopeless in out
     ((question, default),) = asked
-    assert question.startswith("This file will not give a useful model. Charge epsilon 0.25 ")
+    assert question.startswith("This file would give no useful model, or a wrong one. Charge ")
     assert question.endswith("and publish all the same?")
     assert default is False
     assert len(open_ledger(budget).show().lines) == 1
@@ -533,15 +533,42 @@ def test_a_hopeless_file_is_told_in_the_question_which_is_answered_with_no(
 def test_a_hopeless_file_is_charged_with_yes_and_told_to_a_terminal_alone(
     discreet, budget, hopeless, monkeypatch, terminal
 ):
-    """A refusal would tell something about the records, and so would a line in a log."""
+    """With --yes the records decide nothing, and a log says nothing of them."""
     monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: terminal)
     command = f"{PRIVATE} --ledger {budget} --yes".replace("epsilon 1", "epsilon 0.25")
     status, out, err = discreet(command)
     assert status == 0
-    assert ("--yes charges it anyway" in err) is terminal
+    assert ("--yes charges a file" in err) is terminal
     assert (hopeless in err) is terminal
     assert hopeless not in out
     assert len(open_ledger(budget).show().lines) == 2
+
+
+CURVES = "curves people.csv --schema schema.toml --by arm --epsilon 0.25 --delta 0 --out c.json"
+
+
+@pytest.mark.parametrize("pays", ["--ledger {budget}", "--no-ledger"])
+@pytest.mark.parametrize("wanted", [PRIVATE.replace("epsilon 1", "epsilon 0.25"), CURVES])
+def test_a_hopeless_file_is_refused_before_the_charge_unless_that_is_accepted(
+    discreet, folder, budget, hopeless, wanted, pays
+):
+    """The text is the same whatever was found, and with a number of persons nothing is compared."""
+    wanted = f"{wanted} {pays}".format(budget=budget)
+    status, out, err = discreet(wanted)
+    assert (status, out) == (6, "")
+    assert err == f"discreet: {REFUSED}\n"
+    assert not (folder / "c.json").exists()
+    assert len(open_ledger(budget).show().lines) == 1
+    assert discreet(f"{wanted} --accept one-value")[0] == 6
+    assert discreet(f"{wanted} --accept few-events")[0] == 0
+    assert discreet(f"{wanted} --persons 400 --overwrite")[0] == 0
+
+
+def test_a_name_that_is_nothing_to_accept_is_told(discreet, folder, budget):
+    command = f"{PRIVATE} --ledger {budget}".replace("epsilon 1", "epsilon 0.25")
+    status, _, err = discreet(f"{command} --accept everything")
+    assert status == 2
+    assert "the names are no-risk" in err
 
 
 @pytest.mark.parametrize("yes", ["", "--yes"])

@@ -1,23 +1,27 @@
 """What a custodian should see before a release is paid for: whether the file suits the schema.
 
 Three outcomes: everything fits; some values are repaired, which is worth a look; no useful model
-can come of it.  A person decides: a program that refused by itself would release, by refusing, a
-fact about the records.
+can come of it, or a wrong one.  Each reason for the last has a name, by which a person accepts it.
+
+What is found are exact counts, so it is for the custodian alone: neither the reasons nor that there
+were any may be published.  `docs/threat-model.md` says what follows for `discreet fit`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from discreet.design.schema import Categorical, Schema
-from discreet.errors import ArtefactError
+from discreet.errors import ArtefactError, SettingsError
 from discreet.models.model import Release, read_model
 from discreet.people.grid_hints import grid_hints
-from discreet.people.picture import FEWEST_EVENTS, TENTHS, Picture
-from discreet.people.repairs import LATE_EVENT, OVERLAP, RepairReport, hints, quote_hints
+from discreet.people.picture import FEWEST_EVENTS, TENTHS, Key, Picture
+from discreet.people.repairs import LATE_EVENT, OVERLAP, SHARE, RepairReport, hints, quote_hints
 from discreet.people.source import EngineName, People
 from discreet.regression import as_schema
 from discreet.text import filled, fitted
@@ -25,10 +29,41 @@ from discreet.text import filled, fitted
 USELESS = 6
 """Exit status of `discreet check` where no useful model can come of the file."""
 
+Accepted = Literal[
+    "no-risk",
+    "one-interval",
+    "few-events",
+    "event-codes",
+    "one-value",
+    "unfit-column",
+    "unreadable",
+    "unknown-levels",
+    "missing-codes",
+    "negative-times",
+    "dropped-rows",
+]
+"""Names of what stands against a model; a person who knows better accepts it by name."""
+NAMES: tuple[str, ...] = get_args(Accepted)
+
+FEWEST_CODES = 5
+RAREST_CODES = 1e-3
+"""A value that looks like a code is one if it is in so many rows, and in this share of them."""
+
 Verdict = Literal["fits", "repairs", "no useful model"]
 WIDTH = 80
 """Tables are for terminals of this width."""
 _BARS = " ▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Something that stands against a model: its name, and a sentence for the custodian."""
+
+    name: Accepted
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -42,6 +77,8 @@ class Check:
     """What the file itself shows, such as a quote that was never closed."""
     proposals: tuple[str, ...] = ()
     """What an earlier release suggests: public, not learned from these records."""
+    accepted: frozenset[str] = frozenset()
+    """Names of obstacles that a person knows of and accepts."""
 
     @property
     def verdict(self) -> Verdict:
@@ -55,54 +92,136 @@ class Check:
         """0, or 6 where no useful model can come of the file."""
         return USELESS if self.obstacles else 0
 
-    @property
-    def obstacles(self) -> tuple[str, ...]:
-        """Why no useful model can come of it; empty where one can."""
-        return tuple(self._obstacles())
+    @cached_property
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        """Why no useful model can come of it, or a wrong one; empty where one can."""
+        return tuple(item for item in self._found if item.name not in self.accepted)
 
-    def _obstacles(self) -> Iterator[str]:
-        picture = self.picture
-        if not picture.at_risk:
-            yield "Nobody is at risk in any interval."
-        elif picture.first_exits == picture.at_risk:
-            yield (
-                "Everybody leaves in the first interval: is the horizon in the unit of the file?"
+    @cached_property
+    def _found(self) -> tuple[Obstacle, ...]:
+        """All that stands against a model, accepted or not."""
+        at_risk = self.picture.at_risk
+        if not at_risk:
+            found = [Obstacle("no-risk", "Not one person is at risk in any interval.")]
+        else:
+            found = [*self._lacking_events(), *self._constant()]
+        return (*found, *self._misread(), *self._unfit())
+
+    def _constant(self) -> Iterator[Obstacle]:
+        for name in self.picture.constant:
+            text = (
+                f"Column '{name}' has one value only, so it has no effect that could be estimated."
             )
-        if picture.at_risk:
-            yield from self._lacking_events()
-        for name in picture.constant if picture.at_risk else ():
-            yield f"Column '{name}' has one value only, so it has no effect that could be estimated."
+            yield Obstacle("one-value", text)
+
+    def _misread(self) -> Iterator[Obstacle]:
+        """Values that probably mean something else than the schema says."""
+        event = self.schema.time.event
+        if self._miscoded:
+            yield Obstacle(
+                "event-codes",
+                f"Column '{event}' holds nothing but 1 and 2. Are events coded 1 and 2? Then say "
+                "event_values = [2] in [time]; as it is, 1 counts as the event and 2 as censored.",
+            )
+        elif self._many("neither 0 nor 1"):
+            yield Obstacle(
+                "event-codes",
+                f"Many values of column '{event}' are neither 0 nor 1 and count as censored: name "
+                "those that mean the event as event_values in [time], or as causes if there is more "
+                "than one kind of event.",
+            )
+        for (column, value), count in self._codes().items():
+            own = "in [time]" if column == self.schema.time.duration else "for that covariate"
+            yield Obstacle(
+                "missing-codes",
+                f"'{value}' is in column '{column}' {count:,} times and does not fit: is it a code "
+                f"for a missing value? Then write missing_values = [{value}] {own}.",
+            )
+        for column in self._many("unknown level"):
+            yield Obstacle(
+                "unknown-levels",
+                f"Many rows have a level of column '{column}' that the schema does not declare: they "
+                "would count as the reference level. Compare spellings, declare the level, or, if it "
+                "means that there is no value, name it in missing_values.",
+            )
+        for column in self._many("not a number", "not a date"):
+            yield Obstacle(
+                "unreadable", f"Many values of column '{column}' cannot be read and are replaced."
+            )
+        for column in self._many("negative", "before the start"):
+            yield Obstacle(
+                "negative-times",
+                f"Many times of column '{column}' lie before time zero: those people would never be "
+                "at risk, or be at risk from the start.",
+            )
+        dropped = sum(item.count for item in self.report.repairs if item.problem == OVERLAP)
+        if dropped > SHARE * self.report.rows:
+            share = "Half or more" if 2 * dropped >= self.report.rows else "Many"
+            yield Obstacle(
+                "dropped-rows",
+                f"{share} of the rows are dropped, because a later row of the same "
+                f"'{self.schema.person}' covers them: was the file exported twice, or does it hold "
+                "two endpoints? Keep one row for each stretch of time of a person.",
+            )
+
+    def _many(self, *problems: str) -> tuple[str, ...]:
+        """Columns in which one of the problems is in more rows than single records explain."""
+        counts: Counter[str] = Counter()
+        marked = {item.name for item in self.schema.covariates if item.indicated}
+        coded = self._coded_rows()
+        for item in self.report.repairs:
+            if item.problem in problems and item.column not in marked:
+                counts[item.column] += item.count
+        return tuple(
+            name for name, count in counts.items() if count - coded[name] > SHARE * self.report.rows
+        )
+
+    def _codes(self) -> dict[Key, int]:
+        """Values that are codes for missing values by their look and by how often they are there."""
+        least = max(FEWEST_CODES, RAREST_CODES * self.report.rows)
+        return {key: count for key, count in self.picture.codes.items() if count >= least}
+
+    def _coded_rows(self) -> Counter[str]:
+        """Rows of each column that hold such a value: they are not asked about twice."""
+        rows: Counter[str] = Counter()
+        for (column, _), count in self._codes().items():
+            rows[column] += count
+        return rows
+
+    def _unfit(self) -> Iterator[Obstacle]:
+        """Columns of which too much is repaired to know what the coefficient is of."""
         for name, count in self._repaired().items():
-            if 2 * count > self.report.rows:
-                yield f"More than half of column '{name}' does not fit the schema."
-        if self.schema.time.entry is None and 2 * self._overlapping > self.report.rows:
-            yield (
-                "More than half of the rows are dropped, because a later row of the same "
-                f"'{self.schema.person}' covers them."
-            )
+            if 2 * count >= self.report.rows > 0:
+                yield Obstacle(
+                    "unfit-column", f"Half or more of column '{name}' does not fit the schema."
+                )
 
-    @property
-    def _overlapping(self) -> int:
-        """Rows over which a later one of the same person lies."""
-        return sum(item.count for item in self.report.repairs if item.problem == OVERLAP)
-
-    def _lacking_events(self) -> Iterator[str]:
+    def _lacking_events(self) -> Iterator[Obstacle]:
         """Why the events there are, and where they are, fit no model."""
         picture, time = self.picture, self.schema.time
+        if picture.first_exits == picture.at_risk:
+            yield Obstacle(
+                "one-interval",
+                "All people leave in the first interval: is the horizon in the unit of the file?",
+            )
         if picture.events < FEWEST_EVENTS:
             found = _number(picture.events, "event")
             verb = "is" if picture.events == 1 else "are"
-            yield f"There {verb} {found}; fewer than {FEWEST_EVENTS} fit no model."
+            yield Obstacle(
+                "few-events", f"There {verb} {found}; fewer than {FEWEST_EVENTS} fit no model."
+            )
         elif picture.first_exits < picture.at_risk and len(picture.event_counts) == 1:
-            yield (
+            yield Obstacle(
+                "one-interval",
                 f"All events are in one of the {time.intervals} intervals: is the horizon in the unit "
-                "of the file? If it is, make intervals short where events come, by first or edges."
+                "of the file? If it is, make intervals short where events come, by first or edges.",
             )
         if not picture.events and time.event_values:
             listed = ", ".join(f"'{word}'" for word in time.event_values)
-            yield (
-                f"Nobody at risk has one of event_values, {listed}, in column '{time.event}': compare "
-                "their spelling with the file; capitals count."
+            yield Obstacle(
+                "few-events",
+                f"Not one person at risk has one of event_values, {listed}, in column "
+                f"'{time.event}': compare their spelling with the file; capitals count.",
             )
 
     def _repaired(self) -> Mapping[str, int]:
@@ -125,15 +244,23 @@ class Check:
             yield fitted(self._table(), WIDTH, left=(0, 1, 3, 4))
         else:
             yield "Every value fits the schema."
-        yield from hints(self.report, self.schema)
+        yield from hints(self.report, self.schema, self._coded_rows())
         yield from self._questions()
         if not self._miscoded:  # where events come is known only once it is known what they are
             yield from grid_hints(self.report, self.picture, self.schema.time)
         yield from self.proposals
         yield from self.notes
         if self.obstacles:
-            yield "This file will not give a useful model:"
-            yield from (f"- {text}" for text in self.obstacles)
+            yield "This file will give no useful model, or a wrong one:"
+            yield from (f"- {item.text} ({item.name})" for item in self.obstacles)
+            name = self.obstacles[0].name
+            yield (
+                "Correct the file or the schema. What is right as it is, a person who knows the data "
+                f"accepts by its name, in brackets above, here and in fit: --accept {name}."
+            )
+        passed = sorted({item.name for item in self._found} & self.accepted)
+        if passed:
+            yield f"Accepted: {', '.join(passed)}."
 
     def _people(self) -> Iterator[str]:
         report, picture = self.report, self.picture
@@ -181,7 +308,7 @@ class Check:
             yield *row, _some(self.picture.examples.get((row[0], row[1]), ()), room)
 
     def _questions(self) -> Iterator[str]:
-        """Spellings that are near a level, and events in another code."""
+        """Spellings that are near a level."""
         for covariate in self.schema.covariates:
             if isinstance(covariate, Categorical):
                 shown = self.picture.examples.get((covariate.name, "unknown level"), ())
@@ -190,12 +317,6 @@ class Check:
                     folded = [item for item in covariate.levels if _same(item, value)]
                     for level in (folded or near)[:1]:
                         yield f"'{value}' in column '{covariate.name}' is near the level '{level}'."
-        event = self.schema.time.event
-        if self._miscoded:
-            yield (
-                f"Column '{event}' holds nothing but 1 and 2. Are events coded 1 and 2? Then say "
-                "event_values = [2] in [time]; as it stands 1 counts as the event and 2 as censored."
-            )
 
     @property
     def _miscoded(self) -> bool:
@@ -217,6 +338,7 @@ def check(
     *,
     engine: EngineName = "auto",
     like: str | PathLike[str] | None = None,
+    accept: Collection[str] = (),
 ) -> Check:
     """Compare a file or table with a schema, for the custodian: nothing here is private.
 
@@ -230,6 +352,8 @@ def check(
         As in `SurvivalRegression`.
     like
         The file of an earlier release, whose life table may propose a time grid.
+    accept
+        Names of obstacles that are known and no reason against a model, such as "few-events".
 
     Returns
     -------
@@ -240,14 +364,22 @@ def check(
     --------
     >>> ds.check("registry.csv", "schema.toml")  # doctest: +SKIP
     """
-    declared = as_schema(schema)
+    declared, accepted = as_schema(schema), require_names(accept)
     proposals = () if like is None else (proposed_grid(like, declared),)
     source = People.of(data, outcome, engine)
     report, picture = source.review(declared)
     place = source.data
     file = isinstance(place, str | PathLike) and source.in_memory
     notes = tuple(quote_hints(Path(place), report.rows)) if file else ()
-    return Check(declared, report, picture, notes, proposals)
+    return Check(declared, report, picture, notes, proposals, accepted)
+
+
+def require_names(accept: Collection[str]) -> frozenset[str]:
+    """The names of obstacles; a `SettingsError` lists them where one is misspelt."""
+    wrong = next((name for name in accept if name not in NAMES), None)
+    if wrong is not None:
+        raise SettingsError(f"'{wrong}' is nothing to accept; the names are {', '.join(NAMES)}.")
+    return frozenset(accept)
 
 
 def proposed_grid(like: str | PathLike[str], schema: Schema) -> str:

@@ -62,6 +62,12 @@ class LedgerError(DiscreetError):
     exit_status = 4
 
 
+class RefusedError(DiscreetError):
+    """A file that would give no useful model, or a wrong one, was refused before a charge."""
+
+    exit_status = 6
+
+
 class FederationError(DiscreetError):
     """A joint fit cannot go on: another site is absent, differs, or has gone."""
 

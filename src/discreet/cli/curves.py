@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import options
-from discreet.cli.fit import ask, joint_sites, payer
+from discreet.cli.fit import Seen, joint_sites, payer
 from discreet.cli.output import at_terminal, progress, say, warnings_as_lines, wrapped
 from discreet.models.strict import require_free
 
@@ -31,6 +31,7 @@ def curves(  # noqa: PLR0913 - one parameter an option
     federation: options.SitesFile = None,
     party: options.Party = None,
     wait: options.Wait = 600.0,
+    accept: options.Accept = None,
     yes: options.Yes = False,
     overwrite: options.Overwrite = False,
 ) -> None:
@@ -44,10 +45,14 @@ def curves(  # noqa: PLR0913 - one parameter an option
 
     wanted, source = Curves(schema, names), People(data)
     pays = payer(ledger, no_ledger=no_ledger)
-    if ledger is not None and at_terminal():
+    seen = Seen(source, schema, frozenset(accept or ()))
+    if ledger is not None and (at_terminal() or seen.first(persons, federation, yes=yes)):
         counted = GroupCounts(epsilon, delta)
         require_affordable(counted, ledger, persons=persons, release_id=release_id)
-        ask(source, schema, f"epsilon {epsilon:g} (curves by {by}) to '{ledger}'", yes=yes)
+    if ledger is not None and at_terminal():
+        seen.ask(f"epsilon {epsilon:g} (curves by {by}) to '{ledger}'", yes=yes)
+    elif seen.first(persons, federation, yes=yes):
+        seen.refuse()
     with warnings_as_lines(), progress("Counting"):
         release = wanted.publish(
             source,

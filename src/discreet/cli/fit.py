@@ -1,6 +1,6 @@
 """`discreet fit`: a model that says it is not private, or a private release."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +10,7 @@ from discreet.cli import options
 from discreet.cli.check import show
 from discreet.cli.output import at_terminal, complain, progress, say, warnings_as_lines, wrapped
 from discreet.cli.reproduce import load_mechanism
-from discreet.errors import SettingsError
+from discreet.errors import RefusedError, SettingsError
 from discreet.models.strict import require_free
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
     federation: options.SitesFile = None,
     party: options.Party = None,
     wait: options.Wait = 600.0,
+    accept: options.Accept = None,
     yes: options.Yes = False,
     overwrite: options.Overwrite = False,
 ) -> None:
@@ -118,9 +119,13 @@ def fit(  # noqa: PLR0913 - one parameter an option
     terms |= {"release_id": release_id, "overwrite": overwrite}
     sites = joint_sites(federation, party, wait, release_id)
     source = People(data, None, regression.engine, scheduler)
-    if ledger is not None and at_terminal():
+    seen = Seen(source, schema, frozenset(accept or ()))
+    if ledger is not None and (at_terminal() or seen.first(persons, federation, yes=yes)):
         require_affordable(chosen, ledger, persons=persons, release_id=release_id)
-        ask(source, schema, f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'", yes=yes)
+    if ledger is not None and at_terminal():
+        seen.ask(f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'", yes=yes)
+    elif seen.first(persons, federation, yes=yes):
+        seen.refuse()
     with warnings_as_lines(), progress("Fitting"):
         release: Promised
         if as_schema(schema).time.causes is not None:
@@ -145,35 +150,68 @@ def _fit(
     say(wrapped(f"The model is in '{out}'. It is not private: {shown}."))
 
 
-def ask(source: "People", schema: Path, charge: str, *, yes: bool) -> None:
-    """At a terminal, show what `check` finds and let a person decide, who may have said --yes.
+@dataclass(frozen=True)
+class Seen:
+    """What a custodian sees of a file before a release is charged.
 
-    A program that refused by itself would release, by refusing, a fact about the records: --yes
-    charges a file without a useful model too, after a warning.  Nothing is said to a log, which may
-    be read by others than the custodian.
+    Whether a file is refused depends on exact counts, so it is between program and custodian: the
+    text is the same for every file, and ``--yes`` publishes whatever the records hold
+    (`docs/threat-model.md`, "Whether a release is made at all").
     """
-    from discreet.checkup import check  # noqa: PLC0415 - loads pyarrow
 
-    with progress("Checking"):
-        found = check(source, schema)
-    if yes:
-        _warn(found)
-        return
-    show(found)
-    hopeless = "This file will not give a useful model. " if found.obstacles else ""
-    anyway = " all the same" if found.obstacles else ""
-    question = f"{hopeless}Charge {charge} and publish{anyway}?"
-    if not typer.confirm(question, default=not found.obstacles):
-        say("Nothing was charged and nothing was released.")
-        raise typer.Exit(1)
+    source: "People"
+    schema: Path
+    accept: frozenset[str]
+
+    def first(self, persons: int | None, federation: Path | None, *, yes: bool) -> bool:
+        """Whether the file is looked at before the charge where there is no person to ask.
+
+        Not with a declared number of persons, where the charge comes before the data are parsed,
+        and not in a joint fit, where the other sites would learn of a refusal.
+        """
+        return not yes and persons is None and federation is None
+
+    def check(self) -> "Check":
+        """The file against its schema."""
+        from discreet.checkup import check  # noqa: PLC0415 - loads pyarrow
+
+        with progress("Checking"):
+            return check(self.source, self.schema, accept=self.accept)
+
+    def refuse(self) -> None:
+        """`RefusedError` for a file that gives no useful model, or a wrong one."""
+        found = self.check()
+        if found.report.persons and found.obstacles:  # a file without rows is a matter of its form
+            raise RefusedError(REFUSED)
+
+    def ask(self, charge: str, *, yes: bool) -> None:
+        """At a terminal, show what `check` finds and let a person decide, who may say --yes."""
+        found = self.check()
+        if yes:
+            _warn(found)
+            return
+        show(found)
+        hopeless = "This file would give no useful model, or a wrong one. " * bool(found.obstacles)
+        anyway = " all the same" if found.obstacles else ""
+        question = f"{hopeless}Charge {charge} and publish{anyway}?"
+        if not typer.confirm(question, default=not found.obstacles):
+            say("Nothing was charged and nothing was released.")
+            raise typer.Exit(1)
+
+
+REFUSED = (
+    "nothing was charged and nothing was released: this file would give no useful model, or a wrong "
+    "one. 'discreet check' says why. Correct the file or its schema, accept what is right as it is "
+    "with --accept NAME, or publish whatever the records hold with --yes."
+)
 
 
 def _warn(found: "Check") -> None:
     """Why the charge that follows will buy nothing."""
     if found.obstacles:
-        complain("warning: this file will not give a useful model, and --yes charges it anyway:")
-    for text in found.obstacles:
-        complain(f"- {text}")
+        complain("warning: --yes charges a file that gives no useful model, or a wrong one:")
+    for item in found.obstacles:
+        complain(f"- {item.text} ({item.name})")
 
 
 def _conclude(release: "Promised", out: Path) -> None:

@@ -41,7 +41,11 @@ Yes = Annotated[
     bool,
     typer.Option(
         "--yes",
-        help="Do not ask before a ledger is charged: a file without a useful model is charged too.",
+        help="Publish whatever the records hold: nobody is asked, and no file is refused.",
     ),
+]
+Accept = Annotated[
+    list[str] | None,
+    typer.Option(help="A reason of `check` against the file that is none; once for each."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file.")]

@@ -224,7 +224,7 @@ def turned(lower: Array, mapping: Array) -> Array:
 
 
 @compiled
-def gather(  # noqa: C901 - one loop: a call per interval would count references
+def gather(
     span: tuple[int, int],
     loads: Loads,
     truth: Truth,

@@ -120,9 +120,7 @@ def slopes_of_lanes(
 
 
 @compiled
-def walk_lanes(  # noqa: C901 - one loop: a call per interval would count references
-    span: Span, mapping: Array, grid: Grid, bound: float, lanes: Lanes
-) -> None:
+def walk_lanes(span: Span, mapping: Array, grid: Grid, bound: float, lanes: Lanes) -> None:
     """Every lane through its span: add the weighted score to V, and write the weights.
 
     With c = M x~ and images g_s = M M'B_s inner products need the e + 1 numbers (m, u), not the d of

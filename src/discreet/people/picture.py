@@ -4,6 +4,7 @@ Counts of events and exits, time at risk, the first values that do not fit, colu
 vary.  All of it is exact, so none of it may leave the building.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ FEWEST_EVENTS = 10
 """Fewer fit no model, and say nothing about where events come."""
 MOST_EXAMPLES = 3
 LONGEST_EXAMPLE = 40
+MOST_CODES = 100
+"""Of one column of a table, the most frequent first."""
 
 Key = tuple[str, str]
 """A column and what is wrong with it, as in `Repair`."""
@@ -40,7 +43,8 @@ class Picture:
     ``event_counts`` are events by the interval they happen in, where there are any; ``exits`` people
     by the tenth of the grid's intervals in which their time at risk ends, ``first_exits`` those
     whose only interval is the first; ``ranges`` the smallest and the largest value (of categories:
-    number of a level) of each covariate after repair, ``event_values`` a few of the event's column.
+    number of a level) of each covariate after repair, ``event_values`` a few of the event's column;
+    ``codes`` how often each value that looks like a code for a missing value is in a column.
     """
 
     event_counts: Mapping[int, int] = field(default_factory=dict)
@@ -50,6 +54,7 @@ class Picture:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     examples: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
     event_values: frozenset[str] = frozenset()
+    codes: Mapping[Key, int] = field(default_factory=dict)
 
     @property
     def events(self) -> int:
@@ -84,6 +89,7 @@ def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
         },
         examples=_examples(table, schema, report),
         event_values=_event_values(table.column(schema.time.event)),
+        codes=_codes(table, schema),
     )
 
 
@@ -104,6 +110,7 @@ def _add(one: Picture, other: Picture) -> Picture:
             key: _first([*one.examples.get(key, ()), *other.examples.get(key, ())]) for key in keys
         },
         event_values=one.event_values | other.event_values,
+        codes=dict(Counter(one.codes) + Counter(other.codes)),
     )
 
 
@@ -169,6 +176,50 @@ def _event_values(column: Column) -> frozenset[str]:
         if len(found) > MOST_EXAMPLES:
             break
     return frozenset(found)
+
+
+_CODE = re.compile(r"-\d+|7+|8+|9+")
+
+
+def _codes(table: Table, schema: Schema) -> dict[Key, int]:
+    """How often values that look like codes for missing values are in each column."""
+    found: dict[Key, int] = {}
+    for item in schema.covariates:
+        column = table.column(item.name)
+        if isinstance(item, Categorical):
+            found |= _code_levels(column, item)
+        elif item.bounded:
+            found |= _code_numbers(item.name, column, *item.bounds)
+    time = schema.time
+    if time.duration is not None and not time.zero:
+        found |= _code_numbers(time.duration, table.column(time.duration), 0.0, 2 * time.horizon)
+    return found
+
+
+def _code_numbers(name: str, column: Column, low: float, high: float) -> dict[Key, int]:
+    """Numbers out of bounds that are written like a code, or lie far away: by another width."""
+    numbers = np.asarray(column.numbers(), dtype=np.float64)
+    beyond = numbers[np.isfinite(numbers) & ((numbers < low) | (numbers > high))]
+    values, counts = np.unique(beyond, return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:MOST_CODES]
+    width = high - low
+    return {
+        (name, f"{value:.15g}"): count
+        for value, count in zip(values[most].tolist(), counts[most].tolist(), strict=True)
+        if value < low - width or value > high + width or _CODE.fullmatch(f"{value:.15g}")
+    }
+
+
+def _code_levels(column: Column, covariate: Categorical) -> dict[Key, int]:
+    """Levels that are not declared and are written like a code."""
+    codes, values = column.coded()
+    lookup, counts = level_lookup(covariate), Counter(codes[codes >= 0].tolist())
+    found: Counter[Key] = Counter()
+    for code, count in counts.items():
+        text = _shown(values[code]).strip()
+        if read_level(values[code], lookup) == -1 and _CODE.fullmatch(text):
+            found[covariate.name, text] += count
+    return dict(found)
 
 
 def _first(shown: Iterable[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ Counts are facts about the records; nothing here is called by a private fit.  Hi
 probably went wrong where much of a column does not fit; they are for `discreet check` alone.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -255,11 +255,15 @@ def _repair(name: str, problem: str, remedy: str, where: NDArray[np.bool_]) -> R
 SHARE = 0.05
 
 
-def hints(report: RepairReport, schema: Schema) -> Iterator[str]:
-    """One sentence for each kind of problem, with the columns that have it in many rows."""
+def hints(report: RepairReport, schema: Schema, explained: Collection[str] = ()) -> Iterator[str]:
+    """One sentence for each kind of problem, with the columns that have it in many rows.
+
+    Bounds of columns whose outlying values are ``explained`` are right as they are.
+    """
     columns: dict[str, list[str]] = {}
     for repair in report.repairs:
-        advice = _advice(repair, schema)
+        bounds = repair.problem in {"below low", "above high"}
+        advice = "" if bounds and repair.column in explained else _advice(repair, schema)
         if advice and (repair.count > SHARE * report.rows or repair.column == schema.person):
             columns.setdefault(advice, []).append(f"'{repair.column}'")
     for advice, names in columns.items():
