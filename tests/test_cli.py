@@ -564,6 +564,19 @@ def test_a_hopeless_file_is_refused_before_the_charge_unless_that_is_accepted(
     assert discreet(f"{wanted} --persons 400 --overwrite")[0] == 0
 
 
+def test_words_are_set_after_the_fit(discreet, folder):
+    (folder / "words.toml").write_text('[page]\ntitle = "After the fit"\n')
+    _, out, _ = discreet("check people.csv --schema schema.toml")
+    assert "[page] has no title, event, contact, nor labels for 2 covariates" in out
+    assert discreet(FIT.replace("none", "newton --epsilon 1 --no-ledger"))[0] == 0
+    before = (folder / "model.json").read_bytes()
+    for command in ("page model.json --out p.html", "report model.json --out p.md"):
+        assert discreet(f"{command} --words words.toml")[0] == 0
+    assert (folder / "model.json").read_bytes() == before
+    assert "After the fit" in (folder / "p.html").read_text()
+    assert "After the fit" in (folder / "p.md").read_text()
+
+
 def test_a_name_that_is_nothing_to_accept_is_told(discreet, folder, budget):
     command = f"{PRIVATE} --ledger {budget}".replace("epsilon 1", "epsilon 0.25")
     status, _, err = discreet(f"{command} --accept everything")

@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from discreet.design.schema import Categorical, Schema
+from discreet.design.schema import Categorical, PageWords, Schema
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.model import Release, read_model
 from discreet.people.grid_hints import grid_hints
@@ -250,6 +250,7 @@ class Check:
             yield from grid_hints(self.report, self.picture, self.schema.time)
         yield from self.proposals
         yield from self.notes
+        yield from self._words()
         if self.obstacles:
             yield "This file will give no useful model, or a wrong one:"
             yield from (f"- {item.text} ({item.name})" for item in self.obstacles)
@@ -292,6 +293,18 @@ class Check:
                 f"[time] has no unit, so times between dates are counted in days and the horizon is "
                 f'{time.horizon:g} days. Write unit = "days" in [time] if that is meant, or '
                 '"weeks", "months" or "years".'
+            )
+
+    def _words(self) -> Iterator[str]:
+        """What a page would show the names of columns for."""
+        page = self.schema.page or PageWords()
+        lacking = [key for key in ("title", "event", "contact") if getattr(page, key) is None]
+        bare = [item.name for item in self.schema.covariates if item.label is None]
+        if lacking:
+            labels = f", nor labels for {len(bare)} covariates" if bare else ""
+            yield (
+                f"[page] has no {', '.join(lacking)}{labels}: a published page would show names of "
+                "columns instead. 'discreet page --words' can set these words after the fit too."
             )
 
     def _table(self) -> Iterator[tuple[str, ...]]:

@@ -52,13 +52,17 @@ class Predictions(Saved):
         """The covariates' coefficients on the user's own scale, as one array."""
         return np.array(list(self._model.coefficients.covariates.values()), dtype=np.float64)
 
-    def page(self, path: str | Path, *, overwrite: bool = False) -> None:
+    def page(
+        self, path: str | Path, *, words: str | Path | None = None, overwrite: bool = False
+    ) -> None:
         """Write the page of a release: one self-contained HTML file.
 
         Parameters
         ----------
         path
             The file to write, such as ``page.html``.
+        words
+            A TOML file with title, labels and units in place of the release's own.
         overwrite
             Whether an existing file is replaced.
 
@@ -67,9 +71,11 @@ class Predictions(Saved):
         ArtefactError
             The model is not a private release.
         """
+        from discreet.design.words import Words  # noqa: PLC0415
         from discreet.report import write_page  # noqa: PLC0415 - a large library
 
-        write_page(self._model, path, overwrite=overwrite)
+        own = None if words is None else Words.from_toml(words)
+        write_page(self._model, path, words=own, overwrite=overwrite)
 
     def audit(self) -> "Audit":
         """Check that a release is what it claims to be, as `discreet audit` does.

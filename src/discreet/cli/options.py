@@ -1,9 +1,12 @@
 """Options that several commands have: one name, one sentence of help."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from discreet.design.words import Words
 
 Data = Annotated[
     Path,
@@ -15,6 +18,10 @@ SchemaFile = Annotated[Path, typer.Option(help="The public schema, a TOML file."
 ModelFile = Annotated[Path, typer.Argument(help="A model or release, as `fit` wrote it.")]
 ReleaseFile = Annotated[
     Path, typer.Argument(help="A release, as `fit --epsilon` or `curves` wrote it.")
+]
+WordsFile = Annotated[
+    Path | None,
+    typer.Option(help="Title, labels, units and contact in place of the release's: a TOML file."),
 ]
 Link = Annotated[str, typer.Option(help="logit, cloglog or probit.")]
 Baseline = Annotated[
@@ -49,3 +56,10 @@ Accept = Annotated[
     typer.Option(help="A reason of `check` against the file that is none; once for each."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file.")]
+
+
+def read_words(path: Path | None) -> "Words | None":
+    """The words in a file, where one is named."""
+    from discreet.design.words import Words  # noqa: PLC0415 - pydantic
+
+    return None if path is None else Words.from_toml(path)

@@ -14,9 +14,14 @@ def page(
     release: options.ReleaseFile,
     out: Annotated[Path, typer.Option(help="The page to write, an .html file.")],
     *,
+    words: options.WordsFile = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Turn a release into a page that works in any browser, from disk, without a network."""
+    """Turn a release into a page that works in any browser, from disk, without a network.
+
+    A words file has [page] with title, description, event, curator, contact, citation, sources,
+    licence and language, and labels and units of covariates: they change no number.
+    """
     from discreet.models.curves_release import read_file  # noqa: PLC0415
     from discreet.models.strict import require_free  # noqa: PLC0415 - quick first answer
     from discreet.report import write_page  # noqa: PLC0415
@@ -24,5 +29,5 @@ def page(
     if out.suffix.lower() not in {".html", ".htm"}:
         raise SettingsError(f"a page is HTML; name it '{out.with_suffix('.html')}'.")
     require_free(out, overwrite=overwrite)
-    write_page(read_file(release), out, overwrite=overwrite)
+    write_page(read_file(release), out, words=options.read_words(words), overwrite=overwrite)
     say(wrapped(f"The page is in '{out}': one file, to be opened in a browser or published."))

@@ -115,8 +115,10 @@ class PageWords(Public):
     title: Name | None = None
     description: Paragraphs | None = None
     event: Name | None = None
+    curator: Name | None = None
     contact: Name | None = None
     citation: Prose | None = None
+    sources: Prose | None = None
     licence: Name | None = None
     language: Annotated[Name, AfterValidator(_check_language)] | None = None
 
@@ -212,23 +214,9 @@ class Schema(Public):
         SchemaError
             The file cannot be read, or its schema is incomplete or contradicts itself.
         """
-        try:
-            with Path(path).open("rb") as file:
-                content = file.read(MAX_FILE_BYTES + 1)
-        except OSError as error:
-            raise SchemaError(f"the schema '{path}' cannot be read: {error.strerror}.") from None
-        if len(content) > MAX_FILE_BYTES:
-            raise SchemaError(f"the schema '{path}' is larger than {MAX_FILE_BYTES} bytes.")
-        try:
-            text = content.decode()
-            mapping = tomllib.loads(text)
-            _require_filled(path, mapping)
-            return cls.from_mapping(mapping)
-        except tomllib.TOMLDecodeError as error:
-            hint = toml_hint(text, str(error))
-            raise SchemaError(f"the schema '{path}' is not valid TOML: {hint}.") from None
-        except (UnicodeDecodeError, RecursionError):
-            raise SchemaError(f"the schema '{path}' is not a TOML file in UTF-8.") from None
+        mapping = read_toml(path, "schema")
+        _require_filled(path, mapping)
+        return cls.from_mapping(mapping)
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
@@ -332,19 +320,39 @@ class Schema(Public):
             raise SchemaError(bounds_text(self.unbounded))
 
 
-def _keys(*tables: type[Public]) -> tuple[str, ...]:
+def read_toml(path: str | Path, kind: str) -> dict[str, Any]:
+    """The content of a TOML file; a `SchemaError` says what is wrong with it."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise SchemaError(f"the {kind} '{path}' cannot be read: {error.strerror}.") from None
+    if len(content) > MAX_FILE_BYTES:
+        raise SchemaError(f"the {kind} '{path}' is larger than {MAX_FILE_BYTES} bytes.")
+    try:
+        text = content.decode()
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        hint = toml_hint(text, str(error))
+        raise SchemaError(f"the {kind} '{path}' is not valid TOML: {hint}.") from None
+    except (UnicodeDecodeError, RecursionError):
+        raise SchemaError(f"the {kind} '{path}' is not a TOML file in UTF-8.") from None
+
+
+def keys_of(*tables: type[Public]) -> tuple[str, ...]:
+    """The names of what may stand in a table of the TOML file."""
     fields = {name: field for table in tables for name, field in table.model_fields.items()}
     return tuple(str(field.alias or name) for name, field in fields.items())
 
 
 # What may stand in each table, for suggestions where a key is misspelt.
 _KEYS = {
-    "": _keys(Schema),
-    "time": _keys(TimeAxis),
-    "covariate": _keys(Numeric, Categorical),
-    "interaction": _keys(Interaction),
-    "strata": _keys(Strata),
-    "page": _keys(PageWords),
+    "": keys_of(Schema),
+    "time": keys_of(TimeAxis),
+    "covariate": keys_of(Numeric, Categorical),
+    "interaction": keys_of(Interaction),
+    "strata": keys_of(Strata),
+    "page": keys_of(PageWords),
 }
 
 

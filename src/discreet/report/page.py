@@ -11,12 +11,13 @@ import json
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from discreet.design.schema import PageWords
+from discreet.design.words import Words
 from discreet.errors import ArtefactError
 from discreet.models.causes import CausesRelease
 from discreet.models.curves_release import CurvesRelease
@@ -32,41 +33,57 @@ from discreet.report.facts import (
 from discreet.report.texts import DEFAULT, page_texts
 from discreet.text import with_unit
 
+Document = TypeVar("Document", bound=File)
+
 PUBLIC = 0o644
 """A page is there to be read by everybody; releases stay their owner's."""
 
 
-def make_page(model: File) -> str:
-    """The page of a release or of curves by group; what is not private is refused."""
-    if isinstance(model, CurvesRelease) and model.private:
-        return _curves_page(model)
-    if isinstance(model, CausesRelease) and model.private:
-        return _causes_page(model)
-    if not isinstance(model, Release) or not model.private:
+def make_page(model: File, words: Words | None = None) -> str:
+    """The page of a release or of curves by group; what is not private is refused.
+
+    The file that a reader can take away is the release as it is, whatever words the page has.
+    """
+    shown = model if words is None else with_words(model, words)
+    more = {"original": model, "words_digest": None if words is None else words.digest}
+    if isinstance(shown, CurvesRelease) and shown.private:
+        return _curves_page(shown, **more)
+    if isinstance(shown, CausesRelease) and shown.private:
+        return _causes_page(shown, **more)
+    if not isinstance(shown, Release) or not shown.private:
         raise ArtefactError(
             "only a private release becomes a page: fit again with --epsilon and publish that."
         )
-    return _model_page(model)
+    return _model_page(shown, **more)
 
 
-def _model_page(release: Release) -> str:
+def with_words(model: Document, words: Words) -> Document:
+    """The same release with other words in its schema: to be shown, not to be written."""
+    mapping = model.to_mapping()
+    mapping["schema"] = words.applied(model.public_schema).to_mapping()
+    mapping.pop("joint_digest", None)  # that of the file as it was released
+    return type(model).model_validate(mapping, by_alias=True, by_name=False)
+
+
+def _model_page(release: Release, **more: Any) -> str:
     words = page_texts((release.public_schema.page or PageWords()).language)
     quality = quality_of(release, words, known=release.covariance is not None)
     times = time_words(release, words)
-    return explorable(release, page_facts(release, words), words, quality=quality, **times)
+    return explorable(release, page_facts(release, words), words, quality=quality, **times, **more)
 
 
-def _causes_page(release: CausesRelease) -> str:
+def _causes_page(release: CausesRelease, **more: Any) -> str:
     """The explorable page with a part for each cause, counts beside it."""
     words = page_texts((release.public_schema.page or PageWords()).language)
     told = " ".join(str(item) for item in release.warnings if item.code == "life-table")
     times = time_words(release.of_cause(release.causes[0]), words) | {"calibration": told}
     quality = quality_of(release, words, known=True)
-    return explorable(release, causes_facts(release, words), words, quality=quality, **times)
+    facts = causes_facts(release, words)
+    return explorable(release, facts, words, quality=quality, **times, **more)
 
 
 def explorable(
-    release: Release | CausesRelease, facts: dict[str, Any], words: dict[str, str], **more: object
+    release: Release | CausesRelease, facts: dict[str, Any], words: dict[str, str], **more: Any
 ) -> str:
     """The page on which a reader chooses persons."""
     own = release.public_schema.page or PageWords()
@@ -96,7 +113,9 @@ def render(
     release: Promised,
     scripts: tuple[str, ...],
     facts: dict[str, Any],
-    **more: object,
+    *,
+    original: File,
+    **more: Any,
 ) -> str:
     """A page from its template: what all pages have, and what this one adds."""
     own = release.public_schema.page or PageWords()
@@ -105,7 +124,8 @@ def render(
     page: str = _template(template).render(
         release=release,
         facts=_inert(facts),
-        document=_inert(release.to_mapping()),
+        document=_inert(original.to_mapping()),
+        digest=original.digest,
         scripts=[Markup(script) for script in code],  # noqa: S704 - ours and the library's
         style=Markup(style),  # noqa: S704
         policy=_policy(code, style),
@@ -150,7 +170,7 @@ def time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _curves_page(release: CurvesRelease) -> str:
+def _curves_page(release: CurvesRelease, **more: Any) -> str:
     own = release.public_schema.page or PageWords()
     words = page_texts(own.language)
     groups = f" {words['and']} ".join(item.title for item in release.groups.covariates)
@@ -164,12 +184,15 @@ def _curves_page(release: CurvesRelease) -> str:
         start="curves",
         quality=quality_of(release, {**words, "quality_good": words["curves_good"]}, known=True),
         table=release.table(),
+        **more,
     )
 
 
-def write_page(model: File, path: str | Path, *, overwrite: bool = False) -> None:
+def write_page(
+    model: File, path: str | Path, *, words: Words | None = None, overwrite: bool = False
+) -> None:
     """Write the page, whole or not at all."""
-    write_new(path, make_page(model).encode(), overwrite=overwrite, mode=PUBLIC)
+    write_new(path, make_page(model, words).encode(), overwrite=overwrite, mode=PUBLIC)
 
 
 def _policy(scripts: list[str], style: str) -> str:
