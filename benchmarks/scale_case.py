@@ -66,7 +66,7 @@ def open_engine(case: dict[str, object], data: object, schema: ds.Schema) -> Eng
     if "block" in case:
         return StreamEngine(find_files(str(data)), schema, int(str(case["block"])))
     name = "dask" if case["engine"] == "dask" else "auto"
-    return People(data, engine=name).open(schema)
+    return People.of(data, engine=name).open(schema)
 
 
 def start_workers(case: dict[str, object]) -> object:

@@ -84,14 +84,16 @@ def test_types_that_cannot_be_read_are_told_before_the_charge(tmp_path, values, 
     ):
         trace = []
         with pytest.raises(DataFormError, match="'age' holds dates, durations or nested"):
-            publish(order(persons=persons), People(data), ledger=Recorder(trace))
+            publish(order(persons=persons), People.of(data), ledger=Recorder(trace))
         assert names(trace) == ["afford"]
 
 
 @pytest.mark.parametrize("source", ["stream", "cluster"])
 def test_the_sampler_refuses_streams_and_clusters_before_anything_is_charged(source, tmp_path):
     trace = []
-    elsewhere = People(str(tmp_path / "*.parquet"), engine="auto" if source == "stream" else "dask")
+    elsewhere = People.of(
+        str(tmp_path / "*.parquet"), engine="auto" if source == "stream" else "dask"
+    )
     sampler = order(mechanism=SanitizedExponential(epsilon=1.0), accept_approximate=True)
     with pytest.raises(SettingsError, match="one table in memory, not a stream of files"):
         publish(sampler, elsewhere, ledger=Recorder(trace))
@@ -208,7 +210,7 @@ def test_a_file_is_parsed_once(tmp_path, monkeypatch, persons):
     parses, read = [], tables.read_file
     monkeypatch.setattr(tables, "read_file", lambda *given: parses.append(1) or read(*given))
     parquet.write_table(TABLE, tmp_path / "people.parquet")
-    publish(order(persons=persons), People(tmp_path / "people.parquet"), ledger=Recorder([]))
+    publish(order(persons=persons), People.of(tmp_path / "people.parquet"), ledger=Recorder([]))
     assert parses == [1]
     ds.SurvivalRegression(schema(bounded=False)).fit(tmp_path / "people.parquet")
     assert parses == [1, 1]

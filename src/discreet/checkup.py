@@ -380,7 +380,7 @@ def check(
     declared, accepted = as_schema(schema), require_names(accept)
     proposals = () if like is None else (proposed_grid(like, declared),)
     source = People.of(data, outcome, engine)
-    report, picture = source.review(declared)
+    report, picture = source.check_report(declared)
     place = source.data
     file = isinstance(place, str | PathLike) and source.in_memory
     notes = tuple(quote_hints(Path(place), report.rows)) if file else ()

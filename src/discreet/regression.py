@@ -20,7 +20,7 @@ from discreet.estimate import estimate, plain_model
 from discreet.fitted import FittedModel, Predictions, standard_errors
 from discreet.likelihood.problem import Problem
 from discreet.models.model import Model, Release
-from discreet.people.source import EngineName, People
+from discreet.people.source import EngineName, People, TablePeople
 
 if TYPE_CHECKING:
     from discreet.joint import Federation
@@ -433,7 +433,7 @@ def _prepared(source: People, declared: Schema) -> "tuple[Schema, RepairReport |
     """
     from discreet.people import resolve_bounds  # noqa: PLC0415 - loads pyarrow
 
-    if not source.in_memory:
+    if not isinstance(source, TablePeople):
         return declared, None
     repairs = source.repairs(declared)  # before the people are held a second time
     return resolve_bounds(source.table(declared), declared), repairs

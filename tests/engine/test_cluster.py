@@ -138,6 +138,37 @@ def _partitioned(parts):
         return dask.from_delayed(lazy, meta=parts[0], verify_meta=False)
 
 
+@pytest.mark.parametrize("person", [False, True])
+def test_a_frame_is_checked_on_its_workers_as_a_table_is(client, person):
+    frame, spread = _frame()
+    with client.as_current():
+        here, there = (ds.check(data, _schema(person)) for data in (frame, spread))
+    assert there.report.persons == here.report.persons
+    assert set(there.report.repairs) == set(here.report.repairs)
+    assert here.report.repairs
+    assert there.picture.events == here.picture.events
+    assert there.picture.examples.keys() == here.picture.examples.keys()
+    assert str(there).splitlines()[0] == str(here).splitlines()[0]
+
+
+def test_check_finds_a_person_in_two_partitions(client):
+    frame, _ = _frame()
+    torn = dask.from_pandas(frame.sample(frac=1.0, random_state=0), npartitions=4, sort=False)
+    with client.as_current(), pytest.raises(DataFormError, match="partition the data by 'id'"):
+        ds.check(torn, _schema(True))
+
+
+def test_a_block_with_other_rows_than_at_first_is_noticed(client):
+    """The workers' rows have stamps where no column says who is who."""
+    _, spread = _frame()
+    cluster = ClusterEngine.from_frame(spread, _schema(False), client)
+    other = ClusterEngine.from_frame(spread, _schema(False), client)
+    assert len(set(cluster.stamps)) == len(cluster.stamps)
+    mixed = ClusterEngine(client, [*cluster.parts[:1], *other.parts[1:]], cluster.stamps)
+    with pytest.raises(DataFormError, match="found others than were counted"):
+        mixed.reduce(block_totals)
+
+
 def test_a_person_in_two_partitions_is_noticed_whatever_their_types(client):
     """Somebody's gap makes doubles of one partition: there the person's id is 7.0, here it is 7."""
     here, there = (
@@ -173,8 +204,8 @@ def test_files_on_a_cluster_keep_their_integers(client, tmp_path):
     names = [world.LARGE + k for k in range(40)]
     people = world.make_people([*names[:-1], None])
     held = world.parquet_file(people, tmp_path)
-    source = People(held.data, engine="dask")
-    engine = ClusterEngine.from_frame(source._dask_frame(), world.SCHEMA, client)
+    source = People.of(held.data, engine="dask")
+    engine = ClusterEngine.from_frame(source._frame(), world.SCHEMA, client)
     world.check_sums(engine, people, held)
 
 

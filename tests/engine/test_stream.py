@@ -97,9 +97,9 @@ def test_missing_ids_are_people_of_their_own(tmp_path):
 
 
 def test_patterns_and_their_errors(tmp_path):
-    assert not People("people/*.parquet").in_memory
-    assert not People(tmp_path).in_memory
-    assert People("people.parquet").in_memory
+    assert not People.of("people/*.parquet").in_memory
+    assert not People.of(tmp_path).in_memory
+    assert People.of("people.parquet").in_memory
     with pytest.raises(DataFormError, match="no file matches"):
         find_files(tmp_path / "*.parquet")
     (tmp_path / "a.csv").write_text("x\n1\n")
@@ -133,3 +133,23 @@ def test_the_information_is_the_same_integers_from_a_stream(tmp_path, person, ro
     for ours, theirs in zip(information_sums(stream, schema), memory, strict=True):
         assert ours.dtype == theirs.dtype == np.int64
         assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("person", [False, True])
+def test_files_that_stay_as_they_are_never_stop_a_fit(tmp_path, person):
+    """The stamp of a block is the same at every pass, whatever is computed on the way."""
+    mapping = _schema(person).to_mapping()
+    numeric = mapping["covariate"][0]
+    mapping["covariate"] += [
+        {**numeric, "name": "late", "scale": "spline:4", "missing": "indicator"},
+        {**numeric, "name": "old", "scale": "log"},
+    ]
+    mapping["interaction"] = [{"of": ["age", "sex"]}]
+    table = _table(5000)
+    gaps = pa.array([None if row % 7 == 0 else row % 80 for row in range(table.num_rows)])
+    table = table.append_column("late", gaps).append_column("old", table.column("age"))
+    pattern = _write(table, tmp_path, 3)
+    stream = StreamEngine(find_files(pattern), Schema.from_mapping(mapping), rows_a_block=1000)
+    first = stream.reduce(block_totals)[0]
+    for _ in range(20):
+        assert np.array_equal(stream.reduce(block_totals)[0], first)

@@ -98,7 +98,7 @@ def check_only_listed_sites_are_admitted_and_once():
 def check_everybody_is_charged_before_a_sum_leaves():
     trace = []
     order = Order(MECHANISM, schema(), Logit(), NaturalSpline(3))
-    joint.publish_jointly(order, People(cohort(people=120)), Echo(trace), ledger=Recorder(trace))
+    joint.publish_jointly(order, People.of(cohort(people=120)), Echo(trace), ledger=Recorder(trace))
     steps = [step[0] for step in trace]
     assert "charged" in steps
     assert steps.index("reserve") < steps.index("charged") < steps.index("add")
@@ -142,7 +142,7 @@ def check_the_law_of_the_sum_is_paid_for_in_curves():
 
 def curves_of_all(federation, *, ledger, people=None):
     order = CurvesOrder(CURVES, Groups(schema(), ("arm",)), release_id="one")
-    source = people or People(cohort(people=120))
+    source = people or People.of(cohort(people=120))
     return joint.publish_jointly(order, source, federation, ledger=ledger)
 
 
@@ -150,7 +150,7 @@ class Leaving(People):
     """Somebody leaves after the people were counted."""
 
     def open(self, schema):
-        return People(cohort(people=119)).open(schema)
+        return People.of(cohort(people=119)).open(schema)
 
 
 @dataclass

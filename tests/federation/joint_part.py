@@ -44,7 +44,7 @@ def publish(settings):
     federation = Federation.read(settings["sites"], settings["party"], settings.get("waiting", 200))
     path = Path(settings["out"])
     ledger = open_ledger(settings["ledger"])
-    people = People(settings["data"])
+    people = People.of(settings["data"])
     release = publish_jointly(order_of(settings), people, federation, ledger=ledger, path=path)
     return {"digest": release.digest, "joint_digest": release.joint_digest}
 
@@ -62,7 +62,7 @@ def simulate(settings):
         return SimulatedShares(NoiseShares.among(3), SeededNoise(settings["seed"]), noted)
 
     with federation.connect() as mesh:
-        release = simulate_jointly(order_of(settings), People(settings["data"]), mesh, make)
+        release = simulate_jointly(order_of(settings), People.of(settings["data"]), mesh, make)
         sent = mesh.sent
     return {"opened": opened, "sent": sent, **facts(release)}
 

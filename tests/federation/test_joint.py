@@ -119,7 +119,7 @@ def test_three_sites_open_what_one_process_with_all_people_would(scene, stage, t
     found = play(stage, [{**part, "seed": 7 + part["party"]} for part in scene])
     pooled = PooledShares([7, 8, 9])
     order = Order(**{**vars_of(order_of(scene[0])), "sites": NoiseShares.among(3)})
-    release = simulate(order, People(pa.concat_tables(TABLES)), pooled)
+    release = simulate(order, People.of(pa.concat_tables(TABLES)), pooled)
     assert len(pooled.opened) >= 5
     for item in found:
         assert "error" not in item, item
@@ -221,7 +221,7 @@ def test_what_cannot_be_shared_is_refused_before_connecting(scene, mechanism):
     order = Order(**{**vars_of(order_of(scene[0])), "mechanism": mechanism})
     federation = Federation.read(scene[0]["sites"], 0)
     with pytest.raises(SettingsError, match="across sites"):
-        publish_jointly(order, People(scene[0]["data"]), federation, ledger=NO_LEDGER)
+        publish_jointly(order, People.of(scene[0]["data"]), federation, ledger=NO_LEDGER)
 
 
 def test_curves_by_group_are_counted_across_sites(scene, stage):

@@ -228,7 +228,7 @@ def publish(ledger: Ledger, folder: Path, request: ReleaseRequest) -> Release:
     # two draws have two names, so two releases of one id would both be seen
     name = f"{request.release_id}-{secrets.token_hex(8)}.json"
     path = folder / "published" / name
-    return release.publish(order, People(TABLE), ledger=ledger, path=path)
+    return release.publish(order, People.of(TABLE), ledger=ledger, path=path)
 
 
 def read_trace(path: Path) -> list[tuple[int, str]]:
@@ -260,7 +260,7 @@ def _supervise(load: Load) -> int:
     open_ledger(load.location).show()  # what is imported and computed here, children need not
     release.simulate(
         Order(Cheap(Guarantee(1.0)), SCHEMA, Logit(), NaturalSpline(1)),
-        People(TABLE),
+        People.of(TABLE),
         SeededNoise(0),
     )
     for number in range(40):

@@ -75,18 +75,33 @@ def check_a_long_field_is_read():
 
 
 def check_a_pass_notices_other_people():
-    """Files that are exchanged between two passes, for as many other people in as many rows."""
-    people = world.make_people([1, 2, 3, 4])
-    with TemporaryDirectory() as name:
-        held = world.parquet_file(people, Path(name))
-        engine = StreamEngine((held.data,), world.SCHEMA, rows_a_block=3)
-        before = engine.reduce(block_totals)[0]
-        assert np.array_equal(before, engine.reduce(block_totals)[0])
-        table = parquet.read_table(held.data)
-        ids = [9 if value == 4 else value for value in table.column("id").to_pylist()]
-        parquet.write_table(table.set_column(0, "id", [ids]), held.data)
-        with pytest.raises(DataFormError, match="found others than were counted"):
-            engine.reduce(block_totals)
+    """Files that are exchanged between two passes, for as many people in as many rows.
+
+    Other ids before the first sum; one other number after it, with ids and where each row is a
+    person.
+    """
+    alone = world.SCHEMA.model_copy(update={"person": None})
+    for schema, column, value, summed in (
+        (world.SCHEMA, "id", 9, False),
+        (world.SCHEMA, "age", 33.25, True),
+        (alone, "age", 33.25, True),
+        (alone, "event", 0, True),
+    ):
+        with TemporaryDirectory() as name:
+            held = world.parquet_file(world.make_people([1, 2, 3, 4]), Path(name))
+            engine = StreamEngine((held.data,), schema, rows_a_block=3)
+            assert engine.persons == (4 if schema.person else 7)
+            if summed:
+                before = engine.reduce(block_totals)[0]
+                assert np.array_equal(before, engine.reduce(block_totals)[0])
+            table = parquet.read_table(held.data)
+            values = table.column(column).to_pylist()
+            last = [value if row == values[-1] else row for row in values]
+            assert last != values
+            place = table.column_names.index(column)
+            parquet.write_table(table.set_column(place, column, [last]), held.data)
+            with pytest.raises(DataFormError, match="found others than were counted"):
+                engine.reduce(block_totals)
 
 
 def check_nobody_stands_in_two_blocks():

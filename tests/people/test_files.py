@@ -83,7 +83,7 @@ def test_check_finds_an_opened_quote_before_a_charge(tmp_path, capsys, lines, wi
     path, schema = tmp_path / "people.csv", tmp_path / "schema.toml"
     path.write_bytes(b"\r\n".join([HEADER, *lines]) + b"\r\n")
     schema.write_text(SCHEMA)
-    rows = People(path).table(world.SCHEMA).rows
+    rows = People.of(path).table(world.SCHEMA).rows
     assert lines_within_fields(path, rows) == within
     assert not within or first_open_quote(path) == first
     app(["check", str(path), "--schema", str(schema)], standalone_mode=False)
@@ -117,8 +117,10 @@ covariate = [
 
 def test_check_warns_of_doubles_that_may_have_merged_ids():
     frame = pd.DataFrame(world._columns(world.make_people([2**53, 2**53 + 2, None])))
-    found = {repair.problem: repair.count for repair in People(frame).repairs(world.SCHEMA).repairs}
+    found = {
+        repair.problem: repair.count for repair in People.of(frame).repairs(world.SCHEMA).repairs
+    }
     assert found["double of 2^53 or more"] == 3
     exact = frame.assign(id=frame["id"].astype("Int64"))
-    problems = {repair.problem for repair in People(exact).repairs(world.SCHEMA).repairs}
+    problems = {repair.problem for repair in People.of(exact).repairs(world.SCHEMA).repairs}
     assert "double of 2^53 or more" not in problems

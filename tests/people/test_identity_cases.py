@@ -62,7 +62,7 @@ def test_one_row_without_an_id_merges_nobody_in_a_stream(tmp_path, blocks):
             TABLES["pyarrow"]([*ids[:at], None, *ids[at + 1 :]]), tmp_path / "a.parquet"
         )
         assert StreamEngine((tmp_path / "a.parquet",), SCHEMA, blocks).persons == 2000
-        assert People(tmp_path / "a.parquet").count(SCHEMA) == 2000
+        assert People.of(tmp_path / "a.parquet").count(SCHEMA) == 2000
 
 
 def test_a_person_in_two_types_of_column_is_one_person():

@@ -64,19 +64,19 @@ def test_a_name_with_the_signs_of_a_pattern_is_a_name(tmp_path):
     folder.mkdir()
     parquet.write_table(_table(40), folder / "people [final].parquet")
     for place in (folder, folder / "people [final].parquet", f"{tmp_path}/*/*.parquet"):
-        assert People(place).count(_schema(True)) == 40
+        assert People.of(place).count(_schema(True)) == 40
 
 
 def test_unknown_engines_are_refused():
     with pytest.raises(SettingsError, match="engine must be one of auto, dask"):
         ds.SurvivalRegression(_schema(True), engine="spark").fit("people.csv")
-    assert not People("people.csv", engine="dask").in_memory
+    assert not People.of("people.csv", engine="dask").in_memory
 
 
 def test_a_streamed_check_counts_as_the_one_in_memory(files):
     table, pattern = files
-    memory = People(table).repairs(_schema(True))
-    streamed = People(pattern).repairs(_schema(True))
+    memory = People.of(table).repairs(_schema(True))
+    streamed = People.of(pattern).repairs(_schema(True))
     assert memory.repairs
     assert set(streamed.repairs) == set(memory.repairs)
     assert (streamed.rows, streamed.persons, streamed.never_at_risk) == (

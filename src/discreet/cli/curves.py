@@ -43,7 +43,7 @@ def curves(  # noqa: PLR0913 - one parameter an option
     from discreet.people.source import People  # noqa: PLC0415 - loads pyarrow
     from discreet.release import require_affordable  # noqa: PLC0415
 
-    wanted, source = Curves(schema, names), People(data)
+    wanted, source = Curves(schema, names), People.of(data)
     pays = payer(ledger, no_ledger=no_ledger)
     seen = Seen(source, schema, frozenset(accept or ()))
     if ledger is not None and (at_terminal() or seen.first(persons, federation, yes=yes)):

@@ -118,7 +118,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
     terms: dict[str, Any] = {"mechanism": chosen, "ledger": pays, "path": out, "persons": persons}
     terms |= {"release_id": release_id, "overwrite": overwrite}
     sites = joint_sites(federation, party, wait, release_id)
-    source = People(data, None, regression.engine, scheduler)
+    source = People.of(data, None, regression.engine, scheduler)
     seen = Seen(source, schema, frozenset(accept or ()))
     if ledger is not None and (at_terminal() or seen.first(persons, federation, yes=yes)):
         require_affordable(chosen, ledger, persons=persons, release_id=release_id)

@@ -24,10 +24,14 @@ from discreet.errors import DataFormError, SettingsError
 from discreet.people import to_episodes
 from discreet.people.episodes import Episodes, Stamp
 from discreet.people.identity import Digests
+from discreet.people.source import check_table
 from discreet.people.tables import open_table
 
 if TYPE_CHECKING:
     from dask.dataframe import DataFrame
+
+    from discreet.people.picture import Picture
+    from discreet.people.repairs import RepairReport
 
 distributed: Any = distributed_untyped
 
@@ -106,9 +110,10 @@ class ClusterEngine:
         partitions = frame[list(schema.columns)].to_delayed()
         raw = client.compute(partitions, optimize_graph=True)
         parts = client.map(_block, raw, schema=schema, secret=secret, pure=False, retries=3)
-        stamps = client.gather(client.map(_stamp, parts, pure=False, retries=3))
+        both = client.gather(client.map(_stamps, parts, pure=False, retries=3))
+        ids, stamps = zip(*both, strict=True)
         if schema.person is not None:
-            _check_partitions(client, raw, schema.person, secret, stamps)
+            require_same_people(_require_apart(client, raw, schema.person, secret), ids)
         return cls(client, parts, stamps)
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
@@ -128,9 +133,10 @@ class ClusterEngine:
 
 @dataclass(frozen=True)
 class _Block:
-    """The people of a partition, and who they are in the client's eyes."""
+    """The people of a partition, with the stamps of their ids and of their rows."""
 
     episodes: Episodes
+    ids: Stamp
     stamp: Stamp
 
 
@@ -151,15 +157,15 @@ def _block(partition: Any, schema: Schema, secret: bytes) -> _Block:
     """On a worker: one partition, made again from its rows where the worker dies."""
     table = open_table(partition, schema.columns)
     episodes = to_episodes(table, schema)
-    if schema.person is None:
-        return _Block(episodes, (episodes.persons, 0))
-    stamp = table.ids(schema.person).stamp(secret)
-    require_same_people([(episodes.persons, stamp[1])], [stamp])
-    return _Block(episodes, stamp)
+    ids = (episodes.persons, 0)
+    if schema.person is not None:
+        ids = table.ids(schema.person).stamp(secret)
+        require_same_people([(episodes.persons, ids[1])], [ids])
+    return _Block(episodes, ids, episodes.stamp(secret))
 
 
-def _stamp(block: _Block) -> Stamp:
-    return block.stamp
+def _stamps(block: _Block) -> tuple[Stamp, Stamp]:
+    return block.ids, block.stamp
 
 
 def _apply(block: _Block, call: _Call) -> tuple[Stamp, Arrays]:
@@ -182,15 +188,33 @@ def _second(pair: tuple[Any, Any]) -> Any:
     return pair[1]
 
 
-def _check_partitions(
-    client: Any, raw: Sequence[Any], person: str, secret: bytes, stamps: Sequence[Stamp]
-) -> None:
-    """Nobody in two partitions, found by merging keyed digests of ids from worker to worker.
+def check_partitions(
+    frame: "DataFrame", schema: Schema, client: Any
+) -> "list[tuple[RepairReport, Picture]]":
+    """The repairs and a picture of each partition, for the custodian: exact, not private."""
+    partitions = frame[list(schema.columns)].to_delayed()
+    raw = client.compute(partitions, optimize_graph=True)
+    if schema.person is not None:
+        _require_apart(client, raw, schema.person, secrets.token_bytes(16))
+    found: list[tuple[RepairReport, Picture]] = client.gather(
+        client.map(_check, raw, schema=schema, pure=False, retries=3)
+    )
+    return found
 
-    Digests stay on the workers and die with the check; only yes or no comes back.
+
+def _check(partition: Any, schema: Schema) -> "tuple[RepairReport, Picture]":
+    """On a worker: what does not fit the schema in one partition."""
+    return check_table(open_table(partition, schema.columns), schema)
+
+
+def _require_apart(client: Any, raw: Sequence[Any], person: str, secret: bytes) -> list[Stamp]:
+    """`DataFormError` if a person is in two partitions; else the stamp of each partition's ids.
+
+    Keyed digests of ids are merged from worker to worker and die with the check; beside the stamps
+    only yes or no comes back.
     """
     both = client.map(_digests, raw, person=person, secret=secret, pure=False, retries=3)
-    require_same_people(client.gather(client.map(_first, both, pure=False, retries=3)), stamps)
+    stamps: list[Stamp] = client.gather(client.map(_first, both, pure=False, retries=3))
     found = client.map(_second, both, pure=False, retries=3)
     while len(found) > 1:
         pairs = [found[at : at + 2] for at in range(0, len(found), 2)]
@@ -199,6 +223,7 @@ def _check_partitions(
         raise DataFormError(
             f"the rows of one person lie in several partitions: partition the data by '{person}'."
         )
+    return stamps
 
 
 def _disjoint_union(*digests: Digests | None) -> Digests | None:

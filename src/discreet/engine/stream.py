@@ -1,6 +1,6 @@
 """People in Parquet files, read block by block at every sum: memory does not grow with n.
 
-Each ``reduce`` reads the files once more. A block is cut between people; while threads encode and
+Each ``reduce`` reads the files once more, and stops where their rows changed meanwhile. A block is cut between people; while threads encode and
 sum blocks, the next one is read, so there is one block more in memory than there are threads.
 Nothing is written anywhere.
 """
@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from glob import escape, glob
 from pathlib import Path
@@ -76,6 +76,7 @@ class StreamEngine:
     files: tuple[Path, ...]
     schema: Schema
     rows_a_block: int = ROWS_A_BLOCK
+    _summed: list[Stamp] = field(default_factory=list, init=False, repr=False)
 
     @cached_property
     def persons(self) -> int:
@@ -86,9 +87,9 @@ class StreamEngine:
 
     @cached_property
     def _stamps(self) -> list[Stamp]:
-        """Who stands in which block; the rows of each person must be adjacent."""
+        """The ids of each block; the rows of each person must be adjacent."""
         person = self.schema.person
-        if person is None:  # each row is a person: a pass must only find all of them
+        if person is None:  # each row is a person: the first pass must find as many
             return [(self.persons, 0)]
         count = PersonCount(person, self._secret)
         return [count.add(table.ids(person)) for table in self._people((person,))]
@@ -102,25 +103,34 @@ class StreamEngine:
         return self._people(self.schema.columns)
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
-        """Sum block by block, added in the order of the files whichever thread is first."""
+        """Sum block by block, added in the order of the files whichever thread is first.
+
+        The first pass must find the ids that were counted, and every later one the rows that the
+        first one summed, number by number.
+        """
         if not self.persons:
             raise DataFormError("the files hold no row.")
+        first = not self._summed
 
-        def sums(table: Table) -> tuple[Stamp, Arrays]:
+        def sums(table: Table) -> tuple[Stamp, Stamp, Arrays]:
             block = to_episodes(table, self.schema)
             summed = LocalEngine(block, threads=1).reduce(function, *arguments)
-            return self._stamp(table, block), summed
+            return self._counted(table, block, first), block.stamp(self._secret), summed
 
         with one_blas_thread():
-            stamps, total = _added(_in_turn(sums, self.tables()))
-        if self.schema.person is None:
-            stamps = [(sum(persons for persons, _ in stamps), 0)]
-        require_same_people(stamps, self._stamps)
+            counted, stamps, total = _added(_in_turn(sums, self.tables()))
+        if first:
+            if self.schema.person is None:
+                counted = [(sum(persons for persons, _ in counted), 0)]
+            require_same_people(counted, self._stamps)
+            self._summed.extend(stamps)
+        require_same_people(stamps, self._summed)
         return total
 
-    def _stamp(self, table: Table, block: Episodes) -> Stamp:
+    def _counted(self, table: Table, block: Episodes, first: bool) -> Stamp:  # noqa: FBT001
+        """The stamp of a block's ids, as `_stamps` has it; later passes compare the rows alone."""
         person = self.schema.person
-        if person is None:
+        if person is None or not first:
             return block.persons, 0
         stamp = table.ids(person).stamp(self._secret)
         require_same_people([(block.persons, 0)], [(stamp[0], 0)])
@@ -162,14 +172,17 @@ def _open(file: Path, columns: tuple[str, ...]) -> parquet.ParquetFile:
     return source
 
 
-def _added(parts: Iterator[tuple[Stamp, Arrays]]) -> tuple[list[Stamp], Arrays]:
-    """The stamps of all blocks, and the sum of their sums."""
-    stamp, total = next(parts)
-    stamps = [stamp]
-    for stamp, part in parts:
-        stamps.append(stamp)
+def _added(
+    parts: Iterator[tuple[Stamp, Stamp, Arrays]],
+) -> tuple[list[Stamp], list[Stamp], Arrays]:
+    """Both stamps of all blocks, and the sum of their sums."""
+    counted, stamp, total = next(parts)
+    ids, rows = [counted], [stamp]
+    for counted, stamp, part in parts:
+        ids.append(counted)
+        rows.append(stamp)
         total = add(total, part)
-    return stamps, total
+    return ids, rows, total
 
 
 def _stacked(pieces: Sequence[pa.Table]) -> Table:

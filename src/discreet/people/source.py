@@ -1,11 +1,13 @@
-"""From whatever the user calls data to an engine over its people.
+"""From what the user calls data to an engine over its people.
 
-a table, a CSV or Parquet file     in this process
-a pattern or folder of Parquet     streamed, block by block
-a Dask data frame                  on its workers
+a table, a file, a stream of Arrow, a query    in this process: `TablePeople`
+a pattern or folder of Parquet                 streamed, block by block: `StreamPeople`
+a Dask data frame                              on its workers: `ClusterPeople`
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +18,8 @@ from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from discreet.people import RepairReport
     from discreet.people.picture import Picture
     from discreet.people.tables import Table
@@ -23,20 +27,10 @@ if TYPE_CHECKING:
 EngineName = Literal["auto", "dask"]
 
 
-@dataclass(eq=False)
-class People:
-    """Data and how to reach them, under one schema; nothing is read until asked.
-
-    A table in memory is parsed once: whoever asks first keeps it for the others, until the people
-    are opened.  An engine elsewhere is opened once.
-    """
+class People(ABC):
+    """Data and how to reach them, under one schema; nothing is read until a method asks for it."""
 
     data: Any
-    outcome: Any = None
-    engine: EngineName = "auto"
-    scheduler: str | None = None
-    _parsed: "Table | None" = field(default=None, init=False, repr=False)
-    _opened: Engine | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def of(
@@ -46,34 +40,60 @@ class People:
         engine: EngineName = "auto",
         scheduler: str | None = None,
     ) -> "People":
-        """The data as people; those that are people already may have been parsed."""
-        return data if type(data) is cls else cls(data, outcome, engine, scheduler)
+        """The source of the data's kind; a source is returned as it is, parsed or not."""
+        if isinstance(data, People):
+            return data
+        if engine == "dask" or type(data).__module__.startswith("dask."):
+            return ClusterPeople(data, scheduler)
+        return StreamPeople(data) if _is_pattern(data) else TablePeople(data, outcome)
+
+    @property
+    @abstractmethod
+    def in_memory(self) -> bool:
+        """Whether the data are one table that this process holds."""
+
+    @abstractmethod
+    def check(self, schema: Schema) -> None:
+        """`DataFormError` unless files and columns are there; no record is looked at."""
+
+    @abstractmethod
+    def open(self, schema: Schema) -> Engine:
+        """The engine; the schema must have all bounds."""
+
+    def count(self, schema: Schema) -> int:
+        """n, which is public under replace-one."""
+        return self.open(schema).persons
+
+    def repairs(self, schema: Schema) -> "RepairReport":
+        """Counts of what does not fit the schema; not private, for the custodian."""
+        return self.check_report(schema)[0]
+
+    @abstractmethod
+    def check_report(self, schema: Schema) -> "tuple[RepairReport, Picture]":
+        """The repairs and a picture of the people; not private, for the custodian."""
+
+
+@dataclass(eq=False)
+class TablePeople(People):
+    """One table of this process, parsed once and kept until the people are opened."""
+
+    data: Any
+    outcome: Any = None
+    _parsed: "Table | None" = field(default=None, init=False, repr=False)
 
     @property
     def in_memory(self) -> bool:
-        """Whether the data are one table that this process holds."""
-        return not (self.on_cluster or _is_pattern(self.data))
-
-    @property
-    def on_cluster(self) -> bool:
-        """Whether Dask workers hold the data."""
-        return self.engine == "dask" or type(self.data).__module__.startswith("dask.")
+        """Yes."""
+        return True
 
     def check(self, schema: Schema) -> None:
-        """`DataFormError` unless files and columns are there; no record is looked at."""
-        if self.on_cluster:
-            self._check_cluster(schema)
-        elif _is_pattern(self.data):
-            from discreet.engine.stream import check_files, find_files  # noqa: PLC0415
+        """Names and types, from a file's first line or footer."""
+        from discreet.people.tables import check_form  # noqa: PLC0415 - loads pyarrow
 
-            check_files(find_files(self.data), schema)
-        else:
-            from discreet.people.tables import check_form  # noqa: PLC0415 - loads pyarrow
-
-            check_form(self.data, schema, self.outcome)
+        check_form(self.data, schema, self.outcome)
 
     def table(self, schema: Schema) -> "Table":
-        """The one parse of data in memory."""
+        """The one parse."""
         from discreet.people.tables import read_table  # noqa: PLC0415 - loads pyarrow
 
         if self._parsed is None:
@@ -81,100 +101,147 @@ class People:
         return self._parsed
 
     def open(self, schema: Schema) -> Engine:
-        """The engine; the schema must have all bounds."""
-        if not self.in_memory:
-            if self._opened is None:
-                self._opened = self._elsewhere(schema)
-            return self._opened
+        """Everyone encoded; raw values are not kept beside the people."""
         from discreet.people import to_episodes  # noqa: PLC0415 - loads pyarrow
 
-        table, self._parsed = self.table(schema), None  # raw values are not kept beside the people
+        table, self._parsed = self.table(schema), None
         return LocalEngine(to_episodes(table, schema))
 
-    def _elsewhere(self, schema: Schema) -> Engine:
-        if self.on_cluster:
-            return self._cluster(schema)
-        from discreet.engine.stream import StreamEngine, find_files  # noqa: PLC0415
-
-        return StreamEngine(find_files(self.data), schema)
-
     def count(self, schema: Schema) -> int:
-        """n, which is public under replace-one; of a table nothing else is looked at."""
-        if not self.in_memory:
-            return self.open(schema).persons
+        """Rows, or persons by their ids; nothing else is looked at."""
         table = self.table(schema)
-        if schema.person is None:
-            return table.rows
-        return table.ids(schema.person).codes()[1]
+        return table.rows if schema.person is None else table.ids(schema.person).codes()[1]
 
     def repairs(self, schema: Schema) -> "RepairReport":
-        """What does not fit the schema, counted; not private, for the custodian."""
-        from discreet.people.repairs import add_reports, count_repairs  # noqa: PLC0415 - pyarrow
+        """The counts without a picture."""
+        from discreet.people import count_repairs  # noqa: PLC0415 - loads pyarrow
 
-        if self.in_memory:
-            return count_repairs(self.table(schema), schema)
-        from discreet.engine.stream import StreamEngine, find_files  # noqa: PLC0415
+        return count_repairs(self.table(schema), schema)
 
-        engine = StreamEngine(find_files(self.data), schema)
+    def check_report(self, schema: Schema) -> "tuple[RepairReport, Picture]":
+        """Of the one table."""
+        return check_table(self.table(schema), schema)
+
+
+@dataclass(eq=False)
+class StreamPeople(People):
+    """Parquet files that need not fit into memory."""
+
+    data: str | PathLike[str]
+    _opened: Engine | None = field(default=None, init=False, repr=False)
+
+    @property
+    def in_memory(self) -> bool:
+        """No."""
+        return False
+
+    @cached_property
+    def _files(self) -> tuple[Path, ...]:
+        from discreet.engine.stream import find_files  # noqa: PLC0415 - loads pyarrow
+
+        return find_files(self.data)
+
+    def check(self, schema: Schema) -> None:
+        """The footer of every file."""
+        from discreet.engine.stream import check_files  # noqa: PLC0415 - loads pyarrow
+
+        check_files(self._files, schema)
+
+    def open(self, schema: Schema) -> Engine:
+        """One engine for all calls: it counts the people once."""
+        from discreet.engine.stream import StreamEngine  # noqa: PLC0415 - loads pyarrow
+
+        if self._opened is None:
+            self._opened = StreamEngine(self._files, schema)
+        return self._opened
+
+    def check_report(self, schema: Schema) -> "tuple[RepairReport, Picture]":
+        """Block by block; the schema may have open bounds."""
+        from discreet.engine.stream import StreamEngine  # noqa: PLC0415 - loads pyarrow
+
+        engine = StreamEngine(self._files, schema)
         persons = engine.persons  # first: it also finds rows of one person that lie apart
-        found = add_reports(count_repairs(table, schema) for table in engine.tables())
-        return replace(found, persons=persons)
+        report, picture = _added(check_table(table, schema) for table in engine.tables())
+        return replace(report, persons=persons), picture
 
-    def review(self, schema: Schema) -> "tuple[RepairReport, Picture]":
-        """The same with a picture of the people, for the custodian."""
-        from discreet.people.picture import add_pictures, picture_of  # noqa: PLC0415
-        from discreet.people.repairs import add_reports, count_repairs  # noqa: PLC0415 - pyarrow
 
-        if self.in_memory:
-            table = self.table(schema)
-            report = count_repairs(table, schema)
-            return report, picture_of(table, schema, report)
-        from discreet.engine.stream import StreamEngine, find_files  # noqa: PLC0415
-        from discreet.people.tables import read_table  # noqa: PLC0415
+@dataclass(eq=False)
+class ClusterPeople(People):
+    """A Dask data frame, or Parquet files for one, on workers of this machine or of a scheduler."""
 
-        engine = StreamEngine(find_files(self.data), schema)
-        persons = engine.persons  # first: it also finds rows of one person that lie apart
-        tables = (read_table(block, schema) for block in engine.tables())
-        parts = (
-            (report := count_repairs(part, schema), picture_of(part, schema, report))
-            for part in tables
-        )
-        reports, pictures = zip(*parts, strict=True)
-        return replace(add_reports(reports), persons=persons), add_pictures(pictures)
+    data: Any
+    scheduler: str | None = None
+    _opened: Engine | None = field(default=None, init=False, repr=False)
 
-    def _cluster(self, schema: Schema) -> Engine:
-        """Workers of this machine, or of the scheduler at an address."""
-        cluster = _dask()
-        client = cluster.current_client(self.scheduler)
-        engine: Engine = cluster.ClusterEngine.from_frame(self._dask_frame(), schema, client)
-        return engine
+    @property
+    def in_memory(self) -> bool:
+        """No."""
+        return False
 
-    def _check_cluster(self, schema: Schema) -> None:
+    @cached_property
+    def _files(self) -> tuple[Path, ...] | None:
+        """The files; None where the data are a frame."""
+        from discreet.engine.stream import find_files  # noqa: PLC0415 - loads pyarrow
+
+        if not isinstance(self.data, str | PathLike):
+            return None
+        return find_files(self.data) if _is_pattern(self.data) else (Path(self.data),)
+
+    def check(self, schema: Schema) -> None:
+        """The footer of every file, or the frame's columns; and whether the cluster answers."""
         cluster = _dask()
         from discreet.engine.stream import check_files  # noqa: PLC0415 - loads pyarrow
-        from discreet.people.tables import check_columns  # noqa: PLC0415
+        from discreet.people.tables import check_columns  # noqa: PLC0415 - loads pyarrow
 
-        if isinstance(self.data, str | PathLike):
-            check_files(self._files(), schema)
-        else:
+        if self._files is None:
             check_columns(tuple(self.data.columns), schema.columns)
+        else:
+            check_files(self._files, schema)
         if self.scheduler is not None:  # a charge would be lost to a cluster that does not answer
             cluster.connect(self.scheduler).close()
 
-    def _dask_frame(self) -> Any:
-        if not isinstance(self.data, str | PathLike):
+    def open(self, schema: Schema) -> Engine:
+        """One engine for all calls: its blocks stay on the workers."""
+        cluster = _dask()
+        if self._opened is None:
+            client = cluster.current_client(self.scheduler)
+            self._opened = cluster.ClusterEngine.from_frame(self._frame(), schema, client)
+        return self._opened
+
+    def check_report(self, schema: Schema) -> "tuple[RepairReport, Picture]":
+        """Of each partition on a worker; counts and the first values that do not fit come back."""
+        cluster = _dask()
+        self.check(schema)
+        client = cluster.current_client(self.scheduler)
+        return _added(cluster.check_partitions(self._frame(), schema, client))
+
+    def _frame(self) -> Any:
+        if self._files is None:
             return self.data
         from dask import dataframe  # noqa: PLC0415 - only those who use it wait for it
 
         # arrow's own types: over numpy one gap would make doubles of a whole partition's integers
-        return dataframe.read_parquet(
-            [str(file) for file in self._files()], dtype_backend="pyarrow"
-        )
+        return dataframe.read_parquet([str(file) for file in self._files], dtype_backend="pyarrow")
 
-    def _files(self) -> tuple[Path, ...]:
-        from discreet.engine.stream import find_files  # noqa: PLC0415 - loads pyarrow
 
-        return find_files(self.data) if _is_pattern(self.data) else (Path(self.data),)
+def check_table(table: "Table", schema: Schema) -> "tuple[RepairReport, Picture]":
+    """The repairs and a picture of a table in which people are whole."""
+    from discreet.people.picture import picture_of  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.repairs import count_repairs  # noqa: PLC0415 - loads pyarrow
+
+    report = count_repairs(table, schema)
+    return report, picture_of(table, schema, report)
+
+
+def _added(
+    parts: "Iterable[tuple[RepairReport, Picture]]",
+) -> "tuple[RepairReport, Picture]":
+    """The reports of parts in which people are whole, as one."""
+    from discreet.people.picture import add_pictures  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.repairs import add_reports  # noqa: PLC0415 - loads pyarrow
+
+    reports, pictures = zip(*parts, strict=True)
+    return add_reports(reports), add_pictures(pictures)
 
 
 def _dask() -> Any:
