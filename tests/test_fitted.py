@@ -10,6 +10,7 @@ import pytest
 import discreet as ds
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.prediction import survival_band
+from discreet.models.summary import WaldTest
 from discreet.text import aligned, fitted
 from tests.cohorts import HORIZON, cohort, schema
 
@@ -51,6 +52,42 @@ def test_private_models_have_what_plain_ones_have(private):
     assert loaded.standard_errors_ == model.standard_errors_
 
 
+def test_a_tidy_frame_is_that_of_the_summary_by_name(private):
+    for model in (PLAIN, *private):
+        found, table = model.tidy(), model.summary()
+        assert list(found.index) == ["age", "arm[b]", "arm[c]"]
+        assert found["estimate"].tolist() == table.coefficients[-3:].tolist()
+        assert found["conf_high"].tolist() == model.confint(frame=True)["upper"][-3:].tolist()
+        assert found["reference"].tolist() == [None, "a", "a"]
+        ratios = model.tidy(exponentiate=True)
+        np.testing.assert_allclose(ratios["conf_low"], np.exp(found["conf_low"]))
+        assert ratios["std_error"].tolist() == found["std_error"].tolist()
+        np.testing.assert_allclose(
+            np.sqrt(np.diag(model.vcov())), model.standard_errors_.vector, rtol=1e-9
+        )
+        assert np.array_equal(model.vcov(), model.vcov(frame=True).to_numpy())
+        assert "Reference levels: arm a." in str(table)
+        assert str(model.wald_test("arm")).startswith("Wald test of arm[b], arm[c]: ")
+
+
+def test_what_cannot_be_tested_is_said():
+    for names, words in (((), "name a covariate"), (("agee",), "Did you mean 'age'")):
+        with pytest.raises(SettingsError, match=words):
+            PLAIN.wald_test(*names)
+    probit = ds.SurvivalRegression(schema(), link="probit").fit(TABLE)
+    with pytest.raises(SettingsError, match="no logarithms"):
+        probit.tidy(exponentiate=True)
+    assert probit.tidy().shape == (3, 7)
+
+
+def test_a_column_that_repeats_another_takes_no_degree_of_freedom():
+
+    whole = WaldTest.of(("a",), np.array([0.3]), np.array([[0.01]]))
+    twice = WaldTest.of(("a", "a"), np.array([0.3, 0.3]), np.full((2, 2), 0.01))
+    assert twice.degrees == whole.degrees == 1
+    assert twice.statistic == pytest.approx(whole.statistic) == pytest.approx(9.0)
+
+
 def test_without_a_covariance_there_are_no_standard_errors():
     model = ds.SurvivalRegression(schema())
     model.publish(TABLE, mechanism=ds.OutputPerturbation(epsilon=1), ledger=ds.NO_LEDGER)
@@ -58,6 +95,9 @@ def test_without_a_covariance_there_are_no_standard_errors():
     assert ds.FittedModel(model.release_).standard_errors_ is None
     found = model.predict_survival(NEW, [6.0], interval=True)
     assert (found.lower, found.upper) == (None, None)
+    assert list(ds.FittedModel(model.release_).tidy().columns) == ["estimate", "reference"]
+    with pytest.raises(SettingsError, match="no covariance"):
+        model.vcov()
 
 
 @pytest.mark.parametrize(("link", "word"), [("cloglog", "hazard ratio"), ("logit", "odds ratio")])

@@ -30,7 +30,7 @@ from discreet.design.schema import Schema
 from discreet.engine.engine import Arrays, BlockFunction, Engine
 from discreet.errors import SettingsError
 from discreet.estimate import Estimate, estimate, plain_model
-from discreet.fitted import NOT_PRIVATE, release_words, summarise
+from discreet.fitted import FittedModel
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Draw, Plan
 from discreet.models.causes import (
@@ -41,6 +41,7 @@ from discreet.models.causes import (
     read_causes,
 )
 from discreet.models.curves import Curves
+from discreet.models.description import NOT_PRIVATE, reference_words, release_words, summarise
 from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import PlainModel, Saved
 from discreet.models.summary import CausesTable
@@ -369,6 +370,19 @@ class CompetingRisks(Saved):
         """
         return summarise_causes(self.model_, confidence)
 
+    def of_cause(self, cause: str) -> FittedModel:
+        """One cause's binary model, with `confint`, `vcov`, `tidy` and `wald_test`.
+
+        Its survival is that of its own intervals alone, in which other causes censor.
+
+        Parameters
+        ----------
+        cause
+            Its name in the schema.
+        """
+        self.model_.number_of(cause)
+        return FittedModel(self.model_.of_cause(cause))
+
     @property
     def _model(self) -> CausesFile:
         return self.model_
@@ -525,11 +539,13 @@ def _own_words(model: CausesFile, cause: str) -> Iterator[str]:
 
 def _shared_words(model: CausesFile) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What is said of all causes, above the tables and below them."""
+    compared = reference_words(model.public_schema)
     if isinstance(model, CausesRelease):
-        return release_words(model)
+        lines, footer = release_words(model)
+        return lines, (*compared, *footer)
     if not isinstance(model, CausesModel):
         return (), ()
     persons = next(iter(model.fit.values())).persons
     events = sum(fit.events for fit in model.fit.values())
     notes = (f"Note: {cause}: {note}" for cause, fit in model.fit.items() for note in fit.notes)
-    return (f"{persons:,} persons, {events:,} events.", NOT_PRIVATE), tuple(notes)
+    return (f"{persons:,} persons, {events:,} events.", NOT_PRIVATE), (*compared, *notes)

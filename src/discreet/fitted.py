@@ -1,7 +1,7 @@
 """Predictions and summaries of a fitted model, from a fit or from a file."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.design.link import get_link
 from discreet.design.schema import Schema
+from discreet.design.wording import nearest
 from discreet.errors import DataFormError, SettingsError
+from discreet.models.description import coefficient_names, standard_errors, summarise
 from discreet.models.life_table import LifeTable
-from discreet.models.model import Coefficients, Model, PlainModel, Promised, Release, Saved
+from discreet.models.model import Coefficients, Model, Release, Saved
 from discreet.models.prediction import (
     Estimate,
     Person,
@@ -23,15 +24,13 @@ from discreet.models.prediction import (
     median_interval,
     survival_interval,
 )
-from discreet.models.summary import CoefficientTable
+from discreet.models.summary import CoefficientTable, WaldTest
 from discreet.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from discreet.audit import Audit
-
-NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."
 
 
 class Predictions(Saved):
@@ -296,6 +295,130 @@ class Predictions(Saved):
         """Coefficients on the user's own scale, with standard errors where they are known."""
         return summarise(self._model, confidence)
 
+    def vcov(self, *, frame: bool = False) -> Any:
+        """The covariance of all coefficients on the user's own scale, baseline first.
+
+        Parameters
+        ----------
+        frame
+            Whether a pandas frame with names is wanted.
+
+        Returns
+        -------
+        ndarray or DataFrame
+            In a release with the privacy noise in it.
+
+        Raises
+        ------
+        SettingsError
+            The model has no covariance.
+        """
+        covariance = self._model.covariance
+        if covariance is None:
+            raise SettingsError("this model has no covariance of its coefficients.")
+        if not frame:
+            return covariance
+        import pandas as pd  # noqa: PLC0415 - the user's, not ours
+
+        names = list(coefficient_names(self._model))
+        return pd.DataFrame(covariance, index=names, columns=names)
+
+    def confint(self, confidence: float = 0.95, *, frame: bool = False) -> Any:
+        """Wald intervals of all coefficients, coefficient +- z standard errors.
+
+        Parameters
+        ----------
+        confidence
+            Level of the intervals.
+        frame
+            Whether a pandas frame with names is wanted.
+
+        Returns
+        -------
+        ndarray or DataFrame
+            One row per coefficient, baseline first; columns lower and upper.
+        """
+        table = self.summary(confidence)
+        limits = np.column_stack([table.lower, table.upper])
+        if not frame:
+            return limits
+        import pandas as pd  # noqa: PLC0415 - the user's, not ours
+
+        return pd.DataFrame(limits, index=list(table.names), columns=["lower", "upper"])
+
+    def tidy(self, confidence: float = 0.95, *, exponentiate: bool = False) -> Any:
+        """The covariates' coefficients as a pandas frame with the columns of R's broom.
+
+        Parameters
+        ----------
+        confidence
+            Level of the intervals.
+        exponentiate
+            Whether estimate and limits are ratios (not with the probit link).
+
+        Returns
+        -------
+        DataFrame
+            Indexed by name: estimate, std_error, statistic, p_value, conf_low, conf_high, and the
+            level that a level is compared with.
+        """
+        table = self.summary(confidence)
+        if exponentiate and not table.ratio:
+            raise SettingsError("coefficients of this link are no logarithms of ratios.")
+        import pandas as pd  # noqa: PLC0415 - the user's, not ours
+
+        columns = {"estimate": table.coefficients}
+        if table.standard_errors is not None:
+            parts = (table.standard_errors, table.z, table.p, table.lower, table.upper)
+            names = ("std_error", "statistic", "p_value", "conf_low", "conf_high")
+            columns |= dict(zip(names, parts, strict=True))
+        if exponentiate:
+            for name in {"estimate", "conf_low", "conf_high"} & set(columns):
+                columns[name] = np.exp(columns[name])
+        found = pd.DataFrame(columns, index=list(table.names))
+        found["reference"] = [table.references.get(name) for name in table.names]
+        return found.iloc[table.baseline :]
+
+    def wald_test(self, *names: str) -> WaldTest:
+        """Joint test that coefficients are 0, such as those of all levels of a factor.
+
+        Parameters
+        ----------
+        names
+            Covariates (all their columns, without interactions) or single coefficients.
+
+        Returns
+        -------
+        WaldTest
+            ``statistic``, ``degrees`` and ``p_value``; in a release with the privacy noise in V.
+
+        Raises
+        ------
+        SettingsError
+            A name is unknown, or the model has no covariance.
+
+        Examples
+        --------
+        >>> model.wald_test("stage")  # doctest: +SKIP
+        """
+        known, by_covariate = (
+            coefficient_names(self._model),
+            {item.name: item.coefficient_names for item in self._model.public_schema.covariates},
+        )
+        chosen = [name for given in names for name in by_covariate.get(given, (given,))]
+        if not chosen:
+            raise SettingsError("name a covariate or coefficients to be tested.")
+        wrong = next((name for name in chosen if name not in known), None)
+        if wrong is not None:
+            near = nearest(wrong, (*by_covariate, *known))
+            hint = "" if near is None else f" Did you mean '{near}'?"
+            raise SettingsError(f"there is no coefficient '{wrong}'.{hint}")
+        places = [known.index(name) for name in dict.fromkeys(chosen)]
+        values = self._model.coefficients.vector[places]
+        return WaldTest.of(
+            tuple(dict.fromkeys(chosen)), values, self.vcov()[np.ix_(places, places)]
+        )
+
     def plot(self, data: Any = None) -> "Figure":
         """Baseline hazard, coefficients and survival curves, as a matplotlib figure.
 
@@ -412,87 +535,8 @@ class FittedModel(Predictions):
         return self.model
 
 
-def standard_errors(model: Model) -> Coefficients | None:
-    """Standard errors on the user's own scale, where the model has them."""
-    if isinstance(model, PlainModel):
-        return model.uncertainty.standard_errors
-    if model.covariance is None:
-        return None
-    errors = np.sqrt(np.maximum(np.diag(model.covariance), 0.0))
-    return Coefficients.of(errors, model.design)
-
-
 def _flat(found: Any) -> Any:
     """One value per person instead of one column."""
     if isinstance(found, Estimate):
         return Estimate(*(None if part is None else part[:, 0] for part in found))  # type: ignore[arg-type]
     return found[:, 0]
-
-
-def summarise(model: Model, confidence: float = 0.95) -> CoefficientTable:
-    """The coefficient table of a model."""
-    known = standard_errors(model)
-    errors = None if known is None else known.vector
-    baseline = model.design.baseline_names
-    effect = get_link(model.link).effect
-    heading, footer = _words(model)
-    return CoefficientTable(
-        names=(*baseline, *model.coefficients.covariates),
-        coefficients=model.coefficients.vector,
-        standard_errors=errors,
-        confidence=confidence,
-        heading=heading,
-        footer=footer,
-        ratio=effect.removeprefix("log ") if effect.startswith("log ") else "",
-        baseline=len(baseline),
-        labels=(*baseline, *model.public_schema.coefficient_titles),
-    )
-
-
-def _words(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the numbers are, in at most four lines, and what must be said of them below."""
-    time = model.public_schema.time
-    first = f"Survival regression, {model.link} link, {model.baseline} baseline, {time.words}."
-    if isinstance(model, PlainModel):
-        return (first, *_plain_lines(model)), tuple(f"Note: {note}" for note in model.fit.notes)
-    if isinstance(model, Release):
-        lines, footer = release_words(model)
-        return (first, *lines), footer
-    return (first,), ()
-
-
-def _plain_lines(model: PlainModel) -> tuple[str, str]:
-    fit = model.fit
-    counts = (
-        f"{fit.persons:,} persons, {fit.events:,} events; log-likelihood {fit.log_likelihood:,.2f}."
-    )
-    return counts, NOT_PRIVATE
-
-
-def release_words(model: Promised) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What is promised of a release, above its table and below it."""
-    return (_release_line(model), *_told(model)), _release_footer(model)
-
-
-def _release_line(model: Promised) -> str:
-    guarantee = model.guarantee
-    kind = "Private release" if model.private else "Simulated release, not private,"
-    numbers = f"epsilon = {guarantee.epsilon:g}, delta = {guarantee.delta:g}"
-    name = model.mechanism.get("name", "")
-    return f"{kind} ({name}): {numbers}, {guarantee.status}; {model.persons:,} persons."
-
-
-def _told(model: Promised) -> Iterator[str]:
-    count = len(model.warnings)
-    if count:
-        yield (
-            "Read the warning below the table."
-            if count == 1
-            else f"Read the {count} warnings below the table."
-        )
-
-
-def _release_footer(model: Promised) -> tuple[str, ...]:
-    warnings = (f"Warning: {caution}" for caution in model.warnings)
-    where = f"Release {model.release_id}; {model.guarantee.relation}, per {model.guarantee.unit}; ledger: {model.ledger}."
-    return (*warnings, model.promise, where)

@@ -17,8 +17,9 @@ from discreet.design.link import Link, get_link
 from discreet.design.schema import Schema
 from discreet.errors import DataFormError, NotFittedError, SettingsError, warn
 from discreet.estimate import estimate, plain_model
-from discreet.fitted import FittedModel, Predictions, standard_errors
+from discreet.fitted import FittedModel, Predictions
 from discreet.likelihood.problem import Problem
+from discreet.models.description import standard_errors
 from discreet.models.model import Model, Release
 from discreet.people.source import EngineName, People, TablePeople
 

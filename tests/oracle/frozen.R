@@ -32,6 +32,13 @@ for (baseline in names(bases)) for (link in c("logit", "cloglog", "probit")) {
   record(name, "coefficient", table[, 1])
   record(name, "standard error", table[, 2])
   record(name, "log-likelihood", logLik(fit))
+  names(fit$coefficients) <- make.unique(names(coef(fit)))  # confint.default looks up names
+  # vcov and confint.default of the last two coefficients, and the Wald test of both: factor arm
+  arm <- length(coef(fit)) + (-1:0)
+  record(name, "covariance", vcov(fit)[arm, arm])
+  record(name, "interval", confint.default(fit)[arm, ])
+  wald <- drop(coef(fit)[arm] %*% solve(vcov(fit)[arm, arm], coef(fit)[arm]))
+  record(name, "wald", c(wald, pchisq(wald, 2, lower.tail = FALSE)))
 }
 cox <- coxph(Surv(time, status) ~ age + arm, people, ties = "efron",
              control = coxph.control(eps = 1e-12))

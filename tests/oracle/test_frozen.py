@@ -36,6 +36,19 @@ def test_glm(link, baseline):
     )
 
 
+@pytest.mark.parametrize("baseline", ["natural-spline:3", "piecewise-constant:4"])
+@pytest.mark.parametrize("link", sorted(LINKS))
+def test_covariance_intervals_and_the_test_of_a_factor_are_those_of_r(link, baseline):
+    ours, name = fit(link, baseline), f"{link} {baseline}"
+    covariance = ours.vcov(frame=True).loc[["arm[b]", "arm[c]"], ["arm[b]", "arm[c]"]]
+    np.testing.assert_allclose(covariance.to_numpy().ravel(), FROZEN[name, "covariance"], rtol=1e-6)
+    limits = ours.confint(frame=True).loc[["arm[b]", "arm[c]"]]
+    np.testing.assert_allclose(limits.to_numpy().T.ravel(), FROZEN[name, "interval"], rtol=1e-6)
+    test = ours.wald_test("arm")
+    np.testing.assert_allclose((test.statistic, test.p_value), FROZEN[name, "wald"], rtol=1e-6)
+    assert (test.names, test.degrees) == (("arm[b]", "arm[c]"), 2)
+
+
 def test_cox_is_the_limit_of_a_fine_grid():
     ours = fit("cloglog", "natural-spline:4", intervals=4000)
     errors = FROZEN["cox", "standard error"]

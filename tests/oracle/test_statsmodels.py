@@ -84,3 +84,16 @@ def test_the_papers_data(data_folder):
     theirs = sm.GLM(outcome, design, family=sm.families.Binomial()).fit(tol=1e-15, maxiter=100)
     np.testing.assert_allclose(ours.coefficients_.vector, theirs.params, rtol=1e-7)
     np.testing.assert_allclose(ours.standard_errors_.vector, theirs.bse, rtol=1e-7)
+
+
+@pytest.mark.parametrize("link", sorted(LINKS))
+def test_wald_tests_of_any_coefficients(link):
+    table, public = DATA["one row a person"]
+    _, found = oracle(table, public, BASELINES[1], link)
+    ours = SurvivalRegression(public, link=link, baseline=BASELINES[1]).fit(table)
+    for names, places in ((("arm",), (4, 5)), (("age", "arm[c]"), (3, 5)), (("age",), (3,))):
+        theirs = found.wald_test(np.eye(6)[list(places)], use_f=False, scalar=True)
+        test = ours.wald_test(*names)
+        assert test.degrees == len(places)
+        np.testing.assert_allclose(test.statistic, theirs.statistic, rtol=1e-6)
+        np.testing.assert_allclose(test.p_value, theirs.pvalue, rtol=1e-5, atol=1e-300)

@@ -19,6 +19,8 @@ from discreet.types import Array
 MOST_COVARIANCE = 1_000
 # Of the text above a printed table, which has about this width itself.
 WIDTH = 80
+RANK = 1e-12
+"""Eigenvalues of a correlation matrix below it are rounding."""
 HEADINGS = ("coefficient", "standard error", "z", "p", "lower", "upper")
 
 
@@ -33,12 +35,44 @@ def user_covariance(information: Array, design: Design) -> Array:
         return np.asarray(design.to_user @ inverse @ design.to_user.T)
 
 
+@dataclass(frozen=True)
+class WaldTest:
+    """Joint test that coefficients are 0: W = b' V^{-1} b, chi-squared with rank V degrees.
+
+    V is the covariance of the coefficients b, of a release with the privacy noise in it.  Reference:
+    Wald (1943).
+    """
+
+    names: tuple[str, ...]
+    statistic: float
+    degrees: int
+    p_value: float
+
+    @classmethod
+    def of(cls, names: Sequence[str], values: Array, covariance: Array) -> "WaldTest":
+        """The test of so many coefficients, in the units in which each has variance 1."""
+        scale = np.sqrt(np.diag(covariance))
+        if not np.all(scale > 0):
+            raise SettingsError("a coefficient has no standard error, so there is no test of it.")
+        correlation = covariance / np.outer(scale, scale)
+        inverse = np.linalg.pinv(correlation, rcond=RANK, hermitian=True)
+        degrees = int(np.linalg.matrix_rank(correlation, tol=RANK, hermitian=True))
+        statistic = float(values / scale @ inverse @ (values / scale))
+        return cls(tuple(names), statistic, degrees, float(special.chdtrc(degrees, statistic)))
+
+    def __str__(self) -> str:
+        freedom = "1 degree" if self.degrees == 1 else f"{self.degrees} degrees"
+        p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.4f}"
+        return f"Wald test of {', '.join(self.names)}: {self.statistic:.2f} on {freedom} of freedom, {p}"
+
+
 @dataclass(frozen=True, eq=False)
 class CoefficientTable:
     """One row per coefficient; without standard errors (some releases) only the coefficients.
 
     ``ratio`` is what exp(coefficient) is called, "" where it means nothing; the first ``baseline``
-    coefficients have none.  ``labels`` are the names for people.
+    coefficients have none.  ``labels`` are the names for people, ``references`` the level that a
+    level is compared with, by coefficient.
     """
 
     names: tuple[str, ...]
@@ -50,6 +84,7 @@ class CoefficientTable:
     ratio: str = ""
     baseline: int = 0
     labels: tuple[str, ...] | None = None
+    references: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -125,6 +160,7 @@ class CoefficientTable:
             {
                 "name": name,
                 "label": (self.labels or self.names)[index],
+                "reference": self.references.get(name),
                 **{
                     key: float(column[index]) if np.isfinite(column[index]) else None
                     for key, column in columns.items()
