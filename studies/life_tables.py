@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from real_sets import HELD_OUT
 from SurvSet.data import SurvLoader
 
+from discreet.core.bins import exit_edges
 from discreet.mechanisms.newton import hazards
-from discreet.mechanisms.newton.counts import exit_edges
 from discreet.mechanisms.newton.tails import nearest_counts
 
 Array = NDArray[np.float64]

@@ -1,10 +1,10 @@
 """Privacy bugs of joint releases; `tests/mechanisms/test_seeded_bugs.py` plants them."""
 
 from discreet import joint
+from discreet.core.split import Split
 from discreet.engine.federation import FederatedEngine
 from discreet.federation.mesh import Mesh
 from discreet.mechanisms.group_counts import GroupCounts
-from discreet.mechanisms.newton.split import Split
 from discreet.privacy.shared_noise import SharedNoise
 from discreet.privacy.shares import NoiseShares
 from tests.federation import joint_checks as checks
@@ -102,7 +102,7 @@ JOINT_BUGS = [
     Bug(
         "a sum of discrete Gaussians charged as one, in curves",
         GroupCounts,
-        "_scale",
+        "_split",
         "sites.spendable(promise.exact_rho)",
         "promise.exact_rho",
         checks.check_the_law_of_the_sum_is_paid_for_in_curves,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from discreet import joint
+from discreet.core.question import SCORES
 from discreet.curves import CurvesOrder
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
@@ -20,6 +21,7 @@ from discreet.federation.certificates import write_sites
 from discreet.federation.mesh import Mesh
 from discreet.federation.sites import Sites
 from discreet.ledger import open_ledger
+from discreet.likelihood.score import LARGEST
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.mechanisms.newton.layout import Layout
@@ -59,9 +61,9 @@ def check_only_noisy_sums_are_opened():
 def check_deviations_count_the_noise_of_all_sites():
     plan = MECHANISM.plan(Facts.of(5000, Design(schema(), NaturalSpline(3)), Logit(), SHARES))
     budget = Layout.read(plan).budget
-    share, square = budget.steps[-1], (2 * 2**26) ** 2
-    drawn = 3 * SHARES.share(budget.scale(share, square)) ** 2
-    assert budget.deviation(share, square, 5) ** 2 >= 0.999 * drawn
+    share = budget.steps[-1]
+    drawn = 3 * SHARES.share(budget.scale(share, SCORES)) ** 2
+    assert (LARGEST * budget.deviation(share, SCORES, 5)) ** 2 >= 0.999 * drawn
 
 
 def check_the_law_of_the_sum_is_paid_for():

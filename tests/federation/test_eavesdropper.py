@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from discreet.core.bins import time_edges
+from discreet.core.cells import block_exits
 from discreet.engine.local import LocalEngine
-from discreet.mechanisms.newton.counts import EXITS_ONLY, block_exits, time_edges
 from discreet.people import to_episodes
 from tests.cohorts import cohort, schema
 from tests.federation.stage import make_sites, result
@@ -74,7 +75,7 @@ def site_sums(tables):
         edges = time_edges(public.time.intervals, bins)
         for table in tables:
             engine = LocalEngine(to_episodes(table, public))
-            yield from engine.reduce(block_exits, edges, EXITS_ONLY)[0].tolist()
+            yield from engine.reduce(block_exits, edges, 1, 2, 1)[0].tolist()
 
 
 def appears(value, heard):

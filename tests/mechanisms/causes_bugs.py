@@ -1,7 +1,7 @@
 """Bugs planted in the private model of competing risks."""
 
+from discreet.core import cells, question
 from discreet.likelihood import score_causes
-from discreet.mechanisms.newton import causes
 from discreet.mechanisms.newton.causes import CausesRun
 from tests.mechanisms import causes_checks
 from tests.mechanisms.bugs import Bug
@@ -34,45 +34,44 @@ CAUSES_BUGS = [
     ),
     Bug(
         "every row of a person counted as an exit by a cause",
-        causes,
-        "block_cause_exits",
+        cells,
+        "block_exits",
         "first, last = block.ends",
         "first = last = np.arange(block.rows)",
         causes_checks.check_a_person_leaves_once,
     ),
     Bug(
         "scores of causes with the sensitivity of adding or removing a person",
-        CausesRun,
-        "_scores",
-        "(2 * LARGEST) ** 2",
-        "LARGEST**2",
+        question,
+        "cause_scores",
+        "arguments, SCORES,",
+        "arguments, Sensitivity(LARGEST**2, unit=LARGEST),",
         causes_checks.check_all_causes_are_paid_for,
     ),
     Bug(
         "late entries of competing risks counted and not paid for",
-        CausesRun,
-        "_exits",
-        "2 if late else 1",
-        "1",
+        question,
+        "exits",
+        "of_exits(late=late)",
+        "of_exits(late=False)",
         causes_checks.check_all_causes_are_paid_for,
     ),
     Bug(
         "the information of causes with half its squared sensitivity",
-        CausesRun,
-        "_informations",
-        "halves * weights, share, INFORMATION_SQUARED",
-        "halves * weights, share, INFORMATION_SQUARED // 2",
+        question,
+        "cause_information",
+        "arguments, INFORMATION,",
+        "arguments, Sensitivity(INFORMATION.squared // 2, least=128, unit=2**26),",
         causes_checks.check_information_of_causes_is_paid_for,
     ),
     Bug(
         "units of the scores taken from the people",
         CausesRun,
         "_scores",
-        "levels = CauseLevels.make(together, self.persons)",
-        "levels = CauseLevels(); together = Together(tuple(replace(one, "
-        "bound=1.0 + abs(float(self.engine.reduce(lambda block: (block.covariates.sum(),))[0]))) "
-        "for one in together.parts)); "
-        "equations = [replace(e, scores=p) for e, p in zip(equations, together.parts)]",
+        "causes = [Whitened(*_fields(one.scores)) for one in equations]",
+        "own = 1.0 + abs(float(self.ask._engine.reduce(lambda block: (block.covariates.sum(),))[0])); "
+        "causes = [replace(Whitened(*_fields(one.scores)), bound=own) for one in equations]; "
+        "equations = [replace(e, scores=p) for e, p in zip(equations, causes)]",
         causes_checks.check_nothing_but_noisy_sums_of_causes_is_used,
     ),
 ]

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pyarrow as pa
 
+from discreet.core import cells as cells_of_people
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -22,9 +23,8 @@ from discreet.likelihood.score_causes import (
 from discreet.likelihood.score_information import Informations
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.newton import causes as newton_causes
-from discreet.mechanisms.newton.counts import ENTRIES_TOO, EXITS_ONLY
 from discreet.mechanisms.newton.layout import Layout
+from discreet.mechanisms.newton.split import informed_step
 from discreet.people import to_episodes
 from tests.mechanisms.cases import FrozenNoise
 from tests.mechanisms.newton_checks import Replay, page_sensitivities, part_of
@@ -93,15 +93,12 @@ def moved(function, people, *arguments):
 
 def check_a_person_leaves_once():
     """Whatever the rows say, one cell of (censored, cause 1, ..., cause R)."""
-    for kinds, cells in ((EXITS_ONLY, 1), (ENTRIES_TOO, 2)):
+    for kinds, cells in ((3, 1), (4, 2)):
         edges = np.array([0, 1, 4, 8, 11, 12])
-        people = blocks(late=kinds == ENTRIES_TOO)
-        found = moved(newton_causes.block_cause_exits, people, edges, 2, kinds)
+        people = blocks(late=kinds == 4)
+        found = moved(cells_of_people.block_exits, people, edges, 2, kinds, 1)
         assert found == (2 * cells, 2 * cells)
-        counts = [
-            newton_causes.block_cause_exits(block, edges, 2, EXITS_ONLY)[0].sum()
-            for block in people
-        ]
+        counts = [cells_of_people.block_exits(block, edges, 2, 3, 1)[0].sum() for block in people]
         assert max(counts) == 1
 
 
@@ -199,7 +196,7 @@ def check_information_of_causes_is_paid_for():
     """With people enough for their information to be released, of every cause one half-vector."""
     facts = facts_of(20_000)
     found, layout, calls = spent(facts, 1e-6, 4.0, 40)
-    assert layout.budget.informed is not None
+    assert informed_step(layout.budget) is not None
     size = facts.dimension
     assert 2 * (size * (size + 1) // 2) in [call[1] for call in calls]
     assert calls[-1][1] == 2 * size

@@ -1,7 +1,8 @@
 """Bugs planted in counts by group."""
 
+from discreet.core import cells, question
+from discreet.core.ask import Ask
 from discreet.design import groups
-from discreet.mechanisms import group_counts
 from discreet.mechanisms.group_counts import GroupCounts
 from tests.mechanisms import curves_checks
 from tests.mechanisms.bugs import Bug
@@ -17,18 +18,18 @@ CURVES_BUGS = [
     ),
     Bug(
         "noise for adding or removing a person where one is replaced, in curves",
-        GroupCounts,
-        "_scale",
-        "squared = 2 * cells",
-        "squared = cells",
+        question,
+        "of_group_counts",
+        "Sensitivity(2 * cells *",
+        "Sensitivity(cells *",
         curves_checks.check_neighbours_stay_within_the_noise,
     ),
     Bug(
         "entries of curves not paid for",
-        GroupCounts,
-        "plan",
-        "cells = EXIT_AND_ENTRY if late else EXIT",
-        "cells = EXIT",
+        question,
+        "group_sensitivity",
+        "1 if groups.schema.time.entry is None else 2",
+        "1",
         curves_checks.check_neighbours_stay_within_the_noise,
     ),
     Bug(
@@ -41,7 +42,7 @@ CURVES_BUGS = [
     ),
     Bug(
         "every row of a person counted as an exit of a curve",
-        group_counts,
+        cells,
         "block_group_counts",
         "first, last = block.ends",
         "first = last = np.arange(block.rows)",
@@ -49,18 +50,18 @@ CURVES_BUGS = [
     ),
     Bug(
         "people who are there to the end weigh more than the first column of curves says",
-        GroupCounts,
-        "plan",
-        "longest = strategy(stretches + 1, pure=pure)",
-        "longest = strategy(stretches, pure=pure)",
+        question,
+        "group_sensitivity",
+        "strategy(stretches + 1, pure=pure)",
+        "strategy(stretches, pure=pure)",
         curves_checks.check_neighbours_stay_within_the_noise,
     ),
     Bug(
         "curves released without their noise",
-        GroupCounts,
-        "draw",
-        "noise.discrete_gaussian(sums, scale)",
-        "sums",
+        Ask,
+        "_noisy",
+        "return self._noise.discrete_gaussian(weighted, scale)",
+        "return weighted",
         curves_checks.check_noise_is_added_once_to_every_sum,
     ),
 ]

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from cohorts import cohort, episodic, schema
 
-from discreet.design.groups import Groups, stretch_edges
+from discreet.core.question import group_counts
+from discreet.design.groups import Groups
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
-from discreet.mechanisms import group_counts
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise
@@ -70,9 +70,8 @@ def check_a_person_of_several_rows_counts_once():
     """One cell of exits and one of entries per person at risk, whatever the number of rows."""
     groups = Groups(schema(person=True, entry=True), ("arm",))
     people = to_episodes(episodic(), groups.reading)
-    events, censored, entered = group_counts.block_group_counts(
-        people, stretch_edges(12, 5), groups.levels, groups.tables(5)
-    )
+    asked = group_counts(groups, 5, pure=True)
+    events, censored, entered = asked.block(people, *asked.arguments)
     with_rows = int(np.sum(np.diff(people.offsets) > 0))
     assert events.sum() + censored.sum() == entered.sum() == with_rows
 

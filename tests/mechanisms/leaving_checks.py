@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from discreet.core import cells
+from discreet.core.bins import Columns, Leavings, Stretches
+from discreet.core.question import moments
 from discreet.mechanisms import PrivateNewton
-from discreet.mechanisms.newton import counts
-from discreet.mechanisms.newton.counts import Columns, Leavings, Stretches, block_moments
-from discreet.mechanisms.newton.layout import Layout, moment_limit, moment_sensitivity
+from discreet.mechanisms.newton.layout import Layout
 from tests.mechanisms.cases import episodes_of, make_constants
-from tests.mechanisms.newton_checks import changing_people, movement, spent
+from tests.mechanisms.newton_checks import changing_people, question_movement, spent
 
 CHANCES = Leavings(np.array([0, 5, 12, 19, 20]), np.array([[0.1, 0.4, 0.9, 0.0]]))
 
@@ -25,7 +26,7 @@ def check_leaving_is_paid_for(delta=1e-6):
 
 def check_leaving_is_a_persons_own():
     """The same in company as alone."""
-    assert_a_persons_own(counts.leavings, CHANCES)
+    assert_a_persons_own(cells.leavings, CHANCES)
 
 
 def assert_moved_as_claimed(asked, units):
@@ -38,8 +39,8 @@ def assert_moved_as_claimed(asked, units):
         np.append(np.full(covariates, 0.2), units),
     )
     people = changing_people(constants, 2)
-    found, _ = movement(block_moments, people, 2, *place, moment_limit(columns), weight, asked)
-    claimed = moment_sensitivity(columns, changing=True)
+    found = question_movement(moments(*place, weight, asked), people, 2)
+    claimed = 2 * (128 * 64 * (7 * columns * 2**20 // 10)) ** 2
     assert 0.5 * claimed < found <= claimed
 
 

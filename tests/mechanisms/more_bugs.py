@@ -4,9 +4,13 @@ No family of the audit is named for them: tests notice them.
 """
 
 from discreet import release
+from discreet.core import cells, question
+from discreet.core import split as core_split
+from discreet.core.ask import Ask
+from discreet.core.bins import Stretches
 from discreet.likelihood import covariate_sums, score_lanes
 from discreet.mechanisms import contract, output, selected
-from discreet.mechanisms.newton import counts, layout, split
+from discreet.mechanisms.newton import layout, split
 from discreet.mechanisms.newton.run import Run
 from discreet.privacy import noise, selection
 from tests.mechanisms import checks, leaving_checks, newton_checks, release_checks, varying_checks
@@ -31,47 +35,47 @@ MORE_BUGS = [
     ),
     Bug(
         "scores of private Newton with the sensitivity of adding or removing a person",
-        Run,
-        "_release",
-        "(2 * LARGEST) ** 2",
-        "LARGEST**2",
+        question,
+        "scores",
+        "arguments, SCORES,",
+        "arguments, Sensitivity(LARGEST**2, unit=LARGEST),",
         newton_checks.check_all_parts_are_paid_for,
     ),
     Bug(
         "sums without delta scaled by the squared sensitivity's share of rho",
-        split.Split,
+        core_split.Split,
         "scale",
-        "laplace_scale(sensitivity, self.total * share)",
-        "laplace_scale(sensitivity, 2 * self.total * share)",
+        "laplace_scale(length, self.total * share)",
+        "laplace_scale(length, 2 * self.total * share)",
         newton_checks.check_pure_parts_are_paid_for,
     ),
     Bug(
         "counts noised in 16ths of a person as if they were whole persons",
-        split,
-        "_fine_square",
+        question,
+        "of_counts",
         "FINE**2 * ",
         "",
         newton_checks.check_all_parts_are_paid_for,
     ),
     Bug(
         "late entries counted and not paid for",
-        Run,
-        "_exits",
+        question,
+        "of_exits",
         "2 if late else 1",
         "1",
         newton_checks.check_late_entries_are_paid_for,
     ),
     Bug(
         "a person counted in one bin, as if there were one covariate",
-        Run,
-        "_marginals",
-        "self.budget.share(MARGINALS), len(marginals)",
-        "self.budget.share(MARGINALS), 1",
+        question,
+        "marginals",
+        "of_marginals(len(covariates),",
+        "of_marginals(1,",
         newton_checks.check_all_parts_are_paid_for,
     ),
     Bug(
         "the values of all rows of a person counted in full",
-        counts,
+        cells,
         "row_weights",
         "return np.asarray(held * stretches.weight // shared)",
         "return np.where(held > 0, stretches.weight, 0)",
@@ -79,7 +83,7 @@ MORE_BUGS = [
     ),
     Bug(
         "weights in several stretches of time paid for as one",
-        counts.Stretches,
+        Stretches,
         "square",
         "self.number * self.weight**2",
         "self.weight**2",
@@ -87,10 +91,10 @@ MORE_BUGS = [
     ),
     Bug(
         "second moments of values that change paid for as if they did not",
-        Run,
-        "_moments",
-        "moment_sensitivity(width, changing=self.layout.changing)",
-        "moment_sensitivity(width)",
+        question,
+        "moments",
+        "of_moments(width, stretches.weight)",
+        "of_moments(width, 1)",
         newton_checks.check_moments_of_changing_values_are_paid_for,
     ),
     Bug(
@@ -105,8 +109,9 @@ MORE_BUGS = [
         "finer bins placed where the people's own values are",
         Run,
         "_ranges",
-        "return narrowed(marginals, noisy, deviation, self.layout.value_bins, mass)",
-        "return narrowed(marginals, counts, deviation, self.layout.value_bins, mass)",
+        "found = self.ask(asked, self.budget.share(RANGES))",
+        "found = self.ask(asked, self.budget.share(RANGES)); own = self.ask._engine.reduce("
+        "asked.block, *asked.arguments)[0]; found = Released(own, found.deviation)",
         newton_checks.check_sums_are_asked_with_released_numbers,
     ),
     Bug(
@@ -115,14 +120,30 @@ MORE_BUGS = [
         "split",
         "rest = 1 - sum(shares.values(), Fraction(0))",
         "rest = Fraction(1)",
-        newton_checks.check_all_parts_are_paid_for,
+        newton_checks.check_shares_are_one_together,
+    ),
+    Bug(
+        "a budget that is split into more than itself",
+        core_split.Split,
+        "__post_init__",
+        "self.spent > 1",
+        "False",
+        newton_checks.check_shares_beyond_one_are_refused,
+    ),
+    Bug(
+        "questions answered beyond the budget",
+        Ask,
+        "__call__",
+        "self._left < 0",
+        "False",
+        newton_checks.check_questions_beyond_the_budget_are_refused,
     ),
     Bug(
         "the information with the sensitivity of adding or removing a person",
-        Run,
-        "_information",
-        "self.budget.release(weighted, share, INFORMATION_SQUARED, self.noise)",
-        "self.budget.release(weighted, share, INFORMATION_SQUARED // 2, self.noise)",
+        question,
+        "information",
+        "arguments, INFORMATION,",
+        "arguments, Sensitivity(INFORMATION.squared // 2, least=128, unit=2**26),",
         newton_checks.check_information_is_paid_for,
     ),
     Bug(
@@ -137,18 +158,18 @@ MORE_BUGS = [
         "second moments centred at the people's own mean",
         Run,
         "_moments",
-        "width, share = len(centre), self.budget.share(MOMENTS)",
-        "width, share = len(centre), self.budget.share(MOMENTS); "
-        "own = self.engine.episodes.covariates.mean(axis=0); "
+        "weight = self.layout.moment_weight(self.design.intervals)",
+        "weight = self.layout.moment_weight(self.design.intervals); "
+        "own = self.ask._engine.episodes.covariates.mean(axis=0); "
         "centre = np.concatenate([own, centre[len(own) :]])",
         newton_checks.check_sums_are_asked_with_released_numbers,
     ),
     Bug(
         "life table released without its noise",
-        Run,
-        "_exits",
-        "return Noisy(noisy, self.budget",
-        "return Noisy(counts.astype(float), self.budget",
+        Ask,
+        "__call__",
+        "float(value) for value in noisy",
+        "float(value) for value in sums",
         newton_checks.check_nothing_but_noisy_sums_is_used,
     ),
     Bug(
@@ -225,25 +246,26 @@ MORE_BUGS = [
     ),
     Bug(
         "who leaves early is among the second moments and not paid for",
-        Run,
-        "_moments",
-        "moment_sensitivity(width,",
-        "moment_sensitivity(len(self.design.covariates.leads),",
+        question,
+        "moments",
+        "of_moments(width,",
+        "of_moments(width - (columns.leaving is not None) - (columns.varying is not None),",
         leaving_checks.check_leaving_is_paid_for,
     ),
     Bug(
         "who leaves early compared with the people themselves",
         Run,
         "_moments",
-        "limit = moment_limit(width)",
-        "share = float(np.mean(self.engine.episodes.event)); "
+        "weight = self.layout.moment_weight(self.design.intervals)",
+        "weight = self.layout.moment_weight(self.design.intervals); "
+        "share = float(np.mean(self.ask._engine.episodes.event)); "
         "own = columns.leaving._replace(chances=columns.leaving.chances * share); "
-        "columns = columns._replace(leaving=own); limit = moment_limit(width)",
+        "columns = columns._replace(leaving=own)",
         newton_checks.check_sums_are_asked_with_released_numbers,
     ),
     Bug(
         "how much sooner a person left than the others in the same block",
-        counts,
+        cells,
         "leavings",
         "np.repeat(early - asked,",
         "np.repeat(early - asked - np.mean(early - asked),",
@@ -251,25 +273,26 @@ MORE_BUGS = [
     ),
     Bug(
         "how late events came is among the second moments and not paid for",
-        Run,
-        "_moments",
-        "moment_sensitivity(width,",
-        "moment_sensitivity(width - self.layout.varying,",
+        question,
+        "moments",
+        "of_moments(width,",
+        "of_moments(width - (columns.varying is not None),",
         varying_checks.check_lateness_is_paid_for,
     ),
     Bug(
         "how late events came compared with the hazard of the people themselves",
         Run,
         "_moments",
-        "limit = moment_limit(width)",
-        "share = float(np.mean(self.engine.episodes.event)); "
+        "weight = self.layout.moment_weight(self.design.intervals)",
+        "weight = self.layout.moment_weight(self.design.intervals); "
+        "share = float(np.mean(self.ask._engine.episodes.event)); "
         "own = columns.varying._replace(chances=columns.varying.chances * share); "
-        "columns = columns._replace(varying=own); limit = moment_limit(width)",
+        "columns = columns._replace(varying=own)",
         newton_checks.check_sums_are_asked_with_released_numbers,
     ),
     Bug(
         "how late a person's event came among those of the same block",
-        counts,
+        cells,
         "varyings",
         "np.repeat(late - asked,",
         "np.repeat(late - asked - np.mean(late - asked),",

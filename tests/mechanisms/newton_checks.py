@@ -6,20 +6,24 @@ from fractions import Fraction
 
 import numba
 import numpy as np
+import pytest
 from numba.core.registry import CPUDispatcher as Dispatcher
 
+from discreet.core.ask import Ask
+from discreet.core.bins import Stretches, marginals_of, stretches_of, time_edges
+from discreet.core.cells import block_marginals
+from discreet.core.question import exits
+from discreet.core.split import Split
+from discreet.engine.local import LocalEngine
+from discreet.errors import SettingsError
 from discreet.likelihood import covariate_sums, score_lanes
 from discreet.likelihood.score import LARGEST, Whitened
 from discreet.likelihood.score_information import Informations, block_information
 from discreet.likelihood.score_walk import interval_grid
 from discreet.mechanisms import PrivateNewton
-from discreet.mechanisms.newton.counts import (
-    Stretches,
-    block_marginals,
-    marginals_of,
-    stretches_of,
-)
+from discreet.mechanisms.newton import split as newton_split
 from discreet.mechanisms.newton.layout import Layout
+from discreet.mechanisms.newton.split import informed_step
 from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.testing import SeededNoise
 from tests.mechanisms.cases import (
@@ -58,8 +62,8 @@ def _page_sensitivities(layout, covariates, columns):
     if shares["moments"]:
         first.append((2 * (128 * weight * (7 * columns * 2**20 // 10)) ** 2, None))
     steps = [(4 * LARGEST**2, None)] * len(layout.budget.steps)
-    if layout.budget.informed is not None:
-        steps.insert(layout.budget.informed + 1, (2 * (128 * 2**26) ** 2, None))
+    if informed_step(layout.budget) is not None:
+        steps.insert(informed_step(layout.budget) + 1, (2 * (128 * 2**26) ** 2, None))
     return first + steps
 
 
@@ -92,7 +96,8 @@ def check_all_parts_are_paid_for(delta=1e-6, **facts):
 def check_information_is_paid_for(delta=1e-6):
     """With people enough for their information to be released."""
     facts = make_constants(persons=20_000)
-    assert Layout.read(PrivateNewton(4.0, delta).plan(facts)).budget.informed is not None
+    layout = Layout.read(PrivateNewton(4.0, delta).plan(facts))
+    assert informed_step(layout.budget) is not None
     found, allowed = spent(facts, delta, 4.0)
     assert 0.999 * allowed < found <= allowed
 
@@ -164,6 +169,44 @@ def movement(function, people, width, *arguments):
     return max(int((d * d).sum()) for d in pairs), max(int(np.abs(d).sum()) for d in pairs)
 
 
+def question_movement(question, people, width):
+    """The largest squared L2 distance between two persons' weighted contributions."""
+    rows = [
+        question.block(episodes_of([p], width), *question.arguments)[0].astype(object)
+        * question.weights
+        for p in people
+    ]
+    return max(int(((a - b) ** 2).sum()) for a in rows for b in rows)
+
+
+def check_shares_are_one_together():
+    """Whatever is left out, all shares together are exactly the budget."""
+    for pure in (False, True):
+        for without in ((), ("moments",), ("ranges", "marginals", "moments", "information")):
+            try:
+                assert newton_split.split(Fraction(1), 4, pure=pure, without=without).spent == 1
+            except SettingsError:
+                pytest.fail("the shares are more than the budget")
+
+
+def check_shares_beyond_one_are_refused():
+    """No split can be made that spends more than there is."""
+    for shares in ((Fraction(1, 2), Fraction(51, 100)), (Fraction(3, 2), Fraction(-1, 2))):
+        with pytest.raises(SettingsError):
+            Split(Fraction(1), pure=False, shares=(("exits", shares[0]),), steps=shares[1:])
+
+
+def check_questions_beyond_the_budget_are_refused():
+    """A question is answered as long as its share is left, and not after."""
+    people = episodes_of(some_people(make_constants(), 1), 2)
+    shares = Split(Fraction(1), pure=False, shares=(("exits", Fraction(2, 3)),))
+    ask = Ask(LocalEngine(people), SeededNoise(1), shares)
+    asked = exits(time_edges(20, 5), 1, 1, late=False)
+    ask(asked, Fraction(2, 3))
+    with pytest.raises(SettingsError):
+        ask(asked, Fraction(2, 3))
+
+
 def check_changing_values_share_a_weight():
     """Whoever changes in every interval moves the counts no more than the page says."""
     constants = make_constants(covariates=3, time_varying=True)
@@ -180,7 +223,7 @@ def check_changing_values_share_a_weight():
 
 @dataclass
 class Replay(SeededNoise):
-    """Noisy sums of one fit, handed out again in another whatever its own sums are."""
+    """Released sums of one fit, handed out again in another whatever its own sums are."""
 
     answers: list = field(default_factory=list)
     replaying: bool = False

@@ -1,7 +1,8 @@
 """Bugs planted in private strata."""
 
+from discreet.core import cells, question
 from discreet.mechanisms import contract
-from discreet.mechanisms.newton import counts, run
+from discreet.mechanisms.newton import run
 from discreet.people import encode
 from tests.mechanisms import strata_checks
 from tests.mechanisms.bugs import Bug
@@ -17,7 +18,7 @@ STRATA_BUGS = [
     ),
     Bug(
         "every row of a person counted as an exit of a stratum",
-        counts,
+        cells,
         "block_exits",
         "first, last = block.ends",
         "first = last = np.arange(block.rows)",
@@ -25,18 +26,19 @@ STRATA_BUGS = [
     ),
     Bug(
         "strata among the second moments and not paid for",
-        run.Run,
-        "_moments",
-        "moment_sensitivity(width,",
-        "moment_sensitivity(len(self.design.covariates.leads),",
+        question,
+        "moments",
+        "of_moments(width,",
+        "of_moments(2,",
         strata_checks.check_strata_are_paid_for,
     ),
     Bug(
         "strata standardised by the people's own shares",
         run.Run,
         "_moments",
-        "width, share = len(centre), self.budget.share(MOMENTS)",
-        "width, share = len(centre), self.budget.share(MOMENTS); own = self.engine.episodes.stratum; "
+        "weight = self.layout.moment_weight(self.design.intervals)",
+        "weight = self.layout.moment_weight(self.design.intervals); "
+        "own = self.ask._engine.episodes.stratum; "
         "centre = np.append(centre[:-1], (own == 2).mean())",
         strata_checks.check_strata_use_nothing_but_noisy_sums,
     ),

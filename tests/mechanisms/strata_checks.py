@@ -7,6 +7,9 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from discreet.core import cells
+from discreet.core.bins import Columns, Stretches, time_edges
+from discreet.core.question import moments
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -15,15 +18,7 @@ from discreet.errors import SettingsError
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.likelihood.score_information import Informations, block_information
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, SelectedRidge
-from discreet.mechanisms.newton import counts
-from discreet.mechanisms.newton.counts import (
-    ENTRIES_TOO,
-    EXITS_ONLY,
-    Stretches,
-    block_moments,
-    time_edges,
-)
-from discreet.mechanisms.newton.layout import Layout, moment_limit, moment_sensitivity
+from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.people import to_episodes
 from discreet.regression import SurvivalRegression
@@ -40,6 +35,7 @@ from tests.mechanisms.newton_checks import (
     movement,
     page_sensitivities,
     part_of,
+    question_movement,
     some_people,
 )
 from tests.mechanisms.user_path import publish, refused
@@ -55,21 +51,21 @@ def check_exits_by_stratum_move_by_their_sensitivity():
     """One cell each (two with entries), of one stratum or of two: the bound is attained."""
     constants = constants_of(time_varying=True)
     people = changing_people(constants, 1)
-    for kinds, cells in ((EXITS_ONLY, 1), (ENTRIES_TOO, 2)):
+    for kinds, each in ((2, 1), (3, 2)):
         edges = time_edges(20, 6)
-        found = movement(counts.block_exits, people, 2, edges, kinds, STRATA)
-        assert found == (2 * cells, 2 * cells)
+        found = movement(cells.block_exits, people, 2, edges, 1, kinds, STRATA)
+        assert found == (2 * each, 2 * each)
 
 
 def check_moments_with_strata_move_as_claimed():
     """Strata are further columns: a neighbour who changes stratum moves them most."""
     constants = constants_of(time_varying=True)
     columns = 2 + STRATA - 1
-    limit, weight = moment_limit(columns), Stretches((0, 20), 64)
+    weight = Stretches((0, 20), 64)
     place = np.full(columns, 0.1), np.array([0.2, 0.2, 0.05, 0.05])
     people = changing_people(constants, 2)
-    squared, _ = movement(block_moments, people, 2, *place, limit, weight)
-    claimed = moment_sensitivity(columns, changing=True)
+    squared = question_movement(moments(*place, weight, Columns()), people, 2)
+    claimed = 2 * (128 * 64 * (7 * columns * 2**20 // 10)) ** 2
     assert 0.5 * claimed < squared <= claimed
 
 
@@ -174,7 +170,7 @@ def check_a_person_is_in_one_stratum():
     found = {name: [] for name in bounds}
     for name in PERSONS:
         block = to_episodes(table_of([name, "one row", "event elsewhere"]), SCHEMA)
-        found["exits"].append(counts.block_exits(block, time_edges(6, 6), ENTRIES_TOO, 3)[0])
+        found["exits"].append(cells.block_exits(block, time_edges(6, 6), 1, 3, 3)[0])
         found["scores"].append(block_scores(block, scores, *[Levels()] * 3)[0])
     for name, sums in found.items():
         whole = [item.astype(object) for item in sums]

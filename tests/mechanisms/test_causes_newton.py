@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet.core.bins import Stretches
+from discreet.core.released import Released
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -16,9 +18,7 @@ from discreet.likelihood.score_causes import CauseLevels, Together
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.causes import CauseReleases, held_together
-from discreet.mechanisms.newton.counts import Stretches
 from discreet.mechanisms.newton.layout import Layout
-from discreet.mechanisms.newton.releases import Noisy
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise
 from tests.mechanisms import causes_checks
@@ -139,7 +139,7 @@ def test_tables_of_a_cause_count_those_at_risk_of_it():
         np.array([0, 1, 2, 3, 4]),
         np.array([[0.0] * 3 + [1000], [400.0] * 4, [100.0] * 4]),
     )
-    noisy = Noisy(counts.ravel(), 0.5)
+    noisy = Released(counts.ravel(), 0.5)
     people = int(counts.sum())
     seen = CauseReleases(people, edges, noisy, Stretches((0, 4)), causes=2, cause=1)
     at_risk, _ = seen.profile.others

@@ -3,22 +3,23 @@
 import numpy as np
 import pytest
 
+from discreet.core import bins, cells
+from discreet.core.question import half_weights
 from discreet.design.baseline import NaturalSpline, PiecewiseConstant
 from discreet.design.link import LINKS
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
-from discreet.mechanisms.newton import counts
 from discreet.people.episodes import Episodes
 from tests.mechanisms import exact_person as exact
 from tests.support import make_design
 
 INTERVALS, WIDTH = 24, 3
-EDGES = counts.exit_edges(INTERVALS, 5)
-STRETCHES = counts.stretches_of(INTERVALS, 3, pure=False)
-WHOLE = counts.Stretches((0, INTERVALS), weight=64)
-LIMIT = 7 * WIDTH * counts.UNIT**2 // 10
+EDGES = bins.exit_edges(INTERVALS, 5)
+STRETCHES = bins.stretches_of(INTERVALS, 3, pure=False)
+WHOLE = bins.Stretches((0, INTERVALS), weight=64)
+LIMIT = 7 * WIDTH * bins.UNIT**2 // 10
 MARGINALS = (
-    counts.Marginal((0,), 4, (-0.5, -0.25, 0.0, 0.25, 0.5)),
-    counts.Marginal((1, 2), 3),
+    bins.Marginal((0,), 4, (-0.5, -0.25, 0.0, 0.25, 0.5)),
+    bins.Marginal((1, 2), 3),
 )
 EXTREMES = (0.0, -0.0, 1.0, -1.0, 0.25, -0.5, 5e-324, 2.0**-30, 1 - 2.0**-53, np.nan, np.inf, 1e308)
 
@@ -57,13 +58,13 @@ def people(seed: int, number: int, *, hostile: bool) -> list[list[exact.Row]]:
 
 @pytest.mark.parametrize("hostile", [False, True])
 def test_counts_are_exact(hostile):
-    cells = [(item.columns, item.bins, item.edges) for item in MARGINALS]
+    items = [(item.columns, item.bins, item.edges) for item in MARGINALS]
     for rows in people(1, 150, hostile=hostile):
         block = block_of(rows)
-        (found,) = counts.block_exits(block, EDGES, counts.ENTRIES_TOO)
+        (found,) = cells.block_exits(block, EDGES, 1, 3, 1)
         assert found.tolist() == exact.exits(rows, EDGES.tolist()).integers
-        (found,) = counts.block_marginals(block, MARGINALS, STRETCHES)
-        expected = exact.marginals(rows, cells, STRETCHES.edges, STRETCHES.weight)
+        (found,) = cells.block_marginals(block, MARGINALS, STRETCHES)
+        expected = exact.marginals(rows, items, STRETCHES.edges, STRETCHES.weight)
         assert found.tolist() == expected.integers
 
 
@@ -74,11 +75,12 @@ def test_moments_are_exact_and_within_their_bound(hostile, spread):
     centre, width = np.array([0.125, 0.0, -0.5]), np.full(WIDTH, spread)
     span, sure = (0, INTERVALS, WHOLE.weight), 0
     for rows in people(2, 150, hostile=hostile):
-        (found,) = counts.block_moments(block_of(rows), centre, width, LIMIT, WHOLE)
+        (found,) = cells.block_moments(block_of(rows), centre, width, LIMIT, WHOLE)
         expected = exact.moments(rows, centre.tolist(), width.tolist(), LIMIT, span)
+        found = found * half_weights(WIDTH)
         assert found.tolist() == expected.integers or not expected.sure
         sure += expected.sure
-        assert sum(int(item) ** 2 for item in found) <= (counts.DIAGONAL * 64 * LIMIT) ** 2
+        assert sum(int(item) ** 2 for item in found) <= (bins.DIAGONAL * 64 * LIMIT) ** 2
     assert sure > 40
 
 
@@ -108,7 +110,8 @@ def test_what_is_not_a_number_moves_no_moment():
     rows = people(5, 1, hostile=False)[0]
     for centre, spread in ((np.nan, 0.5), (0.0, np.nan), (np.inf, 0.5), (0.0, 0.0)):
         with np.errstate(all="ignore"):
-            (found,) = counts.block_moments(
+            (found,) = cells.block_moments(
                 block_of(rows), np.full(WIDTH, centre), np.full(WIDTH, spread), LIMIT, WHOLE
             )
-        assert sum(int(item) ** 2 for item in found) <= (counts.DIAGONAL * 64 * LIMIT) ** 2
+        found = found * half_weights(WIDTH)
+        assert sum(int(item) ** 2 for item in found) <= (bins.DIAGONAL * 64 * LIMIT) ** 2

@@ -7,11 +7,12 @@ import pyarrow as pa
 import pytest
 from cohorts import cohort, episodic, schema
 
-from discreet.design.groups import Groups, strategy, stretch_edges
+from discreet.core.question import group_counts
+from discreet.design.groups import Groups, strategy
 from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
-from discreet.mechanisms.group_counts import GroupCounts, block_group_counts
+from discreet.mechanisms.group_counts import GroupCounts
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise
 
@@ -46,8 +47,8 @@ def test_a_person_is_in_one_cell():
 
 
 def counted(people, groups, stretches):
-    edges = stretch_edges(12, stretches)
-    return block_group_counts(people, edges, groups.levels, groups.tables(stretches))
+    asked = group_counts(groups, stretches, pure=True)
+    return asked.block(people, *asked.arguments)
 
 
 def test_start_and_end_of_the_axis_are_places_of_their_own():

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from discreet.core.bins import UNIT, Columns, Stretches, marginals_of, time_edges
+from discreet.core.cells import block_exits, block_marginals, block_moments, row_weights
+from discreet.core.question import moments
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import LINKS, Logit
@@ -18,19 +21,7 @@ from discreet.likelihood.score import LARGEST, Levels, Whitened
 from discreet.likelihood.score_information import Informations, block_information
 from discreet.likelihood.score_walk import quantise
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.newton.counts import (
-    ENTRIES_TOO,
-    EXITS_ONLY,
-    UNIT,
-    Stretches,
-    block_exits,
-    block_marginals,
-    block_moments,
-    marginals_of,
-    row_weights,
-    time_edges,
-)
-from discreet.mechanisms.newton.layout import Layout, moment_limit, moment_sensitivity
+from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.people.episodes import Episodes
 from discreet.privacy.accountant import epsilon_of
@@ -53,10 +44,12 @@ HOSTILE = [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -0.0, 1.0, -1.0
 everybody, movement = newton_checks.changing_people, newton_checks.movement
 
 
-@pytest.mark.parametrize(("kinds", "cells"), [(EXITS_ONLY, 1), (ENTRIES_TOO, 2)])
+@pytest.mark.parametrize(("kinds", "cells"), [(2, 1), (3, 2)])
 def test_exit_counts_move_by_their_sensitivity(kinds, cells):
     constants = make_constants(time_varying=True)
-    squared, absolute = movement(block_exits, everybody(constants, 1), 2, time_edges(20, 6), kinds)
+    squared, absolute = movement(
+        block_exits, everybody(constants, 1), 2, time_edges(20, 6), 1, kinds, 1
+    )
     assert squared == 2 * cells
     assert absolute == 2 * cells
 
@@ -122,7 +115,7 @@ def test_nobody_is_shortened_by_the_company():
 @pytest.mark.parametrize("width", [1, 2, 5])
 def test_second_moments_move_at_most_as_claimed(width):
     random = np.random.default_rng(4)
-    limit, claimed = moment_limit(width), moment_sensitivity(width)
+    claimed = 2 * (128 * (7 * width * 2**20 // 10)) ** 2
     people = np.vstack(
         [
             random.choice(HOSTILE, (60, width)),
@@ -138,8 +131,9 @@ def test_second_moments_move_at_most_as_claimed(width):
         for x in people:
             block = Episodes(x[None], stay * 0, stay, np.zeros(1, bool), None, 1)
             place = np.full(width, 0.1), np.full(width, spread)
-            (half,) = block_moments(block, *place, limit, Stretches((0, 20)))
-            rows.append(half.astype(object))
+            asked = moments(*place, Stretches((0, 20)), Columns())
+            (half,) = asked.block(block, *asked.arguments)
+            rows.append(half.astype(object) * asked.weights)
         distances = [int(((a - b) ** 2).sum()) for a in rows for b in rows]
         largest = max(largest, *distances)
     assert largest <= claimed
@@ -148,11 +142,9 @@ def test_second_moments_move_at_most_as_claimed(width):
 
 def test_second_moments_of_values_that_change_move_at_most_as_claimed():
     constants = make_constants(covariates=3, time_varying=True)
-    limit, weight = moment_limit(3), Stretches((0, 20), 64)
-    place = np.full(3, 0.1), np.full(3, 0.2)
-    squared, _ = movement(block_moments, everybody(constants, 2), 3, *place, limit, weight)
-    claimed = moment_sensitivity(3, changing=True)
-    assert claimed == 2 * (128 * 64 * limit) ** 2
+    asked = moments(np.full(3, 0.1), np.full(3, 0.2), Stretches((0, 20), 64), Columns())
+    squared = newton_checks.question_movement(asked, everybody(constants, 2), 3)
+    claimed = 2 * (128 * 64 * (7 * 3 * 2**20 // 10)) ** 2
     assert 0.5 * claimed < squared <= claimed
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.mechanisms.newton.counts import Leavings, leavings
+from discreet.core.bins import Leavings
+from discreet.core.cells import leavings
 from discreet.mechanisms.newton.hazards import Exits, fitted_hazards
 from discreet.mechanisms.newton.layout import moment_left
 from discreet.mechanisms.newton.leaving import Bins, Leaving

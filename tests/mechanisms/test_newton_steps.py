@@ -6,6 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from discreet.core.bins import (
+    DIAGONAL,
+    OFF_DIAGONAL,
+    UNIT,
+    Marginal,
+    Stretches,
+    exit_edges,
+    marginals_of,
+    time_edges,
+)
+from discreet.core.cells import block_marginals
+from discreet.core.question import moment_limit
+from discreet.core.released import Released
 from discreet.design.baseline import NaturalSpline, PiecewiseConstant
 from discreet.design.design import Design
 from discreet.design.link import Logit
@@ -25,22 +38,10 @@ from discreet.mechanisms.newton.cohort import (
     released_shares,
 )
 from discreet.mechanisms.newton.combine import combine, lacking_curvature
-from discreet.mechanisms.newton.counts import (
-    DIAGONAL,
-    OFF_DIAGONAL,
-    UNIT,
-    Marginal,
-    Stretches,
-    block_marginals,
-    exit_edges,
-    marginals_of,
-    time_edges,
-)
 from discreet.mechanisms.newton.equation import Setting
-from discreet.mechanisms.newton.layout import moment_limit
 from discreet.mechanisms.newton.picture import Picture, power, spreads_of
 from discreet.mechanisms.newton.pin import Pinned
-from discreet.mechanisms.newton.releases import Information, Noisy, Releases
+from discreet.mechanisms.newton.releases import Information, Releases
 from discreet.mechanisms.newton.shape import UNSEEN, Shape, not_chance
 from discreet.mechanisms.newton.split import split
 from discreet.mechanisms.newton.spread import unreached, unrelated, widened
@@ -268,12 +269,12 @@ def test_shortened_moments_show_how_columns_go_together_and_how_wide_they_are():
     v = (x - x.mean(axis=0)) / spreads
     limit = moment_limit(2) / UNIT**2
     v *= np.sqrt(np.minimum(1.0, limit / np.sum(v**2, axis=1)))[:, None]
-    matrix, places = v.T @ v * UNIT**2, np.tril_indices(2)
-    half = np.where(places[0] == places[1], DIAGONAL, OFF_DIAGONAL) * matrix[places]
-    first = Releases(people, exit_edges(40, 5), Noisy(np.ones(20), 1.0), Stretches((0, 40)))
-    releases = first.having(marginals=marginals, moments=Noisy(half, 1.0))
+    matrix, places = v.T @ v, np.tril_indices(2)
+    half = np.where(places[0] == places[1], 1.0, OFF_DIAGONAL / DIAGONAL) * matrix[places]
+    first = Releases(people, exit_edges(40, 5), Released(np.ones(20), 1.0), Stretches((0, 40)))
+    releases = first.having(marginals=marginals, moments=Released(half, 1e-8))
     found = moments_of(design, releases, shares, spreads)
-    assert np.diag(matrix).max() < 0.75 * people * UNIT**2
+    assert np.diag(matrix).max() < 0.75 * people
     assert np.diag(found) == pytest.approx([1.0, 1.0], abs=0.06)
     scale = np.sqrt(np.diag(found))
     true = np.corrcoef(x.T)[1, 0]
@@ -352,10 +353,10 @@ def test_the_bound_suits_the_noise_that_steps_have_together(pure):
 
 
 def test_what_is_not_known_of_relations_is_allowed_for():
-    exits, stretches = Noisy(np.zeros(20), 1.0), Stretches((0, 10))
+    exits, stretches = Released(np.zeros(20), 1.0), Stretches((0, 10))
     releases = Releases(1000, time_edges(10, 10), exits, stretches)
-    noises = (0.0, 1e8, 1e10, 1e16)
-    known = [replace(releases, moments=Noisy(np.zeros(10), noise)) for noise in noises]
+    noises = (0.0, 1.0, 1e2, 1e8)
+    known = [replace(releases, moments=Released(np.zeros(10), noise)) for noise in noises]
     found = [unrelated(one, 4) for one in known]
     assert found[0] == 0.0
     assert found == sorted(found)
@@ -529,7 +530,7 @@ def picture_of(truth, *, noise, edges, people=20_000, events=None):
     ends = np.zeros(len(by_bin))
     ends[-1] = people * survival[-1]
     counts = np.concatenate([ends, by_bin])
-    releases = Releases(people, edges, Noisy(counts, noise), Stretches((0, len(truth))))
+    releases = Releases(people, edges, Released(counts, noise), Stretches((0, len(truth))))
     return Picture.of(design, Logit(), releases, np.zeros(0))
 
 
@@ -596,7 +597,12 @@ def test_a_lens_gives_the_cohort_the_released_information():
     even = np.concatenate([np.full(item.bins, 1000.0) for item in marginals])
     exits = np.concatenate([np.full(5, 600.0), np.full(5, 200.0)])
     releases = Releases(
-        4000, time_edges(20, 5), Noisy(exits, 1.0), Stretches((0, 20)), marginals, Noisy(even, 1.0)
+        4000,
+        time_edges(20, 5),
+        Released(exits, 1.0),
+        Stretches((0, 20)),
+        marginals,
+        Released(even, 1.0),
     )
     spreads = spreads_of(releases.shares(design))
     picture = Picture.of(design, Logit(), releases, spreads)
@@ -627,10 +633,10 @@ def test_what_nobody_is_shown_to_reach_is_found():
         Releases(
             4000,
             time_edges(20, 5),
-            Noisy(table, 10.0),
+            Released(table, 10.0),
             Stretches((0, 20)),
             marginals,
-            Noisy(np.concatenate(counts), 10.0),
+            Released(np.concatenate(counts), 10.0),
         )
         for table in (exits, np.full(10, 400.0))
     ]

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import PrivateNewton, SurvivalRegression
+from discreet.core.bins import exit_edges
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import LINKS
@@ -21,7 +22,6 @@ from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.likelihood.score_information import Informations, block_information
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.cohort import stratum_profiles
-from discreet.mechanisms.newton.counts import exit_edges
 from discreet.mechanisms.newton.layout import Layout
 from discreet.models.model import model_from_mapping
 from discreet.people import to_episodes

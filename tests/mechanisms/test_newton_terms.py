@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 from discreet import PrivateNewton, SurvivalRegression
+from discreet.core.bins import ONCE, Columns, gaps_of, marginals_of
+from discreet.core.cells import block_marginals, block_moments
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -15,14 +17,6 @@ from discreet.forecast import forecasts, outlook_for
 from discreet.mechanisms import OutputPerturbation
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.cohort import completed, draw_cohort, released_shares, without_fills
-from discreet.mechanisms.newton.counts import (
-    ONCE,
-    Columns,
-    block_marginals,
-    block_moments,
-    gaps_of,
-    marginals_of,
-)
 from discreet.people import to_episodes
 from discreet.regression import simulate
 

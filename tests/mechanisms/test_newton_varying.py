@@ -7,15 +7,16 @@ import pandas as pd
 import pytest
 
 import discreet as ds
+from discreet.core.ask import Ask
+from discreet.core.bins import Varyings
+from discreet.core.cells import varyings
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
-from discreet.likelihood.problem import Problem
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.newton.counts import Varyings, varyings
 from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.run import Run
 from discreet.mechanisms.newton.shape import Shape
@@ -138,9 +139,10 @@ def people(theta, effects=(0.5, 0.6), seed=3):
 def change_of(frame):
     """The change of effects that a draw without any noise sees at its end, and the columns' spreads."""
     design, link = Design(SCHEMA, NaturalSpline(3)), get_link("logit")
-    problem = Problem(LocalEngine(to_episodes(frame, SCHEMA)), design, link)
+    engine = LocalEngine(to_episodes(frame, SCHEMA))
     layout = Layout.read(PrivateNewton(8.0, 1e-6).plan(Facts.of(PEOPLE, design, link)))
-    run = Seen(problem, layout, FrozenNoise(), clipped=False)
+    ask = Ask(engine, FrozenNoise(), layout.budget)
+    run = Seen(ask, design, link, layout, clipped=False)
     run.draw()
     return run.picture.change, run.picture.spreads
 

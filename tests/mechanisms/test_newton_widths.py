@@ -5,13 +5,15 @@ import pandas as pd
 import pytest
 
 import discreet as ds
+from discreet.core.bins import UNIT, Marginal, Stretches, exit_edges
+from discreet.core.question import moment_limit
+from discreet.core.released import Released
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.mechanisms.newton.cohort import INNER, LAST, released_shares
-from discreet.mechanisms.newton.counts import DIAGONAL, UNIT, Marginal, Stretches, exit_edges
-from discreet.mechanisms.newton.layout import moment_limit, moment_part
+from discreet.mechanisms.newton.layout import moment_part
 from discreet.mechanisms.newton.picture import spreads_of
-from discreet.mechanisms.newton.releases import Noisy, Releases
+from discreet.mechanisms.newton.releases import Releases
 from discreet.mechanisms.newton.tails import all_within, occupied, people_in_bins
 from discreet.mechanisms.newton.widths import weighed_shares
 
@@ -121,14 +123,14 @@ def pictured(squares):
     counts = normal_counts(FINE.edges)
     counts[[2, 3, 14, 15]] += 2.0 * NOISE
     edges = exit_edges(40, 5)
-    exits = Noisy(np.full(2 * len(edges) - 2, PEOPLE / (2 * len(edges) - 2)), 1.0)
+    exits = Released(np.full(2 * len(edges) - 2, PEOPLE / (2 * len(edges) - 2)), 1.0)
     first = Releases(PEOPLE, edges, exits, Stretches((0, 40)))
-    releases = first.having(marginals=marginals, counts=Noisy(np.tile(counts, 2), NOISE))
+    releases = first.having(marginals=marginals, counts=Released(np.tile(counts, 2), NOISE))
     wide, narrow = (releases.shares(design, narrow=flag) for flag in (False, True))
     spreads = spreads_of(wide)
     assert spreads[0] > 1.4 * spreads_of(narrow)[0]
-    half = np.array([squares, 0.0, squares]) * PEOPLE * UNIT**2 * DIAGONAL * moment_part(2)
-    moments = Noisy(half, 0.01 * PEOPLE * UNIT**2 * DIAGONAL)
+    half = np.array([squares, 0.0, squares]) * PEOPLE * moment_part(2)
+    moments = Released(half, 0.01 * PEOPLE)
     found = weighed_shares(design, releases.having(moments=moments), spreads)
     return [float(item[0].spread[0]) for item in (wide, narrow, found)]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from discreet.mechanisms.newton import counts
-from discreet.mechanisms.newton.counts import Columns, Varyings
+from discreet.core import cells
+from discreet.core.bins import Columns, Varyings
 from tests.mechanisms.leaving_checks import (
     CHANCES,
     assert_a_persons_own,
@@ -28,4 +28,4 @@ def check_lateness_is_paid_for(delta=1e-6):
 
 def check_lateness_is_a_persons_own():
     """The same in company as alone."""
-    assert_a_persons_own(counts.varyings, HAZARDS)
+    assert_a_persons_own(cells.varyings, HAZARDS)

@@ -23,6 +23,17 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import feather, parquet
 
+from discreet.core.bins import (
+    DIAGONAL,
+    Columns,
+    Leavings,
+    Stretches,
+    Varyings,
+    marginals_of,
+    stretches_of,
+    time_edges,
+)
+from discreet.core.cells import block_exits, block_marginals, block_moments
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -30,20 +41,6 @@ from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.engine.stream import StreamEngine
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
-from discreet.mechanisms.newton.counts import (
-    DIAGONAL,
-    ENTRIES_TOO,
-    Columns,
-    Leavings,
-    Stretches,
-    Varyings,
-    block_exits,
-    block_marginals,
-    block_moments,
-    marginals_of,
-    stretches_of,
-    time_edges,
-)
 from discreet.people import to_episodes
 
 COLUMNS = ("id", "start", "stop", "event", "age", "sex")
@@ -412,7 +409,7 @@ def integer_sums(engine: Any) -> dict[str, np.ndarray]:
     edges, marginals = time_edges(SCHEMA.time.intervals, 5), marginals_of(design(), 8)
     centre, spread = np.full(3, 0.1), np.full(3, 0.2)
     asked = {
-        "exits": (block_exits, edges, ENTRIES_TOO),
+        "exits": (block_exits, edges, 1, 3, 1),
         "marginals": (block_marginals, marginals, STRETCHES),
         "moments": (block_moments, centre, spread, MOMENT_LIMIT, WHOLE),
         "leaving": (block_moments, *_further(Columns(leaving=_chances(edges)))),

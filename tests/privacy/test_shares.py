@@ -8,6 +8,8 @@ import pytest
 from mpmath import exp, log, mp, mpf, sqrt
 from scipy import stats
 
+from discreet.core.question import SCORES, of_exits
+from discreet.core.split import Sensitivity
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import Logit
@@ -191,16 +193,17 @@ def test_a_joint_plan_prints_and_counts_the_true_noise(epsilon):
     assert split.sites == shares
     assert single.sites == ALONE
     assert split.spent == 1
-    share, square = split.steps[-1], (2 * 2**26) ** 2
-    assert split.scale(share, square) >= single.scale(share, square)
-    wider = split.deviation(share, square, 5) / single.deviation(share, square, 5)
+    share = split.steps[-1]
+    assert split.scale(share, SCORES) >= single.scale(share, SCORES)
+    wider = split.deviation(share, SCORES, 5) / single.deviation(share, SCORES, 5)
     assert wider == pytest.approx(math.sqrt(1.5), rel=1e-9)
-    assert split.count_deviation(share, 2) >= single.count_deviation(share, 2) * 1.22
+    counts = of_exits(late=True)
+    assert split.deviation(share, counts) >= single.deviation(share, counts) * 1.22
 
 
 def test_a_tiny_scale_is_raised_until_the_sum_is_gaussian():
     mechanism, shares = PrivateNewton(epsilon=40.0, delta=1e-6), NoiseShares.among(5)
     budget = Layout.read(mechanism.plan(Facts.of(5000, DESIGN, Logit(), shares))).budget
-    scale = budget.scale(budget.steps[-1], 2)
+    scale = budget.scale(budget.steps[-1], Sensitivity(2))
     assert shares.share(scale) >= SMALLEST_SHARE
     assert float(scale) == pytest.approx(SMALLEST_SHARE * math.sqrt(3))

@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
+from discreet.core.bins import Marginal, marginals_of
 from discreet.design.baseline import Baseline
 from discreet.design.design import Design
 from discreet.design.link import Link
@@ -33,7 +34,6 @@ from discreet.mechanisms.newton.cohort import (
     draw_cohort,
     released_shares,
 )
-from discreet.mechanisms.newton.counts import Marginal, marginals_of
 from discreet.mechanisms.newton.equation import expected_information
 from discreet.mechanisms.newton.shape import Shape
 from discreet.privacy.shares import ALONE, NoiseShares

@@ -15,44 +15,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from discreet.core import question
+from discreet.core.bins import Stretches
+from discreet.core.released import Released
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.likelihood.score import LARGEST, Whitened
-from discreet.likelihood.score_causes import (
-    CauseLevels,
-    CauseScores,
-    Together,
-    block_cause_information,
-    block_cause_scores,
-    information_tables,
-)
+from discreet.likelihood.score import Whitened
+from discreet.likelihood.score_causes import CauseScores, Together
 from discreet.mechanisms.contract import Draw
 from discreet.mechanisms.newton.bound import sloped
 from discreet.mechanisms.newton.cohort import Profile, completed_spreads, exits_of
 from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.concentration import Concentration
-from discreet.mechanisms.newton.counts import (
-    ENTRIES_TOO,
-    EXITS_ONLY,
-    Stretches,
-    began_in,
-    ended_in,
-)
 from discreet.mechanisms.newton.equation import Equation, Setting
 from discreet.mechanisms.newton.hazards import Hazards, fitted_hazards
-from discreet.mechanisms.newton.layout import (
-    GRID_EXPONENT,
-    INFORMATION_SQUARED,
-)
+from discreet.mechanisms.newton.layout import GRID_EXPONENT
 from discreet.mechanisms.newton.picture import Picture, typical_values
 from discreet.mechanisms.newton.pin import Pinned
-from discreet.mechanisms.newton.releases import Information, Noisy, Releases
+from discreet.mechanisms.newton.releases import Information, Releases, as_matrix
 from discreet.mechanisms.newton.run import Run, released_point
-from discreet.mechanisms.newton.split import EXITS, INFORMATION
+from discreet.mechanisms.newton.split import INFORMATION, informed_step
 from discreet.mechanisms.newton.spread import Answer, Spread, spread_of
 from discreet.mechanisms.newton.steps import Prior
 from discreet.models.caution import Caution
-from discreet.people.episodes import Episodes
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -118,20 +103,6 @@ class CauseReleases(Releases):
         parts = (Whitened(design, link, point, np.eye(size), math.inf) for point in self.points)
         edges = np.array(self.stretches.edges, dtype=np.int64)
         return Together(tuple(parts)).remaining(cohort, edges, self.cause)
-
-
-def block_cause_exits(block: Episodes, edges: Integers, causes: int, kinds: int) -> tuple[Integers]:
-    """Counts by bin of (censored, cause 1, ..., cause R), and of entries: one cell each a person."""
-    bins = len(edges) - 1
-    first, last = block.ends
-    place = ended_in(edges, block.exit[last])
-    ended = block.event if block.cause is None else block.cause
-    kind = np.where(block.event[last], ended[last], 0).astype(np.int64)
-    counts = np.bincount(kind * bins + place, minlength=(causes + 1) * bins)
-    if kinds == ENTRIES_TOO:
-        began = began_in(edges, block.entry[first])
-        counts = np.concatenate([counts, np.bincount(began, minlength=bins)])
-    return (counts.astype(np.int64),)
 
 
 def joint_equations(
@@ -208,7 +179,7 @@ class CausesRun(Run):
                 answers, equations, self._scores(equations, share), strict=True
             ):
                 own.append(Answer(equation, -found))
-            if number == self.budget.informed:
+            if number == informed_step(self.budget):
                 pairs = zip(pictures, self._informations(equations, pictures), strict=True)
                 pictures = [picture.informed(information) for picture, information in pairs]
             points = _combined(answers, points, pictures, priors)
@@ -232,9 +203,9 @@ class CausesRun(Run):
             extras["typical"] = typical_values(self.design, shares)[None, :]
         told = tuple(_told(self.names, endings))
         numbers = released_point(np.concatenate(points))
-        return Draw(numbers, GRID_EXPONENT, self.noise.private, extras, told)
+        return Draw(numbers, GRID_EXPONENT, self.ask.private, extras, told)
 
-    def _begun(self, edges: Integers, exits: Noisy, stretches: Stretches) -> Releases:
+    def _begun(self, edges: Integers, exits: Released, stretches: Stretches) -> Releases:
         """The same as the first cause sees it."""
         return CauseReleases(self.persons, edges, exits, stretches, causes=len(self.names))
 
@@ -242,43 +213,26 @@ class CausesRun(Run):
         spreads = completed_spreads(self.design, picture.spreads)
         return self.setting.prior(picture.releases.profile, spreads, mean=picture.people.mean)
 
-    def _exits(self, edges: Integers) -> Noisy:
-        """Counts of exits by (censored, cause 1, ..., cause R), and of entries where they may be late."""
-        late = self.layout.late_entry
-        share, cells = self.budget.share(EXITS), 2 if late else 1
-        kinds = ENTRIES_TOO if late else EXITS_ONLY
-        (counts,) = self.engine.reduce(block_cause_exits, edges, len(self.names), kinds)
-        noisy = self.budget.release_counts(counts, share, cells, self.noise)
-        return Noisy(noisy, self.budget.count_deviation(share, cells))
-
     def _scores(self, equations: Sequence[Equation], share: Fraction) -> list[Array]:
         """The noisy sum of all causes' scores, each part in its cause's whitened units."""
-        together = Together(tuple(Whitened(*_fields(one.scores)) for one in equations))
-        levels = CauseLevels.make(together, self.persons)
-        (sums,) = self.engine.reduce(block_cause_scores, together, levels)
-        noisy = self.budget.release(sums, share, (2 * LARGEST) ** 2, self.noise) / LARGEST
-        parts = noisy.reshape(len(equations), -1)
+        causes = [Whitened(*_fields(one.scores)) for one in equations]
+        found = self.ask(question.cause_scores(causes, self.persons), share)
+        parts = found.values.reshape(len(equations), -1)
         return [part * one.scores.bound for part, one in zip(parts, equations, strict=True)]
 
     def _informations(
         self, equations: Sequence[Equation], pictures: Sequence[Picture]
     ) -> list[Information]:
         """The sum of the people's information of every cause, each person's of trace at most R."""
-        causes, pairs = len(equations), zip(equations, pictures, strict=True)
+        pairs = zip(equations, pictures, strict=True)
         seen = [Concentration(one.scores, picture.people) for one, picture in pairs]
-        plain = [Whitened(*_fields(one.scores)) for one in equations]
-        together = Together(tuple(replace(one, bound=1.0) for one in plain))
+        causes = [replace(Whitened(*_fields(one.scores)), bound=1.0) for one in equations]
         limit = self._limit(seen)
-        tables = information_tables(together, self.persons)
-        (halves,) = self.engine.reduce(block_cause_information, together, tables, limit)
-        weights = np.tile(self._half_weights(), causes)
-        share = self.budget.share(INFORMATION)
-        noisy = self.budget.release(halves * weights, share, INFORMATION_SQUARED, self.noise)
-        deviation = self.budget.deviation(share, INFORMATION_SQUARED, len(halves))
-        parts = noisy.reshape(causes, -1)
+        asked = question.cause_information(causes, limit, self.persons)
+        found = self.ask(asked, self.budget.share(INFORMATION))
         return [
-            self._as_information(one.scores, part, deviation, limit)
-            for one, part in zip(equations, parts, strict=True)
+            as_matrix(one.scores, part, found.deviation, limit)
+            for one, part in zip(equations, found.values.reshape(len(causes), -1), strict=True)
         ]
 
 

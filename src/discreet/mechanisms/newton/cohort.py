@@ -13,11 +13,11 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
+from discreet.core.bins import DIAGONAL, OFF_DIAGONAL, Marginal
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.terms import Filled
 from discreet.likelihood.jit import compiled
-from discreet.mechanisms.newton.counts import DIAGONAL, OFF_DIAGONAL, UNIT, Marginal
 from discreet.mechanisms.newton.hazards import SHARPEST, Exits, Hazards, fitted_hazards
 from discreet.mechanisms.newton.tails import nearest_counts, occupied, people_in_bins
 from discreet.types import Array, Flags, Integers
@@ -395,11 +395,10 @@ def released_moments(
 ) -> tuple[Array, float]:
     """The standardised second moments as released, and the noise of an entry on the diagonal."""
     rows, columns = np.tril_indices(size)
-    unit = persons * UNIT**2
     matrix = np.zeros((size, size))
-    half = noisy / np.where(rows == columns, DIAGONAL, OFF_DIAGONAL) / unit
+    half = noisy / np.where(rows == columns, 1.0, OFF_DIAGONAL / DIAGONAL) / persons
     matrix[rows, columns] = matrix[columns, rows] = half
-    return matrix, deviation / DIAGONAL / unit
+    return matrix, deviation / persons
 
 
 def correlation(matrix: Array, error: float) -> Array:

@@ -18,9 +18,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from discreet.core.question import SCORES
+from discreet.core.split import Split
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.likelihood.score import LARGEST, Whitened
+from discreet.likelihood.score import Whitened
 from discreet.mechanisms.newton.bound import Cohort, choose_bound, correction, sloped
 from discreet.mechanisms.newton.cohort import (
     Profile,
@@ -30,7 +32,7 @@ from discreet.mechanisms.newton.cohort import (
 )
 from discreet.mechanisms.newton.combine import Linear
 from discreet.mechanisms.newton.shape import Shape
-from discreet.mechanisms.newton.split import Split
+from discreet.mechanisms.newton.split import informed_step
 from discreet.mechanisms.newton.steps import Prior, Step, variances, whitening
 from discreet.types import Array
 
@@ -188,7 +190,7 @@ class Setting:
     def _deviation(self, share: Fraction) -> float:
         """Noise of a coordinate of the sum, in units of the bound."""
         size = self.causes * self.design.dimension
-        return self.budget.deviation(share, (2 * LARGEST) ** 2, size) / LARGEST
+        return self.budget.deviation(share, SCORES, size)
 
     def _unit_noise(self, share: Fraction) -> float:
         """What the bound is chosen for: the first of few steps for itself, the others together."""
@@ -213,9 +215,10 @@ def predicted_variance(
     people, budget = shape.people, setting.budget
     steps: list[Step] = []
     squared, noise = far, np.zeros((len(point), len(point)))
+    known_after = informed_step(budget)
     for number, share in enumerate(budget.steps):
         equation = setting.equation(point, shape, prior, share)
-        known = budget.informed is not None and number > budget.informed
+        known = known_after is not None and number > known_after
         steps.append(_displaced(equation, min(squared, people.events), informed=known))
         noise = variances(steps, point, prior)[1]
         unwhitening = steps[-1].unwhitening

@@ -14,24 +14,19 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtr, chdtrc
 
+from discreet.core import question
+from discreet.core.bins import OFF_DIAGONAL, UNIT, Stretches, marginals_of, stretches_of
+from discreet.core.question import moment_limit, of_exits, of_marginals, of_moments
+from discreet.core.split import Split
 from discreet.likelihood.score import LARGEST
 from discreet.likelihood.score_information import LARGEST_FACTOR
 from discreet.mechanisms.contract import Facts, Plan
-from discreet.mechanisms.newton.counts import (
-    DIAGONAL,
-    OFF_DIAGONAL,
-    UNIT,
-    Stretches,
-    marginals_of,
-    stretches_of,
-)
 from discreet.mechanisms.newton.split import (
     EXITS,
     INFORMATION,
     MARGINALS,
     MOMENTS,
     RANGES,
-    Split,
     first_shares,
     split,
 )
@@ -125,7 +120,7 @@ class Layout:
         return Stretches((0, intervals), _moment_weight(changing=self.changing))
 
     def _time_bins(self, persons: int, intervals: int) -> int:
-        noise = self.budget.count_deviation(self.budget.share(EXITS), 1)
+        noise = self.budget.deviation(self.budget.share(EXITS), of_exits(late=False))
         bins = min(MOST_TIME_BINS, int(persons / (20 * noise)))
         return min(intervals, max(FEWEST_TIME_BINS, bins))
 
@@ -133,7 +128,7 @@ class Layout:
         """As many as leave a bin, were all alike, so many times its noise."""
         if self.budget.share(name) == 0:
             return 4
-        noise = self.budget.count_deviation(self.budget.share(name), cells, stretches)
+        noise = self.budget.deviation(self.budget.share(name), of_marginals(cells, stretches))
         return _power_of_two(persons / (times * noise), 4, 64)
 
     def details(self) -> dict[str, Any]:
@@ -209,15 +204,6 @@ def _varying_fits(budget: Split, facts: Facts, columns: int) -> bool:
     return fit and _moment_error(budget, facts.persons, columns) < LARGEST_VARYING_ERROR
 
 
-def moment_limit(covariates: int) -> int:
-    """The bound on |v|^2 in integers: seven tenths of what is expected.
-
-    Most people are shortened: noise falls with the bound, and moments by less. What is left of them is
-    seen on a cohort that is shortened too.
-    """
-    return 7 * covariates * UNIT**2 // 10
-
-
 def moment_left(squares: Array, columns: int) -> Array:
     """The part of v v' that is left of vectors of so many columns with these squares |v|^2."""
     limit = moment_limit(columns) / UNIT**2
@@ -237,11 +223,6 @@ def _moment_weight(*, changing: bool) -> int:
     return MOMENT_WEIGHT if changing else 1
 
 
-def moment_sensitivity(covariates: int, *, changing: bool = False) -> int:
-    """Squared: |sum w v v' - sum w u u'|_F^2 <= 2 (weight R)^2, |v|^2 <= R, times 128^2."""
-    return 2 * (DIAGONAL * _moment_weight(changing=changing) * moment_limit(covariates)) ** 2
-
-
 def _moments_fit(budget: Split, persons: int, covariates: int, *, changing: bool) -> bool:
     """Whether the sums stay within the integers that noise is added to, and above their noise."""
     weight = _moment_weight(changing=changing)
@@ -252,14 +233,10 @@ def _moments_fit(budget: Split, persons: int, covariates: int, *, changing: bool
 
 def _moment_error(budget: Split, persons: int, covariates: int) -> float:
     size = covariates * (covariates + 1) // 2
-    squared = moment_sensitivity(covariates)
-    deviation = budget.deviation(budget.share(MOMENTS), squared, size)
-    unit = DIAGONAL * UNIT**2 * persons * moment_part(covariates)
-    return deviation / unit * math.sqrt(2.0 * covariates)
+    deviation = budget.deviation(budget.share(MOMENTS), of_moments(covariates, 1), size)
+    return deviation / (persons * moment_part(covariates)) * math.sqrt(2.0 * covariates)
 
 
-INFORMATION_SQUARED = 2 * (DIAGONAL * LARGEST_FACTOR**2) ** 2
-"""|C C' - D D'|_F^2 <= 2 Q^4, times the integer weight."""
 LARGEST_INFORMATION_ERROR = 0.8
 """The information is released where its noise, as a matrix norm, stays below this part of it."""
 GENEROUS = 6.0
@@ -275,8 +252,7 @@ def information_error(budget: Split, size: int, limit: float, causes: int) -> fl
     """The noise of the released information as a matrix norm, in parts of the information."""
     half = causes * (size * (size + 1) // 2)
     share = first_shares(pure=budget.pure)[INFORMATION]
-    deviation = budget.deviation(share, INFORMATION_SQUARED, half) / DIAGONAL
-    return deviation / LARGEST_FACTOR**2 * limit * math.sqrt(2.0 * size)
+    return budget.deviation(share, question.INFORMATION, half) * limit * math.sqrt(2.0 * size)
 
 
 def _information_fits(budget: Split, persons: int, size: int, causes: int) -> bool:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.likelihood.score import LARGEST
+from discreet.core.ask import Ask
+from discreet.core.question import SCORES
 from discreet.likelihood.score_walk import link_number
 from discreet.mechanisms.contract import (
     NOT_GIVEN,
@@ -100,8 +101,8 @@ class PrivateNewton:
         spendable = facts.sites.spendable(exact(total))
         layout = Layout.make(facts, spendable, pure=promise.rho is None)
         budget = layout.budget
-        scale = float(budget.scale(budget.steps[-1], (2 * LARGEST) ** 2))
-        final = scale * budget.sites.excess / LARGEST
+        scale = float(budget.scale(budget.steps[-1], SCORES))
+        final = scale * budget.sites.excess / budget.divisor(SCORES)
         return Plan(
             mechanism=self.name,
             settings=settings_of(self),
@@ -142,7 +143,8 @@ class PrivateNewton:
     def _run(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Run:
         layout = Layout.read(plan)
         kind = Run if layout.causes == 1 else CausesRun
-        return kind(problem, layout, noise, clipped=self.score == "clip")
+        ask = Ask(problem.engine, noise, layout.budget)
+        return kind(ask, problem.design, problem.link, layout, clipped=self.score == "clip")
 
     def variance(self, plan: Plan, outlook: "Outlook") -> Array:
         """The steps without the data, from a start as far away as effects are guessed to be."""

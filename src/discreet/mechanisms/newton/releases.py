@@ -12,6 +12,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from discreet.core.bins import (
+    DIAGONAL,
+    OFF_DIAGONAL,
+    Columns,
+    Leavings,
+    Marginal,
+    Stretches,
+)
+from discreet.core.released import Released
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.likelihood.score import Whitened
@@ -22,14 +31,6 @@ from discreet.mechanisms.newton.cohort import (
     released_shares,
     stratum_profiles,
     stratum_shares,
-)
-from discreet.mechanisms.newton.counts import (
-    DIAGONAL,
-    OFF_DIAGONAL,
-    Columns,
-    Leavings,
-    Marginal,
-    Stretches,
 )
 from discreet.mechanisms.newton.hazards import Hazards
 from discreet.mechanisms.newton.layout import moment_part
@@ -48,19 +49,6 @@ LIFE_TABLES = ("profile", "profiles", "hazards", "bins")
 
 
 @dataclass(frozen=True)
-class Noisy:
-    """Released numbers and the standard deviation of their noise."""
-
-    values: Array
-    deviation: float
-
-    def again(self, random: np.random.Generator) -> "Noisy":
-        """The same with as much noise once more."""
-        noise = random.normal(0.0, self.deviation, self.values.shape)
-        return replace(self, values=self.values + noise)
-
-
-@dataclass(frozen=True)
 class Information:
     """The people's information at a step, in its whitened coordinates, each person's cut to a trace."""
 
@@ -75,6 +63,16 @@ class Information:
         return replace(self, matrix=self.matrix + noise + noise.T)
 
 
+def as_matrix(scores: Whitened, values: Array, deviation: float, limit: float) -> Information:
+    """A released lower triangle, in parts of the limit and times 181/128 off the diagonal."""
+    size = scores.mapping.shape[1]
+    rows, columns = np.tril_indices(size)
+    matrix = np.zeros((size, size))
+    triangle = values / np.where(rows == columns, 1.0, OFF_DIAGONAL / DIAGONAL)
+    matrix[rows, columns] = matrix[columns, rows] = triangle * limit
+    return Information(scores, matrix, deviation * limit, limit)
+
+
 @dataclass(frozen=True)
 class Releases:
     """All that was released before the steps, and the information.
@@ -86,11 +84,11 @@ class Releases:
 
     persons: int
     edges: Integers
-    exits: Noisy
+    exits: Released
     stretches: Stretches
     marginals: tuple[Marginal, ...] = ()
-    counts: Noisy | None = None
-    moments: Noisy | None = None
+    counts: Released | None = None
+    moments: Released | None = None
     information: Information | None = None
     strata: int = 1
     sooner: float | None = None
@@ -112,12 +110,12 @@ class Releases:
             information=self.information and self.information.again(random),
         )
 
-    def _another_table(self, random: np.random.Generator) -> Noisy:
+    def _another_table(self, random: np.random.Generator) -> Released:
         """Exits that the people may have had, as good as without noise."""
         drawn = np.array([one.another(random).exits.ravel() for one in self.hazards])
         entries = self.exits_by_stratum[:, drawn.shape[1] :]
         deviation = min(self.exits.deviation, CERTAIN)
-        return Noisy(np.hstack([drawn, entries]).ravel(), deviation)
+        return Released(np.hstack([drawn, entries]).ravel(), deviation)
 
     @property
     def hazards(self) -> tuple[Hazards, ...]:
@@ -258,7 +256,7 @@ class Releases:
         part = moment_part(len(matrix))
         return matrix[:width, :width] / part, error / part
 
-    def _shortened_moments(self, moments: Noisy) -> tuple[Array, float]:
+    def _shortened_moments(self, moments: Released) -> tuple[Array, float]:
         """Those of all columns as they were released."""
         size = math.isqrt(2 * len(moments.values))  # s (s + 1) / 2 of them
         return released_moments(moments.values, self.persons, moments.deviation, size)

@@ -12,56 +12,43 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.errors import SettingsError
-from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
-from discreet.likelihood.score_information import (
-    LARGEST_FACTOR,
-    Informations,
-    block_information,
-)
+from discreet.core import question
+from discreet.core.ask import Ask
+from discreet.core.bins import Columns, Marginal, Stretches, exit_edges, gaps_of, marginals_of
+from discreet.core.released import Released
+from discreet.likelihood.score import Whitened
 from discreet.mechanisms.contract import Draw
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import completed_spreads, narrowed, without_fills
 from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.concentration import Concentration, chosen_limit
-from discreet.mechanisms.newton.counts import (
-    DIAGONAL,
-    ENTRIES_TOO,
-    EXITS_ONLY,
-    OFF_DIAGONAL,
-    Columns,
-    Marginal,
-    Stretches,
-    block_exits,
-    block_marginals,
-    block_moments,
-    exit_edges,
-    gaps_of,
-    marginals_of,
-)
 from discreet.mechanisms.newton.diagnosis import Ending
 from discreet.mechanisms.newton.equation import Setting
 from discreet.mechanisms.newton.layout import (
     GRID_EXPONENT,
-    INFORMATION_SQUARED,
     Layout,
     average_trace,
     information_error,
-    moment_limit,
-    moment_sensitivity,
 )
 from discreet.mechanisms.newton.picture import Picture, spreads_of, typical_values
 from discreet.mechanisms.newton.pin import Pinned
-from discreet.mechanisms.newton.releases import Information, Noisy, Releases
-from discreet.mechanisms.newton.split import EXITS, INFORMATION, MARGINALS, MOMENTS, RANGES
+from discreet.mechanisms.newton.releases import Information, Releases, as_matrix
+from discreet.mechanisms.newton.split import (
+    EXITS,
+    INFORMATION,
+    MARGINALS,
+    MOMENTS,
+    RANGES,
+    informed_step,
+)
 from discreet.mechanisms.newton.spread import Answer, Spread, spread_of
 from discreet.mechanisms.newton.steps import Prior
 from discreet.mechanisms.newton.warnings import Counts, HiddenStrata
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
-    from discreet.likelihood.problem import Problem
-    from discreet.privacy.noise import NoiseSource
+    from discreet.design.design import Design
+    from discreet.design.link import Link
 
 FARTHEST = 1e6
 """The released point is cut to this box: a public bound that no estimate reaches."""
@@ -78,14 +65,11 @@ class Run:
     """One draw: the releases in order, each a function of the ones before."""
 
     def __init__(
-        self, loss: "Problem", layout: Layout, noise: "NoiseSource", *, clipped: bool
+        self, ask: Ask, design: "Design", link: "Link", layout: Layout, *, clipped: bool
     ) -> None:
-        self.engine, self.design, self.link = loss.engine, loss.design, loss.link
-        if self.engine.persons < 1:
-            raise SettingsError("a private fit needs at least one person")
-        self.persons = self.engine.persons
-        self.layout, self.noise = layout, noise
-        self.budget = layout.budget
+        self.ask, self.design, self.link = ask, design, link
+        self.persons = ask.persons
+        self.layout, self.budget = layout, layout.budget
         self.setting = Setting(self.design, self.link, self.budget, clipped, layout.causes)
         self.size = self.design.dimension
         self.time = self.design.time_dimension
@@ -101,7 +85,7 @@ class Run:
         return self._bare(self._steps()[2])
 
     def _bare(self, point: Array) -> Draw:
-        return Draw(released_point(point), GRID_EXPONENT, self.noise.private)
+        return Draw(released_point(point), GRID_EXPONENT, self.ask.private)
 
     def _steps(self) -> tuple[list[Answer], Picture, Array, Prior]:
         """Everything that sees people or noise: the answers, and what is known in the end."""
@@ -115,7 +99,7 @@ class Run:
         for number, share in enumerate(self.budget.steps):
             equation = self.setting.equation(point, picture.shape, prior, share)
             answers.append(Answer(equation, -self._release(equation.scores, share)))
-            if number == self.budget.informed:
+            if number == informed_step(self.budget):
                 picture = picture.informed(self._information(equation.scores, picture.people))
             if number > 0:
                 picture = picture.bent(point)
@@ -138,7 +122,7 @@ class Run:
             extras["typical"] = typical_values(self.design, shares)[None, :]
         if self.layout.strata > 1:
             extras["life_tables"] = releases.life_tables
-        return Draw(numbers, GRID_EXPONENT, self.noise.private, extras, ending.cautions())
+        return Draw(numbers, GRID_EXPONENT, self.ask.private, extras, ending.cautions())
 
     def _ending(self, picture: Picture, point: Array, spread: Spread, prior: Prior) -> Ending:
         """What the release says of itself."""
@@ -198,47 +182,36 @@ class Run:
         place = np.append(centre, np.zeros(len(units))), np.append(spread, units)
         return counted.having(moments=self._moments(*place, columns))
 
-    def _begun(self, edges: Integers, exits: Noisy, stretches: Stretches) -> Releases:
+    def _begun(self, edges: Integers, exits: Released, stretches: Stretches) -> Releases:
         """What is released once exits are."""
         return Releases(self.persons, edges, exits, stretches, strata=self.layout.strata)
 
-    def _exits(self, edges: Integers) -> Noisy:
+    def _exits(self, edges: Integers) -> Released:
         """Counts of exits by (censored, event), and of entries where they may be late."""
-        late = self.layout.late_entry
-        share, cells = self.budget.share(EXITS), 2 if late else 1
-        kinds = ENTRIES_TOO if late else EXITS_ONLY
-        (counts,) = self.engine.reduce(block_exits, edges, kinds, self.layout.strata)
-        noisy = self.budget.release_counts(counts, share, cells, self.noise)
-        return Noisy(noisy, self.budget.count_deviation(share, cells))
+        late, strata = self.layout.late_entry, self.layout.strata
+        asked = question.exits(edges, self.layout.causes, strata, late=late)
+        return self.ask(asked, self.budget.share(EXITS))
 
     def _ranges(self, mass: float) -> tuple[Marginal, ...]:
-        """The covariates, numbers with bins where the people are, so many: one coarse release."""
+        """The covariates, numbers with bins where the people are: one coarse release."""
         marginals = marginals_of(self.design, self.layout.range_bins)
         numbers = tuple(item for item in marginals if item.numeric)
         if not numbers:
             return marginals
-        share, whole = self.budget.share(RANGES), self.layout.whole(self.design.intervals)
-        (counts,) = self.engine.reduce(block_marginals, numbers, whole, self.leads)
-        noisy = self.budget.release_counts(counts, share, len(numbers), self.noise, whole)
-        deviation = self.budget.count_deviation(share, len(numbers), whole)
-        return narrowed(marginals, noisy, deviation, self.layout.value_bins, mass)
+        asked = question.marginals(numbers, self.layout.whole(self.design.intervals), self.leads)
+        found = self.ask(asked, self.budget.share(RANGES))
+        return narrowed(marginals, found.values, found.deviation, self.layout.value_bins, mass)
 
-    def _marginals(self, marginals: tuple[Marginal, ...], stretches: Stretches) -> Noisy:
+    def _marginals(self, marginals: tuple[Marginal, ...], stretches: Stretches) -> Released:
         """Counts of every covariate's bins, by stretch of time."""
-        share, cells = self.budget.share(MARGINALS), len(marginals)
-        (counts,) = self.engine.reduce(block_marginals, marginals, stretches, self.leads)
-        noisy = self.budget.release_counts(counts, share, cells, self.noise, stretches)
-        return Noisy(noisy, self.budget.count_deviation(share, cells, stretches))
+        asked = question.marginals(marginals, stretches, self.leads)
+        return self.ask(asked, self.budget.share(MARGINALS))
 
-    def _moments(self, centre: Array, spread: Array, columns: Columns) -> Noisy:
+    def _moments(self, centre: Array, spread: Array, columns: Columns) -> Released:
         """Second moments of the standardised covariates, of strata and of what else is asked for."""
-        width, share = len(centre), self.budget.share(MOMENTS)
-        limit = moment_limit(width)
-        squared = moment_sensitivity(width, changing=self.layout.changing)
         weight = self.layout.moment_weight(self.design.intervals)
-        (half,) = self.engine.reduce(block_moments, centre, spread, limit, weight, columns)
-        noisy = self.budget.release(half, share, squared, self.noise) / weight.weight
-        return Noisy(noisy, self.budget.deviation(share, squared, len(half)) / weight.weight)
+        asked = question.moments(centre, spread, weight, columns)
+        return self.ask(asked, self.budget.share(MOMENTS))
 
     def _limit(self, seen: Sequence[Concentration]) -> float:
         """R, by what the cohort shows of every cause."""
@@ -248,32 +221,12 @@ class Run:
 
     def _information(self, scores: Whitened, people: Cohort) -> Information:
         """The sum of the people's information, each of trace at most R, in whitened units."""
-        share, limit = self.budget.share(INFORMATION), self._limit([Concentration(scores, people)])
-        tables = Informations.each(scores, self.persons)
-        (half,) = self.engine.reduce(block_information, scores, limit, *tables)
-        weighted = half * self._half_weights()
-        noisy = self.budget.release(weighted, share, INFORMATION_SQUARED, self.noise)
-        deviation = self.budget.deviation(share, INFORMATION_SQUARED, len(half))
-        return self._as_information(scores, noisy, deviation, limit)
-
-    def _half_weights(self) -> Integers:
-        """Of the lower triangle, row after row."""
-        rows, columns = np.tril_indices(self.size)
-        return np.where(rows == columns, DIAGONAL, OFF_DIAGONAL)
-
-    def _as_information(
-        self, scores: Whitened, noisy: Array, deviation: float, limit: float
-    ) -> Information:
-        """A released half-vector as a matrix."""
-        rows, columns = np.tril_indices(self.size)
-        unit = limit / LARGEST_FACTOR**2
-        matrix = np.zeros((self.size, self.size))
-        matrix[rows, columns] = matrix[columns, rows] = noisy / self._half_weights() * unit
-        return Information(scores, matrix, deviation / DIAGONAL * unit, limit)
+        limit = self._limit([Concentration(scores, people)])
+        asked = question.information(scores, limit, self.persons)
+        found = self.ask(asked, self.budget.share(INFORMATION))
+        return as_matrix(scores, found.values, found.deviation, limit)
 
     def _release(self, scores: Whitened, share: Fraction) -> Array:
         """The noisy sum of bounded scores in whitened units."""
-        levels = Levels.each(scores, self.persons)
-        (sums,) = self.engine.reduce(block_scores, scores, *levels)
-        noisy = self.budget.release(sums, share, (2 * LARGEST) ** 2, self.noise)
-        return noisy * (scores.bound / LARGEST)
+        found = self.ask(question.scores(scores, self.persons), share)
+        return found.values * scores.bound

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import log_ndtr, softmax
 
-from discreet.mechanisms.newton.counts import Marginal
+from discreet.core.bins import Marginal
 from discreet.types import Array, Flags, Integers
 
 FAR = 0.06

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discreet.core.bins import Varyings
 from discreet.likelihood.jit import compiled
 from discreet.likelihood.score_expected import (
     STEADY,
@@ -30,7 +31,6 @@ from discreet.likelihood.score_expected import (
 )
 from discreet.likelihood.score_lanes import LANES
 from discreet.likelihood.score_walk import Point
-from discreet.mechanisms.newton.counts import Varyings
 from discreet.mechanisms.newton.layout import moment_left
 from discreet.mechanisms.newton.leaving import spread_within
 from discreet.mechanisms.newton.shape import Shape, not_chance

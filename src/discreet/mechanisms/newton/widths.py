@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from discreet.core.bins import gaps_of
 from discreet.design.design import Design
 from discreet.mechanisms.newton.cohort import (
     Shares,
@@ -16,9 +17,6 @@ from discreet.mechanisms.newton.cohort import (
     correlation,
     shown_moments,
     without_fills,
-)
-from discreet.mechanisms.newton.counts import (
-    gaps_of,
 )
 from discreet.mechanisms.newton.layout import moment_left, moment_part
 from discreet.mechanisms.newton.releases import Releases

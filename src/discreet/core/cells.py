@@ -8,15 +8,11 @@ somebody never at risk contributes zeros.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.design import Design
-from discreet.design.schema import Categorical
-from discreet.design.terms import Filled
+from discreet.core.bins import UNIT, Columns, Leavings, Marginal, Stretches, Varyings
 from discreet.likelihood.covariate_sums import (
     Cuts,
     Standard,
@@ -27,180 +23,27 @@ from discreet.likelihood.covariate_sums import (
 from discreet.people.episodes import Episodes
 from discreet.types import Array, Integers
 
-UNIT = 2**10
-"""Standardised covariates are rounded toward zero to multiples of 1 / UNIT."""
-
-DIAGONAL, OFF_DIAGONAL = 128, 181
-"""Integer weights of the half-vector; (181/128)^2 < 2, so its norm is below Frobenius'."""
-
 CHUNK = 1 << 14
 """People at a time: what is made on the way stays in the processor's cache."""
 
-EXITS_ONLY, ENTRIES_TOO = 2, 3
 
+def block_exits(
+    block: Episodes, edges: Integers, outcomes: int, kinds: int, strata: int
+) -> tuple[Integers]:
+    """Counts by bin of (censored, outcome 1, 2, ...), and of entries where there is one kind more.
 
-@dataclass(frozen=True)
-class Marginal:
-    """One covariate's columns and how its values are binned: by level, or between edges.
-
-    The first and the last bin of a number hold also what lies beyond them.
-    """
-
-    columns: tuple[int, ...]
-    bins: int
-    edges: tuple[float, ...] = ()
-
-    @property
-    def numeric(self) -> bool:
-        """Whether the covariate is a number."""
-        return bool(self.edges)
-
-    @property
-    def fine(self) -> Integers:
-        """A number's narrow bins, all alike and side by side; those beyond them are wider."""
-        widths = np.diff(self.edges)
-        return np.flatnonzero(widths < 1.5 * widths.min())
-
-    @property
-    def middles(self) -> Array:
-        """The middle of each bin of a number."""
-        edges = np.array(self.edges)
-        return np.asarray((edges[1:] + edges[:-1]) / 2.0)
-
-
-@dataclass(frozen=True)
-class Stretches:
-    """Public stretches of time, and the weight that a person spreads over the values in each.
-
-    Stretch k holds the intervals edges[k] < s <= edges[k + 1].
-    """
-
-    edges: tuple[int, ...]
-    weight: int = 1
-
-    @property
-    def number(self) -> int:
-        """K."""
-        return len(self.edges) - 1
-
-    @property
-    def mass(self) -> int:
-        """The largest sum of what one person adds to the cells of one covariate."""
-        return self.number * self.weight
-
-    @property
-    def square(self) -> int:
-        """The largest sum of squares of the same: in each stretch all weight in one cell."""
-        return self.number * self.weight**2
-
-
-class Leavings(NamedTuple):
-    """The released chance of being censored, by stratum and bin of time; zero in the last bin."""
-
-    edges: Integers
-    chances: Array
-
-
-class Varyings(NamedTuple):
-    """Lean, from -1 to 1, by interval, and the released hazard by stratum and interval."""
-
-    lean: Array
-    chances: Array
-
-
-class Columns(NamedTuple):
-    """What second moments are of: the lead columns (None: all), missing numbers, and what else.
-
-    Where asked for (None: not), how much sooner than others people left and how late events came.
-    `gaps` are pairs (number, indicator) of leads: a number that is missing counts as the centre,
-    because its fill, the same for everybody, would make number and indicator look like one column.
-    """
-
-    leads: Integers | None = None
-    gaps: tuple[tuple[int, int], ...] = ()
-    leaving: Leavings | None = None
-    varying: Varyings | None = None
-
-
-ONCE = Stretches((0, 1))
-"""Counts of people: one cell each, whole."""
-
-
-def time_edges(intervals: int, bins: int) -> Integers:
-    """Public edges: bin k holds the intervals edges[k] < s <= edges[k + 1]."""
-    return np.unique(np.rint(np.linspace(0, intervals, bins + 1)).astype(np.int64))
-
-
-def stretches_of(intervals: int, number: int, *, pure: bool) -> Stretches:
-    """Stretches whose weights are one unit altogether, in the norm that the noise has.
-
-    The sum of squares is at most UNIT^2, or the sum at most UNIT.
-    """
-    edges = tuple(int(edge) for edge in time_edges(intervals, number))
-    parts = len(edges) - 1
-    return Stretches(edges, UNIT // parts if pure else math.isqrt(UNIT**2 // parts))
-
-
-def exit_edges(intervals: int, bins: int) -> Integers:
-    """Equal bins, the first of them halved down to one interval, the last interval alone.
-
-    Hazards often begin with a peak, and whoever is censored at the horizon was at risk until then.
-    """
-    edges = time_edges(intervals, bins).tolist()
-    first, extra = int(edges[1]), [intervals - 1]
-    while first > 1:
-        first //= 2
-        extra.append(first)
-    return np.unique(np.array([*edges, *extra], dtype=np.int64))
-
-
-def marginals_of(design: Design, bins: int) -> tuple[Marginal, ...]:
-    """The covariates of the schema in the order of their lead columns.
-
-    Columns are counted among the leads alone; where a missing number has a column of its own, that
-    is a category of two levels.
-    """
-    result: list[Marginal] = []
-    column, ranges = 0, design.covariates.ranges[design.covariates.leads]
-    for covariate in design.schema.covariates:
-        if isinstance(covariate, Categorical):
-            levels = len(covariate.coefficient_names) + 1
-            result.append(Marginal(tuple(range(column, column + levels - 1)), levels))
-            column += levels - 1
-            continue
-        edges = np.linspace(-ranges[column], ranges[column], bins + 1).tolist()
-        result.append(Marginal((column,), bins, tuple(edges)))
-        if covariate.indicated:
-            result.append(Marginal((column + 1,), 2))
-        column += 2 if covariate.indicated else 1
-    return tuple(result)
-
-
-def gaps_of(design: Design) -> tuple[tuple[int, int], ...]:
-    """Numbers with an indicator of their own, as pairs of places among the leads."""
-    place = {int(column): number for number, column in enumerate(design.covariates.leads)}
-    return tuple(
-        (place[part.number], place[part.indicator])
-        for part in design.covariates.derived
-        if isinstance(part, Filled)
-    )
-
-
-def block_exits(block: Episodes, edges: Integers, kinds: int, strata: int = 1) -> tuple[Integers]:
-    """Counts by bin of (censored, event), and of entries where `kinds` is 3: one cell each a person.
-
-    With strata those of one stand after those of another.
+    Each person is in one cell, and in one of the entries. Strata come one after another.
     """
     bins = len(edges) - 1
     first, last = block.ends
     place = ended_in(edges, block.exit[last])
     before = _strata(block)[first].astype(np.int64) * kinds
-    kind = block.event[last].astype(np.int64)
+    ended = block.event if block.cause is None else block.cause
+    kind = np.where(block.event[last], ended[last], 0).astype(np.int64)
     counts = np.bincount((before + kind) * bins + place, minlength=strata * kinds * bins)
-    if kinds == ENTRIES_TOO:
-        began = began_in(edges, block.entry[first])
-        entered = (before + EXITS_ONLY) * bins + began
-        counts = counts + np.bincount(entered, minlength=strata * kinds * bins)
+    if kinds > 1 + outcomes:
+        began = (before + 1 + outcomes) * bins + began_in(edges, block.entry[first])
+        counts = counts + np.bincount(began, minlength=strata * kinds * bins)
     return (counts.astype(np.int64),)
 
 
@@ -246,7 +89,7 @@ def block_moments(
     stretches: Stretches,
     columns: Columns | None = None,
 ) -> tuple[Integers]:
-    """The half-vector of sum w v v', v the standardised leads, |v|^2 <= `limit` in integers.
+    """The lower triangle of sum w v v', v the standardised leads, |v|^2 <= `limit` in integers.
 
     w is a person's weight of the row in the one stretch. What `centre` has beyond the leads is for
     indicators of strata, of each but the first, and last, where asked for, for how much sooner than
@@ -259,7 +102,7 @@ def block_moments(
     standard = Standard(place, centre, UNIT / spread, pairs, _further(block, asked))
     square = moment_sums(_covariates(block), _strata(block), standard, limit, weights)
     rows, places = np.tril_indices(len(centre))
-    return (square[rows, places] * np.where(rows == places, DIAGONAL, OFF_DIAGONAL),)
+    return (square[rows, places],)
 
 
 def leavings(block: Episodes, leaving: Leavings) -> Array:
@@ -350,3 +193,49 @@ def _strata(block: Episodes) -> NDArray[np.int16]:
 def _places(block: Episodes, leads: Integers | None) -> Integers:
     """The columns of the leads."""
     return np.arange(block.dimension) if leads is None else leads
+
+
+def block_group_counts(
+    block: Episodes,
+    edges: Integers,
+    levels: tuple[int, ...],
+    tables: tuple[tuple[int, int], ...],
+    matrices: tuple[Integers, ...],
+) -> tuple[Integers, ...]:
+    """M x of events, censored people and entries, by sequence and place (`Groups.tables`).
+
+    A person at risk is in one cell of the first two tables and in one of the third.
+    """
+    first, last = block.ends
+    group, leaves = _groups(block.covariates[first], levels), block.exit[last]
+    ended = block.event if block.cause is None else block.cause
+    kind = ended[last].astype(np.int64)
+    stretch = np.searchsorted(edges, leaves, side="left") - 1
+    happened = kind > 0
+    event = (kind - 1) * math.prod(levels) + group
+    censored = np.where(leaves == edges[-1], len(edges) - 1, stretch)
+    found = [
+        _counted(event[happened], stretch[happened], tables[0]),
+        _counted(group[~happened], censored[~happened], tables[1]),
+    ]
+    if len(tables) > len(found):
+        entry = block.entry[first]
+        began = np.where(entry == 0, 0, np.searchsorted(edges, entry, side="right"))
+        found.append(_counted(group, began, tables[2]))
+    pairs = zip(found, matrices, strict=True)
+    return tuple(table @ matrix.T for table, matrix in pairs)
+
+
+def _counted(sequence: Integers, place: Integers, shape: tuple[int, int]) -> Integers:
+    cells = np.bincount(sequence * shape[1] + place, minlength=math.prod(shape))
+    return cells.astype(np.int64).reshape(shape)
+
+
+def _groups(covariates: Array, levels: tuple[int, ...]) -> Integers:
+    """The number of the combination of levels; a level is the indicator that is positive."""
+    group, column = np.zeros(len(covariates), dtype=np.int64), 0
+    for number in levels:
+        chosen = covariates[:, column : column + number - 1] > 0
+        level = np.where(chosen.any(axis=1), chosen.argmax(axis=1) + 1, 0)
+        group, column = group * number + level, column + number - 1
+    return group

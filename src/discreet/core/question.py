@@ -1,0 +1,182 @@
+"""Questions to people: a sum of integer vectors together with how far one person moves it.
+
+    question      a person's integer vector          |w (x - x')|_2^2 at most           |x - x'|_1
+    exits         one cell, with entries two         16^2 2 c                           2 c
+    marginals     weights in a cell of m covariates  16^2 2 m K w^2                     2 m K w
+    moments       lower triangle of sum w v v'       2 (128 w R)^2, |v|^2 <= R
+    scores        |v| <= L                           (2 L)^2
+    information   lower triangles of C_r C_r'        2 (128 Q^2)^2, sum |C_r|^2 <= Q^2
+    group counts  one cell through M, with entries 2 2 c |M e_1|^2                      2 c
+
+A question is made here and nowhere else, so a vector and its calibration cannot drift apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.core.bins import DIAGONAL, OFF_DIAGONAL, UNIT, Columns, Marginal, Stretches
+from discreet.core.cells import block_exits, block_group_counts, block_marginals, block_moments
+from discreet.core.split import FINE, Sensitivity
+from discreet.design.groups import Groups, strategy, stretch_edges
+from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
+from discreet.likelihood.score_causes import (
+    CauseLevels,
+    Together,
+    block_cause_information,
+    block_cause_scores,
+    information_tables,
+)
+from discreet.likelihood.score_information import (
+    LARGEST_FACTOR,
+    Informations,
+    block_information,
+)
+from discreet.types import Array, Integers
+
+if TYPE_CHECKING:
+    from discreet.engine.engine import BlockFunction
+
+SCORES = Sensitivity((2 * LARGEST) ** 2, unit=LARGEST)
+"""Two integer vectors of norm at most L, in parts of the bound: private-newton, section 2."""
+INFORMATION = Sensitivity(
+    2 * (DIAGONAL * LARGEST_FACTOR**2) ** 2, least=DIAGONAL, unit=LARGEST_FACTOR**2
+)
+"""|C C' - D D'|_F^2 <= 2 Q^4, times 128^2, in parts of the limit: private-newton, section 3."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A sum over people of integer vectors, its integer weights, and its sensitivity.
+
+    `block` gives the sum over a block of people; `proof` names the page and section that prove the
+    sensitivity.
+    """
+
+    block: "BlockFunction"
+    arguments: tuple[Any, ...]
+    sensitivity: Sensitivity
+    proof: str
+    weights: int | Integers = 1
+
+
+def of_counts(cells: int, mass: int = 1, square: int = 1, unit: int = 1) -> Sensitivity:
+    """Of counts in which a person adds to `cells` sets, in each at most `mass` and `square` squared.
+
+    Two such additions differ by at most 2 cells mass in L1, and by 2 cells square in squared L2.
+    """
+    return Sensitivity(FINE**2 * 2 * cells * square, 2 * cells * mass, FINE, unit)
+
+
+def of_exits(*, late: bool) -> Sensitivity:
+    """Of a person in one cell, and in another one of entries: private-newton, section 3."""
+    return of_counts(2 if late else 1)
+
+
+def of_marginals(covariates: int, stretches: Stretches) -> Sensitivity:
+    """Of weights in the cells of so many covariates: private-newton, section 3."""
+    return of_counts(covariates, stretches.mass, stretches.square, stretches.weight)
+
+
+def of_moments(columns: int, weight: int) -> Sensitivity:
+    """Of sum w v v' with |v|^2 <= R and weights of this sum: private-newton, section 3."""
+    squared = 2 * (DIAGONAL * weight * moment_limit(columns)) ** 2
+    return Sensitivity(squared, least=DIAGONAL, unit=UNIT**2 * weight)
+
+
+def of_group_counts(cells: int, matrix: Integers) -> Sensitivity:
+    """Of a person in so many cells, each released through M: group-curves, section 2."""
+    return Sensitivity(2 * cells * int(np.sum(matrix[:, 0] ** 2)), 2 * cells)
+
+
+def moment_limit(columns: int) -> int:
+    """The bound on |v|^2 in integers: seven tenths of what is expected.
+
+    Most people are shortened: noise falls with the bound, and moments by less. What is left of them
+    is seen on a cohort that is shortened too.
+    """
+    return 7 * columns * UNIT**2 // 10
+
+
+def half_weights(size: int) -> Integers:
+    """128 on the diagonal, 181 off it, of a lower triangle row after row."""
+    rows, columns = np.tril_indices(size)
+    return np.where(rows == columns, DIAGONAL, OFF_DIAGONAL)
+
+
+def exits(edges: Integers, outcomes: int, strata: int, *, late: bool) -> Question:
+    """Counts of exits by bin of time and outcome, and of entries where they may be late."""
+    arguments = edges, outcomes, 1 + outcomes + late, strata
+    return Question(block_exits, arguments, of_exits(late=late), "private-newton, section 3", FINE)
+
+
+def marginals(
+    covariates: tuple[Marginal, ...], stretches: Stretches, leads: Integers | None
+) -> Question:
+    """Counts of every covariate's bins, by stretch of time."""
+    sensitivity = of_marginals(len(covariates), stretches)
+    arguments = covariates, stretches, leads
+    return Question(block_marginals, arguments, sensitivity, "private-newton, section 3", FINE)
+
+
+def moments(centre: Array, spread: Array, stretches: Stretches, columns: Columns) -> Question:
+    """Second moments of the standardised covariates, of strata and of what else is asked for."""
+    width = len(centre)
+    return Question(
+        block_moments,
+        (centre, spread, moment_limit(width), stretches, columns),
+        of_moments(width, stretches.weight),
+        "private-newton, section 3",
+        half_weights(width),
+    )
+
+
+def scores(whitened: Whitened, persons: int) -> Question:
+    """The sum of bounded scores, in parts of the bound."""
+    arguments = whitened, *Levels.each(whitened, persons)
+    return Question(block_scores, arguments, SCORES, "private-newton, section 2")
+
+
+def information(whitened: Whitened, limit: float, persons: int) -> Question:
+    """The sum of people's information, each cut to the trace `limit`, in parts of it."""
+    arguments = whitened, limit, *Informations.each(whitened, persons)
+    weights = half_weights(whitened.mapping.shape[1])
+    return Question(block_information, arguments, INFORMATION, "private-newton, section 3", weights)
+
+
+def cause_scores(causes: Sequence[Whitened], persons: int) -> Question:
+    """The sum of scores of all causes, one after another, in parts of each cause's bound."""
+    together = Together(tuple(causes))
+    arguments = together, CauseLevels.make(together, persons)
+    return Question(block_cause_scores, arguments, SCORES, "competing-risks, section 2")
+
+
+def cause_information(causes: Sequence[Whitened], limit: float, persons: int) -> Question:
+    """The sum of people's information of all causes, cut together to the trace `limit`."""
+    together = Together(tuple(causes))
+    arguments = together, information_tables(together, persons), limit
+    weights = np.tile(half_weights(causes[0].mapping.shape[1]), len(causes))
+    return Question(
+        block_cause_information, arguments, INFORMATION, "competing-risks, section 3", weights
+    )
+
+
+def group_counts(groups: Groups, stretches: int, *, pure: bool) -> Question:
+    """Counts of events, censored people and entries by group and time, through M."""
+    tables = groups.tables(stretches)
+    matrices = tuple(strategy(places, pure=pure) for _, places in tables)
+    edges = stretch_edges(groups.schema.time.intervals, stretches)
+    return Question(
+        block_group_counts,
+        (edges, groups.levels, tables, matrices),
+        group_sensitivity(groups, stretches, pure=pure),
+        "group-curves, section 2",
+    )
+
+
+def group_sensitivity(groups: Groups, stretches: int, *, pure: bool) -> Sensitivity:
+    """Of the counts by group: a person is in one cell, and in one of the entries."""
+    cells = 1 if groups.schema.time.entry is None else 2
+    return of_group_counts(cells, strategy(stretches + 1, pure=pure))

@@ -1,0 +1,30 @@
+"""The answer to a question: numbers with noise, and how much noise they have."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from discreet.types import Array
+
+
+@dataclass(frozen=True)
+class Released:
+    """Released numbers and the standard deviation of the noise in each of them.
+
+    `Ask` makes it. All that is computed from it and from public facts is post-processing.
+    """
+
+    values: Array
+    deviation: float
+
+    def __post_init__(self) -> None:
+        """Make the values read-only."""
+        values = np.array(self.values, dtype=np.float64, copy=True)
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+
+    def again(self, random: np.random.Generator) -> Self:
+        """The same numbers with as much noise once more."""
+        noise = random.normal(0.0, self.deviation, self.values.shape)
+        return replace(self, values=self.values + noise)
