@@ -27,7 +27,7 @@ DISTRIBUTIONS = packages_distributions()
 
 # pages that scripts write whole
 WRITTEN_BY_RESULTS = {
-    "accuracy.md", "benchmarks.md", "cox.md", "curves-measured.md", "plan.md", "reliability.md",
+    "accuracy.md", "benchmarks.md", "cox.md", "curves-measured.md", "fresh.md", "plan.md", "reliability.md",
     "reproduction.md", "scale.md",
 }  # fmt: skip
 
@@ -45,6 +45,12 @@ FORBIDDEN = {
         "discreet.mechanisms",
     },
     "discreet.federation": {"discreet.people", "discreet.ledger"},
+    "discreet.export": {
+        "discreet.people",
+        "discreet.engine",
+        "discreet.regression",
+        "discreet.fitted",
+    },
     "discreet.report": {
         "discreet.people",
         "discreet.engine",
@@ -91,7 +97,7 @@ def test_importing_discreet_imports_nothing_heavy():
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_what_is_imported_is_declared(path):
     extras = METADATA["project"]["optional-dependencies"]
-    chosen = ("dask", "federation", "postgres", "sampler")
+    chosen = ("dask", "federation", "files", "postgres", "sampler")
     lines = [*_runtime(), *(line for name in chosen for line in extras[name])]
     declared = {Requirement(line).name for line in lines} | USERS_OWN
     for name in _imported(path) - sys.stdlib_module_names - {"discreet"}:

@@ -8,6 +8,7 @@ from discreet.cli import (
     audit,
     check,
     curves,
+    export,
     fit,
     new,
     page,
@@ -58,6 +59,7 @@ app.command("curves")(curves.curves)
 app.command("summary")(summary.summary)
 app.command("predict")(predict.predict)
 app.command("page")(page.page)
+app.command("export")(export.export)
 app.command("report")(report.report)
 app.command("audit")(audit.audit)
 app.command("reproduce")(reproduce.reproduce)

@@ -10,7 +10,7 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.output import csv_bytes, progress, say, wrapped
-from discreet.errors import ArtefactError, DataFormError, SettingsError
+from discreet.errors import ArtefactError, SettingsError
 from discreet.models.strict import require_free, write_new
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from discreet.models.causes import CausesFile
     from discreet.models.model import Model
     from discreet.models.prediction import Estimate
-    from discreet.people import RepairReport
     from discreet.types import Array
 
 
@@ -61,26 +60,19 @@ def predict(  # noqa: PLR0913 - one parameter an option
             "--intervals", help="Add 95 % limits, privacy noise included: _lower, _upper."
         ),
     ] = False,
-    strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Predict only if every value of every row fits the schema."),
-    ] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Predict for new people; one row a person, one column a time.
 
-    Columns of the file that the model does not use, such as ids and names, come first. A column
-    "repaired" says what did not fit the schema in a row: its prediction is for the repaired values.
+    Columns of the file that the model does not use, such as ids and names, come first.
     """
     from discreet.models.causes import CausesFile  # noqa: PLC0415 - numpy and scipy
     from discreet.models.curves_release import CurvesRelease, read_file  # noqa: PLC0415
-    from discreet.people.repairs import REPAIRED, repaired_rows  # noqa: PLC0415 - loads pyarrow
 
     require_free(out, overwrite=overwrite)
     found = read_file(model)
     if isinstance(found, CurvesRelease):
         raise ArtefactError(f"'{model}': this file holds curves by group, not a model.")
-    report = _repairs(found.public_schema, data, strict=strict)
     with progress("Predicting"):
         if isinstance(found, CausesFile):
             _only_survival(quantity)
@@ -93,14 +85,12 @@ def predict(  # noqa: PLR0913 - one parameter an option
             wanted = _Wanted(quantity, _numbers("times", times), probabilities, intervals)
             columns = _of_model(found, data, wanted)
         number = len(next(iter(columns.values())))
-        kept = _kept(found.public_schema, data, number)
-        written = {**kept, **columns, REPAIRED: repaired_rows(report)}
+        written = {**_kept(found.public_schema, data, number), **columns}
         rows = zip(*written.values(), strict=True)
         write_new(out, csv_bytes([list(written), *rows]), overwrite=overwrite)
     made = "1 prediction is" if number == 1 else f"{number:,} predictions are"
     say(f"{made} in '{out}'.")
-    if report.repairs:
-        say(wrapped(report.sentence()))
+    _tell_repairs(found.public_schema, data)
 
 
 Columns = dict[str, list[float]]
@@ -227,17 +217,13 @@ def _require_times(times: list[float]) -> None:
         raise SettingsError("say at which times, such as --times 30,180,365.")
 
 
-def _repairs(schema: "Schema", data: Path, *, strict: bool) -> "RepairReport":
-    """What does not fit the schema; a `DataFormError` where that is not wanted."""
+def _tell_repairs(schema: "Schema", data: Path) -> None:
+    """A person whose values were changed is told: the prediction is somebody else's."""
     from discreet.people.repairs import count_covariate_repairs  # noqa: PLC0415 - loads pyarrow
 
     report = count_covariate_repairs(data, schema)
-    if strict and report.repairs:
-        listed = "; ".join(
-            f"{item.column}: {item.count:,} {item.problem}" for item in report.repairs
-        )
-        raise DataFormError(f"values do not fit the schema, and --strict asks for it: {listed}.")
-    return report
+    if report.repairs:
+        say(wrapped(report.sentence()))
 
 
 def _headings(quantity: str, points: Sequence[float]) -> list[str]:

@@ -1,1 +1,0 @@
-"""Private Newton against the methods that a user would otherwise take: docs/peers.md."""

@@ -1,0 +1,39 @@
+"""`discreet export`: a model or release for other programs."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli import options
+from discreet.cli.output import say, wrapped
+
+
+class Format(StrEnum):
+    """For which program."""
+
+    R = "r"
+    EXCEL = "excel"
+    PMML = "pmml"
+    JSON_TABLE = "json-table"
+
+
+def export(
+    model: options.ModelFile,
+    *,
+    to: Annotated[Format, typer.Option(help=", ".join(Format) + ".", metavar="FORMAT")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Write a model for R, a spreadsheet or a PMML engine, or its coefficients as a JSON table.
+
+    It costs no budget: an export is computed from the file alone.
+    """
+    from discreet.export import export_bytes  # noqa: PLC0415 - quick first answer
+    from discreet.models.curves_release import read_file  # noqa: PLC0415
+    from discreet.models.strict import require_free, write_new  # noqa: PLC0415
+
+    require_free(out, overwrite=overwrite)
+    write_new(out, export_bytes(read_file(model), to.value), overwrite=overwrite)
+    say(wrapped(f"The model is in '{out}'."))

@@ -1,0 +1,49 @@
+"""A model or release for other programs: R, spreadsheets, PMML, a table as JSON.
+
+An export is a function of a file, as the page is: it sees neither people nor fits. `Content` is what
+every format is written from; each format is one module.
+"""
+
+from collections.abc import Callable
+
+from discreet.errors import SettingsError
+from discreet.export.content import Content
+from discreet.models.causes import CausesFile
+from discreet.models.curves_release import CurvesRelease
+from discreet.models.model import Model
+
+FORMATS: dict[str, str] = {
+    "r": ".R",
+    "excel": ".xlsx",
+    "pmml": ".pmml",
+    "json-table": ".json",
+}
+"""The formats, and how their files usually end."""
+
+
+def export_bytes(found: Model | CausesFile | CurvesRelease, kind: str) -> bytes:
+    """The file of a format; a `SettingsError` says in one sentence what it cannot express.
+
+    Parameters
+    ----------
+    found
+        The content of a file of discreet.
+    kind
+        "r", "excel", "pmml" or "json-table".
+    """
+    content = Content.of(found)
+    return _writer(kind)(content)
+
+
+def _writer(kind: str) -> Callable[[Content], bytes]:
+    if kind == "r":
+        from discreet.export.r import write  # noqa: PLC0415 - one format at a time
+    elif kind == "excel":
+        from discreet.export.excel import write  # noqa: PLC0415
+    elif kind == "pmml":
+        from discreet.export.pmml import write  # noqa: PLC0415
+    elif kind == "json-table":
+        from discreet.export.table import write  # noqa: PLC0415
+    else:
+        raise SettingsError(f"unknown format '{kind}': write {', '.join(FORMATS)}.")
+    return write

@@ -1,0 +1,141 @@
+"""What an export says of a model: public axes, coefficients on the user's scale, their covariance.
+
+Symbols: A_s the baseline's basis in interval s = 1 ... q, alpha its coefficients for each stratum, beta
+the effects of the user's columns x, R causes (one without a name where there is a single event).
+
+    eta_s = alpha'A_s + beta'x
+
+The covariance is that of (alpha of the strata, beta), one cause after the other; in a release it holds
+the privacy noise.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from discreet.design.baseline import Baseline
+from discreet.design.covariates import Categorical, Interaction, Numeric, Strata
+from discreet.design.link import get_link
+from discreet.design.schema import Schema
+from discreet.errors import ArtefactError
+from discreet.models.causes import CausesFile
+from discreet.models.curves_release import CurvesRelease
+from discreet.models.model import Model, Promised
+from discreet.types import Array
+
+NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One event, or one cause: alpha (strata, e) and beta (p,)."""
+
+    cause: str
+    alpha: Array
+    beta: Array
+
+    @property
+    def vector(self) -> Array:
+        """(alpha of the strata, beta)."""
+        return np.concatenate([self.alpha.ravel(), self.beta])
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """A model as every format is written from it."""
+
+    schema: Schema
+    link: str
+    baseline: Baseline
+    edges: Array
+    parts: tuple[Part, ...]
+    covariance: Array | None
+    baseline_names: tuple[str, ...]
+    words: tuple[str, ...]
+    """What the numbers are and how to take them, one sentence or two each."""
+
+    @classmethod
+    def of(cls, found: Model | CausesFile | CurvesRelease) -> Self:
+        """The content of a file of discreet."""
+        if isinstance(found, CurvesRelease):
+            raise ArtefactError(
+                "this file holds curves by group, not a model; its table is a CSV file."
+            )
+        models = found.models if isinstance(found, CausesFile) else {"": found}
+        covariance = found.covariance
+        if isinstance(found, CausesFile) and covariance is not None:
+            turn = block_diag(*(model.design.to_user for model in models.values()))
+            covariance = turn @ covariance @ turn.T
+        first = next(iter(models.values()))
+        parts = tuple(
+            Part(cause, np.array(model.coefficients.baselines), _effects(model))
+            for cause, model in models.items()
+        )
+        return cls(
+            found.public_schema,
+            first.link,
+            first.design.baseline,
+            first.curves.grid.edges,
+            parts,
+            covariance,
+            first.design.baseline_names,
+            _words(found),
+        )
+
+    @property
+    def covariates(self) -> tuple[Numeric | Categorical, ...]:
+        """As the schema declares them."""
+        return tuple(self.schema.covariates)
+
+    @property
+    def interactions(self) -> tuple[Interaction, ...]:
+        """As the schema declares them."""
+        return tuple(self.schema.interactions)
+
+    @property
+    def strata(self) -> Strata | None:
+        """As the schema declares them."""
+        return self.schema.strata
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of one part's coefficients, baselines first."""
+        return (*self.baseline_names, *self.schema.coefficient_names)
+
+    @property
+    def basis(self) -> Array:
+        """A_s, one row an interval."""
+        return self.baseline.basis(len(self.edges) - 1)
+
+    @property
+    def errors(self) -> Array | None:
+        """Standard errors of all parts' coefficients."""
+        if self.covariance is None:
+            return None
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    @property
+    def effect(self) -> str:
+        """What exp(beta) is: an odds ratio, a hazard ratio; empty with probit."""
+        effect = get_link(self.link).effect
+        return effect.removeprefix("log ") if effect.startswith("log ") else ""
+
+
+def _effects(model: Model) -> Array:
+    return np.array(list(model.coefficients.covariates.values()), dtype=np.float64)
+
+
+def _words(found: Model | CausesFile) -> tuple[str, ...]:
+    time = found.public_schema.time
+    first = f"Survival regression, {found.link} link, {found.baseline} baseline, {time.words}."
+    if not isinstance(found, Promised):
+        return first, NOT_PRIVATE
+    kind = "Private release" if found.private else "Simulated release, not private"
+    guarantee = found.guarantee
+    promise = (
+        f"{kind} {found.release_id}: epsilon = {guarantee.epsilon:g}, delta = {guarantee.delta:g}, "
+        f"{guarantee.status}; {found.persons:,} persons."
+    )
+    return (first, promise, found.promise, *(f"Warning: {item}" for item in found.warnings))

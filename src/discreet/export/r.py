@@ -1,0 +1,116 @@
+"""One file of plain R, without packages: the model's numbers, and functions that predict from them.
+
+`templates/predict.R` has the functions; what is written here is the list `discreet_model`. Numbers are
+their shortest decimal form that reads back as the same double.
+"""
+
+from collections.abc import Iterable
+from importlib.resources import files
+
+import numpy as np
+
+from discreet.design.covariates import Categorical, Numeric
+from discreet.export.content import Content
+from discreet.text import filled
+
+WIDTH = 96
+
+
+def write(content: Content) -> bytes:
+    """The file."""
+    functions = (files("discreet.export") / "templates" / "predict.R").read_text(encoding="utf-8")
+    lines = [
+        *(f"# {line}" for word in content.words for line in filled(word, WIDTH).splitlines()),
+        "#",
+        '# source("this file"); print(discreet_model)',
+        "# predict_survival(people, times, interval = TRUE)   people: a data frame with the covariates",
+        "",
+        f"discreet_model <- {_model(content)}",
+        "",
+    ]
+    return ("\n".join(lines) + "\n" + functions).encode()
+
+
+def _model(content: Content) -> str:
+    parts, strata = content.parts, content.strata
+    alphas = [(_name(part.cause), _matrix(part.alpha)) for part in parts]
+    betas = [(_name(part.cause), _numbers(part.beta)) for part in parts]
+    pairs = [("", _texts(item.of)) for item in content.interactions]
+    fields = [
+        ("words", _texts(content.words)),
+        ("link", _text(content.link)),
+        ("effect", _text(content.effect)),
+        ("baseline", _text(content.baseline.kind)),
+        ("baseline_size", str(content.baseline.dimension)),
+        ("edges", _numbers(content.edges)),
+        ("covariates", _list([("", _covariate(item)) for item in content.covariates], 4)),
+        ("interactions", _list(pairs, 4)),
+        (
+            "strata",
+            "NULL"
+            if strata is None
+            else f"list(name = {_text(strata.name)}, levels = {_texts(strata.levels)})",
+        ),
+        ("names", _texts(content.names)),
+        ("alpha", _list(alphas, 4)),
+        ("beta", _list(betas, 4)),
+        ("covariance", "NULL" if content.covariance is None else _matrix(content.covariance)),
+    ]
+    return f"structure({_list(fields, 2)}, class = {_text('discreet_model')})"
+
+
+def _covariate(item: Numeric | Categorical) -> str:
+    fields = [("name", _text(item.name)), ("indicator", "TRUE" if item.indicated else "FALSE")]
+    if isinstance(item, Categorical):
+        return _list([*fields, ("levels", _texts(item.levels))])
+    low, high = item.bounds
+    scale = "spline" if item.knots is not None else item.scale or "linear"
+    fields += [("low", _number(low)), ("high", _number(high)), ("fill", _number(item.fill))]
+    fields += [("scale", _text(scale)), ("knots", str(item.knots or 0))]
+    return _list(fields)
+
+
+def _list(fields: Iterable[tuple[str, str]], indent: int = 0) -> str:
+    """list(name = value, ...); over several lines where an indent is given."""
+    items = [f"{name} = {value}" if name else value for name, value in fields]
+    if not indent:
+        return f"list({', '.join(items)})"
+    space = "\n" + " " * indent
+    return f"list({space}{f',{space}'.join(items)}{space[:-2]})" if items else "list()"
+
+
+def _name(name: str) -> str:
+    """A name in backquotes: a cause may be a word of R; none for what has none."""
+    escaped = "".join(_character(character, quote="`") for character in name)
+    return f"`{escaped}`" if name else ""
+
+
+def _text(value: str) -> str:
+    """A string of R: what is not plain ASCII by its code point, so that no locale changes it."""
+    escaped = "".join(_character(character) for character in value)
+    return f'"{escaped}"'
+
+
+def _character(character: str, quote: str = '"') -> str:
+    if character in {quote, "\\"}:
+        return f"\\{character}"
+    if " " <= character <= "~":
+        return character
+    return f"\\U{ord(character):08X}"
+
+
+def _texts(values: Iterable[str]) -> str:
+    return f"c({', '.join(map(_text, values))})"
+
+
+def _number(value: float) -> str:
+    return repr(float(value)).removesuffix(".0")
+
+
+def _numbers(values: np.ndarray) -> str:
+    return f"c({', '.join(map(_number, values))})" if len(values) else "numeric(0)"
+
+
+def _matrix(values: np.ndarray) -> str:
+    rows = ",\n    ".join(", ".join(map(_number, row)) for row in values)
+    return f"matrix(c(\n    {rows}), nrow = {len(values)}, byrow = TRUE)"

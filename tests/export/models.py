@@ -1,0 +1,93 @@
+"""Models of every kind on a few people, and people whose records are in no good order."""
+
+import functools
+import warnings
+
+import numpy as np
+import pandas as pd
+
+import discreet as ds
+
+HORIZON = 48.0
+GRIDS = {
+    "equal": {"horizon": HORIZON, "intervals": 24},
+    "growing": {"horizon": HORIZON, "intervals": 20, "first": 0.5},
+    "declared": {"edges": [0.0, 1.0, 3.0, 6.0, 12.0, 24.0, 36.0, HORIZON]},
+}
+COVARIATES = [
+    {"name": "age", "low": 20, "high": 90},
+    {"name": "dose", "low": 0.1, "high": 40, "scale": "log", "missing": "indicator"},
+    {"name": "size of tumour", "low": 0, "high": 10, "scale": "spline:4", "missing": 2.5},
+    {"name": "stage", "levels": ["I", "II", "III"], "missing": "indicator"},
+    {"name": "grade", "levels": ["1", "2", "3"]},
+    {"name": "männlich", "levels": ["nein", 'ja "sehr"']},
+]
+"""Every kind of column, with names that other languages must quote."""
+INTERACTIONS = [{"of": ["age", "stage"]}, {"of": ["size of tumour", "grade"]}]
+CASES = {
+    **{
+        f"{link} {baseline}": (link, baseline, "equal", "terms")
+        for link in ("logit", "cloglog", "probit")
+        for baseline in ("natural-spline:3", "piecewise-constant:4", "log-time:3")
+    },
+    "one knot": ("logit", "natural-spline:1", "equal", "terms"),
+    "strata": ("cloglog", "natural-spline:3", "growing", "strata"),
+    "causes": ("logit", "natural-spline:3", "declared", "causes"),
+    "causes cloglog": ("cloglog", "piecewise-constant:3", "growing", "causes"),
+    "causes probit": ("probit", "log-time:2", "equal", "causes"),
+}
+
+
+def people(number=400, seed=3):
+    """Times, causes and covariates of people who do not exist; a few records are damaged."""
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame({
+        "age": random.uniform(15, 95, number),
+        "dose": np.exp(random.normal(1, 1, number)),
+        "size of tumour": random.uniform(-1, 11, number),
+        "stage": random.choice(["I", "II", "III", "unknown"], number),
+        "grade": random.choice([1, 2, 3], number),
+        "männlich": random.choice(["nein", 'ja "sehr"'], number),
+        "hospital": random.choice(["A", "B", "C"], number),
+    })  # fmt: skip
+    frame.loc[::17, "age"] = np.nan
+    frame.loc[::13, "dose"] = np.nan
+    frame.loc[::11, "size of tumour"] = np.nan
+    rate = 0.02 * np.exp(0.02 * (frame["age"].fillna(55) - 55) + 0.4 * (frame["stage"] == "III"))
+    time = random.exponential(1 / rate)
+    end = random.uniform(1, 60, number)
+    frame["time"], frame["event"] = np.minimum(time, end), (time <= end).astype(int)
+    frame["cause"] = np.where(
+        frame["event"] == 1, random.choice(["cancer", "other"], number), "none"
+    )
+    return frame
+
+
+@functools.cache
+def fitted(name):
+    """The fit of a case, not private."""
+    link, baseline, grid, kind = CASES[name]
+    time = {"duration": "time", "event": "event", **GRIDS[grid]}
+    schema = {"time": time, "covariate": COVARIATES, "interaction": INTERACTIONS}
+    if kind == "strata":
+        schema["strata"] = {"name": "hospital", "levels": ["A", "B", "C"]}
+    estimator = ds.SurvivalRegression
+    if kind == "causes":
+        time["event"], time["causes"] = "cause", {"cancer": ["cancer"], "the other": ["other"]}
+        estimator = ds.CompetingRisks
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimator(schema, link=link, baseline=baseline).fit(people())
+
+
+def edges(name):
+    """a_0, ..., a_q."""
+    model = fitted(name).model_
+    first = next(iter(model.models.values())) if hasattr(model, "models") else model
+    return first.curves.grid.edges
+
+
+def times(name):
+    """Edges, times between them, and both ends."""
+    found = edges(name)
+    return np.unique(np.concatenate([found[::3], found[-1:], [0.7, 13.1, 30.0]]))
