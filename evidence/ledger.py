@@ -18,7 +18,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -32,12 +32,7 @@ from tests.ledger.ledger_scenes import RECOVERS, NotPossibleHereError, Outcome  
 from tests.ledger.ledger_server import PostgresServer  # noqa: E402
 from tests.ledger.ledger_server_faults import ServerScene  # noqa: E402
 
-from discreet.ledger import (  # noqa: E402
-    ReleaseRequest,
-    open_ledger,
-    postgres,
-)
-from discreet.ledger.sqlite import Queue  # noqa: E402
+from discreet.ledger import ReleaseRequest, open_ledger  # noqa: E402
 from discreet.points import Point  # noqa: E402
 
 from evidence.ledger_report import COLUMNS, RESULTS, write_report  # noqa: E402  # isort: skip
@@ -53,20 +48,18 @@ Rows = Iterator[tuple[str, object, bool]]
 
 @dataclass(frozen=True)
 class Setting:
-    """How many processes reserve, beside how many busy ones, and whether they stand in line."""
+    """How many processes reserve, beside how many busy ones."""
 
     name: str
     processes: int
     reserves: int = 800
     busy: int = 0
-    queue: bool = True
 
 
 SETTINGS = (
     Setting("1 process", 1),
     Setting("16 processes", PROCESSES),
     Setting("16 processes beside 20 busy ones", PROCESSES, 320, 20),
-    Setting("the same without a queue", PROCESSES, 320, 20, queue=False),
 )
 
 
@@ -169,13 +162,13 @@ def throughput(stage: Stage, backend: str, setting: Setting) -> Rows:
     with busy(setting.busy):
         started = time.monotonic()
         works = [
-            partial(_reserve, location, folder, requests[i :: setting.processes], setting)
+            partial(_reserve, location, folder, requests[i :: setting.processes])
             for i in range(setting.processes)
         ]
         statuses = [os.waitpid(child, 0)[1] for child in [_forked(work) for work in works]]
         seconds = time.monotonic() - started
     slowest = max(float(path.read_text()) for path in folder.glob("slowest-*"))
-    charged = len(open_ledger(location).show().lines)
+    charged = len(open_ledger(location).show().charges)
     sound = not any(statuses) and charged == setting.reserves
     yield "reserves per second", round(setting.reserves / seconds, 1), sound
     yield "slowest reserve in seconds", f"{slowest:.2f}", True
@@ -199,10 +192,7 @@ def _spin() -> None:
         pass
 
 
-def _reserve(location: str, folder: Path, requests: list[ReleaseRequest], setting: Setting) -> None:
-    if not setting.queue:
-        Queue.turn = lambda *_: nullcontext()
-        postgres._await_turn = lambda *_: None  # noqa: SLF001  # what a ledger without it would do
+def _reserve(location: str, folder: Path, requests: list[ReleaseRequest]) -> None:
     ledger, slowest = open_ledger(location), 0.0
     for request in requests:
         started = time.monotonic()

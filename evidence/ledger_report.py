@@ -70,9 +70,9 @@ the budget up, so none is refused; the tests run smaller loads that do.
 RATES = """## Durable reserves per second
 
 One connection for each reserve, every charge forced to disk before the call returns; the load
-average at the end of each measurement says how busy the machine was. Writers stand in line in order
-of arrival. The last row is measured without that queue: where whoever happens to try first is next,
-somebody waits for many times the average.
+average at the end of each measurement says how busy the machine was. On a server writers are served
+in order of arrival; for a file SQLite tries again until the lock is free, in no order, so that the
+slowest waits for many times the average.
 """
 
 FAULTS = """## Faults on {backend}
@@ -87,8 +87,9 @@ LIMITS = """## What is not promised
   last rows on the server, rolls the budget back. Only a release made in between can tell:
   `discreet budget verify --release` with any of them finds it (rows "rolled back with its witness"
   and "removed entries" above). Keep releases, and verify with the newest.
-- SQLite needs a local file system: its locks and shared memory do not work on network drives. On Linux
-  a ledger there is refused (NFS, SMB, sshfs and the like); elsewhere nothing notices. Use PostgreSQL.
+- SQLite needs a local file system: its locks and shared memory do not work on network drives. A
+  ledger there is refused on Linux (NFS, SMB, sshfs and the like) and on Windows; on macOS nothing
+  notices. Use PostgreSQL.
 - `fsync` is believed: a disk that lies about it may lose the last charge in a power cut. The witness
   then tells, if it survived.
 - A process that dies between reserve and settle leaves its charge spent. That is on purpose.

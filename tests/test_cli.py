@@ -497,7 +497,7 @@ def test_at_a_terminal_a_person_decides(discreet, folder, budget, monkeypatch, a
     assert "400 persons" in out
     assert asked == [f"Charge epsilon 0.25 (mechanism output) to '{budget}' and publish?"]
     charged = 2 if answer == "y" else 1
-    assert len(open_ledger(budget).show().lines) == charged
+    assert len(open_ledger(budget).show().charges) == charged
     assert discreet(f"{command} --yes --overwrite")[0] == 0
     assert len(asked) == 1
 
@@ -526,7 +526,7 @@ def test_a_hopeless_file_is_told_in_the_question_which_is_answered_with_no(
     assert question.startswith("This file would give no useful model, or a wrong one. Charge ")
     assert question.endswith("and publish all the same?")
     assert default is False
-    assert len(open_ledger(budget).show().lines) == 1
+    assert len(open_ledger(budget).show().charges) == 1
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -541,7 +541,7 @@ def test_a_hopeless_file_is_charged_with_yes_and_told_to_a_terminal_alone(
     assert ("--yes charges a file" in err) is terminal
     assert (hopeless in err) is terminal
     assert hopeless not in out
-    assert len(open_ledger(budget).show().lines) == 2
+    assert len(open_ledger(budget).show().charges) == 2
 
 
 CURVES = "curves people.csv --schema schema.toml --by arm --epsilon 0.25 --delta 0 --out c.json"
@@ -621,9 +621,9 @@ def test_curves_ask_before_they_charge_as_a_fit_does(discreet, folder, budget, m
     command = f"{command} --ledger {budget}"
     assert discreet(command)[0] == 1
     assert asked == [f"Charge epsilon 0.25 (curves by arm) to '{budget}' and publish?"]
-    assert len(open_ledger(budget).show().lines) == 1
+    assert len(open_ledger(budget).show().charges) == 1
     assert discreet(f"{command} --yes")[0] == 0
-    assert len(open_ledger(budget).show().lines) == 2
+    assert len(open_ledger(budget).show().charges) == 2
 
 
 def test_a_wrong_number_of_persons_says_that_the_charge_stands(discreet, budget):

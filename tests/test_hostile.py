@@ -238,7 +238,7 @@ def test_a_name_that_steers_a_terminal_is_refused(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hostile_description_is_kept_by_the_ledger_as_it_is(ledger_file, name):
     ledger_file.reserve(ReleaseRequest("first", Guarantee(0.5), name))
-    assert [line.request.description for line in ledger_file.show().lines] == [name]
+    assert [line.request.description for line in ledger_file.show().charges] == [name]
     assert ledger_file.verify().sound
 
 

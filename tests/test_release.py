@@ -298,7 +298,7 @@ def test_a_fit_never_spends_and_cross_validation_charges_nothing(tmp_path):
     cross_val_score(clone(model), frame, cv=3)
     model.fit(frame)
     assert not hasattr(model, "release_")
-    assert len(ledger.show().lines) == 1
+    assert len(ledger.show().charges) == 1
 
 
 def test_a_release_needs_to_know_who_pays():

@@ -245,7 +245,7 @@ def test_a_private_fit_outlives_a_worker_and_is_charged_once(client, tmp_path, m
     model = ds.SurvivalRegression(_schema(True))
     model.publish(spread, mechanism=ds.PrivateNewton(1.0), ledger=ledger)
     assert len(calls) > 3
-    (charged,) = ledger.show().lines
+    (charged,) = ledger.show().charges
     assert charged.request.release_id == model.release_.release_id
 
 

@@ -82,7 +82,7 @@ def states(scene):
     return [
         [
             "settled" if line.digest else "charged"
-            for line in open_ledger(part["ledger"]).show().lines
+            for line in open_ledger(part["ledger"]).show().charges
         ]
         for part in scene
     ]

@@ -2,6 +2,7 @@
 
 import pytest
 
+import tests.ledger.without_posix  # noqa: F401  # before the ledger
 from discreet.ledger import open_ledger
 from tests.ledger.ledger_server import NoServerError, PostgresServer
 

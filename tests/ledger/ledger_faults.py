@@ -1,6 +1,5 @@
 """What disks, files and people do to a ledger in a file; each fault as a story with an outcome."""
 
-import fcntl
 import os
 import shutil
 import signal
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.ledger import Head, ReleaseClaim, StoredLedger, open_ledger
-from discreet.ledger.sqlite import Witness
+from discreet.ledger.sqlite import _newest
 from tests.ledger.ledger_scenes import (
     FIRST,
     RECOVERS,
@@ -130,15 +129,6 @@ def locked(scene: Scene) -> Outcome:
     other.execute("BEGIN IMMEDIATE")
     said = attempt(scene.ledger, scene.folder, request(2))
     other.close()
-    return Outcome(said is None, said or "", scene.afterwards())
-
-
-def witness_locked(scene: Scene) -> Outcome:
-    """Another process holds the witness file."""
-    scene.begin()
-    with scene.beside("-head").open("rb") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        said = attempt(scene.ledger, scene.folder, request(2))
     return Outcome(said is None, said or "", scene.afterwards())
 
 
@@ -277,7 +267,7 @@ def newer_format(scene: Scene) -> Outcome:
     """A later version of the package wrote the ledger."""
     scene.begin()
     with sqlite3.connect(scene.path) as connection:
-        connection.execute("PRAGMA user_version=2")
+        connection.execute("PRAGMA user_version=3")
     connection.close()
     return scene.outcome()
 
@@ -315,7 +305,6 @@ STORIES: dict[str, Story] = {
     "read-only file system": (read_only, "read-only", RECOVERS),
     "no permission to write": (not_permitted, "read-only", RECOVERS),
     "locked by another process": (locked, "locked by another process", RECOVERS),
-    "witness locked": (witness_locked, "locked by another process", RECOVERS),
     "torn write-ahead log": (log_torn, "was promised and is not in", "was promised and is not in"),
     "deleted write-ahead log": (log_deleted, "was promised", "was promised"),
     "truncated file": (truncated, "damaged", "damaged"),
@@ -328,7 +317,7 @@ STORIES: dict[str, Story] = {
     "witness damaged": (witness_damaged, "is damaged", "is damaged"),
     "not a ledger": (not_a_ledger, "not an SQLite database", "not an SQLite database"),
     "another database": (another_database, "is not a ledger", "is not a ledger"),
-    "newer format": (newer_format, "has format 2", "has format 2"),
+    "newer format": (newer_format, "has format 3", "has format 3"),
     "symbolic link": (symbolic_link, "symbolic link", RECOVERS),
     "hard link": (hard_link, "hard link", RECOVERS),
     "file missing": (missing, "no ledger at this path", "no ledger at this path"),
@@ -342,6 +331,5 @@ HARMLESS: dict[str, Callable[[Scene], Outcome]] = {
 
 
 def _slot_to_write(scene: Scene) -> int:
-    witness = Witness(scene.path, 1)
-    with witness._opened(os.O_RDONLY) as descriptor:
-        return 1 - witness._newest(descriptor)[1]
+    with scene.beside("-head").open("rb", buffering=0) as file:
+        return 1 - _newest(file)[1]

@@ -26,6 +26,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+import tests.ledger.without_posix  # noqa: F401  # before the ledger
 from discreet import release
 from discreet.design.baseline import NaturalSpline
 from discreet.design.link import Logit
@@ -304,14 +305,14 @@ def outcome(load: Load) -> dict[str, object]:
     """What the ledger, the published files and the trace say of each other."""
     ledger = open_ledger(load.location)
     statement, verification = ledger.show(), ledger.verify()
-    lines = {line.request.release_id: line for line in statement.lines}
+    lines = {line.request.release_id: line for line in statement.charges}
     notes = [note for i in range(load.processes) for note in read_trace(_trace(load, i))]
     noted: dict[str, set[str]] = defaultdict(set)
     for number, what in notes:
         noted[what].add(name_of(number))
     published = _published(Path(load.folder))
     settled = {name for name, line in lines.items() if line.digest is not None}
-    totals = Totals.of(line.request.guarantee for line in statement.lines)
+    totals = Totals.of(line.request.guarantee for line in statement.charges)
     refused = [request_of(n).guarantee for n, what in notes if what == "refused"]
     counts = Counter(what for _, what in notes)
     return {
@@ -345,7 +346,7 @@ SABOTAGE: dict[str, tuple[object, str, object]] = {
     "half the budget is kept back": (
         Budget,
         "admits",
-        lambda b, spent, _: b.left_pure(spent) > 0.1,
+        lambda b, spent, _: b.filter.left(spent) > 0.1,
     ),
 }
 """Name -> class or module, what is replaced in it, and by what."""
@@ -375,7 +376,7 @@ def _within(statement: Statement) -> bool:
 
     The ledger decides by a filter with an order fixed in advance; this is the other formula.
     """
-    guarantees = [line.request.guarantee for line in statement.lines]
+    guarantees = [line.request.guarantee for line in statement.charges]
     if not guarantees:
         return True
     total = compose(guarantees, statement.budget.delta)

@@ -58,7 +58,7 @@ class LedgerScene(ABC):
         said = attempt(self.ledger, self.folder, request(99))
         if said is not None:
             return said
-        lines = {line.request.release_id for line in self.ledger.show().lines}
+        lines = {line.request.release_id for line in self.ledger.show().charges}
         return RECOVERS if published(self.folder) <= lines else "charges are missing"
 
 

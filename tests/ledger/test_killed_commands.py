@@ -63,7 +63,7 @@ def test_what_was_not_charged_can_be_asked_again_and_nothing_else_is_drawn_again
 def test_nothing_is_published_that_was_not_charged_first(killed):
     folder, _ = killed
     ledger = open_ledger(folder / "budget.db")
-    lines = {line.request.release_id: line for line in ledger.show().lines}
+    lines = {line.request.release_id: line for line in ledger.show().charges}
     assert len(lines) == len(Point)  # each is charged once: by the first attempt or by the second
     for number, point in enumerate(Point):
         path, line = folder / f"{number}.json", lines[f"release-{number}"]

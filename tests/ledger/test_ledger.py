@@ -49,7 +49,7 @@ def spend(ledger, request):
 def test_a_charge_is_there_for_everybody_when_reserve_returns(ledger, location):
     ledger.reserve(pure("first", 1.5))
     statement = open_ledger(location).show()
-    assert [line.request for line in statement.lines] == [pure("first", 1.5)]
+    assert [line.request for line in statement.charges] == [pure("first", 1.5)]
     assert statement.left_pure == 2.5
     assert statement.population == "norway-births"
 
@@ -61,7 +61,7 @@ def test_exactly_what_is_left_is_admitted_and_a_billionth_more_is_not(ledger):
         ledger.reserve(pure("too-much", 3.700000001))
     assert "epsilon 3.700000001" in str(refusal.value)
     assert "epsilon 3.7 without delta" in str(refusal.value)
-    assert len(ledger.show().lines) == 3
+    assert len(ledger.show().charges) == 3
     ledger.reserve(pure("the-rest", 3.7))
     assert ledger.show().left_pure == 0
     with pytest.raises(BudgetError):
@@ -86,8 +86,8 @@ def test_kinds_are_composed_by_the_filter(ledger):
     budget = Budget.of(4, "1e-6", "replace-one", "person")
     totals = Totals.of(request.guarantee for request in requests)
     statement = ledger.show()
-    assert statement.left_pure == budget.left_pure(totals) > 0
-    assert statement.left_gaussian == budget.left_gaussian(totals) > 0
+    assert statement.left_pure == budget.filter.left(totals) > 0
+    assert statement.left_gaussian == budget.filter.left(totals, 1e-6) > 0
 
 
 def test_the_same_request_again_is_the_same_reservation_and_no_second_draw(ledger, location):
@@ -137,7 +137,7 @@ def test_settling_again_with_the_same_file_is_harmless(ledger):
     ledger.settle(reservation, DIGEST)
     with pytest.raises(LedgerError, match="with another file"):
         ledger.settle(reservation, OTHER_DIGEST)
-    assert ledger.show().lines[0].digest == DIGEST
+    assert ledger.show().charges[0].digest == DIGEST
 
 
 def test_only_a_reservation_of_this_ledger_is_settled(ledger):
@@ -166,7 +166,7 @@ def test_an_error_after_the_reserve_refunds_nothing(ledger):
         failing_release()
     statement = ledger.show()
     assert statement.left_pure == 3
-    assert [line.state for line in statement.lines] == ["reserved, never settled"]
+    assert [line.state for line in statement.charges] == ["reserved, never settled"]
 
 
 def test_ideal_draws_are_charged_and_shown_apart(ledger):
@@ -177,8 +177,8 @@ def test_ideal_draws_are_charged_and_shown_apart(ledger):
     statement = ledger.show()
     assert statement.left_pure == 1.25
     kinds = (
-        *(statement.proved, statement.conditional),
-        *(statement.ideal_draw_only, statement.unproved),
+        statement.charges_with(status)
+        for status in ("proved", "conditional", "ideal-draw-only", "unproved")
     )
     assert [[line.request.release_id for line in kind] for kind in kinds] == [
         ["proved"],
@@ -191,7 +191,7 @@ def test_ideal_draws_are_charged_and_shown_apart(ledger):
 def test_relations_are_never_mixed(ledger):
     with pytest.raises(SettingsError, match="counts replace-one guarantees"):
         ledger.reserve(pure("one", 1.0, relation="add-remove"))
-    assert not ledger.show().lines
+    assert not ledger.show().charges
 
 
 def test_a_seeded_draw_is_never_charged():
@@ -214,7 +214,7 @@ def test_hostile_texts_are_only_texts(location):
         ledger.reserve(ReleaseRequest(f"release-{number}", Guarantee(0.1), text))
     statement = open_ledger(location).show()
     assert statement.population == population
-    assert [line.request.description for line in statement.lines] == HOSTILE
+    assert [line.request.description for line in statement.charges] == HOSTILE
     assert ledger.verify().sound
 
 
@@ -281,7 +281,7 @@ def test_a_release_is_verified_against_its_ledger(ledger):
     claim = ReleaseClaim("one", Head.parse(reservation.head), Guarantee(1.0), DIGEST)
     found = ledger.verify(claim)
     assert found.sound
-    assert found.notes == ("the release is charged and settled.",)
+    assert "the release is charged and settled." in found.notes
     for changed, problem in [
         (replace(claim, digest=OTHER_DIGEST), "it was changed"),
         (replace(claim, guarantee=Guarantee(0.5)), "another guarantee"),
@@ -297,7 +297,7 @@ def test_a_release_is_verified_against_its_ledger(ledger):
 def test_a_charge_without_its_settlement_is_noted(ledger):
     reservation = ledger.reserve(pure("one", 1.0))
     claim = ReleaseClaim("one", Head.parse(reservation.head))
-    assert "never settled" in ledger.verify(claim).notes[0]
+    assert "never settled" in ledger.verify(claim).notes[-1]
 
 
 @pytest.mark.parametrize("text", ["", "no ledger", "0:1:2", f"{'0' * 32}:0:{'0' * 64}"])
@@ -314,14 +314,6 @@ def test_without_a_ledger_everything_is_admitted_once():
     with pytest.raises(LedgerError):
         reservation.authorise_draw()
     ledger.settle(reservation, DIGEST)
-
-
-def test_without_posix_locks_a_file_ledger_is_refused_and_nothing_else(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    monkeypatch.delitem(sys.modules, "discreet.ledger.sqlite", raising=False)
-    with pytest.raises(SettingsError, match="POSIX"):
-        open_ledger(tmp_path / "registry.ledger")
-    NullLedger().reserve(pure("one", 1.0))
 
 
 def test_without_psycopg_a_server_ledger_is_refused(monkeypatch):

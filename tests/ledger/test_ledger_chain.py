@@ -20,13 +20,14 @@ from discreet.ledger.book import (
     Row,
     canonical,
     digest_of,
+    place_text,
     read_entry,
 )
 from discreet.privacy.guarantee import Guarantee
 
 LEDGER = "0123456789abcdef" * 2
 BUDGET = Budget.of(4, "1e-6", "replace-one", "person").to_mapping()
-FIRST = (INITIALISED, {"population": "p", "budget": BUDGET, "place": "here"})
+FIRST = (INITIALISED, {"population": "p", "budget": BUDGET, "place": "inode 1"})
 
 
 def charge(name, epsilon=0.5):
@@ -49,7 +50,7 @@ def rows_of(*entries, ledger=LEDGER):
 
 
 ROWS = rows_of(
-    FIRST, charge("a"), charge("b"), settlement("a"), (ADOPTED, {"place": "there"}), charge("c")
+    FIRST, charge("a"), charge("b"), settlement("a"), (ADOPTED, {"place": "inode 2"}), charge("c")
 )
 
 
@@ -157,7 +158,7 @@ def test_an_entry_is_hashed_as_the_proof_page_says():
 
 def test_the_book_knows_what_the_entries_say():
     book = Book.of(ROWS)
-    assert book.place == "there"
+    assert place_text(book.place) == "inode 2"
     assert list(book.charges) == ["a", "b", "c"]
     assert [charge.digest for charge in book.charges.values()] == ["ab" * 32, None, None]
     assert book.totals.pure_epsilon == 1.5

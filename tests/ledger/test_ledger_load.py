@@ -14,7 +14,6 @@ import pytest
 
 from discreet.ledger import open_ledger
 from discreet.points import Point, reach
-from tests.ledger import ledger_load
 from tests.ledger.ledger_load import MUST_BE_ZERO, Load
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +26,7 @@ def run(location, folder, epsilon, **settings):
     path = folder / "settings.json"
     path.write_text(json.dumps(asdict(load)))
     done = subprocess.run(
-        [sys.executable, ledger_load.__file__, str(path)],
+        [sys.executable, "-m", "tests.ledger.ledger_load", str(path)],
         check=True,
         capture_output=True,
         text=True,

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from discreet.errors import LedgerError, SettingsError
-from discreet.ledger import Head, open_ledger, sqlite
+from discreet.ledger import Head, open_ledger, systems
 from discreet.ledger.interface import ReleaseRequest
 from discreet.ledger.sqlite import Witness
 from discreet.ledger.stored import ReleaseClaim
@@ -34,7 +34,7 @@ def test_what_the_ledger_mends_by_itself(scene, name):
 def test_files_are_private_and_at_rest_there_is_no_log(scene):
     scene.begin()
     found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in scene.folder.glob("reg*")}
-    names = ("registry.ledger", "registry.ledger-head", "registry.ledger-queue")
+    names = ("registry.ledger", "registry.ledger-head")
     assert found == dict.fromkeys(names, 0o600)
 
 
@@ -46,7 +46,7 @@ def test_the_file_is_a_write_ahead_log_database_of_ours(scene):
         for name in ("journal_mode", "application_id", "user_version")
     ]
     connection.close()
-    assert found == ["wal", 0x44504C31, 1]
+    assert found == ["wal", 0x44504C31, 2]
 
 
 @pytest.mark.parametrize("statement", ["UPDATE entry SET content = ''", "DELETE FROM entry"])
@@ -117,7 +117,7 @@ def test_whoever_writes_the_files_can_forge_a_past_and_only_a_release_tells(tmp_
         triggers = [text for (text,) in connection.execute(query)]
     connection.close()
     tamper(path, "DELETE FROM entry WHERE sequence > 1", *triggers)
-    Witness(path, 1.0).replace(first)
+    Witness(path).replace(first)
     forged = open_ledger(path)
     assert forged.verify().sound
     assert forged.show().left_pure == 1
@@ -254,7 +254,7 @@ def test_a_network_file_system_is_refused(tmp_path, monkeypatch, kind):
     ledger.initialise("registry", 3, "1e-6")
     table = tmp_path / "mountinfo"
     table.write_text(MOUNTS.format(point=str(folder).replace(" ", r"\040"), kind=kind))
-    monkeypatch.setattr(sqlite, "_MOUNTS", table)
+    monkeypatch.setattr(systems, "MOUNTS", table)
     with pytest.raises(LedgerError, match=f"network file system .{kind}.*PostgreSQL"):
         open_ledger(path).show()
     with pytest.raises(LedgerError, match="network file system"):
@@ -262,5 +262,5 @@ def test_a_network_file_system_is_refused(tmp_path, monkeypatch, kind):
     assert not (folder / "other.ledger").exists()
     table.write_text(MOUNTS.format(point=str(folder), kind="ext4"))
     open_ledger(path).show()
-    monkeypatch.setattr(sqlite, "_MOUNTS", tmp_path / "no such table")
+    monkeypatch.setattr(systems, "MOUNTS", tmp_path / "no such table")
     open_ledger(path).show()

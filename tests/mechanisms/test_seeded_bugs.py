@@ -15,6 +15,8 @@ from numba.core.registry import CPUDispatcher as Dispatcher
 from discreet.mechanisms import objective, output
 from tests.federation import joint_checks
 from tests.federation.joint_bugs import JOINT_BUGS
+from tests.ledger import ledger_checks
+from tests.ledger.ledger_bugs import LEDGER_BUGS
 from tests.mechanisms import (
     budget_checks,
     causes_checks,
@@ -42,6 +44,7 @@ ALL_BUGS = [
     *TERM_BUGS,
     *MORE_BUGS,
     *BUDGET_BUGS,
+    *LEDGER_BUGS,
     *IDENTITY_BUGS,
     *JOINT_BUGS,
     *CURVES_BUGS,
@@ -58,6 +61,7 @@ CHECKS = {
         identity_checks,
         joint_checks,
         leaving_checks,
+        ledger_checks,
         newton_checks,
         release_checks,
         strata_checks,

@@ -19,7 +19,7 @@ from discreet.models.strict import parse_strict, read_content
 from discreet.text import printable
 
 if TYPE_CHECKING:
-    from discreet.ledger import Line, ReleaseClaim, Statement
+    from discreet.ledger import Charge, ReleaseClaim, Statement
 
 BAR_WIDTH = 30
 MANY = 1000
@@ -33,19 +33,19 @@ def render(statement: "Statement") -> RenderableType:
     from discreet.privacy.guarantee import ASSUMPTION  # noqa: PLC0415 - help comes without numpy
 
     parts: list[RenderableType] = [_summary(statement), _bar(statement)]
-    if statement.proved:
-        parts.append(_table("Releases", statement.proved))
-    if statement.conditional:
-        parts.append(_table("Releases with a conditional promise", statement.conditional))
+    if proved := statement.charges_with("proved"):
+        parts.append(_table("Releases", proved))
+    if conditional := statement.charges_with("conditional"):
+        parts.append(_table("Releases with a conditional promise", conditional))
         parts.append(Text(ASSUMPTION))
-    if not statement.lines:
+    if not statement.charges:
         parts.append(Text("No release yet."))
-    if statement.ideal_draw_only:
+    if ideal := statement.charges_with("ideal-draw-only"):
         title = "Charged for an ideal draw only: how far the promise holds is not proved"
-        parts.append(_table(title, statement.ideal_draw_only))
-    if statement.unproved:
+        parts.append(_table(title, ideal))
+    if unproved := statement.charges_with("unproved"):
         title = "Charged without a proof: what they protect is not known"
-        parts.append(_table(title, statement.unproved))
+        parts.append(_table(title, unproved))
     if statement.unsettled:
         parts.append(_unsettled(statement))
     return Group(*parts)
@@ -60,7 +60,7 @@ def _summary(statement: "Statement") -> Text:
         f"Left for one more release: {left[0]}",
         *(f"         or in its place: {text}" for text in left[1:]),
     ]
-    if statement.lines:
+    if statement.charges:
         lines.append(_room(statement))
     return Text("\n".join(lines))
 
@@ -69,14 +69,14 @@ def _bar(statement: "Statement") -> RenderableType:
     """The part that is gone; it depends on the noise of the releases to come, so that is said."""
     row = Table.grid(padding=(0, 1))
     bar = ProgressBar(total=1.0, completed=min(statement.spent, 1.0), width=BAR_WIDTH)
-    counted = ", in releases like the last one" if statement.lines else ""
+    counted = ", in releases like the last one" if statement.charges else ""
     row.add_row(Text("Spent:"), bar, Text(f"{100 * statement.spent:.1f}%{counted}"))
     return row
 
 
 def _room(statement: "Statement") -> str:
     """How many more releases like the last one fit."""
-    guarantee = statement.lines[-1].request.guarantee
+    guarantee = statement.charges[-1].request.guarantee
     numbers = f"epsilon {guarantee.epsilon:.15g}, delta {guarantee.delta:g}"
     counted = {0: "No further release", 1: "1 more release", MANY: f"{MANY:,} or more releases"}
     count = statement.more or 0
@@ -84,7 +84,7 @@ def _room(statement: "Statement") -> str:
     return f"{room} like the last one ({numbers}) {'fits' if count < 2 else 'fit'}."
 
 
-def _table(title: str, lines: "tuple[Line, ...]") -> Table:
+def _table(title: str, charges: "tuple[Charge, ...]") -> Table:
     table = Table(title=title, title_justify="left")
     table.add_column("entry", justify="right", no_wrap=True)
     table.add_column("release", overflow="fold")
@@ -92,16 +92,22 @@ def _table(title: str, lines: "tuple[Line, ...]") -> Table:
     table.add_column("delta", justify="right", no_wrap=True)
     table.add_column("state", no_wrap=True)
     table.add_column("description", overflow="fold")
-    for line in lines:
-        table.add_row(*(Text(cell) for cell in _cells(line)))
+    for charge in charges:
+        table.add_row(*(Text(cell) for cell in _cells(charge)))
     return table
 
 
-def _cells(line: "Line") -> tuple[str, ...]:
-    guarantee = line.request.guarantee
+def _cells(charge: "Charge") -> tuple[str, ...]:
+    guarantee = charge.request.guarantee
     numbers = f"{guarantee.epsilon:.15g}", f"{guarantee.delta:g}"
-    description = printable(line.request.description)
-    return (str(line.sequence), line.request.release_id, *numbers, line.state, description)
+    description = printable(charge.request.description)
+    return (
+        str(charge.head.sequence),
+        charge.request.release_id,
+        *numbers,
+        charge.state,
+        description,
+    )
 
 
 def _unsettled(statement: "Statement") -> Text:

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 
 from discreet.errors import SettingsError
-from discreet.ledger.book import Head, Line, Statement
+from discreet.ledger.book import Charge, Head, Statement
 from discreet.ledger.interface import (
     NO_LEDGER,
     UNCHARGED,
@@ -23,14 +23,15 @@ from discreet.ledger.interface import (
     Reservation,
 )
 from discreet.ledger.location import PostgresLocation, is_postgres
+from discreet.ledger.sqlite import SqliteStore
 from discreet.ledger.stored import ReleaseClaim, Store, StoredLedger, Verification
 
 __all__ = [
     "NO_LEDGER",
     "UNCHARGED",
+    "Charge",
     "Head",
     "Ledger",
-    "Line",
     "NullLedger",
     "OpenLedger",
     "ReleaseClaim",
@@ -81,10 +82,4 @@ def _store(location: str | PathLike[str], lock_timeout: float) -> Store:
         from discreet.ledger.postgres import PostgresStore  # noqa: PLC0415  # optional
 
         return PostgresStore(PostgresLocation.parse(location), lock_timeout)
-    try:
-        from discreet.ledger.sqlite import SqliteStore  # noqa: PLC0415 - locks of POSIX
-    except ImportError:
-        raise SettingsError(
-            "a ledger file needs the file locks of a POSIX system; here, use a postgresql:// URL."
-        ) from None
     return SqliteStore(Path(location), lock_timeout)

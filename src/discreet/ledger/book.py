@@ -35,8 +35,8 @@ from discreet.privacy.guarantee import Guarantee, Relation, Status, Unit
 from discreet.privacy.scales import exact
 from discreet.text import at_most
 
-FORMAT = 1
-"""Version of the entries and of the tables that hold them."""
+Place = Mapping[str, str]
+"""Where a ledger lives: parts by name, such as its inode and the identity of its file system."""
 
 _DOMAIN = b"discreet ledger entry 1\n"
 _ZERO_HASH = "0" * 64
@@ -232,7 +232,8 @@ class Budget:
         return exact(self.delta) * ATTO == self.delta_atto
 
     @cached_property
-    def _filter(self) -> PrivacyFilter:
+    def filter(self) -> PrivacyFilter:
+        """What decides whether a request fits, and what is left."""
         return PrivacyFilter(self.epsilon, self.delta, self.relation)
 
     def admits(self, spent: Totals, request: Guarantee) -> bool:
@@ -242,27 +243,7 @@ class Budget:
                 f"this ledger counts {self.relation} guarantees per {self.unit}; "
                 "a release under another relation cannot be charged to it."
             )
-        return self._filter.admits(spent, request)
-
-    def covers(self, totals: Totals) -> bool:
-        """Whether everything charged is within the budget."""
-        return self._filter.covers(totals)
-
-    def left_pure(self, spent: Totals) -> float:
-        """The largest epsilon of one more release without delta."""
-        return self._filter.left(spent)
-
-    def left_gaussian(self, spent: Totals) -> float:
-        """The largest epsilon, at the budget's delta, of one more release with Gaussian noise."""
-        return self._filter.left(spent, self.delta) if self.delta_atto else 0.0
-
-    def more_like(self, spent: Totals, request: Guarantee) -> int:
-        """How many more releases like this one fit; 1,000 stands for that many or more."""
-        return self._filter.more_like(spent, request)
-
-    def spent_share(self, spent: Totals, request: Guarantee) -> float:
-        """The part of the budget that is used up, as seen by a further release like this one."""
-        return self._filter.spent_share(spent, request)
+        return self.filter.admits(spent, request)
 
 
 def _units(name: str, amount: Amount, per_one: int) -> int:
@@ -284,15 +265,53 @@ INITIALISED = "initialised"
 RESERVED = "reserved"
 SETTLED = "settled"
 ADOPTED = "adopted"
+PLACED = "placed"
+"""The same place, with parts that were not known before; only an adoption changes a part."""
+
+_MAY_BE_UNKNOWN = {"file system", "machine"}
+
+
+def place_text(place: Place) -> str:
+    """The place as an entry has it: `inode 12, birth 1700000000000000000`."""
+    return ", ".join(f"{name} {value}" for name, value in place.items())
+
+
+def place_parts(text: str) -> Place:
+    """The place that `place_text` wrote; before 0.3 a file's had its inode alone."""
+    pairs = (part.rpartition(" ") for part in text.split(", "))
+    return {name: value for name, _, value in pairs}
+
+
+def same_place(recorded: Place, found: Place) -> bool:
+    """Whether every part that the ledger recorded is found and equal.
+
+    File system and machine may be missing, because a container may not know them; they may not be
+    others.
+    """
+    return all(
+        found.get(name) == value or (name in _MAY_BE_UNKNOWN and name not in found)
+        for name, value in recorded.items()
+    )
+
+
+State = Literal["settled", "reserved, never settled"]
 
 
 @dataclass(frozen=True)
 class Charge:
-    """One reservation and what became of it; `digest` is None while it is not settled."""
+    """One reservation and what became of it; `digest` is None while it is not settled.
+
+    "reserved, never settled" is a charge whose process is running or died.
+    """
 
     head: Head
     request: ReleaseRequest
     digest: str | None = None
+
+    @property
+    def state(self) -> State:
+        """Whether a published file is known."""
+        return "reserved, never settled" if self.digest is None else "settled"
 
 
 @dataclass
@@ -301,11 +320,12 @@ class Book:
 
     budget: Budget
     population: str
-    place: str
+    place: Place
     head: Head
     hashes: list[str] = field(default_factory=list)
     charges: dict[str, Charge] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
+    placed: list[int] = field(default_factory=list)
 
     @classmethod
     def opened_with(cls, row: Row) -> Self:
@@ -315,7 +335,7 @@ class Book:
             raise LedgerError("the ledger does not begin with its budget: it is not a ledger.")
         try:
             budget = Budget.from_mapping(entry.body["budget"])
-            population, place = str(entry.body["population"]), str(entry.body["place"])
+            population, place = str(entry.body["population"]), _place_in(entry)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise _strange(entry) from None
         return cls(budget, population, place, entry.head, [entry.head.hash])
@@ -360,7 +380,7 @@ class Book:
         """What was asked (or the least that it could be) and what is left."""
         budget, totals = self.budget, self.totals
         asked = f"{'at least ' if least and guarantee.delta else ''}{guarantee.delta:g}"
-        left = _left(budget, budget.left_gaussian(totals), budget.left_pure(totals))
+        left = _left(budget, _gaussian_left(budget, totals), budget.filter.left(totals))
         return BudgetError(
             f"the budget does not cover this release. Asked: epsilon {guarantee.epsilon:.15g}, "
             f"delta {asked}. Left for one more release: {', or in its place '.join(left)}. "
@@ -375,7 +395,11 @@ class Book:
         elif entry.kind == SETTLED:
             self._enter_settlement(entry)
         elif entry.kind == ADOPTED:
-            self.place = str(entry.body["place"])
+            self.place = _place_in(entry)
+            self.placed.clear()
+        elif entry.kind == PLACED and same_place(self.place, _place_in(entry)):
+            self.place = _place_in(entry)
+            self.placed.append(entry.sequence)
         else:
             raise _strange(entry)
 
@@ -396,6 +420,14 @@ class Book:
             raise _strange(entry)
         settled = replace(charge, digest=str(entry.body["digest"]))
         self.charges[charge.request.release_id] = settled
+
+
+def _place_in(entry: Entry) -> Place:
+    return place_parts(str(entry.body["place"]))
+
+
+def _gaussian_left(budget: Budget, spent: Totals) -> float:
+    return budget.filter.left(spent, budget.delta) if budget.delta_atto else 0.0
 
 
 def _left(budget: Budget, gaussian: float, pure: float) -> tuple[str, ...]:
@@ -436,28 +468,6 @@ def _strange(entry: Entry) -> LedgerError:
     )
 
 
-State = Literal["settled", "reserved, never settled"]
-
-
-@dataclass(frozen=True)
-class Line:
-    """One release; "reserved, never settled" is a charge whose process is running or died."""
-
-    sequence: int
-    request: ReleaseRequest
-    digest: str | None
-
-    @property
-    def state(self) -> State:
-        """Whether a published file is known."""
-        return "reserved, never settled" if self.digest is None else "settled"
-
-    @property
-    def status(self) -> Status:
-        """What is proved, from best to worst: see `discreet.privacy.guarantee.Status`."""
-        return self.request.guarantee.status
-
-
 @dataclass(frozen=True)
 class Statement:
     """The ledger at one head.
@@ -471,7 +481,7 @@ class Statement:
     budget: Budget
     left_pure: float
     left_gaussian: float
-    lines: tuple[Line, ...]
+    charges: tuple[Charge, ...]
     head: Head
     spent: float = 0.0
     more: int | None = None
@@ -481,50 +491,28 @@ class Statement:
         """What one more release may have, in words: one sort of noise or the other, not both."""
         return _left(self.budget, self.left_gaussian, self.left_pure)
 
-    @property
-    def proved(self) -> tuple[Line, ...]:
-        """Releases whose guarantee is proved."""
-        return self._of("proved")
+    def charges_with(self, status: Status) -> tuple[Charge, ...]:
+        """The charges of which as much is proved as `discreet.privacy.guarantee.Status` says."""
+        return tuple(item for item in self.charges if item.request.guarantee.status == status)
 
     @property
-    def conditional(self) -> tuple[Line, ...]:
-        """Releases whose proof rests on an assumption that is tested and not proved."""
-        return self._of("conditional")
-
-    @property
-    def ideal_draw_only(self) -> tuple[Line, ...]:
-        """Releases charged as if their sampler were a perfect draw; shown apart."""
-        return self._of("ideal-draw-only")
-
-    @property
-    def unproved(self) -> tuple[Line, ...]:
-        """Releases by an algorithm without a valid proof; what they are charged means little."""
-        return self._of("unproved")
-
-    @property
-    def unsettled(self) -> tuple[Line, ...]:
+    def unsettled(self) -> tuple[Charge, ...]:
         """Charges without a known release."""
-        return tuple(line for line in self.lines if line.digest is None)
-
-    def _of(self, status: Status) -> tuple[Line, ...]:
-        return tuple(line for line in self.lines if line.status == status)
+        return tuple(item for item in self.charges if item.digest is None)
 
 
 def statement_of(book: Book) -> Statement:
     """The statement of a ledger that was read to its end."""
+    budget, totals = book.budget, book.totals
     last = next(reversed(book.charges.values()), None)
     guarantee = None if last is None else last.request.guarantee
     return Statement(
         population=book.population,
-        budget=book.budget,
-        left_pure=book.budget.left_pure(book.totals),
-        left_gaussian=book.budget.left_gaussian(book.totals),
-        lines=tuple(_line(charge) for charge in book.charges.values()),
+        budget=budget,
+        left_pure=budget.filter.left(totals),
+        left_gaussian=_gaussian_left(budget, totals),
+        charges=tuple(book.charges.values()),
         head=book.head,
-        spent=0.0 if guarantee is None else book.budget.spent_share(book.totals, guarantee),
-        more=None if guarantee is None else book.budget.more_like(book.totals, guarantee),
+        spent=0.0 if guarantee is None else budget.filter.spent_share(totals, guarantee),
+        more=None if guarantee is None else budget.filter.more_like(totals, guarantee),
     )
-
-
-def _line(charge: Charge) -> Line:
-    return Line(charge.head.sequence, charge.request, charge.digest)

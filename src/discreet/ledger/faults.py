@@ -39,7 +39,7 @@ _DISK_FAILED = (
 
 _BY_ERRNO = {
     errno.ENOSPC: _DISK_FULL,
-    errno.EDQUOT: _DISK_FULL,
+    getattr(errno, "EDQUOT", errno.ENOSPC): _DISK_FULL,  # not on Windows
     errno.EFBIG: _DISK_FULL,
     errno.EROFS: _READ_ONLY,
     errno.EACCES: _READ_ONLY,
@@ -88,8 +88,6 @@ def typed_faults(lock_timeout: float) -> Iterator[None]:
         yield
     except sqlite3.Error as fault:
         raise _error(_sqlite_text(fault, lock_timeout)) from None
-    except BlockingIOError:
-        raise _error(locked_text(lock_timeout)) from None
     except OSError as fault:
         raise _error(_BY_ERRNO.get(fault.errno or 0, _DISK_FAILED)) from None
 
@@ -115,13 +113,8 @@ def _error(text: str) -> LedgerFaultError:
     return LedgerFaultError(f"{text}.")
 
 
-def is_locked(fault: sqlite3.Error) -> bool:
-    """Whether another process was in the way."""
-    return _primary_code(fault) in _LOCKED_CODES
-
-
 def _sqlite_text(fault: sqlite3.Error, lock_timeout: float) -> str:
-    if is_locked(fault):
+    if _primary_code(fault) in _LOCKED_CODES:
         return locked_text(lock_timeout)
     return _BY_SQLITE_CODE.get(_primary_code(fault), _DAMAGED)
 

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString, cast
 
 from discreet.errors import LedgerError, SettingsError
-from discreet.ledger.book import FORMAT, Entry, Head, Row, canonical
+from discreet.ledger.book import Entry, Head, Place, Row, canonical
 from discreet.ledger.faults import postgres_faults
 from discreet.ledger.location import PostgresLocation
 
 if TYPE_CHECKING:
     from psycopg import Connection
+
+FORMAT = 1
+"""Version of the tables."""
 
 _INITIALISE_LOCK = 0x44504C31
 """Advisory lock: two first initialisations at once would both create the tables."""
@@ -82,7 +85,7 @@ class PostgresSession:
     ledger: str
 
     @property
-    def place(self) -> str:
+    def place(self) -> Place:
         """The server's identity."""
         return _place(self.connection)
 
@@ -141,7 +144,7 @@ class PostgresStore:
         """Server and database, without user and password."""
         return self._location.printable
 
-    def create(self, population: str, first: Callable[[str], Entry]) -> Entry:
+    def create(self, population: str, first: Callable[[Place], Entry]) -> Entry:
         """Create the tables where they are missing, then the population with its first entry."""
         self._location = self._location.for_population(population)
         with self._transaction() as connection:
@@ -252,7 +255,7 @@ def _require_format(connection: "Connection[tuple[Any, ...]]") -> None:
 _FORMAT_QUERY: LiteralString = "SELECT version FROM discreet_ledger.format"
 
 
-def _place(connection: "Connection[tuple[Any, ...]]") -> str:
+def _place(connection: "Connection[tuple[Any, ...]]") -> Place:
     found = connection.execute(_PLACE).fetchone()
-    cluster, timeline, database = cast("tuple[str, str, str]", found)
-    return f"cluster {cluster}, timeline {timeline}, database {database}"
+    names = ("cluster", "timeline", "database")
+    return dict(zip(names, cast("tuple[str, str, str]", found), strict=True))

@@ -30,8 +30,11 @@ from discreet.ledger.book import (
     Charge,
     Entry,
     Head,
+    Place,
     Row,
     Statement,
+    place_text,
+    same_place,
     statement_of,
 )
 from discreet.ledger.faults import with_consequence
@@ -49,7 +52,7 @@ class Session(Protocol):
     """An open connection; between `writing()` and `commit` no other process can append."""
 
     @property
-    def place(self) -> str:
+    def place(self) -> Place:
         """Where the rows live; a copy of them lives elsewhere."""
         ...
 
@@ -94,7 +97,7 @@ class Store(Protocol):
         """The location as it may be printed: never a password."""
         ...
 
-    def create(self, population: str, first: Callable[[str], Entry]) -> Entry:
+    def create(self, population: str, first: Callable[[Place], Entry]) -> Entry:
         """Create the tables exclusively and store the entry `first(place)`, durably."""
         ...
 
@@ -156,10 +159,10 @@ def verify_session(session: Session, release: ReleaseClaim | None) -> Verificati
 
 def require_place(session: Session, book: Book) -> None:
     """`LedgerError` when the ledger is a copy of the one that was initialised or adopted."""
-    if session.place != book.place:
+    if not same_place(book.place, session.place):
         raise LedgerError(
             "this is a copy: the ledger was last used at another place (another file, file system, "
-            "server or timeline). Two copies would spend one budget twice. Use the original; if "
+            "machine, server or timeline). Two copies would spend one budget twice. Use the original; if "
             "it is gone for good, `discreet budget adopt` with the newest release takes this over."
         )
 
@@ -210,17 +213,29 @@ def lost_entries(promised: Head, found: Head | None = None) -> LedgerError:
 
 
 def _require_budget(book: Book) -> None:
-    if not book.budget.covers(book.totals):
+    if not book.budget.filter.covers(book.totals):
         raise LedgerError("more was charged than the budget allows.")
 
 
 def _notes(book: Book, release: ReleaseClaim | None) -> list[str]:
-    if release is None or release.release_id not in book.charges:
-        return []
-    charge = book.charges[release.release_id]
-    if charge.digest is None:
-        return ["the release is charged but was never settled: its process stopped before the end."]
-    return ["the release is charged and settled."]
+    notes = [
+        f"entry {sequence} added to what the place is recognised by; a copy made before it may have "
+        "done so too: verify with the newest release."
+        for sequence in book.placed
+    ]
+    if list(book.place) == ["inode"]:
+        notes.append(
+            "the place of this ledger is its inode alone, as versions before 0.3 or a system that "
+            "knows no more recorded it: a copy elsewhere may have the same one."
+        )
+    if release is not None and release.release_id in book.charges:
+        settled = book.charges[release.release_id].digest is not None
+        notes.append(
+            "the release is charged and settled."
+            if settled
+            else "the release is charged but was never settled: its process stopped before the end."
+        )
+    return notes
 
 
 def _failures(*checks: Callable[[], None]) -> list[str]:
@@ -272,7 +287,8 @@ class StoredLedger:
         before = Head.before_first(secrets.token_hex(16))
         body = {"population": population, "budget": budget.to_mapping()}
         entry = self._store.create(
-            population, lambda place: Entry(kinds.INITIALISED, {**body, "place": place}, before)
+            population,
+            lambda place: Entry(kinds.INITIALISED, {**body, "place": place_text(place)}, before),
         )
         return entry.head
 
@@ -298,15 +314,12 @@ class StoredLedger:
             known = book.charges.get(request.release_id)
             if known is not None:
                 return _repeated(book, known, request)
-            entry = book.next_entry(kinds.RESERVED, _charge_body(request))
             admitted = book.admits(request)
             if admitted:
-                _write(session, entry, _RESERVE_POINTS)
+                head = _write(session, book, kinds.RESERVED, _charge_body(request), _RESERVE_POINTS)
         if not admitted:  # working out what is left takes a while: not while others wait
             raise book.refusal(request.guarantee)
-        return Reservation(
-            request.release_id, str(entry.head), book.population, permit=DrawPermit()
-        )
+        return Reservation(request.release_id, str(head), book.population, permit=DrawPermit())
 
     def settle(self, reservation: Reservation, digest: str) -> None:
         """Record which file was published for the charge; again with the same digest is fine."""
@@ -323,7 +336,7 @@ class StoredLedger:
             if charge.digest is not None:
                 raise LedgerError("the release id is settled already, with another file.")
             body = {"release_id": reservation.release_id, "digest": digest}
-            _write(session, book.next_entry(kinds.SETTLED, body), _SETTLE_POINTS)
+            _write(session, book, kinds.SETTLED, body, _SETTLE_POINTS)
 
     def show(self) -> Statement:
         """Budget, spending and every release."""
@@ -343,7 +356,7 @@ class StoredLedger:
         with self._store.writing() as session:
             book = Book.of(session.rows(0))
             require_newest(session, book, head)
-            entry = book.next_entry(kinds.ADOPTED, {"place": session.place})
+            entry = book.next_entry(kinds.ADOPTED, {"place": place_text(session.place)})
             session.append(entry)
             session.commit()
             session.adopt(entry.head)
@@ -376,14 +389,27 @@ _RESERVE_POINTS = (
 _SETTLE_POINTS = (Point.SETTLE_APPENDED, Point.SETTLE_COMMITTED, Point.SETTLE_WITNESSED)
 
 
-def _write(session: Session, entry: Entry, points: tuple[Point, Point, Point]) -> None:
+def _write(
+    session: Session, book: Book, kind: str, body: dict[str, Any], points: tuple[Point, ...]
+) -> Head:
+    """Append the entry, durably; before it, in the same transaction, what is new of the place."""
     appended, committed, witnessed = points
-    session.append(entry)
+    previous = book.head
+    if not session.place.keys() <= book.place.keys():
+        place = place_text({**book.place, **session.place})
+        previous = _appended(session, Entry(kinds.PLACED, {"place": place}, previous))
+    head = _appended(session, Entry(kind, body, previous))
     reach(appended)
     session.commit()
     reach(committed)
-    session.promise(entry.head)
+    session.promise(head)
     reach(witnessed)
+    return head
+
+
+def _appended(session: Session, entry: Entry) -> Head:
+    session.append(entry)
+    return entry.head
 
 
 def _charge_body(request: ReleaseRequest) -> dict[str, Any]:

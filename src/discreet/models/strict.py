@@ -112,7 +112,7 @@ def _write_durably(path: Path, content: bytes, mode: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(path, flags, _PRIVATE), "wb") as file:
         file.write(content)
-        if mode != _PRIVATE:
+        if mode != _PRIVATE and hasattr(os, "fchmod"):  # not on Windows before Python 3.13
             os.fchmod(file.fileno(), mode)
         file.flush()
         os.fsync(file.fileno())
