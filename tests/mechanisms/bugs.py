@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import discreet.design.terms
 import discreet.people.encode
 from discreet import release
+from discreet.core import optimum
 from discreet.mechanisms import bounds, contract, objective, output, perturbation, selected, solve
 from discreet.privacy import noise
 from tests.mechanisms import checks, user_path
@@ -189,8 +190,8 @@ BUGS = [
     ),
     Bug(
         "lattice noise drawn but not added",
-        perturbation,
-        "release",
+        optimum.Optimum,
+        "_noisy",
         "int(step) + int(extra)",
         "int(step)",
         user_path.check_noise_is_in_the_release,
@@ -222,25 +223,26 @@ BUGS = [
     Bug(
         "seeded noise called private",
         perturbation,
-        "release",
-        "private=noise.private",
+        "published",
+        "private=private",
         "private=True",
         user_path.check_seeded_fits_are_not_private,
     ),
     Bug(
         "iteration count of the solver among the released numbers",
-        perturbation,
-        "release",
-        "integers, plan.grid_exponent, private=noise.private",
-        "integers, plan.grid_exponent, private=noise.private, extras={'steps': np.array([float(np.abs(point).sum())])}",
+        output.OutputPerturbation,
+        "perturb",
+        "return published(plan, noisy, private=optimum.private)",
+        "made = published(plan, noisy, private=optimum.private); return Draw(made.point, "
+        "made.grid_exponent, made.private, {'steps': np.array([float(np.abs(find(optimum._loss)).sum())])})",
         user_path.check_replay,
     ),
     Bug(
         "ridge taken from the data",
         output.OutputPerturbation,
         "perturb",
-        "coordinates_from(plan.details), tolerance.ridge",
-        "coordinates_from(plan.details), tolerance.ridge * (1 + loss(np.zeros(plan.dimension)).value)",
+        "coordinates, tolerance.ridge",
+        "coordinates, tolerance.ridge * (1 + loss(np.zeros(plan.dimension)).value)",
         user_path.check_release_minimises_the_planned_objective,
     ),
     Bug(
@@ -325,7 +327,7 @@ BUGS = [
     ),
     Bug(
         "score of a person not clipped",
-        selected,
+        optimum,
         "block_score",
         "np.clip(np.nan_to_num(people, nan=bound, posinf=bound), 0.0, bound)",
         "people",

@@ -9,17 +9,18 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.audit.pages import page_sensitivity, solver_tolerance
+from discreet.core import optimum
+from discreet.core.optimum import clipped_score
 from discreet.mechanisms import (
     ObjectivePerturbation,
     OutputPerturbation,
     SelectedRidge,
-    selected,
 )
 from discreet.mechanisms.bounds import jacobian_bound
 from discreet.mechanisms.objective import Shape
 from discreet.mechanisms.outlook import public_guess
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
-from discreet.mechanisms.selected import clipped_score, score_bound
+from discreet.mechanisms.selected import score_bound
 from tests.mechanisms.cases import (
     FrozenNoise,
     LinearLoss,
@@ -307,8 +308,8 @@ def check_scores_do_not_depend_on_the_company(link="logit"):
         found = set()
         for count in (1, 2, 3, 4, 7):
             block = episodes_of([person] * count, covariates)
-            rows = selected._row_losses(block, constants.design, constants.link, point)
-            found |= set(selected._by_person(rows, block.offsets).tolist())
+            rows = optimum._row_losses(block, constants.design, constants.link, point)
+            found |= set(optimum._by_person(rows, block.offsets).tolist())
         assert len(found) == 1
 
 

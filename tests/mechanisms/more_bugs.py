@@ -4,12 +4,12 @@ No family of the audit is named for them: tests notice them.
 """
 
 from discreet import release
-from discreet.core import cells, question
+from discreet.core import cells, optimum, question
 from discreet.core import split as core_split
 from discreet.core.ask import Ask
 from discreet.core.bins import Stretches
 from discreet.likelihood import covariate_sums, score_lanes
-from discreet.mechanisms import contract, output, selected
+from discreet.mechanisms import contract, output
 from discreet.mechanisms.newton import layout, split
 from discreet.mechanisms.newton.run import Run
 from discreet.privacy import noise, selection
@@ -182,7 +182,7 @@ MORE_BUGS = [
     ),
     Bug(
         "a person's score rounded by the company",
-        selected,
+        optimum,
         "_by_person",
         "np.asarray(np.bincount(owner, weights=rows, minlength=count))",
         "np.diff(np.concatenate([[0.0], np.cumsum(rows)])[offsets])",

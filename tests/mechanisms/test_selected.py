@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from discreet.core.optimum import SCORE_EXPONENT, clipped_score
 from discreet.design.link import LINKS
 from discreet.errors import SettingsError
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, SelectedRidge
-from discreet.mechanisms.selected import SCORE_EXPONENT, clipped_score, score_bound
+from discreet.mechanisms.selected import score_bound
 from discreet.people.episodes import Episodes
 from discreet.privacy.selection import RandomStopping
 from discreet.privacy.testing import SeededNoise

@@ -16,6 +16,7 @@ from discreet.audit.cases import (
 )
 from discreet.audit.end_to_end import shown
 from discreet.audit.findings import Effort, Finding, Subject, judged
+from discreet.core.optimum import Optimum
 from discreet.mechanisms import Draw, Facts, Mechanism, Plan
 from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.mechanisms.perturbation import Perturbation
@@ -66,8 +67,8 @@ def _two_sides(
         count = range(effort.attacks // 2)
         up, down = LinearLoss(slope), LinearLoss(-slope)
         return (
-            [mechanism.perturb(plan, up, SystemNoise()) for _ in count],
-            [mechanism.perturb(plan, down, SystemNoise()) for _ in count],
+            [mechanism.perturb(plan, Optimum(up, SystemNoise())) for _ in count],
+            [mechanism.perturb(plan, Optimum(down, SystemNoise())) for _ in count],
         )
     one, other = corner_people(facts)[1:3]
     count = range(slow_draws(effort))

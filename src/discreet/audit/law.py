@@ -32,6 +32,7 @@ from discreet.audit.noise import (
 )
 from discreet.audit.orders import published, tables_of, tables_order
 from discreet.audit.witness import steps_of
+from discreet.core.optimum import Optimum
 from discreet.mechanisms import Facts, Plan
 from discreet.mechanisms.output import OutputPerturbation
 from discreet.mechanisms.perturbation import Perturbation, PerturbationSettings
@@ -112,7 +113,9 @@ def _released(mechanism: Perturbation, facts: Facts, count: int) -> Sample:
     plan, noise = mechanism.plan(facts), SystemNoise()
     nothing = LinearLoss(np.zeros(plan.dimension))
     rows = range(_rows(count, plan.dimension))
-    draws = np.array([steps_of(plan, mechanism.perturb(plan, nothing, noise)) for _ in rows])
+    draws = np.array(
+        [steps_of(plan, mechanism.perturb(plan, Optimum(nothing, noise))) for _ in rows]
+    )
     grid = 2.0 ** plan.number("step_exponent")
     return Sample("noise in the release", draws * grid, _claimed_scale(mechanism, plan), _sphere)
 

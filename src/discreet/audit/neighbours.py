@@ -28,13 +28,14 @@ from discreet.audit.findings import Effort, Finding, Subject, at_most, not_appli
 from discreet.audit.noise import LATTICE, ForcedNoise, KnownNoise, privacy_loss
 from discreet.audit.orders import simulated, tables_of, tables_order
 from discreet.audit.witness import steps_of
+from discreet.core.optimum import SCORE_EXPONENT, clipped_score
 from discreet.mechanisms import Facts
 from discreet.mechanisms.contract import Plan
 from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.mechanisms.objective import ObjectivePerturbation, Shape
 from discreet.mechanisms.outlook import public_guess
 from discreet.mechanisms.output import OutputPerturbation
-from discreet.mechanisms.selected import SCORE_EXPONENT, SelectedRidge, clipped_score
+from discreet.mechanisms.selected import SelectedRidge
 from discreet.people import to_episodes
 from discreet.types import Array
 

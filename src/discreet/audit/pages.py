@@ -10,6 +10,7 @@ import numpy as np
 from discreet.audit.cases import LinearLoss, make_constants
 from discreet.audit.findings import Effort, Finding, Subject, at_most, judged, not_applicable
 from discreet.audit.noise import GAUSSIAN, LATTICE, KnownNoise
+from discreet.core.optimum import Optimum
 from discreet.mechanisms import Facts, Plan
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.output import OutputPerturbation
@@ -86,7 +87,7 @@ def solver_tolerance(plan: Plan, tilt_scale: float) -> float:
 def _inexact(mechanism: Perturbation, *, tilted: bool) -> Finding:
     """The lattice noise holds 2 tau'/k and sqrt(d) grid besides the movement."""
     plan, noise = mechanism.plan(make_constants(persons=500)), KnownNoise()
-    mechanism.perturb(plan, LinearLoss(np.zeros(plan.dimension)), noise)
+    mechanism.perturb(plan, Optimum(LinearLoss(np.zeros(plan.dimension)), noise))
     grid = 2.0 ** plan.number("step_exponent")
     tolerance = solver_tolerance(plan, plan.noise_scale if tilted else 0.0)
     moved = 0.0 if tilted else plan.number("gradient_sensitivity")

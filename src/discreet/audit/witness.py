@@ -37,13 +37,14 @@ from discreet.audit.noise import (
     gaussian_cost,
 )
 from discreet.audit.pages import newton_squares, solver_tolerance
+from discreet.core.optimum import SCORE_EXPONENT, Optimum
 from discreet.mechanisms import Draw, Facts, Plan
 from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.output import OutputPerturbation
 from discreet.mechanisms.perturbation import Perturbation, basis_of, coordinates_from
-from discreet.mechanisms.selected import SCORE_EXPONENT, SelectedRidge
+from discreet.mechanisms.selected import SelectedRidge
 from discreet.privacy.accountant import epsilon_of
 from discreet.types import Array
 
@@ -79,7 +80,7 @@ def output_loss(mechanism: Perturbation, facts: Facts) -> float:
     centres, noise = [], KnownNoise()
     for sign in (0.5, -0.5):
         noise = KnownNoise()
-        draw = mechanism.perturb(plan, LinearLoss(sign * gap * axis), noise)
+        draw = mechanism.perturb(plan, Optimum(LinearLoss(sign * gap * axis), noise))
         centres.append(steps_of(plan, draw))
     return float(np.linalg.norm(centres[0] - centres[1]) / float(noise.scales(LATTICE)[0]))
 
@@ -92,7 +93,7 @@ def objective_loss(mechanism: Perturbation, facts: Facts) -> float:
     plan, noise = mechanism.plan(facts), KnownNoise()
     coordinates = coordinates_from(plan.details)
     bend = _worst_bend(facts, plan)
-    mechanism.perturb(plan, QuadraticLoss(bend, coordinates.centre), noise)
+    mechanism.perturb(plan, Optimum(QuadraticLoss(bend, coordinates.centre), noise))
     scaled = coordinates.scale[:, None] * bend * coordinates.scale
     ridge = plan.number("total_ridge")
     determinant = np.linalg.slogdet(np.eye(plan.dimension) + scaled / ridge)[1]
@@ -122,7 +123,7 @@ def _worst_bend(facts: Facts, plan: Plan) -> Array:
 def _certificate(mechanism: Perturbation) -> Finding:
     """A point that no certificate covers is not released: the public centre is."""
     plan = mechanism.plan(make_constants())
-    draw = mechanism.perturb(plan, StuckLoss(), KnownNoise())
+    draw = mechanism.perturb(plan, Optimum(StuckLoss(), KnownNoise()))
     moved = float(np.linalg.norm(draw.point - coordinates_from(plan.details).centre))
     return judged(
         FAMILY,

@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
+from discreet.core.optimum import Optimum
 from discreet.errors import SettingsError
 from discreet.mechanisms.bounds import (
     MARGIN,
@@ -45,9 +46,10 @@ from discreet.mechanisms.perturbation import (
     grid_exponent,
     grid_slack,
     perturbed_variance,
-    release,
+    published,
     scale_above,
     solver_details,
+    step_exponent,
     tolerance_from,
 )
 from discreet.mechanisms.solve import (
@@ -61,7 +63,7 @@ from discreet.privacy.scales import exact
 from discreet.types import Array
 
 if TYPE_CHECKING:
-    from discreet.privacy.noise import NoiseSource
+    from discreet.privacy.exact import ContinuousDraw
 
 OUTPUT_SHARES = tuple(Fraction(1, 2**bits) for bits in range(1, 17))
 FIRST_SHARE = Fraction(1, 64)
@@ -112,13 +114,17 @@ class ObjectivePerturbation(PerturbationSettings):
         require_proof(self, facts)
         return _search(self, facts)
 
-    def perturb(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+    def perturb(self, plan: Plan, optimum: Optimum) -> Draw:
         """The certified minimiser of the tilted objective plus a little lattice noise."""
-        tilt = noise.continuous_laplace(plan.dimension, plan.noise_scale)
         tolerance, coordinates = tolerance_from(plan), coordinates_from(plan.details)
-        objective = CentredObjective(loss, coordinates, tolerance.ridge, tilt.vector)
-        point = certified_minimiser(objective, tolerance, tilt.error)
-        return release(plan, point, plan.number("output_scale"), noise)
+
+        def find(loss: Loss, tilt: "ContinuousDraw") -> Array:
+            objective = CentredObjective(loss, coordinates, tolerance.ridge, tilt.vector)
+            return certified_minimiser(objective, tolerance, tilt.error)
+
+        tilt, scale = (plan.dimension, plan.noise_scale), plan.number("output_scale")
+        noisy = optimum.tilted(find, tilt, scale, step_exponent(plan))
+        return published(plan, noisy, private=optimum.private)
 
     def variance(self, plan: Plan, outlook: Outlook) -> Array:
         """The ridge's pull and the noise, at the outlook's information."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from discreet.core.optimum import Optimum
 from discreet.mechanisms.bounds import (
     MARGIN,
     Basis,
@@ -41,9 +42,10 @@ from discreet.mechanisms.perturbation import (
     grid_exponent,
     grid_slack,
     perturbed_variance,
-    release,
+    published,
     scale_above,
     solver_details,
+    step_exponent,
     tolerance_from,
 )
 from discreet.mechanisms.solve import (
@@ -57,7 +59,6 @@ from discreet.types import Array
 
 if TYPE_CHECKING:
     from discreet.design.link import Link
-    from discreet.privacy.noise import NoiseSource
 
 GRID_BITS = 34
 """The grid is 2^34 times finer than the noise: its rounding adds sqrt(d) 2^-34 epsilon to it."""
@@ -107,13 +108,17 @@ class OutputPerturbation(PerturbationSettings):
         require_proof(self, facts)
         return _search(self, facts)
 
-    def perturb(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+    def perturb(self, plan: Plan, optimum: Optimum) -> Draw:
         """The certified minimiser plus lattice noise."""
-        tolerance = tolerance_from(plan)
+        tolerance, coordinates = tolerance_from(plan), coordinates_from(plan.details)
         tilt = np.zeros(plan.dimension)
-        objective = CentredObjective(loss, coordinates_from(plan.details), tolerance.ridge, tilt)
-        point = certified_minimiser(objective, tolerance)
-        return release(plan, point, plan.noise_scale, noise)
+
+        def find(loss: Loss) -> Array:
+            objective = CentredObjective(loss, coordinates, tolerance.ridge, tilt)
+            return certified_minimiser(objective, tolerance)
+
+        noisy = optimum.released(find, plan.noise_scale, step_exponent(plan))
+        return published(plan, noisy, private=optimum.private)
 
     def variance(self, plan: Plan, outlook: Outlook) -> Array:
         """The ridge's pull and the noise, at the outlook's information."""

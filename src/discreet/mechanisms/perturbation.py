@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from discreet.core.optimum import Optimum
 from discreet.errors import SettingsError
 from discreet.mechanisms.bounds import MARGIN, Basis
 from discreet.mechanisms.contract import (
@@ -15,7 +16,6 @@ from discreet.mechanisms.contract import (
     Draw,
     Facts,
     Json,
-    Loss,
     Mechanism,
     Plan,
     is_number,
@@ -23,7 +23,7 @@ from discreet.mechanisms.contract import (
 )
 from discreet.mechanisms.solve import CentredCoordinates, Tolerance
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.scales import Grid, float_above
+from discreet.privacy.scales import float_above
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -76,13 +76,13 @@ class PerturbationSettings:
         """Pure epsilon-DP under A3 and A4."""
         return Guarantee(epsilon=self.epsilon, status="conditional")
 
-    def perturb(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
+    def perturb(self, plan: Plan, optimum: Optimum) -> Draw:
         """What a draw does below the problem: each mechanism its own."""
         raise NotImplementedError
 
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
         """One draw for the people of the problem."""
-        return self.perturb(plan, problem, noise)
+        return self.perturb(plan, Optimum(problem, noise))
 
     def ridges(self, persons: int) -> list[float]:
         """Candidates for the total ridge k = n Lambda."""
@@ -93,8 +93,8 @@ class PerturbationSettings:
 class Perturbation(Mechanism, Protocol):
     """Output or objective perturbation: `perturb` is what a draw does below the problem."""
 
-    def perturb(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
-        """One draw for a loss that may be plugged in."""
+    def perturb(self, plan: Plan, optimum: Optimum) -> Draw:
+        """One draw for the optimum of a loss that may be plugged in."""
         ...
 
 
@@ -172,12 +172,12 @@ def perturbed_variance(plan: Plan, outlook: "Outlook", *, output: float, tilt: f
     return np.asarray(spread * np.outer(scale, scale))
 
 
-def release(plan: Plan, point: Array, scale: float, noise: "NoiseSource") -> Draw:
-    """f_0 + S (w on the grid + lattice noise), in exact integers."""
-    exponent = _whole(plan.details, "step_exponent")
-    coordinates = coordinates_from(plan.details)
-    steps = Grid(exponent).to_integers(point)
-    drawn = noise.lattice_laplace(len(point), Fraction(scale) / Fraction(2) ** exponent)
-    noisy = [int(step) + int(extra) for step, extra in zip(steps, drawn, strict=True)]
-    integers = coordinates.to_integers(noisy, exponent)
-    return Draw.from_integers(integers, plan.grid_exponent, private=noise.private)
+def step_exponent(plan: Plan) -> int:
+    """The grid of w, before it is mapped back."""
+    return _whole(plan.details, "step_exponent")
+
+
+def published(plan: Plan, noisy: list[int], *, private: bool) -> Draw:
+    """f_0 + S w of noisy integers w, in exact integers."""
+    integers = coordinates_from(plan.details).to_integers(noisy, step_exponent(plan))
+    return Draw.from_integers(integers, plan.grid_exponent, private=private)

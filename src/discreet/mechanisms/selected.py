@@ -11,9 +11,7 @@ person changes it by at most `bound`.
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from discreet.core.optimum import SCORE_EXPONENT, Optimum
 from discreet.errors import SettingsError
 from discreet.mechanisms.contract import (
     NOT_GIVEN,
@@ -35,15 +33,11 @@ from discreet.privacy.selection import RandomStopping
 from discreet.types import Array
 
 if TYPE_CHECKING:
-    from discreet.design.design import Coordinates, Design
-    from discreet.design.link import Link
+    from discreet.design.design import Coordinates
     from discreet.likelihood.problem import Problem
-    from discreet.people.episodes import Episodes
     from discreet.privacy.noise import NoiseSource
 
 Perturbation = ObjectivePerturbation | OutputPerturbation
-
-SCORE_EXPONENT = -10
 
 
 @dataclass(frozen=True)
@@ -142,14 +136,12 @@ class SelectedRidge:
         """The model with the best noisy score."""
         if not isinstance(plan, SelectedPlan):
             raise SettingsError("this plan was made by another mechanism")
-        pairs = list(zip(self._candidates, plan.candidates, strict=True))
-        bound = plan.number("score_bound")
-        chosen: Draw = self._stopping.select(
-            pairs,
-            lambda pair: pair[0].draw(pair[1], problem, noise),
-            lambda draw: clipped_score(problem, draw.point, bound),
-            int(Grid(SCORE_EXPONENT).to_integers(bound)),
-            noise,
+        optimum = Optimum(problem, noise)
+        chosen = optimum.best(
+            self._stopping,
+            list(zip(self._candidates, plan.candidates, strict=True)),
+            lambda pair: pair[0].perturb(pair[1], optimum),
+            plan.number("score_bound"),
         )
         return replace(chosen, grid_exponent=plan.grid_exponent)
 
@@ -184,56 +176,3 @@ def score_bound(facts: Facts, survival: float) -> float:
     link = facts.link
     bound = float(link.survival_loss(eta).sum() + link.event_loss(eta).max())
     return float(Grid(SCORE_EXPONENT).to_floats(Grid(SCORE_EXPONENT).to_integers(bound)))
-
-
-def clipped_score(problem: "Problem", point: Array, bound: float) -> int:
-    """-sum_i min(loss_i, bound), in units of 2^-10; integers, so the order of people is nothing."""
-    public = (problem.design, problem.link, point, bound)
-    (score,) = problem.engine.reduce(block_score, *public)
-    return int(score)
-
-
-def block_score(
-    block: "Episodes", design: "Design", link: "Link", point: Array, bound: float
-) -> tuple[NDArray[np.int64]]:
-    """The clipped score of one block's people, each rounded to the grid on its own."""
-    rows = _row_losses(block, design, link, point)
-    people = rows if block.offsets is None else _by_person(rows, block.offsets)
-    clipped = np.clip(np.nan_to_num(people, nan=bound, posinf=bound), 0.0, bound)
-    steps = np.rint(np.ldexp(clipped, -SCORE_EXPONENT)).astype(np.int64)
-    return (-steps.sum(dtype=np.int64).reshape(()),)
-
-
-def _row_losses(block: "Episodes", design: "Design", link: "Link", point: Array) -> Array:
-    """Loss of every row, interval by interval."""
-    size = design.basis.shape[1]
-    effect, level = _effects(block.covariates, point[size:]), design.basis @ point[:size]
-    losses = np.zeros(block.rows)
-    for interval, height in enumerate(level, start=1):
-        here = np.flatnonzero((block.entry < interval) & (interval <= block.exit))
-        eta = height + effect[here]
-        dies = block.event[here] & (block.exit[here] == interval)
-        losses[here] += np.where(dies, link.event_loss(eta), link.survival_loss(eta))
-    return losses
-
-
-def _effects(covariates: Array, beta: Array) -> Array:
-    """x'beta of every row, one column after the other.
-
-    A matrix product rounds a row differently in other company: whoever brings a row more would
-    move the scores of the others.
-    """
-    effects = np.zeros(len(covariates))
-    for column, coefficient in zip(covariates.T, beta, strict=True):
-        effects += column * coefficient
-    return effects
-
-
-def _by_person(rows: Array, offsets: NDArray[np.int64]) -> Array:
-    """Sums over rows offsets[i]:offsets[i + 1]; persons without rows have loss 0.
-
-    Each sum takes its own rows alone: through a running total one person would round another's.
-    """
-    count = len(offsets) - 1
-    owner = np.repeat(np.arange(count), np.diff(offsets))
-    return np.asarray(np.bincount(owner, weights=rows, minlength=count))
