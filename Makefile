@@ -33,7 +33,7 @@ lint: $(READY)  ## ruff, mypy, import-linter
 	$(BIN)/lint-imports --no-logo
 
 demo: $(READY)  ## a private release from beginning to end: a registry, its budget, its page
-	$(BIN)/python examples/demo.py
+	$(BIN)/discreet demo
 
 demo-federation: $(READY)  ## three hospitals, one private release, no pooled records
 	$(BIN)/python examples/demo_federation.py

@@ -4,7 +4,7 @@
 
 Three processes on this machine play the hospitals; each has its own patients, its own budget and its
 own key, and they talk over the loopback device as they would over a network.  The patients are those
-of `demo.py`, who do not exist, so the table at the end can show the truth.
+of `discreet demo`, who do not exist, so the table at the end can show the truth.
 """
 
 import argparse
@@ -17,8 +17,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import demo
-from demo import EFFECTS, EPSILON, PEOPLE, SCHEMA, console, simulate
+from discreet.cli import demonstration as demo
+from discreet.cli.demonstration import EFFECTS, EPSILON, PEOPLE, SCHEMA, console, simulate
 
 HOSPITALS = 3
 

@@ -20,10 +20,17 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    command = [sys.executable, ROOT / "examples" / "demo.py", "--out", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "discreet", "demo", "--out", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder, done.stdout
+
+
+def test_the_demo_of_the_examples_is_the_command():
+    command = [sys.executable, ROOT / "examples" / "demo.py", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "The patients do not exist" in done.stdout
 
 
 def test_the_demo_does_the_main_job(demo):

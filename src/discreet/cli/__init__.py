@@ -10,7 +10,7 @@ def main() -> None:
     from discreet.cli.app import app  # noqa: PLC0415 - importing the package stays cheap
 
     try:
-        app()
+        app(prog_name="discreet")  # however it was started: completion goes by this name
     except DiscreetError as error:
         from discreet.cli.output import complain  # noqa: PLC0415 - with the app
 

@@ -8,6 +8,7 @@ from discreet.cli import (
     audit,
     check,
     curves,
+    demo,
     export,
     fit,
     new,
@@ -25,10 +26,9 @@ from discreet.version import __version__
 app = typer.Typer(
     name="discreet",
     help="Survival regression that can be published: fit on sensitive records, release the model.",
-    epilog="Begin with discreet new DATA > schema.toml, then discreet check DATA --schema schema.toml.",
+    epilog="See it work with discreet demo. Begin with discreet new DATA > schema.toml, then discreet check DATA --schema schema.toml.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 
 
@@ -62,6 +62,7 @@ app.command("page")(page.page)
 app.command("export")(export.export)
 app.command("report")(report.report)
 app.command("audit")(audit.audit)
+app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(budget_app)
 app.add_typer(federation_app)
