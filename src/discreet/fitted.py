@@ -126,6 +126,7 @@ class Predictions(Saved):
             columns of the frame.
         """
         points = np.atleast_1d(np.asarray(self._times(times), dtype=np.float64))
+        data = _held(data)
         found: Any
         if interval:
             found = self._estimates(data, survival_interval, points, confidence)
@@ -148,6 +149,7 @@ class Predictions(Saved):
         ndarray, Estimate or DataFrame
             One value per person, infinite where the horizon comes first.
         """
+        data = _held(data)
         found: Any = (
             self._estimates(data, median_interval, confidence)
             if interval
@@ -179,6 +181,7 @@ class Predictions(Saved):
             One value per person.
         """
         end = self._model.public_schema.time.horizon if until is None else float(until)
+        data = _held(data)
         found = self._estimates(data, mean_interval, end, confidence)
         chosen: Any = found if interval else found.estimate
         return self._framed(data, "rmst", None, chosen) if frame else _flat(chosen)
@@ -226,7 +229,7 @@ class Predictions(Saved):
         return people[0]
 
     def _people(self, data: Any) -> list[Person]:
-        encoded, stratum = self._encoded(data), self._stratum(data)
+        encoded, stratum = self._rows(data)
         numbers = np.zeros(len(encoded), int) if stratum is None else np.asarray(stratum)
         return [
             Person.of(self._model, row, int(number))
@@ -273,7 +276,8 @@ class Predictions(Saved):
         Infinite where that is not before the horizon.  One column a probability; a single number
         (the median, unless told otherwise) gives one value a row.
         """
-        found = self._model.curves.quantile(self._encoded(data), probability, self._stratum(data))
+        encoded, stratum = self._rows(data)
+        found = self._model.curves.quantile(encoded, probability, stratum)
         return found[:, 0] if np.ndim(probability) == 0 else found
 
     def predict_risk(self, data: Any) -> Array:
@@ -428,7 +432,7 @@ class Predictions(Saved):
 
         if data is None:
             return overview(self._model)
-        return overview(self._model, self._encoded(data), self._stratum(data))
+        return overview(self._model, *self._rows(data))
 
     def plot_fit(self) -> "Figure":
         """The model against the private life table, by time, as a matplotlib figure.
@@ -455,6 +459,11 @@ class Predictions(Saved):
 
         return fit_by_time(self._model)
 
+    def _rows(self, data: Any) -> tuple[Array, Any]:
+        """Covariates and stratum of each row, of one reading of the data."""
+        data = _held(data)
+        return self._encoded(data), self._stratum(data)
+
     def _encoded(self, data: Any) -> Array:
         from discreet.people import encode_covariates  # noqa: PLC0415 - loads pyarrow
 
@@ -466,10 +475,17 @@ class Predictions(Saved):
         return encode_strata(data, self._model.public_schema)
 
     def _read(self, data: Any, times: ArrayLike | None) -> tuple[Array, ArrayLike, Any]:
-        return self._encoded(data), self._times(times), self._stratum(data)
+        encoded, stratum = self._rows(data)
+        return encoded, self._times(times), stratum
 
     def _times(self, times: ArrayLike | None) -> ArrayLike:
         return self._model.curves.grid.edges if times is None else times
+
+
+def _held(data: Any) -> Any:
+    from discreet.people.tables import held  # noqa: PLC0415 - loads pyarrow
+
+    return held(data)
 
 
 class FittedModel(Predictions):

@@ -1,7 +1,7 @@
 """Privacy bugs of who is a person and of passes that lose or double somebody."""
 
 from discreet.engine import engine, local, stream
-from discreet.people import columns, identity, tables
+from discreet.people import columns, files, identity
 from tests.mechanisms.bugs import Bug
 from tests.people import identity_checks as checks
 
@@ -40,7 +40,7 @@ IDENTITY_BUGS = [
     ),
     Bug(
         "somebody's long field makes a fit fail",
-        tables,
+        files,
         "_parse_csv",
         "block_size=block",
         "block_size=1 << 20",

@@ -9,7 +9,9 @@ A new container is one entry in `CONTAINERS`, a new engine one in `ENGINES`.
 
 import csv
 import gzip
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -42,6 +44,7 @@ from discreet.engine.local import LocalEngine
 from discreet.engine.stream import StreamEngine
 from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.people import to_episodes
+from discreet.people.databases import Query
 
 COLUMNS = ("id", "start", "stop", "event", "age", "sex")
 Row = tuple[Any, ...]
@@ -341,6 +344,73 @@ def lazy_polars(people: Sequence[Person], folder: Path) -> Held:
     return Held(held.data.lazy(), held.ids)
 
 
+class Capsules:
+    """Nothing but Arrow's C interface, as a library of which we have not heard."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def arrow_capsules(people: Sequence[Person], folder: Path) -> Held:
+    held = arrow_chunks(people, folder)
+    return Held(Capsules(held.data), held.ids)
+
+
+def arrow_batch(people: Sequence[Person], folder: Path) -> Held:
+    held = arrow(people, folder)
+    return Held(held.data.combine_chunks().to_batches()[0], held.ids)
+
+
+def arrow_reader(people: Sequence[Person], folder: Path) -> Held:
+    """A stream that can be read once, two rows at a time."""
+    held = arrow(people, folder)
+    return Held(held.data.to_reader(max_chunksize=2), held.ids)
+
+
+def duckdb_relation(people: Sequence[Person], folder: Path) -> Held:
+    import duckdb  # noqa: PLC0415 - an extra
+
+    held = arrow(people, folder)
+    return Held(duckdb.connect().from_arrow(held.data), held.ids)
+
+
+def duckdb_reader(people: Sequence[Person], folder: Path) -> Held:
+    held = duckdb_relation(people, folder)
+    return Held(held.data.to_arrow_reader(2), held.ids)
+
+
+def duckdb_query(people: Sequence[Person], folder: Path) -> Held:
+    import duckdb  # noqa: PLC0415 - an extra
+
+    held = arrow(people, folder)
+    with duckdb.connect(str(folder / "people.duckdb")) as database:
+        database.from_arrow(held.data).create("people")
+    return Held(Query(f"duckdb:///{folder}/people.duckdb", "SELECT * FROM people"), held.ids)
+
+
+def ibis_table(people: Sequence[Person], folder: Path) -> Held:
+    import ibis  # noqa: PLC0415 - for tests alone
+
+    held = duckdb_query(people, folder)
+    return Held(ibis.duckdb.connect(folder / "people.duckdb").table("people"), held.ids)
+
+
+def sqlite_query(people: Sequence[Person], folder: Path) -> Held:
+    """Values as they are, in columns without a type; NaN is no value there."""
+    rows = [row for person in people for row in person]
+    with closing(sqlite3.connect(folder / "people.sqlite")) as database, database:
+        database.execute(f"CREATE TABLE people ({', '.join(COLUMNS)})")
+        try:
+            database.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", rows)
+        except (OverflowError, sqlite3.Error):
+            raise NotHeld from None
+        ids = [row[0] for row in database.execute("SELECT id FROM people")]
+    return Held(Query(f"sqlite:///{folder}/people.sqlite", "SELECT * FROM people;"), ids)
+
+
 Container = Callable[[Sequence[Person], Path], Held]
 CONTAINERS: dict[str, Container] = {
     container.__name__: container
@@ -348,6 +418,8 @@ CONTAINERS: dict[str, Container] = {
         *(arrow, arrow_chunks, arrow_dictionary, parquet_file, csv_file),
         *(tsv_file, packed_csv_file, feather_file, workbook_file, stata_file, spss_file),
         *(pandas_numpy, pandas_object, pandas_nullable, pandas_arrow, polars, lazy_polars),
+        *(arrow_capsules, arrow_batch, arrow_reader, duckdb_relation, duckdb_reader, ibis_table),
+        *(duckdb_query, sqlite_query),
     )
 }
 

@@ -19,8 +19,9 @@ from pyarrow import feather
 import discreet as ds
 from discreet.errors import DataFormError
 from discreet.people import to_episodes
+from discreet.people.files import read_file
 from discreet.people.formats import BEYOND, _clock
-from discreet.people.tables import _values, open_table, read_file
+from discreet.people.tables import _values, open_table
 from tests.cohorts import cohort, schema
 
 TABLE = cohort(people=60)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def check(
     data: options.Data,
     schema: options.SchemaFile,
+    query: options.Select = None,
     like: Annotated[
         Path | None,
         typer.Option(help="An earlier release, whose life table proposes a time grid."),
@@ -29,8 +30,9 @@ def check(
     """
     from discreet.checkup import check as compare  # noqa: PLC0415 - loads pyarrow
 
+    people = options.people(data, query)
     with progress("Checking"):
-        found = compare(data, schema, like=like, accept=accept or ())
+        found = compare(people, schema, like=like, accept=accept or ())
     show(found)
     if found.exit_status:
         raise typer.Exit(found.exit_status)

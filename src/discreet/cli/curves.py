@@ -24,6 +24,7 @@ def curves(  # noqa: PLR0913 - one parameter an option
         float | None,
         typer.Option(help="1e-6, or less if people are many, unless given; 0 for none."),
     ] = None,
+    query: options.Select = None,
     persons: options.Persons = None,
     ledger: options.LedgerPlace = None,
     no_ledger: options.NoLedger = False,
@@ -43,7 +44,7 @@ def curves(  # noqa: PLR0913 - one parameter an option
     from discreet.people.source import People  # noqa: PLC0415 - loads pyarrow
     from discreet.release import require_affordable  # noqa: PLC0415
 
-    wanted, source = Curves(schema, names), People.of(data)
+    wanted, source = Curves(schema, names), People.of(options.people(data, query))
     pays = payer(ledger, no_ledger=no_ledger)
     seen = Seen(source, schema, frozenset(accept or ()))
     if ledger is not None and (at_terminal() or seen.first(persons, federation, yes=yes)):

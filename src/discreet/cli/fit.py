@@ -53,6 +53,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
         list[str] | None,
         typer.Option(help="A further setting of the mechanism.", metavar="NAME=VALUE"),
     ] = None,
+    query: options.Select = None,
     persons: options.Persons = None,
     ledger: options.LedgerPlace = None,
     no_ledger: options.NoLedger = False,
@@ -100,6 +101,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
         engine=engine,  # type: ignore[arg-type]  # checked by the estimator
         scheduler=scheduler,
     )
+    people = options.people(data, query)
     if chosen is None:
         if federation is not None:
             raise SettingsError("a joint fit is private: give --epsilon, not --mechanism none.")
@@ -108,17 +110,16 @@ def fit(  # noqa: PLR0913 - one parameter an option
                 "a fit with --mechanism none takes no privacy settings; remove them."
             )
         if as_schema(schema).time.causes is not None:
-            _fit(
-                CompetingRisks(schema, link=link, baseline=baseline), data, out, overwrite=overwrite
-            )
+            causes = CompetingRisks(schema, link=link, baseline=baseline)
+            _fit(causes, people, out, overwrite=overwrite)
         else:
-            _fit(regression, data, out, overwrite=overwrite)
+            _fit(regression, people, out, overwrite=overwrite)
         return
     pays = payer(ledger, no_ledger=no_ledger)
     terms: dict[str, Any] = {"mechanism": chosen, "ledger": pays, "path": out, "persons": persons}
     terms |= {"release_id": release_id, "overwrite": overwrite}
     sites = joint_sites(federation, party, wait, release_id)
-    source = People.of(data, None, regression.engine, scheduler)
+    source = People.of(people, None, regression.engine, scheduler)
     seen = Seen(source, schema, frozenset(accept or ()))
     if ledger is not None and (at_terminal() or seen.first(persons, federation, yes=yes)):
         require_affordable(chosen, ledger, persons=persons, release_id=release_id)
@@ -140,7 +141,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
 
 
 def _fit(
-    regression: "SurvivalRegression | CompetingRisks", data: Path, out: Path, *, overwrite: bool
+    regression: "SurvivalRegression | CompetingRisks", data: Any, out: Path, *, overwrite: bool
 ) -> None:
     """A model that says that it is not private."""
     with warnings_as_lines(), progress("Fitting"):

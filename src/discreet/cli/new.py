@@ -20,7 +20,7 @@ def new(
     Columns of dates, the time, the event and the person are guessed from names.
     """
     from discreet.design.draft import skeleton  # noqa: PLC0415 - the command alone needs it
-    from discreet.people.tables import column_names, date_names  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.files import column_names, date_names  # noqa: PLC0415 - loads pyarrow
 
     names = column_names(data)
     if 2 * sum(_is_value(name) for name in names) >= len(names):

@@ -5,14 +5,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.errors import SettingsError
+
 if TYPE_CHECKING:
     from discreet.design.words import Words
+    from discreet.people.databases import Query
 
 Data = Annotated[
-    Path,
+    str,
     typer.Argument(
-        help="The people: a file (.csv, .xlsx, .parquet, .dta, ...), or a quoted pattern of Parquet files."
+        help="The people: a file (.csv, .xlsx, .parquet, .dta, ...), a quoted pattern of Parquet files, "
+        "or with --query a database: sqlite:///FILE, duckdb:///FILE, postgresql://..."
     ),
+]
+Select = Annotated[
+    str | None,
+    typer.Option("--query", help="Of a database: the SELECT statement that gives the rows."),
 ]
 SchemaFile = Annotated[Path, typer.Option(help="The public schema, a TOML file.")]
 ModelFile = Annotated[Path, typer.Argument(help="A model or release, as `fit` wrote it.")]
@@ -63,3 +71,15 @@ def read_words(path: Path | None) -> "Words | None":
     from discreet.design.words import Words  # noqa: PLC0415 - pydantic
 
     return None if path is None else Words.from_toml(path)
+
+
+def people(data: str, query: str | None) -> "Path | Query":
+    """What the argument DATA and the option --query name together."""
+    from discreet.people.databases import Query, is_address, require_query  # noqa: PLC0415 - pyarrow
+
+    if query is None:
+        require_query(data)
+        return Path(data)
+    if not is_address(data):
+        raise SettingsError("--query goes with a database: sqlite:///FILE, duckdb:///FILE, ...")
+    return Query(data, query)

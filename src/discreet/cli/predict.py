@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,7 +37,10 @@ class Quantity(StrEnum):
 def predict(  # noqa: PLR0913 - one parameter an option
     model: options.ModelFile,
     data: Annotated[
-        Path, typer.Argument(help="New people: a file (.csv, .xlsx, .parquet, .dta, ...).")
+        str,
+        typer.Argument(
+            help="New people: a file (.csv, .xlsx, .parquet, .dta, ...), or with --query a database."
+        ),
     ],
     *,
     out: Annotated[Path, typer.Option(help="The CSV file to write.")],
@@ -53,6 +56,7 @@ def predict(  # noqa: PLR0913 - one parameter an option
     incidence: Annotated[
         str, typer.Option(help="With competing risks: the cause whose incidence is predicted.")
     ] = "",
+    query: options.Select = None,
     probabilities: Annotated[str, typer.Option(help="Of quantiles, such as 0.25,0.5.")] = "0.5",
     intervals: Annotated[
         bool,
@@ -68,29 +72,33 @@ def predict(  # noqa: PLR0913 - one parameter an option
     """
     from discreet.models.causes import CausesFile  # noqa: PLC0415 - numpy and scipy
     from discreet.models.curves_release import CurvesRelease, read_file  # noqa: PLC0415
+    from discreet.people.tables import held  # noqa: PLC0415 - loads pyarrow
 
     require_free(out, overwrite=overwrite)
     found = read_file(model)
     if isinstance(found, CurvesRelease):
         raise ArtefactError(f"'{model}': this file holds curves by group, not a model.")
     with progress("Predicting"):
+        people = held(options.people(data, query))
         if isinstance(found, CausesFile):
             _only_survival(quantity)
-            columns = _of_causes(found, data, incidence, _numbers("times", times), limits=intervals)
+            columns = _of_causes(
+                found, people, incidence, _numbers("times", times), limits=intervals
+            )
         elif incidence:
             raise SettingsError(
                 "--incidence needs a model of competing risks; this one has one event."
             )
         else:
             wanted = _Wanted(quantity, _numbers("times", times), probabilities, intervals)
-            columns = _of_model(found, data, wanted)
+            columns = _of_model(found, people, wanted)
         number = len(next(iter(columns.values())))
-        written = {**_kept(found.public_schema, data, number), **columns}
+        written = {**_kept(found.public_schema, people, number), **columns}
         rows = zip(*written.values(), strict=True)
         write_new(out, csv_bytes([list(written), *rows]), overwrite=overwrite)
     made = "1 prediction is" if number == 1 else f"{number:,} predictions are"
     say(f"{made} in '{out}'.")
-    _tell_repairs(found.public_schema, data)
+    _tell_repairs(found.public_schema, people)
 
 
 Columns = dict[str, list[float]]
@@ -108,7 +116,7 @@ class _Wanted:
 
 
 def _of_causes(
-    model: "CausesFile", data: Path, cause: str, times: list[float], *, limits: bool
+    model: "CausesFile", data: Any, cause: str, times: list[float], *, limits: bool
 ) -> Columns:
     """Survival without any event, or the incidence of a cause."""
     from discreet import competing  # noqa: PLC0415 - numpy and scipy
@@ -124,7 +132,7 @@ def _of_causes(
     return _columns(headings, competing.predict_survival(model, data, times))
 
 
-def _of_model(model: "Model", data: Path, wanted: _Wanted) -> Columns:
+def _of_model(model: "Model", data: Any, wanted: _Wanted) -> Columns:
     """What is predicted of one risk."""
     from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy
 
@@ -145,7 +153,7 @@ def _of_model(model: "Model", data: Path, wanted: _Wanted) -> Columns:
     return _at_times(fitted, data, wanted)
 
 
-def _means(fitted: "FittedModel", data: Path, wanted: _Wanted) -> Columns:
+def _means(fitted: "FittedModel", data: Any, wanted: _Wanted) -> Columns:
     """Restricted means up to each of the times, or to the horizon where none is given."""
     if not wanted.times:
         return _columns(["rmst"], fitted.predict_rmst(data, interval=wanted.limits))
@@ -155,7 +163,7 @@ def _means(fitted: "FittedModel", data: Path, wanted: _Wanted) -> Columns:
     return columns
 
 
-def _at_times(fitted: "FittedModel", data: Path, wanted: _Wanted) -> Columns:
+def _at_times(fitted: "FittedModel", data: Any, wanted: _Wanted) -> Columns:
     _require_times(wanted.times)
     headings = _headings(wanted.quantity.value.replace("-", "_"), wanted.times)
     if wanted.quantity is Quantity.SURVIVAL:
@@ -217,7 +225,7 @@ def _require_times(times: list[float]) -> None:
         raise SettingsError("say at which times, such as --times 30,180,365.")
 
 
-def _tell_repairs(schema: "Schema", data: Path) -> None:
+def _tell_repairs(schema: "Schema", data: Any) -> None:
     """A person whose values were changed is told: the prediction is somebody else's."""
     from discreet.people.repairs import count_covariate_repairs  # noqa: PLC0415 - loads pyarrow
 
@@ -237,7 +245,7 @@ def _numbers(option: str, text: str) -> list[float]:
         raise SettingsError(f"--{option} takes numbers with commas between them.") from None
 
 
-def _kept(schema: "Schema", data: Path, count: int) -> dict[str, list[object]]:
+def _kept(schema: "Schema", data: Any, count: int) -> dict[str, list[object]]:
     """Ids, names and notes of the file, by which a row is known; otherwise its number."""
     from discreet.people.tables import other_columns  # noqa: PLC0415 - loads pyarrow
 

@@ -10,7 +10,6 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from glob import escape, glob
@@ -27,15 +26,9 @@ from discreet.engine.threads import one_blas_thread
 from discreet.errors import DataFormError
 from discreet.people import to_episodes
 from discreet.people.episodes import Episodes, Stamp
+from discreet.people.files import check_columns, readable, typed_columns
 from discreet.people.identity import PersonCount, last_person
-from discreet.people.tables import (
-    Table,
-    check_columns,
-    check_types,
-    open_table,
-    stack_tables,
-    typed_columns,
-)
+from discreet.people.tables import Table, check_types, open_table, stack_tables
 
 Result = TypeVar("Result")
 
@@ -64,7 +57,7 @@ def find_files(pattern: str | os.PathLike[str]) -> tuple[Path, ...]:
 def check_files(files: tuple[Path, ...], schema: Schema) -> None:
     """`DataFormError` unless every file is Parquet with the schema's columns in readable types."""
     for file in files:
-        with _open(file, schema.columns) as source, _typed(file):
+        with _open(file, schema.columns) as source, readable(file, "Parquet"):
             columns = typed_columns(source.schema_arrow, schema.columns)
             check_types(columns, schema.columns, schema.time.date_columns)
 
@@ -166,7 +159,7 @@ class StreamEngine:
 
 
 def _open(file: Path, columns: tuple[str, ...]) -> parquet.ParquetFile:
-    with _typed(file):
+    with readable(file, "Parquet"):
         source = parquet.ParquetFile(file)
         check_columns(source.schema_arrow.names, columns)
     return source
@@ -201,17 +194,8 @@ def _rows(pieces: Sequence[pa.Table], start: int, stop: int) -> list[pa.Table]:
 
 
 def _next(batches: Iterator[pa.RecordBatch], file: Path) -> pa.RecordBatch | None:
-    with _typed(file):
+    with readable(file, "Parquet"):
         return next(batches, None)
-
-
-@contextmanager
-def _typed(file: Path) -> Iterator[None]:
-    """Arrow's own text may quote what it stumbled over."""
-    try:
-        yield
-    except (OSError, pa.ArrowException, UnicodeError):
-        raise DataFormError(f"'{file.name}' cannot be read as Parquet.") from None
 
 
 def _in_turn(work: Callable[[Table], Result], tables: Iterator[Table]) -> Iterator[Result]:

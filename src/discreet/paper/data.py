@@ -27,7 +27,7 @@ from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Facts
 from discreet.paper.config import INTERVALS
 from discreet.people.episodes import Episodes
-from discreet.people.tables import read_file
+from discreet.people.files import read_file
 from discreet.solve import Solution, minimise
 from discreet.types import Array
 

@@ -383,6 +383,13 @@ class ObjectColumn(Column):
         """Every row its own code: objects need not be hashable."""
         return np.arange(len(self.values), dtype=np.int32), self.values
 
+    def numbers(self) -> Values:
+        """Python's plain numbers together, with the same result as value by value."""
+        if set(map(type, self.values)) <= {int, float, type(None)}:
+            with suppress(OverflowError):  # an integer beyond a double
+                return np.array(self.values, dtype=np.float64)
+        return super().numbers()
+
 
 @dataclass(frozen=True)
 class StackedColumn(Column):

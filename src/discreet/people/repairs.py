@@ -17,16 +17,10 @@ from discreet.design.axis import TimeAxis
 from discreet.design.schema import Categorical, Numeric, Schema, Strata
 from discreet.people.columns import Column, event_lookup, level_lookup, read_event, read_level
 from discreet.people.encode import person_spans, read_days, repair_spells
+from discreet.people.files import first_open_quote, is_delimited, lines_within_fields
 from discreet.people.identity import coarse_ids
 from discreet.people.spans import Spans, Spells, first_events, time_order, until_event
-from discreet.people.tables import (
-    Table,
-    first_open_quote,
-    is_delimited,
-    lines_within_fields,
-    read_covariates,
-    read_table,
-)
+from discreet.people.tables import Table, read_covariates, read_table
 
 FIRST_ROWS = 100
 """So many offending rows are remembered, to show the custodian some values."""

@@ -16,6 +16,7 @@ from discreet.design.schema import Schema
 from discreet.engine.engine import Engine
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
+from discreet.people.databases import Query, require_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,6 +44,9 @@ class People(ABC):
         """The source of the data's kind; a source is returned as it is, parsed or not."""
         if isinstance(data, People):
             return data
+        require_query(data)
+        if engine == "dask" and isinstance(data, Query):
+            raise SettingsError("a query is read in this process: leave out engine='dask'.")
         if engine == "dask" or type(data).__module__.startswith("dask."):
             return ClusterPeople(data, scheduler)
         return StreamPeople(data) if _is_pattern(data) else TablePeople(data, outcome)
@@ -191,7 +195,7 @@ class ClusterPeople(People):
         """The footer of every file, or the frame's columns; and whether the cluster answers."""
         cluster = _dask()
         from discreet.engine.stream import check_files  # noqa: PLC0415 - loads pyarrow
-        from discreet.people.tables import check_columns  # noqa: PLC0415 - loads pyarrow
+        from discreet.people.files import check_columns  # noqa: PLC0415 - loads pyarrow
 
         if self._files is None:
             check_columns(tuple(self.data.columns), schema.columns)

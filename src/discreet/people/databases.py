@@ -1,0 +1,254 @@
+"""Rows of a database, as a query gives them.
+
+==============  ========================================  ======================================
+address         read by                                   a value has the type that
+==============  ========================================  ======================================
+sqlite:///      Python's sqlite3, value by value          it has itself: SQLite declares none
+duckdb:///      DuckDB, through Arrow                     the query declares
+postgresql://   ADBC, through Arrow                       the query declares
+==============  ========================================  ======================================
+
+ADBC's driver for SQLite would take a column's type from its first values, and DuckDB's needs a
+download.  Databases are opened for reading.  An address may hold a password, and a driver's own
+text may quote the address or a record: of such texts only those are shown that come of the query
+before a record is read.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from discreet.errors import DataFormError, SettingsError
+from discreet.people.formats import Cells
+
+ADDRESS = re.compile(r"(sqlite|duckdb|postgres|postgresql):/", re.IGNORECASE)
+_PUBLIC_ERRORS = ("ParserException", "BinderException", "CatalogException")
+"""DuckDB's errors of a query that was not run."""
+
+
+def is_address(data: object) -> bool:
+    """Whether a text or path is the address of a database, as `pathlib` leaves it."""
+    return isinstance(data, str | Path) and ADDRESS.match(str(data)) is not None
+
+
+def require_query(data: object) -> None:
+    """`SettingsError` if the data are a bare address; its text does not repeat the address."""
+    if is_address(data):
+        raise SettingsError(
+            "the address of a database needs a query that says which rows and columns are read: "
+            '--query "SELECT ...".'
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Query:
+    """A SELECT statement and the address of the database that answers it."""
+
+    address: str
+    sql: str
+
+    def __repr__(self) -> str:
+        return f"Query to {self._place}"
+
+    def schema(self) -> Any:
+        """Names and types of the result; no record is read."""
+        with self._connected() as (kind, connection), self._errors(public=True):
+            found = _KINDS[kind].schema(connection, self._statement)
+            names: list[str] = found.names
+            if not names:
+                raise DataFormError(f"the query to {self._place} gives no columns.")
+            return found
+
+    def read(self, columns: Sequence[str] | None = None) -> Any:
+        """The named columns of the result, all of them if None."""
+        schema = self.schema()
+        wanted = list(schema.names if columns is None else columns or schema.names[:1])
+        for name in wanted:
+            if schema.names.count(name) != 1:
+                how = "two columns" if name in schema.names else "no column"
+                raise DataFormError(f"the query to {self._place} gives {how} '{name}'.")
+        with self._connected() as (kind, connection), self._errors(public=False):
+            return _KINDS[kind].read(connection, self._statement, schema, wanted)
+
+    @property
+    def _statement(self) -> str:
+        return self.sql.strip().rstrip(";")
+
+    @property
+    def _place(self) -> str:
+        """The database in words, without user, server and password."""
+        kind, place = _split(self.address)
+        return "PostgreSQL" if kind == "postgresql" else f"'{Path(place).name}'"
+
+    @contextmanager
+    def _connected(self) -> Iterator[tuple[str, Any]]:
+        kind, place = _split(self.address)
+        if kind != "postgresql" and not Path(place).is_file():
+            raise DataFormError(f"there is no database {self._place}.")
+        try:
+            connection = _KINDS[kind].connect(place)
+        except SettingsError:
+            raise
+        except Exception:  # noqa: BLE001 - what the drivers raise has no common class
+            raise DataFormError(
+                f"no connection to {self._place}: check that it is there, that it is not being "
+                "written, and the user and password."
+            ) from None
+        with closing(connection):
+            yield kind, connection
+
+    @contextmanager
+    def _errors(self, *, public: bool) -> Iterator[None]:
+        try:
+            yield
+        except (DataFormError, SettingsError):
+            raise
+        except Exception as error:  # noqa: BLE001 - what the drivers raise has no common class
+            reason = _public_text(error) if public else "a record stopped it"
+            raise DataFormError(f"the query to {self._place} failed: {reason}.") from None
+
+
+def _split(address: str) -> tuple[str, str]:
+    """Kind of database, and the file or (PostgreSQL) the whole address."""
+    kind, _, rest = address.partition(":")
+    kind = {"postgres": "postgresql"}.get(kind.lower(), kind.lower())
+    if kind == "postgresql":
+        return kind, address
+    if kind not in _KINDS or not rest.startswith("///") or not rest[3:]:
+        raise SettingsError(
+            "the address of a database is sqlite:///FILE, duckdb:///FILE or postgresql://...; an "
+            "absolute path has four slashes."
+        )
+    return kind, rest[3:]
+
+
+def _public_text(error: Exception) -> str:
+    """The text of an error that a query gives before it runs; else that it is not shown."""
+    text = str(error).strip().splitlines()[0] if str(error).strip() else ""
+    if type(error).__module__ == "sqlite3":
+        return text
+    if type(error).__name__ in _PUBLIC_ERRORS:
+        return text.partition("Error: ")[2] or text
+    if str(getattr(error, "sqlstate", None) or "").startswith("42"):  # syntax and names
+        return text.partition("ERROR:")[2].strip() or text
+    return "the database does not run it"
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of database: to connect, to describe the result of a statement, to read it."""
+
+    connect: Callable[[str], Any]
+    schema: Callable[[Any, str], Any]
+    read: Callable[[Any, str, Any, list[str]], Any]
+
+
+# ------------------------------------------------------------------------------------- SQLite
+
+
+def _connect_sqlite(place: str) -> Any:
+    import sqlite3  # noqa: PLC0415 - only those who query wait for it
+
+    connection = sqlite3.connect(f"file:{quote(place)}?mode=ro", uri=True)
+    connection.text_factory = _sqlite_text
+    return connection
+
+
+def _sqlite_text(raw: bytes) -> str | bytes:
+    """Bytes that are not UTF-8 stay bytes: sqlite3 would refuse the table and quote the value."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+def _sqlite_schema(connection: Any, statement: str) -> Any:
+    """Names, and texts throughout: a value's type is its own."""
+    found = connection.execute(f"SELECT * FROM (\n{statement}\n) LIMIT 0").description
+    names = [item[0] for item in found]
+    # of two columns `id` SQLite calls the second one `id:1`
+    stems = [re.sub(r":\d+$", "", name) for name in names]
+    plain = [stem if stem in names else name for name, stem in zip(names, stems, strict=True)]
+    return pa.schema([(name, pa.string()) for name in plain])
+
+
+def _read_sqlite(connection: Any, statement: str, _: Any, columns: list[str]) -> Cells:
+    rows = connection.execute(f"SELECT {_quoted(columns)} FROM (\n{statement}\n)").fetchall()
+    values = zip(*rows, strict=True) if rows else [()] * len(columns)
+    return Cells(len(rows), dict(zip(columns, values, strict=True)))
+
+
+def _quoted(columns: Sequence[str]) -> str:
+    return ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+
+
+# ------------------------------------------------------------------------------------- DuckDB
+
+
+def _connect_duckdb(place: str) -> Any:
+    return _library("duckdb", "DuckDB").connect(place, read_only=True)
+
+
+def _duckdb_schema(connection: Any, statement: str) -> Any:
+    relation = connection.sql(statement)
+    if relation is None:
+        raise DataFormError("the query gives no rows: it must be a SELECT statement.")
+    types = relation.limit(0).to_arrow_table().schema.types  # where a name twice is another
+    return pa.schema(list(zip(relation.columns, types, strict=True)))
+
+
+def _read_duckdb(connection: Any, statement: str, _: Any, columns: list[str]) -> Any:
+    selected = f"SELECT {_quoted(columns)} FROM (\n{statement}\n) AS discreet_query"
+    return connection.sql(selected).to_arrow_table()
+
+
+# --------------------------------------------------------------------------------- PostgreSQL
+
+
+def _connect_postgresql(place: str) -> Any:
+    _library("adbc_driver_postgresql", "PostgreSQL")
+    return _library("adbc_driver_postgresql.dbapi", "PostgreSQL").connect(place)
+
+
+def _postgresql_schema(connection: Any, statement: str) -> Any:
+    with connection.cursor() as cursor:
+        return cursor.adbc_execute_schema(statement)
+
+
+def _read_postgresql(connection: Any, statement: str, schema: Any, columns: list[str]) -> Any:
+    """Numerics as texts without trailing zeros (7 and 7.00 are one person), others by Arrow."""
+    selected = []
+    for name in columns:
+        item, column = schema.field(name), _quoted([name])
+        if (item.metadata or {}).get(b"POSTGRESQL:type") == b"numeric":
+            column = f"trim_scale({column})::text AS {column}"
+        elif isinstance(item.type, pa.BaseExtensionType):
+            column = f"{column}::text AS {column}"
+        selected.append(column)
+    with connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+        cursor.execute(f"SELECT {', '.join(selected)} FROM (\n{statement}\n) AS discreet_query")
+        return cursor.fetch_arrow_table()
+
+
+def _library(name: str, what: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise SettingsError(
+            f"{what} is not supported yet; install this package with its extra 'databases'."
+        ) from None
+
+
+_KINDS = {
+    "sqlite": _Kind(_connect_sqlite, _sqlite_schema, _read_sqlite),
+    "duckdb": _Kind(_connect_duckdb, _duckdb_schema, _read_duckdb),
+    "postgresql": _Kind(_connect_postgresql, _postgresql_schema, _read_postgresql),
+}

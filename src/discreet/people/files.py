@@ -1,0 +1,333 @@
+"""Files as tables, without guessing a type from their values.
+
+A format is an entry of `FORMATS`: names and types without looking at a record, and the named columns.
+"""
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.errors import DataFormError
+from discreet.people import formats
+from discreet.people.columns import MISSING_TEXTS, to_numpy
+from discreet.people.databases import require_query
+
+LONGEST_HEADER = 1 << 20
+BLOCKS = (1 << 20, 1 << 25, 1 << 29, (1 << 31) - 1)
+"""Sizes, in bytes, in which a CSV file is read; a record longer than the last is refused."""
+
+
+def read_file(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
+    """The named columns of a file; a DataFormError says what is wrong with its form."""
+    with _typed(path):
+        return FORMATS[_ending(path)].read(path, columns, numeric)
+
+
+def check_file(path: Path, columns: Sequence[str]) -> Any:
+    """What `read_file` would say of the first line or the footer; no record is looked at.
+
+    Returns the columns without rows, in the types that the file declares.
+    """
+    with _typed(path):
+        return typed_columns(FORMATS[_ending(path)].schema(path), columns)
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """The names of a file's columns, from its first line or footer; no record is looked at."""
+    with _typed(path):
+        return tuple(FORMATS[_ending(path)].schema(path).names)
+
+
+def date_names(path: Path) -> tuple[str, ...]:
+    """The columns that a file declares to hold dates; a CSV file declares none."""
+    with _typed(path):
+        found = FORMATS[_ending(path)].schema(path)
+    return tuple(item.name for item in found if pa.types.is_temporal(item.type))
+
+
+def typed_columns(schema: pa.Schema, columns: Sequence[str]) -> Any:
+    """The named columns of a file, without rows."""
+    check_columns(schema.names, columns)
+    return empty_table(schema).select(list(columns))
+
+
+def empty_table(schema: Any) -> Any:
+    """A table without rows; pyarrow's own `empty_table` imports pandas where it is installed."""
+    return pa.Table.from_arrays([pa.chunked_array([], item.type) for item in schema], schema=schema)
+
+
+@contextmanager
+def _typed(path: Path) -> Iterator[None]:
+    require_query(path)
+    suffix = _ending(path)
+    if suffix not in FORMATS:
+        name = path.name or path  # '.' has no name
+        raise DataFormError(f"'{name}' is none of {', '.join(FORMATS)}; convert the file.")
+    with readable(path, suffix[1:], ", or a line has another number of fields than the header"):
+        yield
+
+
+@contextmanager
+def readable(path: Path, kind: str, hint: str = "") -> Iterator[None]:
+    """Errors of reading a file in sentences of ours: Arrow's own text may quote a record."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or "it is not a file of that format"
+        raise DataFormError(f"'{path.name}' cannot be read: {reason}.") from None
+    except (pa.ArrowException, UnicodeError, EOFError, zlib.error):
+        # a column's name may not be UTF-8
+        raise DataFormError(
+            f"'{path.name}' cannot be read as {kind}: it is damaged{hint}."
+        ) from None
+
+
+def _ending(path: Path) -> str:
+    """The ending that says what a file is; one that is packed has two."""
+    last = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() + last if last == ".gz" else last
+
+
+def _delimiter(path: Path) -> str:
+    return "\t" if _ending(path).startswith(".tsv") else ","
+
+
+def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
+    """Every wanted column is there, once."""
+    for name in wanted:
+        if name not in present:
+            raise DataFormError(
+                f"the data have no column '{name}', which the schema names.{_hint(name, present, wanted)}"
+            )
+        if list(present).count(name) > 1:
+            raise DataFormError(f"the data have two columns '{name}'; keep one.")
+
+
+def _hint(missing: str, present: Sequence[object], wanted: Sequence[str]) -> str:
+    """Why a column may be missing: a spreadsheet's separator, another encoding, a capital."""
+    names = [str(name) for name in present]  # pandas takes numbers for names
+    if any("\N{REPLACEMENT CHARACTER}" in name for name in names):
+        return " The first line is not UTF-8; save the file as UTF-8."
+    for mark, word in {";": "semicolons", "\t": "tabs"}.items():
+        if len(names) == 1 and mark in names[0]:
+            return (
+                f" The columns seem to be separated by {word}; save the file with commas between "
+                "columns and a point in decimals."
+            )
+    plain = missing.strip().casefold()
+    alike = next((name for name in names if name.strip().casefold() == plain), None)
+    if alike is not None:
+        return f" There is '{alike}': capitals and blanks count."
+    if len(wanted) > 1 and not set(wanted) & set(names):
+        return " Nor is any other there: the first line must name the columns."
+    return ""
+
+
+def _read_csv(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
+    """Numbers as numbers where every one can be read, otherwise all as text.
+
+    The readers of single values then treat each field by itself, with the results of the first
+    attempt where that could read it.  Arrow gives up where a record is longer than two of the
+    blocks that it reads, so the last attempts have larger ones: nobody's long field makes a fit
+    fail that would succeed without it.
+    """
+    header = _csv_header(path)
+    check_columns(header, columns)
+    columns = columns or header[:1]  # no column would mean all of them
+    for block, typed in ((BLOCKS[0], numeric), *((block, ()) for block in BLOCKS[:-1])):
+        try:
+            return _parse_csv(path, columns, typed, block)
+        except pa.ArrowException:
+            continue
+    return _parse_csv(path, columns, (), BLOCKS[-1])
+
+
+def lines_within_fields(path: Path, rows: int) -> int:
+    """How many lines of a CSV file begin within a quoted field, if it has so many records.
+
+    Notes may have line breaks; a quote that was opened and never closed has the records of other
+    people in it.
+    """
+    lines, ended = 0, True
+    with _opened(path) as file:
+        while chunk := file.read(BLOCKS[0]):
+            ends = np.isin(np.frombuffer(chunk, np.uint8), (10, 13))
+            begins = ~ends & np.append(ended, ends[:-1])
+            lines, ended = lines + int(np.count_nonzero(begins)), bool(ends[-1])
+    header = sum(max(len(name.splitlines()) - 1, 0) for name in _csv_header(path)) + 1
+    return max(0, lines - header - rows)
+
+
+def first_open_quote(path: Path) -> int:
+    """The first line with an odd number of quotes: a quoted field goes on, or never ends."""
+    with _opened(path) as file:
+        odd = (number for number, line in enumerate(file, 1) if line.count(b'"') % 2)
+        return next(odd, 0)
+
+
+def _opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    """The bytes of a file of texts, unpacked."""
+    return gzip.open(path, "rb") if _ending(path).endswith(".gz") else path.open("rb")
+
+
+def is_delimited(path: Path) -> bool:
+    """Whether a file is one of texts in which a quote may be left open."""
+    return FORMATS.get(_ending(path)) is _CSV
+
+
+def _csv_header(path: Path) -> list[str]:
+    opened = gzip.open if _ending(path).endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        beginning = file.read(LONGEST_HEADER)
+    source = io.StringIO(beginning, newline="")
+    try:
+        header = next(csv.reader(source, delimiter=_delimiter(path)), [])
+    except csv.Error:  # one name of more than 128 KiB
+        source.seek(LONGEST_HEADER)
+    if source.tell() >= LONGEST_HEADER:
+        raise DataFormError(
+            f"the first line of '{path.name}' does not end within {LONGEST_HEADER:,} characters; "
+            "it must name the columns, with closed quotes."
+        )
+    if not header:
+        raise DataFormError(f"'{path.name}' is empty; its first line must name the columns.")
+    return header
+
+
+def _parse_csv(path: Path, columns: Sequence[str], numeric: Collection[str], block: int) -> Any:
+    """Texts as bytes: one that is not UTF-8 must not decide how the others are read."""
+    from pyarrow import csv as arrow_csv  # noqa: PLC0415 - only those who read CSV wait for it
+
+    types = {name: pa.float64() if name in numeric else pa.binary() for name in columns}
+    table = arrow_csv.read_csv(
+        path,
+        read_options=arrow_csv.ReadOptions(block_size=block),
+        parse_options=arrow_csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=list(columns),
+            column_types=types,
+            null_values=list(MISSING_TEXTS),
+            strings_can_be_null=False,  # a level may be called NA
+        ),
+    )
+    texts = {name: _as_texts(table.column(name)) for name in columns if name not in numeric}
+    return pa.table({name: texts.get(name, table.column(name)) for name in columns})
+
+
+def _as_texts(column: Any) -> Any:
+    """The same bytes as texts, unchecked: who reads a value replaces what is not UTF-8."""
+    chunks = [
+        pa.Array.from_buffers(pa.string(), len(chunk), chunk.buffers(), offset=chunk.offset)
+        for chunk in column.chunks
+    ]
+    return pa.chunked_array(chunks, pa.string())
+
+
+def _read_parquet(path: Path, columns: Sequence[str], _numeric: Collection[str]) -> Any:
+    from pyarrow import parquet  # noqa: PLC0415 - only those who read Parquet wait for it
+
+    with parquet.ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        check_columns(names, columns)
+        return file.read(columns=list(columns) or names[:1])
+
+
+def _parquet_schema(path: Path) -> Any:
+    from pyarrow import parquet  # noqa: PLC0415 - only those who read Parquet wait for it
+
+    return parquet.read_schema(path)
+
+
+def _csv_schema(path: Path) -> Any:
+    """Texts throughout: a CSV file declares no types."""
+    return pa.schema([(name, pa.string()) for name in _csv_header(path)])
+
+
+@dataclass(frozen=True)
+class Format:
+    """How files with one ending are read.
+
+    ``schema`` gives names and types, looking at no record; ``read`` gives the named columns, of which
+    the numeric ones may be numbers already.  Neither may let one record decide how another is read.
+    """
+
+    schema: Callable[[Path], Any]
+    read: Callable[[Path, Sequence[str], Collection[str]], Any]
+
+
+def _feather_schema(path: Path) -> Any:
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
+        return file.schema
+
+
+def _read_feather(path: Path, columns: Sequence[str], _numeric: Collection[str]) -> Any:
+    names = _feather_schema(path).names
+    check_columns(names, columns)
+    with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as file:
+        found = file.read_all().select(list(columns) or names[:1])
+    for column in found.columns:
+        for chunk in column.chunks:
+            _require_within(chunk)
+    return found
+
+
+_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+
+
+def _require_within(array: Any) -> None:
+    """`ArrowInvalid` unless offsets and indices stay within the array's own memory.
+
+    Arrow believes those of a file, and would read other memory.  Texts are looked at as bytes: one
+    that is not UTF-8 stops nobody.
+    """
+    if pa.types.is_dictionary(array.type):
+        array.indices.validate(full=True)
+        _require_within(array.dictionary)
+        codes = to_numpy(array.indices.cast(pa.int64()), gap=0)
+        if len(codes) and not 0 <= codes.min() <= codes.max() < max(len(array.dictionary), 1):
+            raise pa.ArrowInvalid("an index points beyond its dictionary")
+        return
+    array.validate()
+    kind = _BYTES.get(array.type)
+    if kind is not None:
+        array = pa.Array.from_buffers(kind, len(array), array.buffers(), offset=array.offset)
+    array.validate(full=True)
+
+
+def _cells(names: Callable[[Path], Sequence[str]], read: Callable[..., formats.Cells]) -> Format:
+    """A format of cells, which declares no types that would have to be looked at."""
+
+    def schema(path: Path) -> Any:
+        return pa.schema([(name, pa.string()) for name in names(path)])
+
+    def read_checked(path: Path, columns: Sequence[str], _numeric: Collection[str]) -> Any:
+        check_columns(names(path), columns)
+        return read(path, columns)
+
+    return Format(schema, read_checked)
+
+
+_CSV = Format(_csv_schema, _read_csv)
+_STATISTICAL = _cells(formats.statistical_names, formats.read_statistical)
+FORMATS = {
+    ".csv": _CSV,
+    ".csv.gz": _CSV,
+    ".tsv": _CSV,
+    ".tsv.gz": _CSV,
+    ".parquet": Format(_parquet_schema, _read_parquet),
+    ".feather": Format(_feather_schema, _read_feather),
+    ".xlsx": _cells(formats.workbook_names, formats.read_workbook),
+    ".dta": _STATISTICAL,
+    ".sas7bdat": _STATISTICAL,
+    ".sav": _STATISTICAL,
+}
+"""What can be read, by ending."""

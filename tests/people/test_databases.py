@@ -1,0 +1,267 @@
+"""Queries as data: SQLite, DuckDB and a real PostgreSQL server, in Python and in every command."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import duckdb
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pytest
+
+import discreet as ds
+from discreet.errors import DataFormError, SettingsError
+from discreet.people import databases
+from discreet.people.databases import Query
+from discreet.people.source import People
+from discreet.people.tables import check_form, open_table, read_table
+from tests.cohorts import cohort, episodic, schema
+from tests.ledger.conftest import server  # noqa: F401 - the fixture
+from tests.people import metamorphic as world
+from tests.test_cli import SCHEMA
+
+CANARY = "canary-of-a-record"
+KINDS = ["sqlite", "duckdb", "postgresql"]
+
+
+def write(kind, place, table, name="people"):
+    """The table in a database; columns have the types that a careful owner gives them."""
+    rows = [tuple(row.values()) for row in table.to_pylist()]
+    names, marks = ", ".join(table.column_names), ", ".join("?" for _ in table.column_names)
+    if kind == "sqlite":
+        with closing(sqlite3.connect(place)) as database, database:
+            database.execute(f"CREATE TABLE {name} ({names})")
+            database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+    elif kind == "duckdb":
+        with duckdb.connect(place) as database:
+            database.from_arrow(table).create(name)
+    else:
+        types = {"int64": "int8", "double": "float8", "bool": "bool", "string": "text"}
+        typed = ", ".join(f"{item.name} {types[str(item.type)]}" for item in table.schema)
+        with psycopg.connect(place) as connection, connection.cursor() as cursor:
+            cursor.execute(f"DROP TABLE IF EXISTS {name}")
+            cursor.execute(f"CREATE TABLE {name} ({typed})")
+            cursor.executemany(f"INSERT INTO {name} VALUES ({marks.replace('?', '%s')})", rows)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def address(kind, tmp_path, request):
+    """An empty database's address, and where `write` finds it."""
+    if kind != "postgresql":
+        return f"{kind}:///{tmp_path}/registry.db", str(tmp_path / "registry.db")
+    url = request.getfixturevalue("server").url("postgres")
+    return url, url
+
+
+@pytest.fixture
+def registry(kind, address):
+    """A cohort with one row a person, in the table `people`."""
+    write(kind, address[1], cohort())
+    return address[0]
+
+
+def test_a_query_gives_the_people_of_the_table(registry):
+    query = Query(registry, "SELECT time, status, age, arm, 'note' AS note FROM people;")
+    check_form(query, schema())
+    data = People.of(query)
+    assert data.count(schema()) == 400
+    found, expected = data.open(schema()).episodes, People.of(cohort()).open(schema()).episodes
+    assert found.stamp(b"") == expected.stamp(b"")
+
+
+def test_the_rows_of_a_person_need_not_lie_together(kind, address):
+    table = episodic()
+    order = np.random.default_rng(3).permutation(table.num_rows)
+    write(kind, address[1], table.take(order))
+    data = People.of(Query(address[0], "SELECT * FROM people"))
+    public = schema(person=True, entry=True)
+    seed = {"mechanism": ds.PrivateNewton(2.0), "seed": 3}
+    found = ds.simulate(ds.SurvivalRegression(public), data, **seed)
+    expected = ds.simulate(ds.SurvivalRegression(public), table, **seed)
+    assert np.array_equal(found.coef_, expected.coef_)
+
+
+def test_every_command_that_takes_a_file_takes_a_query(registry, command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    select = ("--query", "SELECT * FROM people")
+    status, out, err = command("check", registry, *select, "--schema", "schema.toml")
+    assert (status, err) == (0, "")
+    assert "400 persons" in out
+    fit = ("--schema", "schema.toml", "--no-ledger", "--epsilon", "2")
+    status, _, err = command("fit", registry, *select, *fit, "--out", "release.json")
+    assert status == 0, err
+    assert json.loads((tmp_path / "release.json").read_text())["persons"] == 400
+    plain = ("--schema", "schema.toml", "--mechanism", "none", "--out", "model.json")
+    status, _, err = command("fit", registry, *select, *plain)
+    assert status == 0, err
+    status, _, err = command(
+        "curves", registry, *select, *fit, "--by", "arm", "--out", "curves.json"
+    )
+    assert status == 0, err
+    status, _, err = command(
+        "predict", "model.json", registry, *select, "--times", "6", "--out", "predicted.csv"
+    )
+    assert status == 0, err
+    assert len((tmp_path / "predicted.csv").read_text().splitlines()) == 401
+
+
+def test_a_password_is_in_no_file_log_or_error(server, command, tmp_path, monkeypatch):  # noqa: F811
+    """The server's password is a canary; so is the word in each broken address."""
+    monkeypatch.chdir(tmp_path)
+    url = server.url("postgres")
+    write("postgresql", url, cohort())
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    assert command("budget", "init", "budget.db", "--epsilon", "4", "--population", "p")[0] == 0
+    said = []
+    select, fit = "SELECT * FROM people", ("--schema", "schema.toml", "--epsilon", "1")
+    paid = ("--ledger", "budget.db", "--yes", "--out", "release.json")
+    said.append(command("fit", url, "--query", select, *fit, *paid))
+    assert said[0][0] == 0, said
+    word = server.password
+    broken = [
+        (url, ()),
+        (url, ("--query", "SELECT * FORM people")),
+        (url, ("--query", "SELECT nothing FROM people")),
+        (url, ("--query", "SELECT CAST(arm AS int) AS age, time, status, arm FROM people")),
+        (url.replace(word, f"{word}x"), ("--query", select)),
+        (url.replace(word, f"p@{word}"), ("--query", select)),
+        (f"postgresql://u:{word}@localhost:1/x", ("--query", select)),
+        (f"postgresql://u:{word}@localhost:{word}/x", ("--query", select)),
+        (f"postgres://{word}", ("--query", select)),
+        (f"postgresql://u:{word}@localhost", ()),
+        (f"mysql://u:{word}@localhost/x", ("--query", select)),
+    ]
+    for place, options in broken:
+        for line in (
+            ("check", place, *options, "--schema", "schema.toml"),
+            ("fit", place, *options, *fit, *paid, "--overwrite"),
+            ("predict", "release.json", place, *options, "--times", "6", "--out", "p.csv"),
+        ):
+            said.append(command(*line))
+            assert said[-1][0] not in {0, 1}, line
+    assert command("new", f"postgresql://u:{word}@localhost")[0] == 2
+    said.append(command("budget", "show", "budget.db"))
+    said.append(command("summary", "release.json"))
+    texts = [text for _, *texts in said for text in texts]
+    assert not [text for text in texts if word in text]
+    assert not [path for path in tmp_path.iterdir() if word.encode() in path.read_bytes()]
+    assert word not in repr(Query(url, select))
+
+
+def test_an_address_without_a_query_is_one_sentence(command):
+    for place in ("postgresql://localhost/x", "sqlite:///x.db", "duckdb:///x.db"):
+        status, _, err = command("check", place, "--schema", "schema.toml")
+        assert (status, err.count("\n")) == (2, 1)
+        assert '--query "SELECT' in err
+        with pytest.raises(SettingsError, match="needs a query"):
+            ds.check(place, schema())
+        with pytest.raises(SettingsError, match="needs a query"):
+            read_table(place, schema())
+
+
+def test_a_query_is_refused_in_words_that_quote_no_record(kind, address):
+    table = cohort().set_column(3, "arm", pa.array([CANARY] * 400))
+    write(kind, address[1], table)
+    refused: dict[str, str | None] = {
+        "SELECT * FORM people": "syntax error",
+        "SELECT nothing FROM people": "nothing",
+        "SELECT * FROM nowhere": "nowhere",
+        "SELECT age FROM people": "no column 'time'",
+        "SELECT *, age FROM people": "two columns 'age'",
+        "DROP TABLE people": None,
+        "DELETE FROM people": None,
+        "SELECT 1; SELECT 2": None,
+        "": None,
+    }
+    for sql, text in refused.items():
+        with pytest.raises((DataFormError, SettingsError), match=text) as caught:
+            read_table(Query(address[0], sql), schema())
+        assert CANARY not in str(caught.value)
+    if kind != "sqlite":  # which casts every text to a number
+        query = Query(address[0], "SELECT CAST(arm AS int) AS age, time, status, arm FROM people")
+        check_form(query, schema())
+        with pytest.raises(DataFormError, match="a record stopped it") as caught:
+            read_table(query, schema())
+        assert CANARY not in str(caught.value)
+    assert read_table(Query(address[0], "SELECT * FROM people"), schema()).rows == 400
+
+
+def test_databases_that_are_not_there_are_one_sentence(tmp_path):
+    (tmp_path / "junk.db").write_text(CANARY)
+    for kind in ("sqlite", "duckdb"):
+        with pytest.raises(DataFormError, match=r"there is no database 'nowhere\.db'"):
+            check_form(Query(f"{kind}:///{tmp_path}/nowhere.db", "SELECT 1"), schema())
+        with pytest.raises(DataFormError, match=r"junk\.db'") as caught:
+            check_form(Query(f"{kind}:///{tmp_path}/junk.db", "SELECT * FROM people"), schema())
+        assert CANARY not in str(caught.value)
+        with pytest.raises(SettingsError, match="four slashes"):
+            check_form(Query(f"{kind}://junk.db", "SELECT 1"), schema())
+    with pytest.raises(SettingsError, match="read in this process"):
+        People.of(Query("sqlite:///x", "SELECT 1"), engine="dask")
+
+
+def test_a_missing_driver_says_what_to_install(tmp_path, monkeypatch):
+    def absent(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(databases, "import_module", absent)
+    (tmp_path / "x.db").touch()
+    for place in (f"duckdb:///{tmp_path}/x.db", "postgresql://localhost/x"):
+        with pytest.raises(SettingsError, match="install this package with its extra 'databases'"):
+            check_form(Query(place, "SELECT 1"), schema())
+
+
+def test_bytes_that_are_not_utf_8_stop_nobody(tmp_path):
+    """sqlite3 would refuse the table, and quote the value."""
+    with closing(sqlite3.connect(tmp_path / "x.db")) as database, database:
+        database.execute("CREATE TABLE people (id, arm)")
+        database.execute("INSERT INTO people VALUES (CAST(x'61ff' AS TEXT), 'a'), ('b', 'b')")
+    found = open_table(Query(f"sqlite:///{tmp_path}/x.db", "SELECT * FROM people").read())
+    assert found.ids("id").codes()[1] == 2
+
+
+def test_numerics_of_postgresql_are_numbers_and_7_00_is_7(server):  # noqa: F811
+    url = server.url("postgres")
+    with psycopg.connect(url) as connection:
+        connection.execute("DROP TABLE IF EXISTS exact")
+        connection.execute("CREATE TABLE exact (id numeric, age numeric(9, 3), tag uuid)")
+        connection.execute(
+            "INSERT INTO exact VALUES (7, 30.5, '00000000-0000-0000-0000-000000000001'), "
+            "(7.00, 31, NULL), (36893488147419103232, 'NaN', NULL), (36893488147419103233, NULL, NULL)"
+        )
+    found = open_table(Query(url, "SELECT * FROM exact").read())
+    assert found.ids("id").codes()[0].tolist() == [0, 0, 1, 2]
+    assert found.column("age").numbers().tolist()[:2] == [30.5, 31.0]
+    assert np.isnan(found.column("age").numbers()[2:]).all()
+    assert found.column("tag").coded()[1] == ["00000000-0000-0000-0000-000000000001"]
+
+
+@pytest.mark.parametrize("ids", ["small", "large", "negative", "texts", "doubles", "padded texts"])
+def test_replacing_a_person_on_a_server_moves_nobody_else(server, ids, tmp_path):  # noqa: F811
+    *names, free = world.IDS[ids]
+    people, url = world.make_people(names), server.url("postgres")
+
+    def container(people, folder):
+        held = world.arrow(people, folder)
+        if any("\x00" in str(value) for value in held.ids):
+            raise world.NotHeld  # PostgreSQL's texts have no zero byte
+        table = held.data
+        for at, item in enumerate(table.schema):
+            if pa.types.is_null(item.type):
+                table = table.set_column(at, item.name, table.column(at).cast(pa.string()))
+        write("postgresql", url, table)
+        return world.Held(Query(url, "SELECT * FROM people"), held.ids)
+
+    try:
+        world.check_replacements(
+            "in memory", container, people, list(world.replacements(names[2], free)), tmp_path
+        )
+    except world.NotHeld:
+        pytest.skip("this database does not hold such ids")
