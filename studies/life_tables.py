@@ -21,8 +21,8 @@ from real_sets import HELD_OUT
 from SurvSet.data import SurvLoader
 
 from discreet.core.bins import exit_edges
+from discreet.estimator.tails import nearest_counts
 from discreet.mechanisms.newton import hazards
-from discreet.mechanisms.newton.tails import nearest_counts
 
 Array = NDArray[np.float64]
 

@@ -23,6 +23,7 @@ from discreet.design.baseline import NaturalSpline, PiecewiseConstant
 from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.design.schema import Schema
+from discreet.estimator.tails import nearest_counts
 from discreet.likelihood.score import Whitened
 from discreet.mechanisms.newton.bound import FLOOR, Cohort, sloped
 from discreet.mechanisms.newton.cohort import (
@@ -46,7 +47,6 @@ from discreet.mechanisms.newton.shape import UNSEEN, Shape, not_chance
 from discreet.mechanisms.newton.split import split
 from discreet.mechanisms.newton.spread import unreached, unrelated, widened
 from discreet.mechanisms.newton.steps import CAUCHY, MISFIT, SLOPE, Prior, Step, lifted
-from discreet.mechanisms.newton.tails import nearest_counts
 from discreet.mechanisms.newton.widths import moments_of
 from discreet.people.episodes import Episodes
 from tests.mechanisms.cases import mixed_schema

@@ -10,11 +10,11 @@ from discreet.core.question import moment_limit
 from discreet.core.released import Released
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
+from discreet.estimator.tails import all_within, occupied, people_in_bins
 from discreet.mechanisms.newton.cohort import INNER, LAST, released_shares
 from discreet.mechanisms.newton.layout import moment_part
 from discreet.mechanisms.newton.picture import spreads_of
 from discreet.mechanisms.newton.releases import Releases
-from discreet.mechanisms.newton.tails import all_within, occupied, people_in_bins
 from discreet.mechanisms.newton.widths import weighed_shares
 
 PEOPLE, NOISE = 2_000, 40.0

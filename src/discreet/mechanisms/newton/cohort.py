@@ -17,9 +17,9 @@ from discreet.core.bins import DIAGONAL, OFF_DIAGONAL, Marginal
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.terms import Filled
+from discreet.estimator.tails import nearest_counts, occupied, people_in_bins
 from discreet.likelihood.jit import compiled
 from discreet.mechanisms.newton.hazards import SHARPEST, Exits, Hazards, fitted_hazards
-from discreet.mechanisms.newton.tails import nearest_counts, occupied, people_in_bins
 from discreet.types import Array, Flags, Integers
 
 COHORT = 256

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.core.bins import gaps_of
 from discreet.design.design import Design
+from discreet.estimator.tails import all_within
 from discreet.mechanisms.newton.cohort import (
     Shares,
     before_cuts,
@@ -20,7 +21,6 @@ from discreet.mechanisms.newton.cohort import (
 )
 from discreet.mechanisms.newton.layout import moment_left, moment_part
 from discreet.mechanisms.newton.releases import Releases
-from discreet.mechanisms.newton.tails import all_within
 from discreet.types import Array
 
 NARROWEST, WIDEST = 0.5, 2.0

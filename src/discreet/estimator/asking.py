@@ -1,0 +1,132 @@
+"""What is asked next: the point, the whitened coordinates, the bound B of a score and the limit R.
+
+Conventions
+-----------
+    I (R, d, d) expected information at the estimate, P the prior's precision, W = (I + P)^(-1/2)
+    B = m sqrt(d / E), m a multiple from 1 to 64, E the released events (of each cause)
+
+B is chosen by the variance of the full score that the sum would leave, trace (I + P)^-1 Var(U | y), in
+squared standard errors: a small bound lets the sum say less of U, a large one has more noise. The
+largest bound is taken that costs at most NEXT_TO_NOTHING more than the best one.
+
+R, a multiple of the average trace, is the one with the least squared noise plus squared part of the
+information that it cuts off.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from discreet.estimator.estimate import Linear, Prior
+from discreet.estimator.field import Field
+from discreet.estimator.lives import Chances
+from discreet.estimator.scores import Members, predictors, slopes
+from discreet.estimator.transcript import ScoreSum
+from discreet.types import Array
+
+MULTIPLES = 2.0 ** np.arange(0.0, 6.01, 0.5)
+"""Of sqrt(d / E), the natural size of an event's score in whitened coordinates."""
+NEXT_TO_NOTHING = 0.01
+"""Squared standard errors, the mean over directions."""
+FEWER = 4
+"""A bound is chosen on every fourth part of the cohort: the beginning of a Sobol sequence is one too."""
+HOPELESS = 1.5
+"""Larger bounds are not tried once the variance is so many times the least."""
+
+
+def whitening(information: Array) -> Array:
+    """W = information^(-1/2), symmetric."""
+    values, vectors = np.linalg.eigh(information)
+    floor = max(float(values[-1]) * 1e-10, 1e-12)
+    return np.asarray((vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T)
+
+
+def precisions(field: Field, prior: Prior) -> Array:
+    """The prior's precision of f, by cause (R, d, d)."""
+    lay = field.layout
+    own = [lay.f(r) for r in range(lay.causes)]
+    return np.array([np.linalg.inv(prior.covariance[one, one]) for one in own])
+
+
+def thinned(field: Field) -> Field:
+    """The same with a part of the cohort, without the sums that were released."""
+    m = field.members
+    number = max(len(m.weights) // FEWER, 1)
+    weights = m.weights[:number] / m.weights[:number].sum()
+    members = Members(m.columns[:number], weights, m.stratum[:number], m.entry[:number], m.strata)
+    none = replace(
+        field.static, adds=np.zeros((number, 0)), released=np.zeros(0), noise=np.zeros(0)
+    )
+    transcript = field.transcript.having(
+        steps=(), information=None, marginals=(), counts=None, moments=None
+    )
+    return replace(
+        field,
+        transcript=transcript,
+        members=members,
+        static=none,
+        changing=(),
+        scaled=field.scaled[:number],
+    )
+
+
+def next_score(
+    field: Field, prior: Prior, phi: Array, f: Array, informations: Array, unit_noise: float
+) -> ScoreSum:
+    """The score to be asked for at f; `unit_noise` is the noise of a sum over its bound."""
+    held = precisions(field, prior)
+    mappings = np.array([whitening(one + own) for one, own in zip(informations, held, strict=True)])
+    lay, t = field.layout, field.transcript
+    events = np.maximum(t.exits.values[:, 1:].sum(axis=(0, 2)), t.exits.deviation)
+    units = np.sqrt(lay.size / events)
+    few = thinned(field)
+    found: list[tuple[float, float]] = []
+    for multiple in MULTIPLES:
+        bounds = multiple * units
+        trial = ScoreSum(f, mappings, bounds, np.zeros_like(f), unit_noise * bounds)
+        asked = replace(few, transcript=few.transcript.having(steps=(trial,)))
+        found.append((left_of(asked, prior, phi, f, mappings), multiple))
+        if found[-1][0] > HOPELESS * min(found)[0] + NEXT_TO_NOTHING:
+            break
+    least = min(found)[0] + NEXT_TO_NOTHING
+    multiple = max(multiple for value, multiple in found if value <= least)
+    return ScoreSum(f, mappings, multiple * units, np.zeros_like(f), np.zeros(lay.causes))
+
+
+def left_of(field: Field, prior: Prior, phi: Array, f: Array, mappings: Array) -> float:
+    """trace (I + P)^-1 Var(U | y) over the number of parameters."""
+    linear = Linear(field, field.at(phi, f), prior.covariance)
+    left, size = linear.error(linear.gain), field.layout.size
+    found = 0.0
+    for r, mapping in enumerate(mappings):
+        own = slice(r * size, (r + 1) * size)
+        found += float(np.trace(mapping.T @ left[own, own] @ mapping))
+    return found / len(left)
+
+
+def information_limit(field: Field, phi: Array, score: ScoreSum, noise: float) -> float:
+    """R; `noise` is that of the released information at one average trace, in parts of it."""
+    t, pieces, members = field.transcript, field.pieces, field.members
+    eta, leave = field.hazards(phi)
+    chances = Chances.of(t.link, eta, leave, members.entry, pieces.lengths)
+    survive, happen = slopes(t.link, predictors(score.points, members, pieces))
+    time = members.strata * pieces.basis.shape[1]
+    square = np.zeros_like(survive)
+    for r, mapping in enumerate(score.mappings):
+        rows = mapping[:time].reshape(members.strata, -1, mapping.shape[1])
+        baseline = np.einsum("pe,hed->hpd", pieces.basis, rows)[members.stratum]
+        z = baseline + (members.columns @ mapping[time:])[:, pieces.stretches]
+        square[r] = np.sum(z**2, axis=2)
+    mass = np.sum(survive * happen * square, axis=0) * (chances.spent > 0.0)
+    whole = np.cumsum(mass * pieces.lengths, axis=1)
+    trace = whole - mass * pieces.lengths + mass * (chances.before + 1.0)
+    trace[:, -1] = whole[:, -1]
+    leaving = chances.at_risk * (1.0 - chances.stay) * members.weights[:, None]
+    average = float(np.sum(leaving * trace))
+    best, chosen = np.inf, MULTIPLES[0]
+    for multiple in MULTIPLES:
+        kept = float(np.sum(leaving * np.minimum(trace, multiple * average)))
+        error = (multiple * noise) ** 2 + (1.0 - kept / max(average, 1e-300)) ** 2
+        if error < best:
+            best, chosen = error, multiple
+    return float(chosen * average)

@@ -1,0 +1,289 @@
+"""The estimate: the root of the predicted full score, with its covariance.
+
+Conventions
+-----------
+    phi ~ N(mu, Pi); y = E(phi) + noise; rows of y and of the full score U as in `field`
+
+    S      = D Pi D' + (n + n^2 / KAPPA) Cov_p E(t | x) + n E_p Cov(t | x)
+    V      = S_yy + N,  gap = y - E_y - D_y (mu - phi),  alpha = V^-1 gap
+    phi   <- mu + Pi D_y' alpha                                 (the step halved until the misfit falls)
+    U_hat  = E_U + D_U (mu - phi) + S_Uy alpha,   f <- f + I^-1 U_hat
+    cov    = I^-1 + c I^-1 MSE(U) I^-1,           c = max(1, gap'alpha / number of y)
+
+Cov_p E(t | x) has rank M - 1 and D Pi D' at most len(phi), so V is a block for scores and exits, a
+diagonal, and a matrix of low rank: solving costs rows times rank^2, not rows^3.
+
+References: Harville (1976), Goldberger (1962), best linear unbiased prediction; Searle, Casella and
+McCulloch (1992), chapter 7.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import block_diag, cho_factor, cho_solve
+
+from discreet.estimator.field import Expected, Field
+from discreet.types import Array
+
+KAPPA = 50.0
+"""Who the people are is known as well as from so many of them: a weight p of the cohort is off by a
+relative deviation N(0, 1 / (KAPPA p))."""
+CAUCHY = 0.5
+"""The scale of an effect's Cauchy density, in prior standard deviations; with it the product of both
+densities has no second maximum."""
+LONGEST = 1.5
+"""The predictors of the picture and of the estimate change by at most this in one round."""
+ROUNDS, SETTLED = 6, 0.03
+"""Rounds of Gauss-Newton at most; they end where f moves by fewer standard errors than this."""
+HALVINGS, LEVEL = 5, 0.1
+"""A step is halved so often, until the misfit rises by less than LEVEL."""
+LIGHTEST, HEAVIEST = -1.5, 1.0
+"""Log weights of members, as the released sums would have them, are cut here."""
+JITTER = 1e-12
+"""Added to V in parts of its diagonal."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """phi ~ N(mean, covariance); `effects` (d,) are precisions of Cauchy densities, 0 for none."""
+
+    mean: Array
+    covariance: Array
+    effects: Array
+
+    def pulled(self, field: Field, f: Array) -> Array:
+        """The covariance of the normal density that pulls at f as it and the Cauchy densities do.
+
+        With the scale CAUCHY p^-1/2 these have the slope -2 p f / (CAUCHY^2 + p f^2): most effects are
+        small and are held back, and large ones hardly more than by the normal density.
+        """
+        found, lay = self.covariance.copy(), field.layout
+        for r in range(lay.causes):
+            own, times = lay.f(r), 2.0 / (CAUCHY**2 + self.effects * f[r] ** 2)
+            held = np.linalg.inv(found[own, own]) + np.diag(self.effects * times)
+            found[own, own] = np.linalg.inv(held)
+        return found
+
+
+class Solver:
+    """V^-1 for V = block + diagonal + Q Q': by Woodbury's identity where that is cheaper."""
+
+    def __init__(self, block: Array, diagonal: Array, low: Array) -> None:
+        size = len(block)
+        square = np.sum(low**2, axis=1)
+        block = block + JITTER * np.diag(np.diag(block) + square[:size])
+        diagonal = diagonal + JITTER * square[size:]
+        self.size, self.low, self.dense = size, low, low.shape[1] >= low.shape[0]
+        if self.dense:
+            whole = low @ low.T
+            whole[:size, :size] += block
+            rest = np.arange(size, len(low))
+            whole[rest, rest] += diagonal
+            self.whole = cho_factor(whole)
+            return
+        self.block, self.diagonal = cho_factor(block), diagonal
+        self.half = self._plain(low)
+        self.core = cho_factor(np.eye(low.shape[1]) + low.T @ self.half)
+
+    def _plain(self, right: Array) -> Array:
+        top = cho_solve(self.block, right[: self.size])
+        return np.concatenate([top, (right[self.size :].T / self.diagonal).T])
+
+    def __call__(self, right: Array) -> Array:
+        """V^-1 right."""
+        if self.dense:
+            return np.asarray(cho_solve(self.whole, right), dtype=np.float64)
+        plain = self._plain(right)
+        found = plain - self.half @ cho_solve(self.core, self.low.T @ plain)
+        return np.asarray(found, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """All sums linearised at a picture, with a covariance of phi."""
+
+    field: Field
+    expected: Expected
+    covariance: Array
+
+    @cached_property
+    def root(self) -> Array:
+        """L with L L' = Pi."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+    @cached_property
+    def low(self) -> Array:
+        """Q of all rows: [sqrt(n + n^2 / KAPPA) (between sqrt p), D Pi^1/2]."""
+        n = self.field.persons
+        weights = np.sqrt((n + n**2 / KAPPA) * self.field.members.weights)
+        across = (self.expected.between * weights[:, None]).T
+        return np.hstack([across, self.expected.slope @ self.root])
+
+    @cached_property
+    def block(self) -> Array:
+        """n E_p Cov(t | x) of the observed scores and exits, with their noise."""
+        own = self.field.observed[: len(self.expected.within)]
+        within = self.expected.within[np.ix_(own, own)]
+        return np.asarray(within + np.diag(self.field.noise[: len(within)] ** 2))
+
+    def solver(self, columns: slice = slice(None)) -> Solver:
+        """V^-1, of Q some columns."""
+        low = self.low[self.field.observed][:, columns]
+        return Solver(self.block, self.field.noise[len(self.block) :] ** 2, low)
+
+    @cached_property
+    def inverse(self) -> Solver:
+        """V^-1."""
+        return self.solver()
+
+    @cached_property
+    def fixed(self) -> Solver:
+        """V^-1 were phi known: what a misfit is measured by."""
+        return self.solver(slice(0, len(self.field.members.weights)))
+
+    @cached_property
+    def across(self) -> Array:
+        """S_Uy."""
+        observed, within = self.field.observed, self.expected.within
+        found = self.low[~observed] @ self.low[observed].T
+        own = observed[: len(within)]
+        found[:, : int(own.sum())] += within[np.ix_(~own, own)]
+        return np.asarray(found)
+
+    @cached_property
+    def total(self) -> Array:
+        """S_UU."""
+        low, within = self.low[~self.field.observed], self.expected.within
+        own = ~self.field.observed[: len(within)]
+        return np.asarray(low @ low.T + within[np.ix_(own, own)])
+
+    @cached_property
+    def gain(self) -> Array:
+        """G = S_Uy V^-1."""
+        return np.asarray(self.inverse(self.across.T).T)
+
+    def error(self, gain: Array) -> Array:
+        """MSE(U) = S_UU - G S_yU - S_Uy G' + G V G' of a linear prediction with the gain G."""
+        size, low = len(self.block), self.low[self.field.observed]
+        seen, noise = gain @ low, self.field.noise[size:]
+        square = seen @ seen.T + gain[:, :size] @ self.block @ gain[:, :size].T
+        square = square + (gain[:, size:] * noise**2) @ gain[:, size:].T
+        shared = gain @ self.across.T
+        return np.asarray(self.total - shared - shared.T + square)
+
+    def misfit(self, away: Array, mean: Array) -> float:
+        """Squared distance of the released sums from `mean`, and of phi from its prior by `away`."""
+        left = self.field.released - mean[self.field.observed]
+        held = np.linalg.solve(self.covariance, away)
+        return float(left @ self.fixed(left) + away @ held)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """f (R, d), its covariance (R d, R d) and the part of it that is sampling; the picture.
+
+    `phi` has the covariance `spread`; `informations` (R, d, d) are I; `misfit` is gap'alpha over the
+    number of released sums, about 1 where the picture is right.
+    """
+
+    f: Array
+    covariance: Array
+    sampling: Array
+    phi: Array
+    spread: Array
+    informations: Array
+    misfit: float
+    rounds: int
+
+
+def estimate(field: Field, prior: Prior, phi: Array, f: Array, rounds: int = ROUNDS) -> Estimate:
+    """The root of the predicted full score, from a start."""
+    observed, y = field.observed, field.released
+    ahead: Expected | None = None
+    for number in range(1, rounds + 1):
+        expected = field.at(phi, f) if ahead is None else ahead
+        linear = Linear(field, expected, prior.pulled(field, f))
+        away = prior.mean - phi
+        gap = y - expected.mean[observed] - expected.slope[observed] @ away
+        alpha = linear.inverse(gap)
+        step = away + linear.covariance @ (expected.slope[observed].T @ alpha)
+        predicted = expected.mean[~observed] + expected.slope[~observed] @ away
+        predicted = (predicted + linear.across @ alpha).reshape(f.shape)
+        informations = field.informations(expected.masses, _reweighted(field, expected, alpha))
+        move = np.array(
+            [np.linalg.solve(i, u) for i, u in zip(informations, predicted, strict=True)]
+        )
+        moved = np.einsum("ri,rij,rj->", move, informations, move) / move.size
+        f = f + min(1.0, LONGEST / max(_reach(field, move), 1e-300)) * move
+        misfit = float(gap @ alpha) / len(gap)
+        if number == rounds:
+            break
+        here, size = linear.misfit(away, expected.mean), LONGEST / max(_size(field, step), 1e-300)
+        size = min(1.0, size)
+        for _ in range(HALVINGS):
+            ahead = field.at(phi + size * step, f)
+            if linear.misfit(away - size * step, ahead.mean) <= here + LEVEL:
+                break
+            size /= 2.0
+        phi = phi + size * step
+        if number > 2 and size == 1.0 and moved < SETTLED**2:
+            break
+    covariance, sampling = _covariance(linear, prior, informations, max(1.0, misfit))
+    return Estimate(
+        f, covariance, sampling, phi, _spread(linear, prior), informations, misfit, number
+    )
+
+
+def _reweighted(field: Field, expected: Expected, alpha: Array) -> Array:
+    """For how many persons each member stands, as the released sums have it: what I is made of."""
+    logs = field.persons / KAPPA * (expected.between[:, field.observed] @ alpha)
+    weights = field.members.weights * np.exp(np.clip(logs, LIGHTEST, HEAVIEST))
+    return np.asarray(field.persons * weights)
+
+
+def _reach(field: Field, move: Array) -> float:
+    """By how much a move of f changes predictors: in root mean square, and along the baseline."""
+    lay, pieces = field.layout, field.pieces
+    time = lay.strata * pieces.basis.shape[1]
+    effects = np.mean((field.members.columns @ move[:, time:].T) ** 2, axis=1)
+    level = pieces.basis @ move[:, :time].reshape(lay.causes * lay.strata, -1).T
+    spread = np.sqrt(np.max(field.members.weights @ effects))
+    return float(max(spread, np.abs(level).mean(axis=0).max()))
+
+
+def _size(field: Field, step: Array) -> float:
+    """By how much a step of phi changes predictors; of censoring a third counts."""
+    lay = field.layout
+    found = [_reach(field, np.array([step[lay.f(r)] for r in range(lay.causes)]))]
+    for r in range(lay.causes):
+        found += [np.abs(step[lay.delta(r)]).max(), np.abs(step[lay.theta(r)]).max(initial=0.0)]
+    return float(max(*found, np.abs(step[lay.censoring.start :]).max() / 3.0))
+
+
+def _covariance(
+    linear: Linear, prior: Prior, informations: Array, factor: float
+) -> tuple[Array, Array]:
+    """(covariance, sampling) of the estimate as it was made, were effects as the normal prior says.
+
+    What the Cauchy densities would promise holds for effects that are as small as they say.
+    """
+    plain = Linear(linear.field, linear.expected, prior.covariance)
+    error = plain.error(linear.gain)
+    inverse = block_diag(*np.linalg.inv(informations))
+    own = ~linear.field.observed[: len(linear.expected.within)]
+    shared = linear.expected.within[np.ix_(own, own)].copy()
+    size = len(informations[0])
+    for r, one in enumerate(informations):  # causes share the intervals without an event
+        place = slice(r * size, (r + 1) * size)
+        shared[place, place] = one
+    sampling = inverse @ shared @ inverse
+    return np.asarray(sampling + factor * inverse @ error @ inverse), np.asarray(sampling)
+
+
+def _spread(linear: Linear, prior: Prior) -> Array:
+    """The covariance of phi given the released sums."""
+    plain = Linear(linear.field, linear.expected, prior.covariance)
+    slope = linear.expected.slope[linear.field.observed] @ prior.covariance
+    return np.asarray(prior.covariance - slope.T @ plain.inverse(slope))

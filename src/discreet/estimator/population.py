@@ -1,0 +1,392 @@
+"""A synthetic cohort with the released marginals and second moments.
+
+Conventions
+-----------
+    M members (a power of two: a Sobol sequence stands for the people), V stretches of time
+    leads (M, V, l)   lead columns; all others are public functions of these (`Design.complete`)
+    weights (M, V)    shares of the people
+
+A number has the released distribution over its bins and is uniform within a bin; levels are chosen by
+latent normal columns and constants; ranks go together by a Gaussian copula with the released
+correlations. A level that is rare is drawn more often than it is, and each of it counts for less.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+from scipy.stats import qmc
+
+from discreet.core.bins import Marginal
+from discreet.design.design import Design
+from discreet.design.terms import Filled
+from discreet.estimator.tails import nearest_counts, people_in_bins
+from discreet.estimator.transcript import Transcript
+from discreet.types import Array, Integers
+
+MEMBERS, SHARING, MOST = 256, 8, 2048
+"""Members where up to SHARING strata share them; more strata have more members, up to MOST."""
+FEW = 8
+"""Of every level at least about so many members are drawn."""
+INNER = 0.4
+"""People in a wide bin beyond the fine ones are taken to be in this part of it, nearest to the others."""
+RAKING_ROUNDS, UTILITY_ROUNDS, CUT_ROUNDS = 5, 40, 4
+RELATED, SMALLEST = 1.5, 0.35
+"""A second moment is shrunk to none where it is below so many standard deviations of its noise; the
+smallest eigenvalue is at least SMALLEST times the noise times the root of their number."""
+RELATED_FLOOR = 0.05
+"""And at least this."""
+PUBLIC_SEED = 20_260
+"""The cohort is post-processing: its random numbers protect no one and may be known."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of one covariate's bins in each stretch of time (V, bins).
+
+    Bin k is at `centres[k]` (internal columns) give or take `half_width[k]`, but the part `atoms[k]` of
+    it that is at the end of the public range; `lasting` (V,) are the stretches' own shares.
+    """
+
+    marginal: Marginal
+    shares: Array
+    centres: Array
+    half_width: Array
+    lasting: Array
+    atoms: Array
+
+    @property
+    def overall(self) -> Array:
+        """Shares of the bins over all time."""
+        return self.lasting @ self.shares
+
+    @property
+    def ends(self) -> Array:
+        """Where an atom of each bin is: the outer end of the first and of the last bin."""
+        found = self.centres.copy()
+        if self.marginal.numeric:
+            found[0], found[-1] = self.marginal.edges[0], self.marginal.edges[-1]
+        return found
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the internal columns."""
+        part = self.atoms[:, None]
+        return np.asarray(self.overall @ (part * self.ends + (1.0 - part) * self.centres))
+
+    @property
+    def spread(self) -> Array:
+        """Standard deviations of the internal columns."""
+        part = self.atoms[:, None]
+        squares = part * (self.ends - self.mean) ** 2 + (1.0 - part) * (
+            (self.centres - self.mean) ** 2 + self.half_width[:, None] ** 2 / 3.0
+        )
+        return np.asarray(np.sqrt(self.overall @ squares))
+
+
+def shares_of(transcript: Transcript) -> list[Shares]:
+    """The released counts of covariates made consistent: non-negative, summing to n."""
+    if transcript.counts is None:
+        return []
+    deviation = transcript.counts.deviation
+    found = [
+        _shares(transcript.design, item, counts, transcript.observed, deviation)
+        for item, counts in zip(transcript.marginals, transcript.totals, strict=True)
+    ]
+    return without_fills(transcript.design, found)
+
+
+def _shares(
+    design: Design, marginal: Marginal, counts: Array, persons: float, deviation: float
+) -> Shares:
+    """In a stretch of time the shares are those of all time as far as its counts are noise."""
+    stretches = len(counts)
+    lasting = np.maximum(counts.sum(axis=1), deviation * math.sqrt(marginal.bins))
+    noise, mass, summed = deviation * math.sqrt(stretches), lasting.sum(), counts.sum(axis=0)
+    if marginal.numeric:
+        total = people_in_bins(marginal, summed, mass, noise)
+    else:
+        total = nearest_counts(summed, max(mass, 1.0))
+        total = np.maximum(total, min(2.0 * noise, persons / (2.0 * marginal.bins)))
+    total = total / total.sum()
+    rows = [total]
+    if stretches > 1:
+        doubt = marginal.bins * deviation**2
+        rows = [_mixed(row, own, total, doubt) for row, own in zip(counts, lasting, strict=True)]
+    centres, half = _places(design, marginal)
+    atoms = _atoms(marginal, summed, noise)
+    return Shares(marginal, np.array(rows), centres, half, lasting / lasting.sum(), atoms)
+
+
+def _atoms(marginal: Marginal, counts: Array, deviation: float) -> Array:
+    """The part of the first and of the last bin that is at the end of the range.
+
+    A density goes on from bin to bin: by what an outer bin exceeds its neighbour, where that is more
+    than noise, values are at the bound, cut there or the two values of an indicator.
+    """
+    found = np.zeros(marginal.bins)
+    if not marginal.numeric or marginal.bins < 3:
+        return found
+    widths = np.diff(marginal.edges)
+    for end, neighbour in ((0, 1), (-1, -2)):
+        expected = max(counts[neighbour], 0.0) * widths[end] / widths[neighbour]
+        excess = counts[end] - expected
+        if excess > ATOM * deviation * math.hypot(1.0, widths[end] / widths[neighbour]):
+            found[end] = min(excess / max(counts[end], 1e-300), 1.0)
+    return found
+
+
+ATOM = 3.0
+"""Standard deviations of noise by which an outer bin must exceed its neighbour."""
+
+
+def _mixed(counts: Array, mass: float, overall: Array, doubt: float) -> Array:
+    """A stretch's own shares and the overall ones, weighted by how much of each is not noise."""
+    own = nearest_counts(np.where(overall > 0, counts, 0.0), mass) / mass
+    gap = float(np.sum((counts / mass - overall) ** 2)) * mass**2
+    believed = max(0.0, 1.0 - doubt / max(gap, 1e-300))
+    mixed = believed * own + (1.0 - believed) * overall
+    return np.asarray(mixed / mixed.sum())
+
+
+def stratum_shares(transcript: Transcript, columns: int) -> Shares:
+    """The strata as one more category after `columns` of covariates; a person keeps its stratum."""
+    sizes = stratum_sizes(transcript)
+    strata, stretches = len(sizes), max(len(transcript.stretches) - 1, 1)
+    marginal = Marginal(tuple(range(columns, columns + strata - 1)), strata)
+    centres = np.vstack([np.zeros(strata - 1), np.eye(strata - 1)])
+    even, shares = np.full(stretches, 1.0 / stretches), np.tile(sizes / sizes.sum(), (stretches, 1))
+    return Shares(marginal, shares, centres, np.zeros(strata), even, np.zeros(strata))
+
+
+def stratum_sizes(transcript: Transcript) -> Array:
+    """Persons of each stratum, by the exits; none has fewer than its noise would hide."""
+    exits = transcript.exits.values.reshape(transcript.design.strata, -1)
+    least = max(HIDDEN * transcript.exits.deviation * math.sqrt(exits.shape[1]), 1.0)
+    return np.maximum(nearest_counts(exits.sum(axis=1), transcript.observed), least)
+
+
+HIDDEN = 0.3
+"""A stratum is taken to hold at least so many standard deviations of the noise of that number."""
+
+
+def _places(design: Design, marginal: Marginal) -> tuple[Array, Array]:
+    """Internal columns at each bin, and half the width of a numeric bin."""
+    columns = list(marginal.columns)
+    if not marginal.numeric:
+        places = design.covariates.leads[columns]
+        scale, centre = design.covariates.scale[places], design.covariates.centre[places]
+        indicators = np.vstack([np.zeros(len(columns)), np.eye(len(columns))])
+        return (indicators - centre) * scale, np.zeros(marginal.bins)
+    edges, fine = np.array(marginal.edges), marginal.fine
+    low, high = edges[:-1].copy(), edges[1:].copy()
+    left, right = slice(0, fine[0]), slice(fine[-1] + 1, None)
+    low[left] = high[left] - INNER * (high - low)[left]
+    high[right] = low[right] + INNER * (high - low)[right]
+    return (low + high)[:, None] / 2.0, (high - low) / 2.0
+
+
+def without_fills(design: Design, shares: list[Shares]) -> list[Shares]:
+    """Numbers without those who are missing: they are counted in the bin of the fill as well."""
+    place = {item.marginal.columns[0]: number for number, item in enumerate(shares)}
+    leads = {int(column): number for number, column in enumerate(design.covariates.leads)}
+    result = list(shares)
+    for part in design.covariates.derived:
+        if isinstance(part, Filled):
+            number, gap = place[leads[part.number]], place[leads[part.indicator]]
+            result[number] = _less(shares[number], part.value, shares[gap].shares[:, 1])
+    return result
+
+
+def _less(item: Shares, fill: float, missing: Array) -> Shares:
+    """The shares of those who are not missing."""
+    edges = np.array(item.marginal.edges)
+    bin_of_fill = int(np.clip(np.searchsorted(edges, fill, side="right") - 1, 0, len(edges) - 2))
+    rest = item.shares.copy()
+    rest[:, bin_of_fill] = np.maximum(rest[:, bin_of_fill] - missing, 0.0)
+    total = rest.sum(axis=1, keepdims=True)
+    return replace(item, shares=np.where(total > 1e-9, rest / np.maximum(total, 1e-9), item.shares))
+
+
+# -- correlations ------------------------------------------------------------------------------------
+
+Shorten = Callable[[Array], Array]
+"""The part that shortening leaves of members with such |v|^2."""
+
+
+def correlations(transcript: Transcript, shares: Sequence[Shares], size: int) -> Array:
+    """Those of the latent normal columns (c, c), c the leads and the indicators of strata."""
+    columns = sum(len(item.marginal.columns) for item in shares)
+    found, moments = np.eye(columns), transcript.moments
+    if moments is None:
+        return found
+    scale = np.sqrt(np.maximum(np.diag(moments.matrix), LEAST * transcript.persons))
+    error = moments.noise / np.outer(scale, scale)
+    shown = shrunk(moments.matrix / np.outer(scale, scale), float(error[0, 0]))
+    width = len(shown)
+    counted = [item for item in shares if max(item.marginal.columns) < width]
+    found[:width, :width] = before_cuts(
+        counted,
+        shown,
+        moments.spread,
+        lambda squares: np.minimum(1.0, moments.limit / np.maximum(squares, 1e-9)),
+        size,
+    )
+    return found
+
+
+LEAST = 0.05
+"""A released variance of a standardised column is taken to be at least this."""
+
+
+def shrunk(matrix: Array, error: float) -> Array:
+    """Correlations, each shrunk toward none as far as it may be noise.
+
+    A moment r with noise s is taken for r max(0, 1 - (RELATED s / r)^2), the garrote of Breiman (1995):
+    what stands out of the noise is kept.
+    """
+    noise = RELATED * error / math.sqrt(2.0)
+    mixed = matrix * np.maximum(0.0, 1.0 - noise**2 / np.maximum(matrix**2, 1e-300))
+    np.fill_diagonal(mixed, 1.0)
+    values, vectors = np.linalg.eigh(mixed)
+    floor = max(RELATED_FLOOR, SMALLEST * error * math.sqrt(len(matrix)))
+    found = (vectors * np.maximum(values, floor)) @ vectors.T
+    scale = np.sqrt(np.diag(found))
+    return np.asarray(found / np.outer(scale, scale))
+
+
+def before_cuts(
+    shares: Sequence[Shares], wanted: Array, spreads: Array, shorten: Shorten, size: int
+) -> Array:
+    """Correlations of normal columns that show the wanted ones once they are cut into levels.
+
+    Levels take away a fifth of a correlation and more, and so does shortening: what the drawn columns
+    lack is added, a few times, up to as much again. Not between the levels of one category, which
+    exclude each other.
+    """
+    apart = ~np.eye(len(wanted), dtype=bool)
+    for item in shares:
+        apart[np.ix_(item.marginal.columns, item.marginal.columns)] = False
+    found, most = wanted, np.minimum(2.0 * np.abs(wanted), 1.0)
+    whole = [replace(item, shares=item.overall[None], lasting=np.ones(1)) for item in shares]
+    for _ in range(CUT_ROUNDS if np.any(wanted[apart]) else 0):
+        leads, weights = _stretch(whole, _latent(found, size), 0)
+        gaps = (leads - weights @ leads) / spreads
+        kept = weights * shorten(np.sum(gaps**2, axis=1))
+        shown = (gaps.T * kept) @ gaps
+        scale = np.sqrt(np.maximum(np.diag(shown), 1e-300))
+        lacking = np.where(apart, wanted - shown / np.outer(scale, scale), 0.0)
+        found = np.clip(found + lacking, -most, most)
+    return found
+
+
+# -- drawing -----------------------------------------------------------------------------------------
+
+
+def cohort_size(strata: int) -> int:
+    """M."""
+    return min(MEMBERS << max(0, math.ceil(math.log2(strata / SHARING))), MOST)
+
+
+def draw(transcript: Transcript, shares: Sequence[Shares]) -> tuple[Array, Array]:
+    """Leads (M, V, l), indicators of strata after them, and weights (M, V)."""
+    size = cohort_size(transcript.design.strata)
+    latent = _latent(correlations(transcript, shares, size), size)
+    return drawn_from(shares, latent)
+
+
+def drawn_from(shares: Sequence[Shares], latent: Array) -> tuple[Array, Array]:
+    """Members with these latent columns: a member keeps its ranks, so that values change as shares do."""
+    drawn = [_stretch(shares, latent, k) for k in range(len(shares[0].lasting))]
+    return np.stack([one for one, _ in drawn], axis=1), np.stack([one for _, one in drawn], axis=1)
+
+
+def _latent(correlation: Array, size: int) -> Array:
+    """Standard normal columns with these correlations, as far as there are such columns."""
+    values, vectors = np.linalg.eigh(correlation)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return np.asarray(normal_points(len(root), size) @ root / np.linalg.norm(root, axis=1))
+
+
+@lru_cache(maxsize=64)
+def normal_points(width: int, size: int) -> Array:
+    """A Sobol sequence as standard normal columns: one for every cohort of this size."""
+    points = np.asarray(ndtri(qmc.Sobol(width, rng=PUBLIC_SEED).random(size)))
+    points.setflags(write=False)
+    return points
+
+
+def _stretch(shares: Sequence[Shares], latent: Array, stretch: int) -> tuple[Array, Array]:
+    """The cohort in one stretch of time, and the members' weights."""
+    size, width = latent.shape
+    leads, weights, uneven = np.empty((size, width)), np.full(size, 1.0 / size), []
+    for item in shares:
+        columns, own = list(item.marginal.columns), item.shares[stretch]
+        sampled = _flattened(item, own, size)
+        if len(columns) > 1:
+            place = _levels(sampled, latent[:, columns])
+            leads[:, columns] = item.centres[place]
+        else:
+            leads[:, columns], place = _quantiles(item, sampled, ndtr(latent[:, columns[0]]))
+        if sampled is not own or len(columns) > 1:
+            found = np.bincount(place, minlength=len(own)) / size
+            weights *= own[place] / found[place]
+            uneven.append((place, own))
+    return leads, _raked(weights, uneven)
+
+
+def _flattened(item: Shares, own: Array, size: int) -> Array:
+    """Every level often enough for a few of the cohort; itself where it is so already."""
+    least = FEW / size
+    if item.marginal.numeric or own.min() >= least:
+        return own
+    raised = np.maximum(own, least)
+    return np.asarray(raised / raised.sum())
+
+
+def _levels(shares: Array, latent: Array) -> Integers:
+    """The level with the largest utility: latent column plus a constant that gives the shares.
+
+    The first level has the utility that is left: minus the sum of the others. Constants rise where a
+    level is chosen too rarely.
+    """
+    first = -latent.sum(axis=1, keepdims=True) / math.sqrt(latent.shape[1])
+    utility, level = np.hstack([first, latent]), np.log(np.maximum(shares, 1e-12)) / 2.0
+    place = np.argmax(utility + level, axis=1)
+    for _ in range(UTILITY_ROUNDS):
+        found = np.bincount(place, minlength=len(shares)) / len(utility)
+        level = level + 0.3 * np.log((shares + 1e-3) / (found + 1e-3))
+        place = np.argmax(utility + level, axis=1)
+    return np.asarray(place)
+
+
+def _quantiles(item: Shares, shares: Array, rank: Array) -> tuple[Array, Integers]:
+    """The internal columns at these ranks, levels or numbers uniform within a bin; the bins.
+
+    The atom of the first bin has its lowest ranks, that of the last one its highest.
+    """
+    cumulated = np.concatenate([[0.0], np.cumsum(shares)])
+    place = np.clip(np.searchsorted(cumulated, rank, side="right") - 1, 0, item.marginal.bins - 1)
+    within = np.clip((rank - cumulated[place]) / np.maximum(shares[place], 1e-12), 0.0, 1.0)
+    atom = item.atoms[place]
+    low = np.where(place == 0, atom, 0.0)
+    rest = (within - low) / np.maximum(1.0 - atom, 1e-12)
+    at_end = (rest < 0.0) | (rest > 1.0)
+    offset = (np.clip(rest, 0.0, 1.0) * 2.0 - 1.0) * item.half_width[place]
+    found = item.centres[place] + offset[:, None]
+    return np.where(at_end[:, None], item.ends[place], found), place
+
+
+def _raked(weights: Array, uneven: Sequence[tuple[Integers, Array]]) -> Array:
+    """Weights under which the levels that were drawn too often have their released shares.
+
+    Iterative proportional fitting (Deming and Stephan 1940).
+    """
+    for _ in range(RAKING_ROUNDS if uneven else 0):
+        for place, shares in uneven:
+            found = np.bincount(place, weights, minlength=len(shares))
+            weights = weights * (shares / np.maximum(found, 1e-300))[place]
+    return np.asarray(weights / weights.sum())
