@@ -785,7 +785,7 @@ def test_work_that_counts_shows_how_much_is_done_and_tells_its_notes_at_the_end(
 
 def test_python_m_runs_the_command():
     done = subprocess.run(
-        [sys.executable, "-m", "discreet.cli", "--version"],
+        [sys.executable, "-m", "discreet", "--version"],
         capture_output=True,
         text=True,
         check=True,

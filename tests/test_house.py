@@ -22,7 +22,7 @@ METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK = (ROOT / "requirements.txt").read_text()
 LONGEST_FILE = 600
 # imported only where the user asks for a frame of theirs
-USERS_OWN = {"pandas", "scikit-learn"}
+USERS_OWN = {"pandas", "polars", "scikit-learn"}
 DISTRIBUTIONS = packages_distributions()
 
 # pages that scripts write whole

@@ -35,6 +35,7 @@ from discreet.mechanisms.contract import (
     require_positive,
 )
 from discreet.mechanisms.outlook import NOTHING, Known, Outlook
+from discreet.models.frames import Tabular
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.regression import as_schema
@@ -111,7 +112,7 @@ def forecasts(outlook: Outlook, epsilon: float, delta: float | None = None) -> l
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Tabular):
     """What every mechanism would give at each of several epsilons, the most accurate first."""
 
     outlook: Outlook
@@ -155,11 +156,10 @@ class Comparison:
             )
         return said
 
-    def to_pandas(self) -> object:
-        """Predicted standard errors as a pandas DataFrame indexed by coefficient."""
-        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - the user's, not ours
-
-        return pd.DataFrame(self.columns(), index=list(self.outlook.schema.coefficient_names))
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """The coefficients."""
+        return tuple(self.outlook.schema.coefficient_names)
 
     def plot(self) -> "Figure":
         """Standard errors against epsilon, one line per coefficient, as a matplotlib figure."""
@@ -195,10 +195,22 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class CausesComparison:
+class CausesComparison(Tabular):
     """The same for every cause of competing risks: one release, an error for each cause."""
 
     parts: Mapping[str, Comparison]
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """The coefficients of each cause."""
+        return tuple(name for part in self.parts.values() for name in part.row_names)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The cause of each row, then predicted standard errors as for one event."""
+        causes = [cause for cause, part in self.parts.items() for _ in part.row_names]
+        parts = [part.columns() for part in self.parts.values()]
+        numbers = {name: [value for part in parts for value in part[name]] for name in parts[0]}
+        return {"cause": causes, **numbers}
 
     def rare(self) -> list[str]:
         """A sentence for every cause with too few events for its coefficients."""

@@ -13,6 +13,7 @@ from discreet.design.groups import Groups, strategy, stretch_edges
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.causes import CausesFile, causes_from_mapping, has_causes
 from discreet.models.caution import Caution
+from discreet.models.frames import Tabular
 from discreet.models.group_curves import (
     NORMAL_POINT,
     Band,
@@ -39,7 +40,7 @@ WIDE = 0.35
 BANDS = ("estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
 
 
-class CurvesRelease(Promised):
+class CurvesRelease(Promised, Tabular):
     """Survival curves by group, private.
 
     ``released["sums"]`` are the noisy integers; ``curves`` and ``test`` follow from them and are
@@ -244,6 +245,30 @@ class CurvesRelease(Promised):
                 f"there is no cause '{cause}'; causes are {', '.join(self.causes)}."
             )
         return group_figure(self, cause=cause, simultaneous=simultaneous)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One row for each group and time, with competing risks for each cause too.
+
+        ``of`` is "survival" or the cause whose cumulative incidence the row has.
+        """
+        found: dict[str, list[Any]] = {
+            name: [] for name in ("group", "of", "time", "at_risk", *BANDS)
+        }
+        for group, curve in zip(self.titles, self.estimates, strict=True):
+            bands = {"survival": curve.survival}
+            if len(self.causes) > 1:
+                bands |= dict(zip(self.causes, curve.incidence, strict=True))
+            for name, band in bands.items():
+                size = len(self.times)
+                found["group"] += [group] * size
+                found["of"] += [name] * size
+                found["time"] += self.times.tolist()
+                # those at risk when a stretch begins; at its end the ones of the next
+                found["at_risk"] += [*curve.at_risk.tolist(), float("nan")][:size]
+                for key in BANDS:
+                    start = 1.0 if name == "survival" else 0.0
+                    found[key] += [start, *getattr(band, key).tolist()]
+        return found
 
     def table(self) -> list[list[str]]:
         """A heading and one row per group: size, median, restricted mean, survival at the end.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from discreet.errors import ArtefactError
+from discreet.models.frames import Tabular
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ COUNTS_SHOWN = 6
 
 
 @dataclass(frozen=True, eq=False)
-class LifeTable:
+class LifeTable(Tabular):
     """One entry a stretch of time, which ends at ``time``."""
 
     time: Array
@@ -84,7 +85,7 @@ class LifeTable:
         unit = 10.0 ** (math.floor(math.log10(first)) - 1)
         return float(f"{math.floor(first / unit) * unit:.6g}")
 
-    def to_mapping(self) -> dict[str, list[float]]:
+    def columns(self) -> dict[str, list[float]]:
         """Columns by name, with the start of time in front."""
         return {
             "time": [self.zero, *self.time.tolist()],
@@ -101,7 +102,7 @@ class LifeTable:
             from matplotlib.figure import Figure  # noqa: PLC0415 - a table alone needs no pictures
 
             axes = Figure(figsize=(6.0, 4.2), layout="constrained").subplots()
-        columns = self.to_mapping()
+        columns = self.columns()
         axes.plot(
             columns["time"], columns["survival"], drawstyle="steps-post", color=COLOUR, lw=1.8
         )

@@ -12,6 +12,7 @@ from scipy import linalg, special
 
 from discreet.design.design import Design
 from discreet.errors import SettingsError
+from discreet.models.frames import Tabular
 from discreet.text import filled, fitted
 from discreet.types import Array
 
@@ -67,7 +68,7 @@ class WaldTest:
 
 
 @dataclass(frozen=True, eq=False)
-class CoefficientTable:
+class CoefficientTable(Tabular):
     """One row per coefficient; without standard errors (some releases) only the coefficients.
 
     ``ratio`` is what exp(coefficient) is called, "" where it means nothing; the first ``baseline``
@@ -180,11 +181,10 @@ class CoefficientTable:
         head, *body = self.rows()
         return _tabular(head, [map(_latex_row, body)])
 
-    def to_pandas(self) -> object:
-        """A pandas DataFrame indexed by coefficient."""
-        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - the user's, not ours
-
-        return pd.DataFrame(self.columns(), index=list(self.names))
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """The coefficients."""
+        return self.names
 
     def __str__(self) -> str:
         above, below = (
@@ -212,7 +212,7 @@ class CoefficientTable:
 
 
 @dataclass(frozen=True, eq=False)
-class CausesTable:
+class CausesTable(Tabular):
     """A table for each cause of competing risks; what is said of all of them is said once.
 
     The ``heading`` of a cause's own table is about this cause alone.
@@ -246,15 +246,20 @@ class CausesTable:
             blocks.append([title, *map(_latex_row, body)])
         return _tabular(head, blocks)
 
-    def to_pandas(self) -> object:
-        """A pandas DataFrame indexed by coefficient, whose first column is the cause."""
-        import pandas as pd  # noqa: PLC0415 - the user's, not ours
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """The coefficients of each cause."""
+        return tuple(name for table in self.tables.values() for name in table.names)
 
-        frames = [
-            pd.DataFrame({"cause": cause, **table.columns()}, index=list(table.names))
-            for cause, table in self.tables.items()
-        ]
-        return pd.concat(frames)
+    def columns(self) -> dict[str, Array | list[str]]:
+        """The cause of each row, then numbers by heading."""
+        parts = {cause: table.columns() for cause, table in self.tables.items()}
+        causes = [cause for cause, table in self.tables.items() for _ in table.names]
+        headings = next(iter(parts.values()))
+        numbers = {
+            name: np.concatenate([part[name] for part in parts.values()]) for name in headings
+        }
+        return {"cause": causes, **numbers}
 
     def blocks(self, width: int) -> Iterator[str]:
         """A text for each cause, for a terminal of that width."""

@@ -140,7 +140,7 @@ def _life_table(release: Release) -> dict[str, list[float]] | None:
     """
     if release.life_table is None:
         return None
-    found = release.life_table.to_mapping()
+    found = release.life_table.columns()
     if release.calibration is None:
         return found
     found["expected"] = [1.0, *release.calibration.survival.tolist()]
