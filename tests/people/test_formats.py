@@ -20,7 +20,7 @@ import discreet as ds
 from discreet.errors import DataFormError
 from discreet.people import to_episodes
 from discreet.people.files import read_file
-from discreet.people.formats import BEYOND, _clock
+from discreet.people.formats import BEYOND, _clock, read_workbook
 from discreet.people.tables import _values, open_table
 from tests.cohorts import cohort, schema
 
@@ -210,6 +210,32 @@ def test_a_workbook_is_read_to_its_end_and_quietly(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert to_episodes(tmp_path / "short.xlsx", schema()).persons == 60
+
+
+@pytest.mark.parametrize("column", [1, 2, 3, 4])
+def test_an_integer_of_thousands_of_digits_changes_no_other_row(tmp_path, column):
+    """Python refuses to make an integer of more than 4,300 digits, and one cell stopped the reader."""
+    path = workbook(tmp_path)
+    book = openpyxl.load_workbook(path)
+    book.active.cell(3, column).value = 98_765_432.5
+    book.save(path)
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "long.xlsx", "w") as new:
+        for name in old.namelist():
+            content = old.read(name).replace(b"98765432.5", b"7" * 5000)
+            new.writestr(name, content)
+    before, after = (
+        read_workbook(tmp_path / name, TABLE.column_names)
+        for name in (
+            "people.xlsx",
+            "long.xlsx",
+        )
+    )
+    changed = TABLE.column_names[column - 1]
+    for name in TABLE.column_names:
+        one, other = before.columns[name], after.columns[name]
+        assert [*one[:1], *one[2:]] == [*other[:1], *other[2:]]
+    assert after.columns[changed][1] == "7" * 5000
+    assert to_episodes(tmp_path / "long.xlsx", schema()).persons == 60
 
 
 def feather_with(folder, **columns):

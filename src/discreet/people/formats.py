@@ -11,6 +11,7 @@ dates and texts here, one by one.
 
 import codecs
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -89,6 +90,8 @@ def read_statistical(path: Path, columns: Sequence[str]) -> Cells:
 
 EVERY_BYTE = "LATIN1"
 """The encoding in which every text of bytes is one of characters: nothing fails and nothing is lost."""
+MOST_BITS = 14_000
+"""Integers beyond 10^4214 are texts: Python prints none of more than 4,300 digits."""
 BEYOND = "beyond the calendar"
 """Stands for a date that no calendar has: it is no date, and says nothing of the number."""
 
@@ -196,15 +199,24 @@ def _names(path: Path, row: Sequence[object]) -> tuple[str, ...]:
 def _sheet(path: Path) -> Iterator[Iterator[tuple[object, ...]]]:
     """The rows of the first sheet, with the values that formulas had when it was saved."""
     library = _library("openpyxl", path)
+    most_digits = sys.get_int_max_str_digits()
     with path.open("rb") as file, warnings.catch_warnings():  # openpyxl 3.1.0 leaves files open
+        # of more digits Python makes no integer: one cell would stop the reader
+        sys.set_int_max_str_digits(0)
         warnings.simplefilter("ignore")  # openpyxl quotes the number of a date that is none
         book = library.load_workbook(file, read_only=True, data_only=True)
         try:
             sheet = book.worksheets[0]
             sheet.reset_dimensions()  # a file may say that it has fewer rows than it has
-            yield sheet.iter_rows(values_only=True)
+            yield (tuple(map(_as_read, row)) for row in sheet.iter_rows(values_only=True))
         finally:
             book.close()
+            sys.set_int_max_str_digits(most_digits)
+
+
+def _as_read(value: object) -> object:
+    """An integer that Python would not print is a text, as it is in a CSV file."""
+    return str(value) if isinstance(value, int) and value.bit_length() > MOST_BITS else value
 
 
 def _reader(path: Path) -> Callable[..., tuple[dict[str, Any], Any]]:
