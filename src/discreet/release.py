@@ -20,6 +20,7 @@ computed.
 """
 
 import secrets
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -414,11 +415,17 @@ def charge_stands() -> Iterator[None]:
 
 
 def draw_from(order: AbstractOrder[Any], plan: Plan, source: Source, noise: "NoiseSource") -> Draw:
-    """Read the people and draw."""
-    engine = source.open(order.schema)
-    if engine.persons != plan.persons:
-        raise DataFormError("the data have another number of persons than was declared.")
-    return order.draw(plan, engine, noise)
+    """Read the people and draw.
+
+    Warnings of libraries stay inside: they can depend on records, and with Python's filter "error"
+    one would stop a release that is paid for. What discreet has to say is in the release.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        engine = source.open(order.schema)
+        if engine.persons != plan.persons:
+            raise DataFormError("the data have another number of persons than was declared.")
+        return order.draw(plan, engine, noise)
 
 
 def weak_promises(guarantee: Guarantee, persons: int) -> dict[str, str]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.errors import SettingsError
+from discreet.privacy.exact import require_lattice
+from discreet.privacy.noise import checked_scale
 from discreet.privacy.scales import gaussian_scale, laplace_scale, upper_square_root
 from discreet.privacy.shares import ALONE, NoiseShares
 
@@ -77,6 +79,16 @@ class Split:
         if self.pure:
             return laplace_scale(length, self.total * share)
         return max(Fraction(gaussian_scale(length, self.total * share)), self.sites.least_scale)
+
+    def require_drawable(
+        self, share: Fraction, sensitivity: Sensitivity, dimension: int = 1
+    ) -> None:
+        """`SettingsError` where noise of this scale cannot be drawn: for a plan, before a charge."""
+        scale = self.scale(share, sensitivity)
+        if self.pure and not self.counted(sensitivity):
+            require_lattice(dimension, scale)
+        else:
+            checked_scale(scale)
 
     def divisor(self, sensitivity: Sensitivity) -> int:
         """What noisy integers are divided by."""

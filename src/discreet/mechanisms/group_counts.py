@@ -80,7 +80,9 @@ class GroupCounts:
         if persons * int(longest[:, 0].sum()) > LARGEST_VALUE:
             raise SettingsError("so many persons are beyond the integers that noise is added to.")
         split = self._split(promise, sites)
-        scale = split.scale(WHOLE, group_sensitivity(groups, stretches, pure=pure))
+        sensitivity = group_sensitivity(groups, stretches, pure=pure)
+        split.require_drawable(WHOLE, sensitivity)
+        scale = split.scale(WHOLE, sensitivity)
         return Plan(
             mechanism=self.name,
             settings={**settings_of(self), "by": list(groups.by)},  # type: ignore[arg-type]

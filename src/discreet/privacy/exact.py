@@ -121,6 +121,14 @@ def check_law(dimension: int, scale: Fraction) -> None:
         raise SettingsError("the scale of the noise must be a positive rational number")
 
 
+def require_lattice(dimension: int, scale: Fraction) -> None:
+    """`SettingsError` unless 4 s^2 >= d, which the proposal of lattice noise needs."""
+    if 4 * scale * scale < dimension:
+        raise SettingsError(
+            "the noise is too small for the grid it is drawn on: ask for a smaller epsilon."
+        )
+
+
 def _circle(uniform: arb) -> tuple[arb, arb]:
     """The cosine and the sine of 2 pi times the uniform number."""
     sine, cosine = (2 * uniform).sin_cos_pi()
@@ -130,8 +138,7 @@ def _circle(uniform: arb) -> tuple[arb, arb]:
 def sample_lattice_laplace(dimension: int, scale: Fraction, bits: BitSource) -> list[int]:
     """One exact draw of the law with mass proportional to exp(-|k| / scale)."""
     check_law(dimension, scale)
-    if 4 * scale * scale < dimension:
-        raise SettingsError("the grid is too coarse for this noise: use a finer grid")
+    require_lattice(dimension, scale)
     while True:
         point = _propose(dimension, scale, bits)
         if point is not None:

@@ -136,7 +136,10 @@ def checked_scale(scale: float | Fraction) -> float:
     """The scale as a float, rounded up, within the range that OpenDP's integers serve."""
     number = float_above(_rational(scale))
     if number > LARGEST_SCALE:
-        raise SettingsError("the scale of the noise is too large: use a coarser grid")
+        raise SettingsError(
+            "the noise is too large for the integers it is drawn in: ask for a larger epsilon or "
+            "delta."
+        )
     return number
 
 

@@ -6,6 +6,7 @@ layout, and a draw reads it there. Proof: docs/proofs/private-newton.md, section
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -17,7 +18,7 @@ from scipy.special import chdtr, chdtrc
 from discreet.core import question
 from discreet.core.bins import OFF_DIAGONAL, UNIT, Stretches, marginals_of, stretches_of
 from discreet.core.question import moment_limit, of_exits, of_marginals, of_moments
-from discreet.core.split import Split
+from discreet.core.split import Sensitivity, Split
 from discreet.likelihood.score import LARGEST
 from discreet.likelihood.score_information import LARGEST_FACTOR
 from discreet.mechanisms.contract import Facts, Plan
@@ -118,6 +119,33 @@ class Layout:
     def moment_weight(self, intervals: int) -> Stretches:
         """The weight of a person's second moments."""
         return Stretches((0, intervals), _moment_weight(changing=self.changing))
+
+    def require_drawable(self, facts: Facts) -> None:
+        """`SettingsError` where noise that the draw will ask for cannot be drawn.
+
+        Second moments may have fewer columns than are looked for here, but not fewer than leads.
+        """
+        for share, sensitivity, dimension in self._asked(facts):
+            if share:
+                self.budget.require_drawable(share, sensitivity, dimension)
+
+    def _asked(self, facts: Facts) -> Iterator[tuple[Fraction, Sensitivity, int]]:
+        """Share, sensitivity and largest dimension of every question of a draw."""
+        shares, intervals = dict(self.budget.shares), facts.intervals
+        numbers = sum(item.numeric for item in marginals_of(facts.design, 4))
+        covariates = len(marginals_of(facts.design, 4))
+        half = facts.causes * (facts.dimension * (facts.dimension + 1) // 2)
+        yield shares[EXITS], of_exits(late=self.late_entry), 1
+        yield shares[RANGES], of_marginals(numbers, self.whole(intervals)), 1
+        yield shares[MARGINALS], of_marginals(covariates, self.stretches(intervals)), 1
+        most = facts.leads + self.mixed * (self.strata - 1) + self.leaving + self.varying
+        for columns in (max(facts.leads, 1), most):
+            size = columns * (columns + 1) // 2
+            weight = self.moment_weight(intervals).weight
+            yield shares[MOMENTS], of_moments(columns, weight), size
+        yield shares[INFORMATION], question.INFORMATION, half
+        for share in self.budget.steps:
+            yield share, question.SCORES, facts.causes * facts.dimension
 
     def _time_bins(self, persons: int, intervals: int) -> int:
         noise = self.budget.deviation(self.budget.share(EXITS), of_exits(late=False))

@@ -100,6 +100,7 @@ class PrivateNewton:
         total = self.epsilon if promise.rho is None else promise.rho
         spendable = facts.sites.spendable(exact(total))
         layout = Layout.make(facts, spendable, pure=promise.rho is None)
+        layout.require_drawable(facts)
         budget = layout.budget
         scale = float(budget.scale(budget.steps[-1], SCORES))
         final = scale * budget.sites.excess / budget.divisor(SCORES)
