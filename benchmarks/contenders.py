@@ -34,7 +34,9 @@ def whole_fit(cohort: Cohort, intervals: int) -> Fit:
     table, schema = cohort.table(), cohort.schema(intervals)
 
     def fit() -> Array:
-        model = SurvivalRegression(schema=schema, baseline=BASELINE, tolerance=GRADIENT_NORM)
+        model = SurvivalRegression(
+            schema=schema, baseline=BASELINE, tolerance=GRADIENT_NORM, link="logit"
+        )
         return np.asarray(list(model.fit(table).coefficients_.covariates.values()))
 
     return fit

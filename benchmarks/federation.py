@@ -95,7 +95,7 @@ def measured(contender: str) -> dict[str, float]:
 def site(folder: Path, party: int, sites: int) -> None:
     """One process: fit alone to warm up, then measure; prints a JSON object."""
     schema = simulate(10, COVARIATES).schema(INTERVALS)
-    data, model = folder / f"part{party}.parquet", SurvivalRegression(schema)
+    data, model = folder / f"part{party}.parquet", SurvivalRegression(schema, link="logit")
     mechanism = PrivateNewton(epsilon=1.0, delta=1e-6)
     model.publish(data, mechanism=mechanism, ledger=NO_LEDGER)
     federation, sent = None, []

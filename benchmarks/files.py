@@ -49,8 +49,8 @@ def contenders(people: int, folder: Path) -> dict[str, Callable[[], float]]:
     table, schema = _with_ids(cohort), _person_schema(cohort)
     csv.write_csv(table, path)
     return {
-        TABLE: lambda: _seconds(lambda: SurvivalRegression(schema).fit(table)),
-        CSV: lambda: _seconds(lambda: SurvivalRegression(schema).fit(path)),
+        TABLE: lambda: _seconds(lambda: SurvivalRegression(schema, link="logit").fit(table)),
+        CSV: lambda: _seconds(lambda: SurvivalRegression(schema, link="logit").fit(path)),
         READING: lambda: _seconds(lambda: read_table(path, schema)),
         COUNTING: lambda: _counting(read_table(path, schema), schema),
     }

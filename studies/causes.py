@@ -81,8 +81,8 @@ def true_incidence(place: int) -> np.ndarray:
 def rows_of(number: int, epsilon: float, draw: int) -> Iterator[dict[str, Any]]:
     """One draw, a row for each cause."""
     table = people(number, draw)
-    plain = ds.CompetingRisks(SCHEMA).fit(table).model_
-    made = ds.CompetingRisks(SCHEMA).simulate(
+    plain = ds.CompetingRisks(SCHEMA, link="logit").fit(table).model_
+    made = ds.CompetingRisks(SCHEMA, link="logit").simulate(
         table, mechanism=ds.PrivateNewton(epsilon), seed=10_000 + draw
     )
     new = pa.table({"age": [AGE], "arm": ["b"]})

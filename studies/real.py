@@ -185,7 +185,7 @@ def exact_fit(sample: Sample) -> Exact:
     if set(names) == set(sample.unreached):
         nothing = np.full(len(names), np.nan)
         return Exact(names, nothing, nothing, np.eye(len(names)))
-    fitted = SurvivalRegression(schema, baseline="natural-spline:3").fit(sample.frame)
+    fitted = SurvivalRegression(schema, baseline="natural-spline:3", link="logit").fit(sample.frame)
     covariance = fitted.model_.covariance
     errors = np.sqrt(np.diag(covariance))
     estimate = fitted.model_.coefficients.vector
@@ -209,7 +209,7 @@ def private_fit(sample: Sample, epsilon: float, delta: float, seed: int | None) 
     if not hasattr(discreet, "simulate"):
         return _private_fit_of_0_1(sample, mechanism, seed)
     model = discreet.SurvivalRegression(
-        discreet.Schema.from_mapping(sample.schema), baseline="natural-spline:3"
+        discreet.Schema.from_mapping(sample.schema), baseline="natural-spline:3", link="logit"
     )
     if seed is not None:
         return discreet.simulate(model, sample.frame, mechanism=mechanism, seed=seed).model
@@ -223,7 +223,9 @@ def _private_fit_of_0_1(sample: Sample, mechanism: Any, seed: int | None) -> Any
     from discreet.release import simulation  # noqa: PLC0415
 
     schema = Schema.from_mapping(sample.schema)
-    model = SurvivalRegression(schema, baseline="natural-spline:3", mechanism=mechanism)
+    model = SurvivalRegression(
+        schema, baseline="natural-spline:3", mechanism=mechanism, link="logit"
+    )
     drawn = contextlib.nullcontext() if seed is None else simulation(SeededNoise(seed))
     with drawn:
         return model.publish(sample.frame).release_

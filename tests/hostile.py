@@ -46,10 +46,10 @@ covariate = [
 def documents() -> tuple[dict, ...]:
     """A model that is not private and a release of each kind of content."""
     table, public = cohort(people=60), schema()
-    plain = ds.SurvivalRegression(public).fit(table).model_
+    plain = ds.SurvivalRegression(public, link="logit").fit(table).model_
     found = [plain.to_mapping()]
     for mechanism in (ds.OutputPerturbation(epsilon=1.0), ds.PrivateNewton(epsilon=1.0)):
-        model = ds.SurvivalRegression(public)
+        model = ds.SurvivalRegression(public, link="logit")
         model.publish(table, mechanism=mechanism, ledger=ds.NO_LEDGER)
         found.append(model.release_.to_mapping())
     assert found[-1]["ledger"] == UNCHARGED

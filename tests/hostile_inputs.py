@@ -266,7 +266,7 @@ def all_causes() -> dict:
     happened = table["status"].to_pylist()
     causes = [str(1 + place % 2) if event else "0" for place, event in enumerate(happened)]
     table = table.set_column(table.column_names.index("status"), "status", pa.array(causes))
-    model = ds.CompetingRisks(mapping)
+    model = ds.CompetingRisks(mapping, link="logit")
     model.publish(table, mechanism=ds.PrivateNewton(epsilon=2.0), ledger=ds.NO_LEDGER)
     found: dict = model.release_.to_mapping()
     return found

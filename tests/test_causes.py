@@ -163,6 +163,6 @@ def test_two_causes_cost_no_more_noise_than_one():
 
 
 def test_a_private_model_of_one_event_is_refused_before_any_charge():
-    model = ds.SurvivalRegression(mapping())
+    model = ds.SurvivalRegression(mapping(), link="logit")
     with pytest.raises(SettingsError, match="CompetingRisks"):
         model.publish(people(100), mechanism=ds.PrivateNewton(epsilon=1.0), ledger=ds.NO_LEDGER)

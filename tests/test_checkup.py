@@ -232,6 +232,15 @@ def test_two_endpoints_in_one_file_are_half_of_the_rows():
     assert "Half or more of the rows" in str(found)
 
 
+def test_many_coefficients_are_counted_aloud():
+    mapping = schema().to_mapping()
+    levels = [*mapping["covariate"][1]["levels"], *(f"x{place}" for place in range(40))]
+    mapping["covariate"][1]["levels"] = levels
+    said = " ".join(str(ds.check(TABLE, mapping)).split())
+    assert "The covariates have 43 coefficients." in said
+    assert "coefficients" not in str(ds.check(TABLE, schema()))
+
+
 def test_a_name_that_does_not_exist_is_not_accepted():
     with pytest.raises(SettingsError, match="the names are no-risk"):
         ds.check(TABLE, schema(), accept=["everything"])
@@ -322,7 +331,7 @@ def test_parts_add_up_to_the_picture_of_the_whole(tmp_path):
 
 def test_the_estimators_warning_names_no_value():
     with pytest.warns(ds.RepairWarning) as caught:
-        ds.SurvivalRegression(schema()).fit(
+        ds.SurvivalRegression(schema(), link="logit").fit(
             with_column("age", [987654.0, *[50.0] * 100, *[60.0] * 99])
         )
     assert "987654" not in str(caught[0].message)
@@ -330,7 +339,7 @@ def test_the_estimators_warning_names_no_value():
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_an_earlier_release_proposes_the_grid(tmp_path):
-    model = ds.SurvivalRegression(schema())
+    model = ds.SurvivalRegression(schema(), link="logit")
     earlier = model.publish(TABLE, mechanism=ds.PrivateNewton(4.0), ledger=ds.NO_LEDGER).release_
     earlier.save(tmp_path / "earlier.json")
     said = str(ds.check(TABLE, schema(), like=tmp_path / "earlier.json"))

@@ -17,9 +17,10 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 import discreet as ds
-from discreet.cli import output
+from discreet.cli import options, output
 from discreet.cli.app import app
 from discreet.cli.fit import DEFAULT_MECHANISM, REFUSED
+from discreet.design.link import DEFAULT_LINK
 from discreet.ledger import open_ledger
 from discreet.watch import watcher
 from tests.cohorts import cohort, schema
@@ -406,7 +407,9 @@ def test_an_existing_file_is_refused_before_anything_is_computed(discreet, folde
 
 
 def test_a_private_fit_is_a_release(discreet, folder):
-    status, out, err = discreet(FIT.replace("none", "objective --epsilon 1 --no-ledger"))
+    status, out, err = discreet(
+        FIT.replace("none", "objective --link logit --epsilon 1 --no-ledger")
+    )
     assert (status, err) == (0, "")
     assert out.count("\n") <= 3
     assert "epsilon 1, delta 0, 400 persons, charged to no ledger." in " ".join(out.split())
@@ -428,7 +431,9 @@ def test_epsilon_alone_takes_the_default_mechanism(discreet, folder):
     assert mapping["persons"] == 400
 
 
-PRIVATE = "fit people.csv --schema schema.toml --mechanism output --epsilon 1 --out r.json"
+PRIVATE = (
+    "fit people.csv --schema schema.toml --link logit --mechanism output --epsilon 1 --out r.json"
+)
 
 
 @pytest.fixture
@@ -558,7 +563,7 @@ def test_a_hopeless_file_is_refused_before_the_charge_unless_that_is_accepted(
     assert (status, out) == (6, "")
     assert err == f"discreet: {REFUSED}\n"
     assert not (folder / "c.json").exists()
-    assert len(open_ledger(budget).show().lines) == 1
+    assert len(open_ledger(budget).show().charges) == 1
     assert discreet(f"{wanted} --accept one-value")[0] == 6
     assert discreet(f"{wanted} --accept few-events")[0] == 0
     assert discreet(f"{wanted} --persons 400 --overwrite")[0] == 0
@@ -588,7 +593,7 @@ def test_a_name_that_is_nothing_to_accept_is_told(discreet, folder, budget):
 @pytest.mark.parametrize(
     "wanted",
     [
-        "fit people.csv --schema schema.toml --mechanism output --epsilon 1 --out r.json",
+        "fit people.csv --schema schema.toml --link logit --mechanism output --epsilon 1 --out r.json",
         "curves people.csv --schema schema.toml --by arm --epsilon 1 --delta 0 --out r.json",
     ],
 )
@@ -791,3 +796,7 @@ def test_python_m_runs_the_command():
         check=True,
     )
     assert done.stdout.startswith("discreet ")
+
+
+def test_the_commands_default_is_that_of_the_library():
+    assert options.DEFAULT_LINK == DEFAULT_LINK == ds.SurvivalRegression().link

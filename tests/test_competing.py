@@ -55,7 +55,7 @@ def test_each_cause_is_statsmodels_glm_on_its_table(link, cause, value):
 
 
 def test_probabilities_add_up():
-    model = ds.CompetingRisks(mapping()).fit(people(700))
+    model = ds.CompetingRisks(mapping(), link="logit").fit(people(700))
     new = people(5, seed=9)
     times = [3, 10, 20]
     total = model.predict_survival(new, times) + sum(
@@ -65,7 +65,7 @@ def test_probabilities_add_up():
 
 
 def test_incidence_follows_the_definition():
-    model = ds.CompetingRisks(mapping()).fit(people(700))
+    model = ds.CompetingRisks(mapping(), link="logit").fit(people(700))
     new = people(1, seed=9)
     hazards = [
         part.curves.hazard(_internal(model, new), np.arange(20) + 0.5)[0]
@@ -88,7 +88,7 @@ def test_a_saturated_model_is_aalen_johansen():
     """Without covariates and with one parameter per interval, non-parametric incidence comes out."""
     given = {**mapping(), "covariate": []}
     table = people(2000)
-    model = ds.CompetingRisks(given, baseline="piecewise-constant:20").fit(table)
+    model = ds.CompetingRisks(given, baseline="piecewise-constant:20", link="logit").fit(table)
     exact = ds.Curves(mapping(), by="arm").simulate(table, epsilon=1e9)
     events = exact.counts.events.sum(axis=0)
     left = events.sum(axis=0) + exact.counts.censored[:, :-1].sum(axis=0)
@@ -105,7 +105,7 @@ def test_intervals_of_incidence_cover():
     new = pd.DataFrame({"age": [65.0], "arm": ["b"]})
     held = []
     for seed in range(60):
-        model = ds.CompetingRisks(mapping(), baseline="natural-spline:1").fit(
+        model = ds.CompetingRisks(mapping(), baseline="natural-spline:1", link="logit").fit(
             people(600, seed=seed)
         )
         found = model.predict_incidence(new, "cancer", [10.0], interval=True)
@@ -123,7 +123,9 @@ def _true_incidence(age, arm):
 def test_correlation_between_causes_is_that_of_the_scores():
     """The cross block against person scores: sum of u_r u_k' over people, up to sampling."""
     table = people(4000)
-    model = ds.CompetingRisks(mapping(), baseline="natural-spline:1").fit(table).model_
+    model = (
+        ds.CompetingRisks(mapping(), baseline="natural-spline:1", link="logit").fit(table).model_
+    )
     size = len(model.internal["cancer"].vector)
     cross = model.covariance[:size, size:]
     own = np.sqrt(
@@ -135,7 +137,7 @@ def test_correlation_between_causes_is_that_of_the_scores():
 
 def test_a_file_gives_the_same_predictions(tmp_path):
     path = tmp_path / "model.json"
-    model = ds.CompetingRisks(mapping()).fit(people(400))
+    model = ds.CompetingRisks(mapping(), link="logit").fit(people(400))
     model.save(path)
     read = read_causes(path)
     new = people(3, seed=4)
@@ -147,7 +149,7 @@ def test_a_file_gives_the_same_predictions(tmp_path):
 
 
 def test_a_summary_says_once_what_all_causes_share():
-    model = ds.CompetingRisks(mapping()).fit(people(400))
+    model = ds.CompetingRisks(mapping(), link="logit").fit(people(400))
     shown = str(model.summary())
     for words in ("Not private", "400 persons", "Survival regression", "Cause: cancer"):
         assert shown.count(words) == 1
@@ -157,7 +159,7 @@ def test_a_summary_says_once_what_all_causes_share():
 
 
 def test_a_summary_is_a_table():
-    table = ds.CompetingRisks(mapping()).fit(people(400)).summary(confidence=0.5)
+    table = ds.CompetingRisks(mapping(), link="logit").fit(people(400)).summary(confidence=0.5)
     frame = table.to_pandas()
     assert frame.columns[0] == "cause"
     assert frame.loc[frame.cause == "other"].index.tolist() == list(table.tables["other"].names)
@@ -169,7 +171,7 @@ def test_a_summary_is_a_table():
 
 def test_a_summary_has_the_formats_of_a_model_of_one_event(tmp_path, printed):
     path = tmp_path / "model.json"
-    model = ds.CompetingRisks(mapping()).fit(people(400))
+    model = ds.CompetingRisks(mapping(), link="logit").fit(people(400))
     model.save(path)
     records = json.loads(printed("summary", path, "--format", "json"))
     assert records == model.summary().records()
@@ -189,16 +191,18 @@ def test_a_fit_tells_what_it_repaired():
     ages = table["age"].to_numpy().copy()
     ages[:3] = 200.0
     changed = table.set_column(table.column_names.index("age"), "age", pa.array(ages))
-    model = ds.CompetingRisks(mapping())
+    model = ds.CompetingRisks(mapping(), link="logit")
     with pytest.warns(ds.RepairWarning, match=r"^3 values .* age: 3 above high \(now high\)\.$"):
         model.fit(changed)
 
 
 def test_other_models_say_where_to_go():
     with pytest.raises(SettingsError, match="CompetingRisks"):
-        ds.SurvivalRegression(mapping()).fit(people(50))
+        ds.SurvivalRegression(mapping(), link="logit").fit(people(50))
     with pytest.raises(SettingsError, match="no cause 'nothing'"):
-        ds.CompetingRisks(mapping()).fit(people(200)).predict_incidence(people(1), "nothing", [1])
+        ds.CompetingRisks(mapping(), link="logit").fit(people(200)).predict_incidence(
+            people(1), "nothing", [1]
+        )
 
 
 def test_commands(tmp_path, printed, command):

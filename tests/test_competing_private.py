@@ -30,7 +30,7 @@ def released(tmp_path_factory):
     ledger = folder / "budget.db"
     open_ledger(ledger).initialise("registry", "3", "1e-4")
     path = folder / "release.json"
-    model = ds.CompetingRisks(mapping())
+    model = ds.CompetingRisks(mapping(), link="logit")
     model.publish(people(3000), mechanism=ds.PrivateNewton(1.0), ledger=str(ledger), path=path)
     return model, path, ledger
 
@@ -85,7 +85,7 @@ def test_a_summary_fits_on_80_columns(released):
 
 def test_intervals_hold_the_noise(released):
     private, _, _ = released
-    plain = ds.CompetingRisks(mapping()).fit(people(3000))
+    plain = ds.CompetingRisks(mapping(), link="logit").fit(people(3000))
     found = [
         model.predict_incidence(NEW, "cancer", [10.0], interval=True) for model in (private, plain)
     ]
@@ -96,7 +96,7 @@ def test_intervals_hold_the_noise(released):
 
 def test_the_ledger_is_charged_once_and_refuses_what_it_cannot_pay(released):
     _, _, ledger = released
-    model = ds.CompetingRisks(mapping())
+    model = ds.CompetingRisks(mapping(), link="logit")
     with pytest.raises(BudgetError):
         model.publish(people(300), mechanism=ds.PrivateNewton(4.0), ledger=str(ledger))
 
@@ -130,7 +130,11 @@ def test_the_life_table_is_aalen_johansen():
     """With next to no noise the released counts give the estimate of the definition."""
     table = people(2000)
     mechanism = ds.PrivateNewton(1e6, 1e-6)
-    model = ds.CompetingRisks(mapping()).simulate(table, mechanism=mechanism, seed=1).model_
+    model = (
+        ds.CompetingRisks(mapping(), link="logit")
+        .simulate(table, mechanism=mechanism, seed=1)
+        .model_
+    )
     curve, frame = model.aalen_johansen, table.to_pandas()
     for place, value in enumerate(("C", "O")):
         exact = aalen_johansen(np.ceil(frame.time), frame.cause, value)
@@ -141,9 +145,9 @@ def test_the_life_table_is_aalen_johansen():
 
 def test_with_next_to_no_noise_the_fit_without_privacy_comes_out():
     table = people(3000)
-    plain = ds.CompetingRisks(mapping()).fit(table).model_
+    plain = ds.CompetingRisks(mapping(), link="logit").fit(table).model_
     found = (
-        ds.CompetingRisks(mapping())
+        ds.CompetingRisks(mapping(), link="logit")
         .simulate(table, mechanism=ds.PrivateNewton(1000.0), seed=2)
         .model_
     )
@@ -161,7 +165,9 @@ def test_files_in_parts_give_the_same_release(tmp_path):
         pq.write_table(table.slice(300 * number, 300), tmp_path / f"part{number}.parquet")
     mechanism = ds.PrivateNewton(2.0)
     whole, parts = (
-        ds.CompetingRisks(mapping()).simulate(data, mechanism=mechanism, seed=3).model_
+        ds.CompetingRisks(mapping(), link="logit")
+        .simulate(data, mechanism=mechanism, seed=3)
+        .model_
         for data in (table, str(tmp_path / "part*.parquet"))
     )
     assert whole.internal == parts.internal
@@ -169,13 +175,13 @@ def test_files_in_parts_give_the_same_release(tmp_path):
 
 
 def test_other_mechanisms_and_estimators_are_refused_before_any_charge():
-    model = ds.CompetingRisks(mapping())
+    model = ds.CompetingRisks(mapping(), link="logit")
     with pytest.raises(SettingsError, match="private Newton alone"):
         model.publish(people(50), mechanism=ds.OutputPerturbation(epsilon=1.0), ledger=ds.NO_LEDGER)
     with pytest.raises(SettingsError, match="mechanism"):
         model.publish(people(50), mechanism=1.0, ledger=ds.NO_LEDGER)
     with pytest.raises(SettingsError, match="CompetingRisks"):
-        ds.SurvivalRegression(mapping()).publish(
+        ds.SurvivalRegression(mapping(), link="logit").publish(
             people(50), mechanism=ds.PrivateNewton(1.0), ledger=ds.NO_LEDGER
         )
     assert CausesOrder(ds.PrivateNewton(1.0), model.schema, model.link, model.baseline).facts

@@ -64,23 +64,25 @@ def test_no_maximum(name, link):
 
 def test_columns_that_repeat_each_other_are_both_named():
     with pytest.warns(ds.SeparationWarning, match="'x', 'z'"):
-        found = ds.SurvivalRegression(public("x", "z")).fit(table(x=X, z=X))
-    alone = ds.SurvivalRegression(public("x")).fit(table(x=X))
+        found = ds.SurvivalRegression(public("x", "z"), link="logit").fit(table(x=X, z=X))
+    alone = ds.SurvivalRegression(public("x"), link="logit").fit(table(x=X))
     both = sum(found.coefficients_.covariates.values())
     assert abs(both - alone.coefficients_.covariates["x"]) < 1e-3
 
 
 def test_everybody_has_the_event_at_once():
     with pytest.warns(ds.SeparationWarning, match="estimated as 1"):
-        ds.SurvivalRegression(public("x")).fit(table(EVENT | True, TIME * 0, x=X))
+        ds.SurvivalRegression(public("x"), link="logit").fit(table(EVENT | True, TIME * 0, x=X))
 
 
 @pytest.mark.parametrize("width", [1.0, 1e3, 1e6, 1e9])
 def test_wide_bounds_are_not_taken_for_separation(width):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        wide = ds.SurvivalRegression(public("x", low=-width, high=width)).fit(table(x=X))
-    exact = ds.SurvivalRegression(public("x")).fit(table(x=X))
+        wide = ds.SurvivalRegression(public("x", low=-width, high=width), link="logit").fit(
+            table(x=X)
+        )
+    exact = ds.SurvivalRegression(public("x"), link="logit").fit(table(x=X))
     np.testing.assert_allclose(wide.coefficients_.vector, exact.coefficients_.vector, rtol=1e-6)
     np.testing.assert_allclose(
         wide.standard_errors_.vector, exact.standard_errors_.vector, rtol=1e-6
@@ -90,14 +92,16 @@ def test_wide_bounds_are_not_taken_for_separation(width):
 def test_a_ridge_of_the_users_own_needs_no_rescue():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = ds.SurvivalRegression(public("x"), ridge=0.01).fit(table(EVENT & False, x=X))
+        found = ds.SurvivalRegression(public("x"), ridge=0.01, link="logit").fit(
+            table(EVENT & False, x=X)
+        )
     assert found.model_.fit.ridge == 0.01
     assert found.model_.fit.notes == ()
 
 
 def test_the_ridge_is_on_the_mean_loss_in_internal_coordinates():
-    found = ds.SurvivalRegression(public("x"), ridge=0.01).fit(table(x=X))
-    free = ds.SurvivalRegression(public("x")).fit(table(x=X))
+    found = ds.SurvivalRegression(public("x"), ridge=0.01, link="logit").fit(table(x=X))
+    free = ds.SurvivalRegression(public("x"), link="logit").fit(table(x=X))
     penalty = 0.005 * np.sum(found.model_.internal.vector**2)
     free_penalty = 0.005 * np.sum(free.model_.internal.vector**2)
     mean = -found.model_.fit.log_likelihood / PEOPLE
@@ -107,8 +111,8 @@ def test_the_ridge_is_on_the_mean_loss_in_internal_coordinates():
 
 
 def test_solvers_agree():
-    newton = ds.SurvivalRegression(public("x")).fit(table(x=X))
-    bfgs = ds.SurvivalRegression(public("x"), solver="bfgs").fit(table(x=X))
+    newton = ds.SurvivalRegression(public("x"), link="logit").fit(table(x=X))
+    bfgs = ds.SurvivalRegression(public("x"), solver="bfgs", link="logit").fit(table(x=X))
     np.testing.assert_allclose(bfgs.coefficients_.vector, newton.coefficients_.vector, rtol=1e-5)
     unfinished = bfgs.model_.fit.gradient_norm > 1e-10
     assert unfinished == any("stopped" in note for note in bfgs.model_.fit.notes)

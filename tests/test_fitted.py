@@ -89,7 +89,7 @@ def test_a_column_that_repeats_another_takes_no_degree_of_freedom():
 
 
 def test_without_a_covariance_there_are_no_standard_errors():
-    model = ds.SurvivalRegression(schema())
+    model = ds.SurvivalRegression(schema(), link="logit")
     model.publish(TABLE, mechanism=ds.OutputPerturbation(epsilon=1), ledger=ds.NO_LEDGER)
     assert not hasattr(model, "standard_errors_")
     assert ds.FittedModel(model.release_).standard_errors_ is None
@@ -129,7 +129,7 @@ def test_a_heading_has_at_most_four_lines_and_the_promise_stands_below(private):
 def test_labels_and_units_name_the_rows():
     mapping = schema().to_mapping()
     mapping["covariate"][0] |= {"label": "Age at entry", "unit": "years"}
-    table = ds.SurvivalRegression(mapping).fit(TABLE).summary()
+    table = ds.SurvivalRegression(mapping, link="logit").fit(TABLE).summary()
     assert "Age at entry" in str(table)
     assert "age" in table.names
 
@@ -138,7 +138,7 @@ def test_long_names_go_on_below_themselves(tmp_path, printed):
     """A table of 80 columns on a terminal of 80, with every number and every word."""
     mapping = schema().to_mapping()
     mapping["covariate"][0] |= {"label": "Age at entry into the registry", "unit": "years"}
-    model = ds.SurvivalRegression(mapping).fit(TABLE)
+    model = ds.SurvivalRegression(mapping, link="logit").fit(TABLE)
     model.save(tmp_path / "m.json")
     for shown in (str(model.summary()), printed("summary", tmp_path / "m.json")):
         assert max(map(len, shown.splitlines())) <= 80

@@ -43,7 +43,7 @@ levels = ["a", "b", "c"]
 
 def errors(persons=20_000, events=2000, epsilon=1.0, **settings):
     """err by mechanism."""
-    outlook = outlook_for(SCHEMA, persons, events)
+    outlook = outlook_for(SCHEMA, persons, events, link="logit")
     return {item.mechanism: item.error for item in forecasts(outlook, epsilon, **settings)}
 
 
@@ -67,7 +67,7 @@ def test_noise_relative_to_sampling_falls_with_the_number_of_people():
 
 def test_the_cohort_has_the_stated_events_and_textbook_standard_errors(monkeypatch):
     monkeypatch.setattr("discreet.mechanisms.outlook.CORRELATION", 0.0)
-    outlook = outlook_for(SCHEMA, 5000, 1000)
+    outlook = outlook_for(SCHEMA, 5000, 1000, link="logit")
     assert outlook.profile.events.sum() == pytest.approx(1000)
     # grouped exponential survival: information of a coefficient is events times variance
     age = 1 / (math.sqrt(1000) * 70 / math.sqrt(12))
@@ -77,27 +77,27 @@ def test_the_cohort_has_the_stated_events_and_textbook_standard_errors(monkeypat
 
 
 def test_covariates_that_go_together_are_known_less_well(monkeypatch):
-    together = outlook_for(SCHEMA, 5000, 1000).sampling_errors
+    together = outlook_for(SCHEMA, 5000, 1000, link="logit").sampling_errors
     monkeypatch.setattr("discreet.mechanisms.outlook.CORRELATION", 0.0)
-    alone = outlook_for(SCHEMA, 5000, 1000).sampling_errors
+    alone = outlook_for(SCHEMA, 5000, 1000, link="logit").sampling_errors
     assert all(1.02 < one / other < 1.5 for one, other in zip(together, alone, strict=True))
 
 
 def test_what_is_known_of_covariates_is_used():
     """Half the deviation doubles the standard error; a rare level is known less well."""
-    plain = outlook_for(SCHEMA, 20_000, 2000)
+    plain = outlook_for(SCHEMA, 20_000, 2000, link="logit")
     uniform = 70 / math.sqrt(12)
     told = Known(sd={"age": uniform / 2}, shares={"site": [0.8, 0.15, 0.05]})
-    known = outlook_for(SCHEMA, 20_000, 2000, known=told)
+    known = outlook_for(SCHEMA, 20_000, 2000, known=told, link="logit")
     ratio = np.array(known.sampling_errors) / np.array(plain.sampling_errors)
     assert ratio[0] == pytest.approx(2.0, rel=0.1)
     assert ratio[2] > 1.5
-    same = outlook_for(SCHEMA, 20_000, 2000, known=Known(sd={"age": uniform}))
+    same = outlook_for(SCHEMA, 20_000, 2000, known=Known(sd={"age": uniform}), link="logit")
     assert np.allclose(same.sampling_errors, plain.sampling_errors, rtol=0.05)
 
 
 def test_made_up_people_have_the_stated_numbers():
-    outlook = outlook_for(SCHEMA, 50_000, 7000)
+    outlook = outlook_for(SCHEMA, 50_000, 7000, link="logit")
     people = made_up(outlook)
     assert people.persons == pytest.approx(50_000, rel=0.01)
     events = int(people.engine.episodes.event.sum()) * people.times
@@ -117,7 +117,7 @@ def test_made_up_people_have_the_stated_numbers():
 )
 def test_what_cannot_be_known_is_refused(known, says):
     with pytest.raises(SettingsError, match=says):
-        outlook_for(SCHEMA, 20_000, 2000, known=known)
+        outlook_for(SCHEMA, 20_000, 2000, known=known, link="logit")
 
 
 def test_the_command_takes_what_is_known(tmp_path):
@@ -132,7 +132,7 @@ def test_the_command_takes_what_is_known(tmp_path):
 
 
 def test_private_standard_errors_include_sampling():
-    outlook = outlook_for(SCHEMA, 20_000, 2000)
+    outlook = outlook_for(SCHEMA, 20_000, 2000, link="logit")
     for item in forecasts(outlook, 1.0):
         assert np.all(np.array(item.standard_errors) > outlook.sampling_errors)
 
@@ -140,7 +140,7 @@ def test_private_standard_errors_include_sampling():
 @pytest.mark.parametrize(("persons", "events"), [(5_000, 2_000), (200_000, 20_000)])
 def test_a_large_budget_leads_near_the_standard_errors_without_privacy(persons, events):
     """It said 1.2 times at any epsilon: made-up people are not those of the sampling variance."""
-    outlook = outlook_for(SCHEMA, persons, events)
+    outlook = outlook_for(SCHEMA, persons, events, link="logit")
     (plan,) = (item for item in forecasts(outlook, 1000.0) if item.mechanism == "newton")
     times = np.array(plan.standard_errors) / np.array(outlook.sampling_errors)
     assert np.all(times < 1.15)
@@ -156,7 +156,7 @@ def test_a_mechanism_that_refuses_the_link_says_why():
 
 
 def test_newton_errs_as_predicted_on_the_cohort_that_was_assumed():
-    outlook = outlook_for(SCHEMA, 20_000, 4000)
+    outlook = outlook_for(SCHEMA, 20_000, 4000, link="logit")
     loss = simulated(outlook)
     best = loss_minimum(loss, outlook.point)
     hessian = loss(best).hessian
@@ -206,18 +206,18 @@ def loss_minimum(loss, point):
 )
 def test_settings_that_no_fit_has_are_refused(persons, events, epsilon, delta, named):
     with pytest.raises(SettingsError, match=named):
-        forecasts(outlook_for(SCHEMA, persons, events), epsilon, delta)
+        forecasts(outlook_for(SCHEMA, persons, events, link="logit"), epsilon, delta)
 
 
 def test_a_schema_without_bounds_is_refused():
     free = Schema.from_mapping({"time": TIME, "covariate": [{"name": "age"}]})
     with pytest.raises(SchemaError, match="age"):
-        outlook_for(free, 1000, 100)
+        outlook_for(free, 1000, 100, link="logit")
 
 
 def test_no_covariates_and_everybody_with_an_event():
     bare = Schema.from_mapping({"time": TIME, "covariate": []})
-    outlook = outlook_for(bare, 1000, 1000, baseline=NaturalSpline(3).spelling)
+    outlook = outlook_for(bare, 1000, 1000, baseline=NaturalSpline(3).spelling, link="logit")
     assert all(np.isfinite(item.error) for item in forecasts(outlook, 1.0))
 
 
@@ -342,3 +342,21 @@ def test_the_command_answers_targets_and_draws(tmp_path, monkeypatch, printed):
     assert "age known to +- 0.01 (95 %) needs epsilon" in words
     assert "times as wide" in words
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
+
+
+def wide(levels):
+    """A schema with a category of so many levels."""
+    mapping = SCHEMA.to_mapping()
+    hospital = {"name": "hospital", "levels": [f"h{place}" for place in range(levels)]}
+    return ds.Schema.from_mapping(mapping | {"covariate": [*mapping["covariate"], hospital]})
+
+
+def test_too_many_levels_are_refused_before_a_plan_or_a_charge():
+    words = r"coefficients, 299 of them of 'hospital'; a private fit takes at most 200. Group the"
+    with pytest.raises(SettingsError, match=words):
+        outlook_for(wide(300), 20_000, 2000)
+    with pytest.raises(SettingsError, match=words):
+        ds.SurvivalRegression(wide(300)).publish(
+            "nowhere.csv", mechanism=ds.PrivateNewton(epsilon=1), ledger=ds.NO_LEDGER
+        )
+    assert outlook_for(wide(100), 20_000, 2000).schema.coefficient_names

@@ -185,7 +185,7 @@ COMMANDS = [
 def test_commands_say_nothing_of_the_data(tmp_path, monkeypatch, capsys, caplog, command, body):
     (tmp_path / "schema.toml").write_text(SCHEMA)
     (tmp_path / "people.csv").write_text(f"time,status,age,arm\n{body}")
-    model = ds.SurvivalRegression(tmp_path / "schema.toml", ridge=0.1)
+    model = ds.SurvivalRegression(tmp_path / "schema.toml", ridge=0.1, link="logit")
     with pytest.warns(ds.RepairWarning):
         model.fit(cohort(people=50)).save(tmp_path / "old.json")
     monkeypatch.chdir(tmp_path)
@@ -211,7 +211,7 @@ def test_hostile_names_are_only_names(tmp_path, monkeypatch, capsys):
     table = cohort(people=80)
     given = dict.fromkeys(NAMES, table["age"]) | {mapping["person"]: [str(k) for k in range(80)]}
     table = pa.table({"time": table["time"], "status": table["status"], **given})
-    model = ds.SurvivalRegression(mapping, ridge=0.1).fit(table)
+    model = ds.SurvivalRegression(mapping, ridge=0.1, link="logit").fit(table)
     # at 80 columns long names would go on below themselves
     shown = "\n".join(model.summary().blocks(200))
     assert all(f"\n{name} " in shown for name in NAMES)

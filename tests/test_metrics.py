@@ -18,7 +18,7 @@ from discreet.metrics import KaplanMeier, concordance_index
 from tests.cohorts import cohort, episodic, schema
 
 TRAIN, TEST = cohort(people=500, seed=31), cohort(people=300, seed=32)
-MODEL = ds.SurvivalRegression(schema(24)).fit(TRAIN)
+MODEL = ds.SurvivalRegression(schema(24), link="logit").fit(TRAIN)
 
 
 def surv(table):
@@ -97,7 +97,7 @@ def test_integrated_brier_score_chooses_times():
 def test_log_likelihood_of_the_training_data_is_the_fits():
     found = metrics.log_likelihood(MODEL, TRAIN)
     assert found == pytest.approx(MODEL.model_.fit.log_likelihood, rel=1e-12)
-    other = ds.SurvivalRegression(schema(24), ridge=0.1).fit(TRAIN)
+    other = ds.SurvivalRegression(schema(24), ridge=0.1, link="logit").fit(TRAIN)
     assert metrics.log_likelihood(other, TRAIN) < found
 
 
@@ -131,6 +131,6 @@ def test_scores_take_files_estimators_and_models(tmp_path):
 
 def test_several_rows_a_person_have_no_brier_score():
     public = schema(person=True, entry=True)
-    model = ds.SurvivalRegression(public).fit(episodic())
+    model = ds.SurvivalRegression(public, link="logit").fit(episodic())
     with pytest.raises(SettingsError, match="one row a person"):
         metrics.brier_score(model, episodic(), [3.0])

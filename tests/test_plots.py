@@ -12,7 +12,7 @@ from discreet import plots
 from discreet.design.schema import Categorical, Numeric
 from tests.cohorts import HORIZON, cohort, schema
 
-MODEL = ds.SurvivalRegression(schema()).fit(cohort())
+MODEL = ds.SurvivalRegression(schema(), link="logit").fit(cohort())
 
 
 def axes():
@@ -46,7 +46,9 @@ def test_the_baseline_is_the_hazard_of_the_reference_person():
 
 
 def test_the_band_is_the_confidence_interval_on_the_links_scale():
-    model = ds.SurvivalRegression(ds.Schema(time=schema().time), baseline=ds.NaturalSpline(1))
+    model = ds.SurvivalRegression(
+        ds.Schema(time=schema().time), baseline=ds.NaturalSpline(1), link="logit"
+    )
     model.fit(cohort())
     drawn = plots.baseline_hazard(model.model_, axes(), confidence=0.9)
     table = model.summary(confidence=0.9)
@@ -72,7 +74,7 @@ def test_steps_are_round_and_near_a_quarter_of_the_range(low, high, step):
         time=schema().time, covariates=(Numeric(name="age", low=float(low), high=float(high)),)
     )
     table = cohort().set_column(2, "age", pa.array(np.linspace(low, high, 400)))
-    model = ds.SurvivalRegression(public).fit(table)
+    model = ds.SurvivalRegression(public, link="logit").fit(table)
     assert plots._steps(model.model_)["age"] == pytest.approx(step)
 
 
@@ -101,7 +103,7 @@ def test_typical_people_vary_the_strongest_covariate():
 
 
 def test_a_model_without_covariates_has_two_panels():
-    model = ds.SurvivalRegression(ds.Schema(time=schema().time)).fit(cohort())
+    model = ds.SurvivalRegression(ds.Schema(time=schema().time), link="logit").fit(cohort())
     assert len(model.plot().axes) == 2
 
 
@@ -111,5 +113,7 @@ def test_hostile_names_are_drawn_as_they_are():
         covariates=(Categorical(name="$\\frac{a$", levels=("<b>", "$x^{", "y")),),
     )
     arm = np.random.default_rng(0).choice(["<b>", "$x^{", "y"], 400)
-    model = ds.SurvivalRegression(public).fit(cohort().append_column("$\\frac{a$", pa.array(arm)))
+    model = ds.SurvivalRegression(public, link="logit").fit(
+        cohort().append_column("$\\frac{a$", pa.array(arm))
+    )
     assert png(model.plot()).startswith(b"\x89PNG")

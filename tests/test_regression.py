@@ -21,7 +21,7 @@ from discreet.errors import DataFormError, SchemaError, SettingsError
 from tests.cohorts import HORIZON, cohort, episodic, schema
 
 TABLE = cohort()
-FITTED = ds.SurvivalRegression(schema()).fit(TABLE)
+FITTED = ds.SurvivalRegression(schema(), link="logit").fit(TABLE)
 
 
 def forms(folder):
@@ -39,7 +39,7 @@ def forms(folder):
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "lazy", "csv", "csv as text", "parquet"])
 def test_every_form_of_data_gives_the_same_model(tmp_path, form):
-    found = ds.SurvivalRegression(schema()).fit(forms(tmp_path)[form])
+    found = ds.SurvivalRegression(schema(), link="logit").fit(forms(tmp_path)[form])
     assert found.model_ == FITTED.model_
 
 
@@ -51,24 +51,24 @@ def test_schemas_come_in_every_form(tmp_path):
         '[[covariate]]\nname = "arm"\nlevels = ["a", "b", "c"]\n'
     )
     for form in (path, str(path), schema().to_mapping()):
-        assert ds.SurvivalRegression(form).fit(TABLE).model_ == FITTED.model_
+        assert ds.SurvivalRegression(form, link="logit").fit(TABLE).model_ == FITTED.model_
 
 
 def test_bounds_may_be_left_out_without_privacy():
-    found = ds.SurvivalRegression(schema(bounded=False)).fit(TABLE)
+    found = ds.SurvivalRegression(schema(bounded=False), link="logit").fit(TABLE)
     np.testing.assert_allclose(found.coefficients_.vector, FITTED.coefficients_.vector, rtol=1e-7)
     assert found.schema_.is_bounded
 
 
 def test_order_of_rows_does_not_matter():
     order = np.random.default_rng(0).permutation(TABLE.num_rows)
-    found = ds.SurvivalRegression(schema()).fit(TABLE.take(order))
+    found = ds.SurvivalRegression(schema(), link="logit").fit(TABLE.take(order))
     np.testing.assert_allclose(found.coefficients_.vector, FITTED.coefficients_.vector, rtol=1e-9)
 
 
 def test_one_parameter_and_no_covariates():
     public = ds.Schema(time=schema().time)
-    found = ds.SurvivalRegression(public, baseline=ds.NaturalSpline(1)).fit(TABLE)
+    found = ds.SurvivalRegression(public, baseline=ds.NaturalSpline(1), link="logit").fit(TABLE)
     fit = found.model_.fit
     rate = fit.events / fit.intervals_at_risk
     np.testing.assert_allclose(found.coefficients_.baseline[0], np.log(rate / (1 - rate)))
@@ -90,7 +90,7 @@ def covariates():
 
 
 def test_fit_takes_covariates_and_a_structured_outcome():
-    found = ds.SurvivalRegression(schema()).fit(covariates(), outcome())
+    found = ds.SurvivalRegression(schema(), link="logit").fit(covariates(), outcome())
     assert found.model_ == FITTED.model_
     assert found.score(covariates(), outcome()) == FITTED.score(TABLE)
     assert list(found.feature_names_in_) == ["age", "arm"]
@@ -98,11 +98,13 @@ def test_fit_takes_covariates_and_a_structured_outcome():
 
 
 def test_without_a_schema_it_is_taken_from_the_data():
-    found = ds.SurvivalRegression(intervals=12).fit(covariates(), outcome())
+    found = ds.SurvivalRegression(intervals=12, link="logit").fit(covariates(), outcome())
     assert found.schema_.time.intervals == 12
     assert list(found.coefficients_.covariates) == ["age", "arm[b]", "arm[c]"]
     array = np.random.default_rng(0).normal(size=(400, 3))
-    assert list(ds.SurvivalRegression().fit(array, outcome()).coefficients_.covariates) == [
+    assert list(
+        ds.SurvivalRegression(link="logit").fit(array, outcome()).coefficients_.covariates
+    ) == [
         "x0",
         "x1",
         "x2",
@@ -125,7 +127,7 @@ def test_settings_are_stored_as_given_and_cloned():
 
 
 def test_cross_validation_grids_and_pipelines():
-    model = ds.SurvivalRegression(schema())
+    model = ds.SurvivalRegression(schema(), link="logit")
     scores = cross_val_score(model, covariates(), outcome(), cv=3)
     assert scores.shape == (3,)
     assert scores.min() > 0.5
@@ -137,7 +139,7 @@ def test_cross_validation_grids_and_pipelines():
 
 def test_an_unfitted_model_says_so():
     with pytest.raises(NotFittedError, match="not fitted"):
-        ds.SurvivalRegression(schema()).predict_risk(TABLE)
+        ds.SurvivalRegression(schema(), link="logit").predict_risk(TABLE)
 
 
 @pytest.mark.parametrize(
@@ -162,11 +164,11 @@ def test_wrong_settings_are_named(settings, words):
 
 def test_wrong_data_are_named(tmp_path):
     with pytest.raises(DataFormError, match="no column 'arm'"):
-        ds.SurvivalRegression(schema()).fit(TABLE.drop(["arm"]))
+        ds.SurvivalRegression(schema(), link="logit").fit(TABLE.drop(["arm"]))
     with pytest.raises(DataFormError, match="no rows"):
-        ds.SurvivalRegression(schema()).fit(TABLE.slice(0, 0))
+        ds.SurvivalRegression(schema(), link="logit").fit(TABLE.slice(0, 0))
     with pytest.raises(SchemaError, match="cannot be read"):
-        ds.SurvivalRegression(tmp_path / "none.toml").fit(TABLE)
+        ds.SurvivalRegression(tmp_path / "none.toml", link="logit").fit(TABLE)
 
 
 def test_repairs_are_counted_and_told():
@@ -174,7 +176,7 @@ def test_repairs_are_counted_and_told():
     age[:5], age[5:7] = np.nan, 200.0
     data = TABLE.set_column(2, "age", pa.array(age))
     with pytest.warns(ds.RepairWarning, match="age: 5 missing .*; age: 2 above high"):
-        found = ds.SurvivalRegression(schema()).fit(data)
+        found = ds.SurvivalRegression(schema(), link="logit").fit(data)
     assert found.repairs_.total == 7
     assert FITTED.repairs_.total == 0
 
@@ -183,8 +185,8 @@ def test_warnings_point_at_the_line_that_asked_for_the_fit():
     odd = TABLE.set_column(2, "age", pa.array(np.full(len(TABLE), 1e6)))
     same = TABLE.set_column(1, "status", pa.array(np.zeros(len(TABLE), dtype=np.int64)))
     for category, fit in {
-        ds.RepairWarning: lambda: ds.SurvivalRegression(schema(), ridge=0.1).fit(odd),
-        ds.SeparationWarning: lambda: ds.SurvivalRegression(schema()).fit(same),
+        ds.RepairWarning: lambda: ds.SurvivalRegression(schema(), ridge=0.1, link="logit").fit(odd),
+        ds.SeparationWarning: lambda: ds.SurvivalRegression(schema(), link="logit").fit(same),
     }.items():
         with pytest.warns(category) as caught:
             fit()
@@ -200,11 +202,11 @@ def test_an_estimator_is_shown_without_the_address_of_its_cluster():
 
 def test_an_estimator_holds_nothing_of_a_release():
     terms = {"mechanism", "ledger", "persons", "release_id", "accept_approximate", "path"}
-    assert not terms & set(ds.SurvivalRegression().get_params())
+    assert not terms & set(ds.SurvivalRegression(link="logit").get_params())
 
 
 def test_a_fit_of_another_kind_leaves_nothing_of_the_one_before():
-    model = ds.SurvivalRegression(schema()).fit(TABLE)
+    model = ds.SurvivalRegression(schema(), link="logit").fit(TABLE)
     model.publish(TABLE, mechanism=ds.OutputPerturbation(epsilon=1.0), ledger=ds.NO_LEDGER)
     assert model.model_ is model.release_
     assert not hasattr(model, "standard_errors_")
@@ -281,7 +283,7 @@ def test_summary_shows_and_exports():
 
 def test_episodes_score_within_intervals():
     data, public = episodic(), schema(person=True, entry=True)
-    found = ds.SurvivalRegression(public).fit(data)
+    found = ds.SurvivalRegression(public, link="logit").fit(data)
     assert 0.4 < found.score(data) < 0.9
     assert found.model_.fit.persons == 250
 
@@ -304,4 +306,6 @@ def test_a_plain_fit_loads_nothing_it_does_not_need(tmp_path):
 @pytest.mark.parametrize("mechanism", ["newton", ds.PrivateNewton])
 def test_a_mechanism_is_an_object_with_its_settings(mechanism):
     with pytest.raises(SettingsError, match=r"such as mechanism=ds.PrivateNewton\(epsilon=1\)"):
-        ds.SurvivalRegression(schema()).publish(cohort(), mechanism=mechanism, ledger=ds.NO_LEDGER)
+        ds.SurvivalRegression(schema(), link="logit").publish(
+            cohort(), mechanism=mechanism, ledger=ds.NO_LEDGER
+        )

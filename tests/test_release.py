@@ -212,7 +212,7 @@ def test_a_file_is_parsed_once(tmp_path, monkeypatch, persons):
     parquet.write_table(TABLE, tmp_path / "people.parquet")
     publish(order(persons=persons), People.of(tmp_path / "people.parquet"), ledger=Recorder([]))
     assert parses == [1]
-    ds.SurvivalRegression(schema(bounded=False)).fit(tmp_path / "people.parquet")
+    ds.SurvivalRegression(schema(bounded=False), link="logit").fit(tmp_path / "people.parquet")
     assert parses == [1, 1]
 
 
@@ -276,7 +276,7 @@ def test_two_releases_differ_and_have_ids_of_their_own():
 
 def test_the_estimator_takes_the_same_path(tmp_path):
     trace = []
-    model = ds.SurvivalRegression(PUBLIC)
+    model = ds.SurvivalRegression(PUBLIC, link="logit")
     model.publish(TABLE, mechanism=Fixed(), ledger=Recorder(trace))
     assert names(trace) == ["afford", "reserve", "settle"]
     assert model.release_.private
@@ -292,7 +292,7 @@ def test_a_fit_never_spends_and_cross_validation_charges_nothing(tmp_path):
 
     ledger = open_ledger(tmp_path / "ledger")
     ledger.initialise("the people", 10)
-    model = ds.SurvivalRegression(PUBLIC)
+    model = ds.SurvivalRegression(PUBLIC, link="logit")
     model.publish(TABLE, mechanism=Fixed(), ledger=ledger)
     frame = TABLE.to_pandas()
     cross_val_score(clone(model), frame, cv=3)
@@ -302,7 +302,7 @@ def test_a_fit_never_spends_and_cross_validation_charges_nothing(tmp_path):
 
 
 def test_a_release_needs_to_know_who_pays():
-    model = ds.SurvivalRegression(PUBLIC)
+    model = ds.SurvivalRegression(PUBLIC, link="logit")
     with pytest.raises(TypeError, match="ledger"):
         model.publish(TABLE, mechanism=Fixed())
     with pytest.raises(SettingsError, match="NO_LEDGER"):
@@ -319,11 +319,13 @@ def test_a_release_needs_to_know_who_pays():
 def test_a_ledger_may_be_called_no_ledger(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(LedgerError, match="no ledger at this path"):
-        ds.SurvivalRegression(PUBLIC).publish(TABLE, mechanism=Fixed(), ledger="no ledger")
+        ds.SurvivalRegression(PUBLIC, link="logit").publish(
+            TABLE, mechanism=Fixed(), ledger="no ledger"
+        )
 
 
 def test_a_simulated_fit_is_a_model_that_says_what_it_is(tmp_path):
-    model = ds.SurvivalRegression(PUBLIC)
+    model = ds.SurvivalRegression(PUBLIC, link="logit")
     found = ds.simulate(model, TABLE, mechanism=Fixed(), seed=3)
     again = ds.simulate(model, TABLE, mechanism=Fixed(), seed=SeededNoise(3), persons=120)
     assert found.model.internal == again.model.internal
@@ -351,7 +353,7 @@ def test_the_estimator_reads_nothing_before_settings_are_right():
     ]
     for settings in wrong:
         terms = {"mechanism": Fixed(), "ledger": ds.NO_LEDGER}
-        described = {"schema": PUBLIC}
+        described = {"schema": PUBLIC, "link": "logit"}
         for name, value in settings.items():
             (terms if name in {*terms, "persons", "release_id"} else described)[name] = value
         with pytest.raises((SettingsError, SchemaError)):
@@ -360,7 +362,7 @@ def test_the_estimator_reads_nothing_before_settings_are_right():
 
 def test_persons_not_rows_are_counted():
     public = schema(person=True, entry=True)
-    found = ds.SurvivalRegression(public)
+    found = ds.SurvivalRegression(public, link="logit")
     found.publish(episodic(people=40), mechanism=Fixed(), ledger=ds.NO_LEDGER)
     assert found.release_.persons == 40
     assert found.release_.details["late_entry"] is True
@@ -372,13 +374,13 @@ def test_values_never_make_a_private_fit_fail_or_speak(recwarn):
     odd.loc[:5, "age"] = ["x", None, float("nan"), float("inf"), -1e308, ""]
     odd.loc[3, "time"] = -4
     odd.loc[4, "status"] = False
-    ds.SurvivalRegression(PUBLIC).publish(odd, mechanism=Fixed(), ledger=ds.NO_LEDGER)
+    ds.SurvivalRegression(PUBLIC, link="logit").publish(odd, mechanism=Fixed(), ledger=ds.NO_LEDGER)
     assert not list(recwarn)
 
 
 @pytest.mark.parametrize("mechanism", [ds.ObjectivePerturbation, ds.OutputPerturbation])
 def test_the_real_mechanisms_go_this_way(tmp_path, mechanism):
-    model = ds.SurvivalRegression(PUBLIC)
+    model = ds.SurvivalRegression(PUBLIC, link="logit")
     model.publish(
         TABLE,
         mechanism=mechanism(epsilon=1.0),
@@ -392,9 +394,9 @@ def test_the_real_mechanisms_go_this_way(tmp_path, mechanism):
 
 @pytest.mark.parametrize("mechanism", [ds.ObjectivePerturbation, ds.OutputPerturbation])
 def test_a_large_epsilon_recovers_the_ridge_fit(mechanism):
-    private = ds.SurvivalRegression(PUBLIC)
+    private = ds.SurvivalRegression(PUBLIC, link="logit")
     private.publish(TABLE, mechanism=mechanism(epsilon=1e9), ledger=ds.NO_LEDGER)
-    plain = ds.SurvivalRegression(PUBLIC).fit(TABLE)
+    plain = ds.SurvivalRegression(PUBLIC, link="logit").fit(TABLE)
     np.testing.assert_allclose(
         private.coefficients_.vector, plain.coefficients_.vector, rtol=0.02, atol=0.02
     )

@@ -93,7 +93,7 @@ def test_a_baseline_fits_saves_and_loads(monkeypatch, tmp_path):
         return Doubling(tuple(Fraction(1, 2**power) for power in range(count - 1, 0, -1)))
 
     monkeypatch.setitem(BASELINES, "doubling", make)
-    model = ds.SurvivalRegression(schema(48), baseline="doubling:4").fit(cohort())
+    model = ds.SurvivalRegression(schema(48), baseline="doubling:4", link="logit").fit(cohort())
     model.save(tmp_path / "model.json")
     again = ds.load(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict_risk(cohort()), model.predict_risk(cohort()))
@@ -136,7 +136,7 @@ class ConstantHazard:
 def test_a_mechanism_publishes_and_what_it_has_no_hook_for_is_not_applicable(monkeypatch):
     monkeypatch.setitem(contract._REGISTRY, "constant", ConstantHazard)
     mechanism = ConstantHazard(epsilon=1.0)
-    model = ds.SurvivalRegression(schema())
+    model = ds.SurvivalRegression(schema(), link="logit")
     model.publish(cohort(), mechanism=mechanism, ledger=ds.NO_LEDGER)
     assert model.release_.private
     forecast = {item.mechanism: item for item in forecasts(outlook_for(schema(), 900, 90), 1.0)}
@@ -167,7 +167,7 @@ class Halves:
 
 def test_an_engine_gives_the_sums_of_memory():
     episodes = to_episodes(cohort(), schema())
-    design = ds.SurvivalRegression(schema()).fit(cohort()).model_.design
+    design = ds.SurvivalRegression(schema(), link="logit").fit(cohort()).model_.design
     there, here = Halves(episodes), LocalEngine(episodes)
     np.testing.assert_array_equal(there.reduce(block_totals)[0], here.reduce(block_totals)[0])
     f = np.linspace(-2.0, 0.3, design.dimension)

@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args
 
 from discreet.design.schema import Categorical, PageWords, Schema
 from discreet.errors import ArtefactError, SettingsError
+from discreet.mechanisms.contract import MOST_COEFFICIENTS
 from discreet.models.model import Release, read_model
 from discreet.people.grid_hints import grid_hints
 from discreet.people.picture import FEWEST_EVENTS, TENTHS, Key, Picture
@@ -45,6 +46,8 @@ Accepted = Literal[
 """Names of what stands against a model; a person who knows better accepts it by name."""
 NAMES: tuple[str, ...] = get_args(Accepted)
 
+MANY_COEFFICIENTS = 30
+"""Of the covariates; with fewer a private fit takes seconds."""
 FEWEST_CODES = 5
 RAREST_CODES = 1e-3
 """A value that looks like a code is one if it is in so many rows, and in this share of them."""
@@ -236,6 +239,7 @@ class Check:
         """Paragraphs and tables, in the order in which they are read."""
         yield from self._people()
         yield from self._unit()
+        yield from self._size()
         if self.schema.unbounded:
             listed = ", ".join(f"'{name}'" for name in self.schema.unbounded)
             yield f"A private fit also needs public bounds, low and high, for {listed}."
@@ -277,6 +281,16 @@ class Check:
             yield f"Exits by tenth of the time grid:  {_bars(picture.exits)}"
         if picture.events:
             yield f"Events by tenth of the time grid: {_bars(self._event_tenths())}"
+
+    def _size(self) -> Iterator[str]:
+        """How many coefficients are asked for, where they are many."""
+        count = len(self.schema.coefficient_names)
+        if count > MANY_COEFFICIENTS:
+            yield (
+                f"The covariates have {count:,} coefficients. The time of a private fit grows with "
+                f"their square and more, and it takes at most {MOST_COEFFICIENTS}; few levels and "
+                "large groups also make a more accurate release."
+            )
 
     def _event_tenths(self) -> tuple[int, ...]:
         """Events as exits are counted, to be read below them."""

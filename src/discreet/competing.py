@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from discreet.design.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design.design import Design
-from discreet.design.link import Link, get_link
+from discreet.design.link import DEFAULT_LINK, Link, get_link
 from discreet.design.schema import Schema
 from discreet.engine.engine import Arrays, BlockFunction, Engine
 from discreet.errors import SettingsError
@@ -105,6 +105,7 @@ class CausesOrder(ModelOrder[CausesRelease]):
 
     def require_supported(self) -> None:
         """The proof is private Newton's, for one baseline per cause."""
+        super().require_supported()
         if self.mechanism.name != NEWTON:
             raise SettingsError(
                 "competing risks are released by private Newton alone: use the mechanism newton."
@@ -165,7 +166,7 @@ class CompetingRisks(Saved):
         self,
         schema: "Schema | str | PathLike[str] | Mapping[str, Any]",
         *,
-        link: str | Link = "logit",
+        link: str | Link = DEFAULT_LINK,
         baseline: str | Baseline | None = None,
     ) -> None:
         self.schema = as_schema(schema)

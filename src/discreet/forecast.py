@@ -7,7 +7,7 @@ against H:
 
     err = sqrt(E (f - f*)' H (f - f*) / d),   f* the maximum likelihood estimate,
 
-so 1 is what sampling costs anyway. Standard errors of private Newton are those that it states when it
+so 1 is the sampling error of the fit without privacy. Standard errors of private Newton are those that it states when it
 runs on people who are made up from the same facts (`mechanisms.newton.rehearsal`). A prediction is a guess of accuracy; privacy never rests on it.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from discreet.design.baseline import parse_baseline
-from discreet.design.link import get_link
+from discreet.design.link import DEFAULT_LINK, get_link
 from discreet.design.schema import Schema
 from discreet.errors import SettingsError
 from discreet.mechanisms import registered
@@ -31,6 +31,7 @@ from discreet.mechanisms.contract import (
     Plan,
     Predicts,
     States,
+    require_few_coefficients,
     require_one_baseline,
     require_positive,
 )
@@ -90,13 +91,14 @@ def outlook_for(
     schema: Schema,
     persons: int,
     events: int,
-    link: str = "logit",
+    link: str = DEFAULT_LINK,
     baseline: str = "natural-spline:3",
     sites: NoiseShares = ALONE,
     known: Known = NOTHING,
 ) -> Outlook:
     """The outlook with names read; every error a user can fix comes from here."""
     schema.require_bounds()
+    require_few_coefficients(schema)
     form = parse_baseline(baseline)
     return Outlook(schema, persons, events, get_link(link), form, sites, known)
 
@@ -151,7 +153,7 @@ class Comparison(Tabular):
             said += f" Use --mechanism {best.mechanism}: it is more accurate here than {DEFAULT}."
         if not cheap:
             said += (
-                " That is dear: take a larger epsilon, more people, fewer coefficients or a "
+                " Privacy costs much here: take a larger epsilon, more people, fewer coefficients or a "
                 "coarser baseline."
             )
         return said
@@ -236,7 +238,7 @@ def outlooks_by_cause(
     schema: Schema,
     persons: int,
     events: Mapping[str, int],
-    link: str = "logit",
+    link: str = DEFAULT_LINK,
     baseline: str = "natural-spline:3",
     sites: NoiseShares = ALONE,
     known: Known = NOTHING,
@@ -305,7 +307,7 @@ def plan(  # noqa: PLR0913 - what is publicly known, each by name
     epsilon: float | Sequence[float] = (0.5, 1.0, 2.0, 4.0),
     *,
     delta: float | None = None,
-    link: str = "logit",
+    link: str = DEFAULT_LINK,
     baseline: str = "natural-spline:3",
     sd: Mapping[str, float] | None = None,
     shares: Mapping[str, Sequence[float]] | None = None,

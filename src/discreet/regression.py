@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.design.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design.design import Design
-from discreet.design.link import Link, get_link
+from discreet.design.link import DEFAULT_LINK, Link, get_link
 from discreet.design.schema import Schema
 from discreet.errors import DataFormError, NotFittedError, SettingsError, warn
 from discreet.estimate import estimate, plain_model
@@ -84,7 +84,7 @@ class SurvivalRegression(Predictions):
         A Schema, the path of its TOML file, or its mapping.  It may be left out for ``fit(X, y)``
         and is then taken from the data.
     link
-        "logit", "cloglog" or "probit".
+        "cloglog" (effects are log hazard ratios), "logit" or "probit".
     baseline
         NaturalSpline(3) if None; PiecewiseConstant(K); LogTime(K); or their spelling.
     solver
@@ -133,7 +133,7 @@ class SurvivalRegression(Predictions):
         self,
         schema: Schema | str | PathLike[str] | Mapping[str, Any] | None = None,
         *,
-        link: str | Link = "logit",
+        link: str | Link = DEFAULT_LINK,
         baseline: str | Baseline | None = None,
         solver: Literal["newton", "bfgs"] = "newton",
         ridge: float = 0.0,

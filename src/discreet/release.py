@@ -54,6 +54,7 @@ from discreet.mechanisms.contract import (
     Facts,
     Mechanism,
     Plan,
+    require_few_coefficients,
     require_one_baseline,
     settings_of,
 )
@@ -243,6 +244,10 @@ class ModelOrder(AbstractOrder[Document]):
     link: Link
     baseline: Baseline
 
+    def require_supported(self) -> None:
+        """No more coefficients than a private fit takes."""
+        require_few_coefficients(self.schema)
+
     @cached_property
     def design(self) -> Design:
         """The public coordinates that the mechanism asks for; the only ones of this release."""
@@ -276,6 +281,7 @@ class Order(ModelOrder[Release]):
 
     def require_supported(self) -> None:
         """Causes are asked for by an order of their own."""
+        super().require_supported()
         if self.schema.time.causes is not None:
             raise SettingsError("the schema has causes: publish them with ds.CompetingRisks.")
 

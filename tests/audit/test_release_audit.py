@@ -25,7 +25,7 @@ MECHANISMS = {
 
 
 def published(mechanism, path):
-    ds.SurvivalRegression(schema()).publish(
+    ds.SurvivalRegression(schema(), link="logit").publish(
         cohort(), mechanism=mechanism, ledger=ds.NO_LEDGER, path=path, accept_approximate=True
     )
     return path

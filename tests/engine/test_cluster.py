@@ -56,7 +56,7 @@ def test_a_release_of_causes_is_that_of_the_table_in_memory(client):
     found = []
     with client.as_current():
         for data in (table, spread):
-            model = ds.CompetingRisks(mapping)
+            model = ds.CompetingRisks(mapping, link="logit")
             made = model.simulate(data, mechanism=ds.PrivateNewton(2.0), seed=4).model_
             found.append((made.internal, made.released))
     assert found[0] == found[1]
@@ -242,7 +242,7 @@ def test_a_private_fit_outlives_a_worker_and_is_charged_once(client, tmp_path, m
         return original(engine, function, *arguments)
 
     monkeypatch.setattr(ClusterEngine, "reduce", reduce)
-    model = ds.SurvivalRegression(_schema(True))
+    model = ds.SurvivalRegression(_schema(True), link="logit")
     model.publish(spread, mechanism=ds.PrivateNewton(1.0), ledger=ledger)
     assert len(calls) > 3
     (charged,) = ledger.show().charges

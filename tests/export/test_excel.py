@@ -109,7 +109,7 @@ def test_text_of_a_schema_is_no_formula():
     }
     frame = people().rename(columns={"männlich": "=1+1"})
     frame["=1+1"] = np.where(frame["=1+1"] == "nein", "nein", "=HYPERLINK(1)")
-    model = ds.SurvivalRegression(schema).fit(frame)
+    model = ds.SurvivalRegression(schema, link="logit").fit(frame)
     book = openpyxl.load_workbook(io.BytesIO(export_bytes(model.model_, "excel")))
     texts = [
         cell for page in book for row in page.iter_rows() for cell in row

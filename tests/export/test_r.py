@@ -105,7 +105,9 @@ def test_the_print_method_says_what_the_numbers_are(predicted):
 def test_a_release_carries_its_promise_and_needs_a_covariance_for_intervals(tmp_path):
     table = cohort(people=120)
     mechanism = ds.OutputPerturbation(1.0)
-    release = ds.simulate(ds.SurvivalRegression(schema()), table, mechanism=mechanism, seed=1).model
+    release = ds.simulate(
+        ds.SurvivalRegression(schema(), link="logit"), table, mechanism=mechanism, seed=1
+    ).model
     (tmp_path / "model.R").write_bytes(export_bytes(release, "r"))
     head = (tmp_path / "model.R").read_text(encoding="utf-8").split("\n\n")[0]
     assert release.release_id in head

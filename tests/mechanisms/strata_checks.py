@@ -183,5 +183,5 @@ def check_strata_without_a_proof_are_refused():
     unread = object()
     mechanisms = OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)
     for mechanism in (*mechanisms, SelectedRidge(epsilon=1.0)):
-        model = SurvivalRegression(SCHEMA)
+        model = SurvivalRegression(SCHEMA, link="logit")
         refused(SettingsError, partial(publish, model, unread, mechanism, persons=4))

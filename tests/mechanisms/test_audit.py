@@ -56,7 +56,7 @@ def audit(mechanism, runs=RUNS, seed=1):
 def user_audit(mechanism, runs, seed=0):
     """Shown epsilon of two tables of one person: alive to the end, or dead at once."""
     schema = {"time": {"duration": "t", "event": "e", "horizon": 5.0, "intervals": 5}}
-    model = SurvivalRegression(schema, baseline="natural-spline:1")
+    model = SurvivalRegression(schema, baseline="natural-spline:1", link="logit")
     sides = []
     for side, row in enumerate(((5.0, 0), (0.5, 1))):
         table = pd.DataFrame([row], columns=["t", "e"])

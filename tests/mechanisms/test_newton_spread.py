@@ -55,7 +55,9 @@ def ended():
         patch.setattr(
             run, "spread_of", lambda *given: kept.append(given) or spread.spread_of(*given)
         )
-        model = SurvivalRegression(Schema.from_mapping(SCHEMA), baseline="natural-spline:3")
+        model = SurvivalRegression(
+            Schema.from_mapping(SCHEMA), baseline="natural-spline:3", link="logit"
+        )
         mechanism = PrivateNewton(epsilon=8.0, delta=1e-6)
         simulate(model, jagged(6000, 3), mechanism=mechanism, seed=4)
     return kept[0]
@@ -116,7 +118,9 @@ def test_a_number_with_a_heavy_tail_is_named():
         tail = np.where(np.arange(people) < far, 60.0 + 10.0 * x, x)
         hits = random.random(people) < 0.3
         frame = pd.DataFrame({"x": tail, "t": random.random(people) * 39.0, "e": hits})
-        model = SurvivalRegression(Schema.from_mapping(schema), baseline="natural-spline:2")
+        model = SurvivalRegression(
+            Schema.from_mapping(schema), baseline="natural-spline:2", link="logit"
+        )
         release = simulate(model, frame, mechanism=PrivateNewton(8.0), seed=1).model
         told.append([item.coefficients for item in release.warnings if item.code == "tail"])
     assert told == [[], [("x",)]]
@@ -198,7 +202,7 @@ def test_a_release_states_what_bounds_may_take_of_a_tail():
     frame = pd.DataFrame({"x": x, "y": y, "t": random.random(people) * 39.0, "e": hits})
     bounds = [{"name": "x", "low": 0.0, "high": 60.0}, {"name": "y", "low": -5.0, "high": 5.0}]
     schema = Schema.from_mapping({**SCHEMA, "covariate": bounds})
-    model = SurvivalRegression(schema, baseline="natural-spline:2")
+    model = SurvivalRegression(schema, baseline="natural-spline:2", link="logit")
     found = []
     for tails in (spread._tails, lambda _, lifts: np.zeros((len(lifts[0]),) * 2)):
         with pytest.MonkeyPatch.context() as patch:

@@ -138,11 +138,11 @@ def test_private_strata_are_about_as_accurate_as_their_size_says():
     table, errors = people(8000), {}
     for levels in ((), LEVELS):
         schema = schema_of(levels)
-        plain = SurvivalRegression(schema).fit(table)
+        plain = SurvivalRegression(schema, link="logit").fit(table)
         precision = np.linalg.inv(plain.model_.covariance)
         found = []
         for seed in range(8):
-            model = SurvivalRegression(schema)
+            model = SurvivalRegression(schema, link="logit")
             drawn = simulate(model, table, mechanism=PrivateNewton(epsilon=2.0), seed=seed)
             gap = drawn.coefficients.vector - plain.coefficients_.vector
             found.append(math.sqrt(gap @ precision @ gap / len(gap)))
@@ -152,7 +152,7 @@ def test_private_strata_are_about_as_accurate_as_their_size_says():
 
 def test_a_stratum_that_nobody_has_is_fitted_from_the_prior_and_named():
     table, levels = people(6000), (*LEVELS, "D")
-    model = SurvivalRegression(schema_of(levels))
+    model = SurvivalRegression(schema_of(levels), link="logit")
     drawn = simulate(model, table, mechanism=PrivateNewton(epsilon=4.0), seed=1).model
     told = {caution.code: caution for caution in drawn.warnings}
     assert "in site D, at most" in told["stratum"].message
@@ -180,7 +180,7 @@ def test_streams_and_blocks_draw_the_same_numbers(tmp_path):
     table = people(900, 4)
     for start in range(0, 900, 300):
         pq.write_table(table.slice(start, 300), tmp_path / f"part{start}.parquet")
-    model = SurvivalRegression(schema_of())
+    model = SurvivalRegression(schema_of(), link="logit")
     found = [
         simulate(model, data, mechanism=PrivateNewton(epsilon=1.0), seed=5).model.internal
         for data in (table, str(tmp_path / "*.parquet"))
@@ -211,9 +211,12 @@ def test_people_are_divided_as_their_exits_are():
 
 def test_strata_alone_without_a_covariate():
     schema = schema_of().model_copy(update={"covariates": ()})
-    plain = SurvivalRegression(schema).fit(people(3000))
+    plain = SurvivalRegression(schema, link="logit").fit(people(3000))
     drawn = simulate(
-        SurvivalRegression(schema), people(3000), mechanism=PrivateNewton(epsilon=50.0), seed=1
+        SurvivalRegression(schema, link="logit"),
+        people(3000),
+        mechanism=PrivateNewton(epsilon=50.0),
+        seed=1,
     )
     gap = drawn.coefficients.vector - plain.coefficients_.vector
     precision = np.linalg.inv(plain.model_.covariance)

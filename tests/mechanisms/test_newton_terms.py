@@ -96,9 +96,12 @@ def test_the_cohort_draws_leads_and_derives_the_rest():
 @pytest.mark.filterwarnings("ignore:.*not fit the schema.*:UserWarning")
 def test_private_newton_finds_the_terms_effects():
     table = people(6000)
-    plain = SurvivalRegression(SCHEMA).fit(table)
+    plain = SurvivalRegression(SCHEMA, link="logit").fit(table)
     drawn = simulate(
-        SurvivalRegression(SCHEMA), table, mechanism=PrivateNewton(epsilon=50.0), seed=2
+        SurvivalRegression(SCHEMA, link="logit"),
+        table,
+        mechanism=PrivateNewton(epsilon=50.0),
+        seed=2,
     )
     gap = drawn.coefficients.vector - plain.coefficients_.vector
     precision = np.linalg.inv(plain.model_.covariance)
@@ -109,7 +112,12 @@ def test_private_newton_finds_the_terms_effects():
 
 def test_perturbation_rests_on_the_ball_alone():
     table = people(300)
-    simulate(SurvivalRegression(SCHEMA), table, mechanism=OutputPerturbation(epsilon=1.0), seed=1)
+    simulate(
+        SurvivalRegression(SCHEMA, link="logit"),
+        table,
+        mechanism=OutputPerturbation(epsilon=1.0),
+        seed=1,
+    )
 
 
 def test_a_plan_counts_leads():

@@ -194,7 +194,9 @@ def test_other_moments_show_another_change():
 def told(frame, seed, epsilon=4.0):
     """What a release of these people says of effects that change."""
     newton = ds.PrivateNewton(epsilon, delta=1e-6)
-    release = ds.simulate(ds.SurvivalRegression(SCHEMA), frame, mechanism=newton, seed=seed).model
+    release = ds.simulate(
+        ds.SurvivalRegression(SCHEMA, link="logit"), frame, mechanism=newton, seed=seed
+    ).model
     return [item for item in release.warnings if item.code == "varying"]
 
 
@@ -226,9 +228,11 @@ def test_a_fading_effect_is_found_however_wide_the_bounds_are(high):
         "time": {"duration": "t", "event": "e", "horizon": 40.0, "intervals": 40},
         "covariate": [{"name": "a", "low": -4.0, "high": high}],
     }
-    exact = ds.SurvivalRegression(schema).fit(frame)
+    exact = ds.SurvivalRegression(schema, link="logit").fit(frame)
     mechanism = PrivateNewton(4.0, delta=1e-6)
-    release = ds.simulate(ds.SurvivalRegression(schema), frame, mechanism=mechanism, seed=1)
+    release = ds.simulate(
+        ds.SurvivalRegression(schema, link="logit"), frame, mechanism=mechanism, seed=1
+    )
     own, private = exact.standard_errors_.covariates["a"], release.standard_errors_.covariates["a"]
     gap = release.coefficients_.covariates["a"] - exact.coefficients_.covariates["a"]
     assert abs(gap) < 2.0 * own

@@ -157,7 +157,7 @@ def test_intervals_hold_with_few_people_in_bounds_ten_times_too_wide(names):
     time = random.geometric(chance)
     table = pd.DataFrame(x, columns=list(names))
     table = table.assign(t=np.minimum(time, 40) / 4.0 - 0.1, e=time <= 40)
-    model = ds.SurvivalRegression(schema(10, *names), baseline="natural-spline:2")
+    model = ds.SurvivalRegression(schema(10, *names), baseline="natural-spline:2", link="logit")
     exact = model.fit(table).coefficients_.covariates["value"]
     for seed in range(draws):
         found = ds.simulate(model, table, mechanism=ds.PrivateNewton(1.0, delta=1e-6), seed=seed)
@@ -177,7 +177,7 @@ def test_a_number_whose_width_nobody_knows_is_not_reached(middle, people):
     random, names = np.random.default_rng(6), list("uvwxyz")
     table = pd.DataFrame(random.normal(middle, 1.0, size=(people, 6)), columns=names)
     table = table.assign(t=random.uniform(0.0, 9.9, people), e=random.random(people) < 0.5)
-    model = ds.SurvivalRegression(schema(10, *names), baseline="natural-spline:2")
+    model = ds.SurvivalRegression(schema(10, *names), baseline="natural-spline:2", link="logit")
     exact, told, held = model.fit(table), [], []
     for seed in range(6):
         found = ds.simulate(model, table, mechanism=ds.PrivateNewton(1.0, delta=1e-6), seed=seed)
@@ -199,7 +199,7 @@ def test_a_number_that_most_do_not_have_is_not_taken_for_a_narrow_one():
     numbers = [{"name": name, "low": -3.0, "high": 3.0} for name in ("x", "y")]
     numbers[0]["missing"] = "indicator"
     declared = ds.Schema.from_mapping({"time": TIME, "covariate": numbers})
-    model, named = ds.SurvivalRegression(declared, baseline="natural-spline:2"), []
+    model, named = ds.SurvivalRegression(declared, baseline="natural-spline:2", link="logit"), []
     for seed in range(6):
         found = ds.simulate(model, table, mechanism=ds.PrivateNewton(1.0, delta=1e-6), seed=seed)
         named.append("x" in unreached(found))
@@ -216,7 +216,9 @@ def test_what_is_made_of_a_number_of_unknown_width_is_not_reached_either():
     numbers[0]["scale"] = "spline:4"
     covariates = [*numbers, {"name": "s", "levels": ["a", "b"]}]
     mapping = {"time": TIME, "covariate": covariates, "interaction": [{"of": ["v", "s"]}]}
-    model = ds.SurvivalRegression(ds.Schema.from_mapping(mapping), baseline="natural-spline:2")
+    model = ds.SurvivalRegression(
+        ds.Schema.from_mapping(mapping), baseline="natural-spline:2", link="logit"
+    )
     made, told = {"u": [], "v": []}, 0
     for seed in range(4):
         found = ds.simulate(model, table, mechanism=ds.PrivateNewton(1.0, delta=1e-6), seed=seed)

@@ -49,7 +49,8 @@ BASE = make_frame(cases.BASE)
 
 def fit(frame, mechanism, noise, *, schema=None, **settings):
     """A release made as users make one, under known noise."""
-    model = SurvivalRegression(schema or make_schema(), baseline="natural-spline:2", **settings)
+    settings = {"link": "logit", "baseline": "natural-spline:2", **settings}
+    model = SurvivalRegression(schema or make_schema(), **settings)
     return simulate(model, frame, mechanism=mechanism, seed=noise).model
 
 
@@ -162,7 +163,7 @@ def check_release_minimises_the_planned_objective():
 def check_noise_is_fresh():
     """Two public fits of the same table differ in every coordinate, and say they are private."""
     for mechanism in (OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)):
-        model = SurvivalRegression(make_schema(), baseline="natural-spline:2")
+        model = SurvivalRegression(make_schema(), baseline="natural-spline:2", link="logit")
         first, second = publish(model, BASE, mechanism), publish(model, BASE, mechanism)
         assert first.private
         assert second.private
@@ -215,7 +216,7 @@ def check_refusals():
         refused(SettingsError, partial(publish, model, unread, mechanism, persons=4))
     open_ended = make_schema().to_mapping()
     del open_ended["covariate"][0]["high"]
-    model, mechanism = SurvivalRegression(open_ended), OutputPerturbation(epsilon=1.0)
+    model, mechanism = SurvivalRegression(open_ended, link="logit"), OutputPerturbation(epsilon=1.0)
     refused(SchemaError, lambda: publish(model, unread, mechanism))
 
 
@@ -223,7 +224,7 @@ def check_printed_variants_stay_home():
     """The paper's own algorithms are never published."""
     for kind in (PrintedOutput, PrintedObjective):
         mechanism = kind(epsilon=1.0, ridge=0.1)
-        model = SurvivalRegression(make_schema())
+        model = SurvivalRegression(make_schema(), link="logit")
         for accept in (False, True):
             refused(
                 SettingsError,

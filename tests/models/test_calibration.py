@@ -82,4 +82,4 @@ def test_a_release_draws_its_fit_and_a_plain_model_says_that_it_cannot():
     titles = [panel.get_title(loc="left") for panel in figure.axes]
     assert titles == ["Events by time", "Everybody together"]
     with pytest.raises(SettingsError, match="private life table"):
-        ds.SurvivalRegression(schema()).fit(cohort()).plot_fit()
+        ds.SurvivalRegression(schema(), link="logit").fit(cohort()).plot_fit()

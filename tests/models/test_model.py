@@ -13,7 +13,7 @@ from discreet.models.curves import Curves
 from discreet.models.model import PlainModel, model_from_mapping, read_model
 from tests.cohorts import HORIZON, cohort, schema
 
-MODEL = ds.SurvivalRegression(schema()).fit(cohort()).model_
+MODEL = ds.SurvivalRegression(schema(), link="logit").fit(cohort()).model_
 
 
 def test_the_file_has_the_promised_keys(tmp_path):
@@ -155,7 +155,7 @@ def test_probabilities_outside_are_refused(probability):
 
 def test_many_coefficients_keep_their_standard_errors_only(monkeypatch):
     monkeypatch.setattr("discreet.estimate.MOST_COVARIANCE", 2)
-    model = ds.SurvivalRegression(schema()).fit(cohort()).model_
+    model = ds.SurvivalRegression(schema(), link="logit").fit(cohort()).model_
     assert isinstance(model, PlainModel)
     assert model.covariance is None
     assert model.to_mapping()["uncertainty"]["covariance"] is None

@@ -31,7 +31,7 @@ def people():
 
 
 def test_a_saturated_model_has_survfits_incidence(people):
-    model = ds.CompetingRisks(schema(), baseline="piecewise-constant:6").fit(people)
+    model = ds.CompetingRisks(schema(), baseline="piecewise-constant:6", link="logit").fit(people)
     ends = np.arange(4, 25, 4)
     for cause in CAUSES:
         found = model.predict_incidence(people.iloc[:1], cause, ends)[0]
@@ -52,7 +52,11 @@ def test_curves_by_group_without_noise_are_survfits(people):
 def test_the_life_table_of_a_release_without_noise_is_survfits(people):
     """Where a stretch is one interval; in longer ones those censored count by half."""
     mechanism = ds.PrivateNewton(1e7, 1e-6)
-    model = ds.CompetingRisks(schema()).simulate(people, mechanism=mechanism, seed=1).model_
+    model = (
+        ds.CompetingRisks(schema(), link="logit")
+        .simulate(people, mechanism=mechanism, seed=1)
+        .model_
+    )
     ends = model.exits[:, 1].astype(int) - 1
     for place, cause in enumerate(CAUSES):
         found = model.aalen_johansen.incidence[place].estimate

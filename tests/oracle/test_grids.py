@@ -48,7 +48,7 @@ def oracle(table, public, baseline):
 @pytest.mark.parametrize("grid", GRIDS)
 def test_coefficients_equal_those_of_the_person_period_table(grid, data, baseline):
     table, public = people(data, grid)
-    ours = SurvivalRegression(public, baseline=baseline).fit(table)
+    ours = SurvivalRegression(public, baseline=baseline, link="logit").fit(table)
     theirs = oracle(table, public, baseline)
     np.testing.assert_allclose(ours.coefficients_.vector, theirs.params, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(ours.standard_errors_.vector, theirs.bse, rtol=1e-6)
@@ -59,8 +59,8 @@ def test_streams_and_files_give_the_same_model(grid, tmp_path):
     table, public = people("episodes", grid)
     pq.write_table(table.slice(0, 240), tmp_path / "a.parquet")
     pq.write_table(table.slice(240), tmp_path / "b.parquet")
-    ours = SurvivalRegression(public).fit(table)
-    streamed = SurvivalRegression(public).fit(str(tmp_path / "*.parquet"))
+    ours = SurvivalRegression(public, link="logit").fit(table)
+    streamed = SurvivalRegression(public, link="logit").fit(str(tmp_path / "*.parquet"))
     np.testing.assert_allclose(streamed.coefficients_.vector, ours.coefficients_.vector, rtol=1e-8)
     ours.save(tmp_path / "model.json")
     again = load(tmp_path / "model.json")
@@ -71,7 +71,7 @@ def test_streams_and_files_give_the_same_model(grid, tmp_path):
 @pytest.mark.parametrize("grid", GRIDS)
 def test_survival_is_a_product_over_the_grids_own_intervals(grid):
     table, public = people("one row a person", grid)
-    ours = SurvivalRegression(public).fit(table)
+    ours = SurvivalRegression(public, link="logit").fit(table)
     edges = points(public.time)
     hazard = ours.predict_hazard(table, [(a + b) / 2 for a, b in pairwise(edges)])
     expected = np.hstack([np.ones((len(hazard), 1)), np.cumprod(1 - hazard, axis=1)])
@@ -84,7 +84,10 @@ def test_survival_is_a_product_over_the_grids_own_intervals(grid):
 def test_a_private_life_table_ends_its_stretches_at_the_grids_points(grid):
     table, public = people("one row a person", grid)
     drawn = simulate(
-        SurvivalRegression(public), table, mechanism=PrivateNewton(epsilon=500.0), seed=3
+        SurvivalRegression(public, link="logit"),
+        table,
+        mechanism=PrivateNewton(epsilon=500.0),
+        seed=3,
     )
     life = drawn.life_table
     edges = points(public.time)
@@ -115,6 +118,6 @@ def test_dates_and_words_give_the_fit_of_the_durations(data):
             time | {"entry": "since"},
         )
     mapping = public.to_mapping() | {"time": time | {"event_values": ["dead", "Dead"]}}
-    ours = SurvivalRegression(mapping).fit(texts)
+    ours = SurvivalRegression(mapping, link="logit").fit(texts)
     theirs = oracle(table, public, NaturalSpline(3))
     np.testing.assert_allclose(ours.coefficients_.vector, theirs.params, rtol=1e-6, atol=1e-9)

@@ -26,7 +26,7 @@ def test_one_interval_is_plain_logistic_regression():
             **dict(zip(names, covariates.T.copy(), strict=True)),
         }
     )
-    ours = ds.SurvivalRegression(public, baseline=ds.NaturalSpline(1)).fit(table)
+    ours = ds.SurvivalRegression(public, baseline=ds.NaturalSpline(1), link="logit").fit(table)
     theirs = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12).fit(
         covariates, happens
     )
@@ -41,7 +41,7 @@ def test_one_interval_is_plain_logistic_regression():
 
 def test_third_births_as_in_the_paper(data_folder):
     table, public = read_dataset("TB", data_folder).as_in_the_paper()
-    found = ds.SurvivalRegression(public).fit(table)
+    found = ds.SurvivalRegression(public, link="logit").fit(table)
     beta = list(found.coefficients_.covariates.values())
     np.testing.assert_allclose(beta, [0.012, -0.850, -0.240], atol=5e-4)
     np.testing.assert_allclose(np.linalg.norm(found.coefficients_.vector), 27.1, atol=0.05)
@@ -50,5 +50,5 @@ def test_third_births_as_in_the_paper(data_folder):
 def test_the_norms_of_the_other_sets(data_folder):
     for name, norm in (("FL", 10.50), ("WT", 5.914)):
         table, public = read_dataset(name, data_folder).as_in_the_paper()
-        found = ds.SurvivalRegression(public).fit(table)
+        found = ds.SurvivalRegression(public, link="logit").fit(table)
         np.testing.assert_allclose(np.linalg.norm(found.coefficients_.vector), norm, rtol=1e-3)

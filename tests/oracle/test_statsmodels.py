@@ -58,7 +58,7 @@ def test_observed_information(link):
 
 def test_covariance_between_coefficients():
     table, public = DATA["one row a person"]
-    ours = SurvivalRegression(public).fit(table).model_.covariance
+    ours = SurvivalRegression(public, link="logit").fit(table).model_.covariance
     _, theirs = oracle(table, public, NaturalSpline(3), "logit")
     expected = theirs.cov_params()
     scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
@@ -70,7 +70,7 @@ def test_the_papers_data(data_folder):
 
     data = read_dataset("TB", data_folder)
     public = data.schema(intervals=20)
-    ours = SurvivalRegression(public).fit(data.table)
+    ours = SurvivalRegression(public, link="logit").fit(data.table)
     last = np.minimum(
         (data.table["time"].to_numpy() / public.time.horizon * 20).astype(int) + 1, 20
     )

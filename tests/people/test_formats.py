@@ -86,14 +86,14 @@ def test_a_missing_column_and_a_damaged_file_are_told_before_the_charge(make, tm
     path = make(tmp_path)
     mapping = schema().to_mapping()
     mapping["covariate"][0]["name"] = "ages"
-    model = ds.SurvivalRegression(mapping)
+    model = ds.SurvivalRegression(mapping, link="logit")
     terms = {"mechanism": ds.OutputPerturbation(epsilon=1), "ledger": ds.NO_LEDGER, "persons": 60}
     with pytest.raises(DataFormError, match="no column 'ages'") as caught:
         model.publish(path, **terms)
     assert "charge stands" not in str(caught.value)
     path.write_bytes(b"nonsense\x00" * 50)
     with pytest.raises(DataFormError) as caught:
-        ds.SurvivalRegression(schema()).publish(path, **terms)
+        ds.SurvivalRegression(schema(), link="logit").publish(path, **terms)
     assert "charge stands" not in str(caught.value)
 
 

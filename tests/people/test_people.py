@@ -22,8 +22,8 @@ def files(tmp_path):
 def test_a_streamed_fit_equals_the_one_in_memory(files):
     table, pattern = files
     with pytest.warns(RepairWarning):
-        memory = ds.SurvivalRegression(_schema(True)).fit(table)
-    streamed = ds.SurvivalRegression(_schema(True)).fit(pattern)
+        memory = ds.SurvivalRegression(_schema(True), link="logit").fit(table)
+    streamed = ds.SurvivalRegression(_schema(True), link="logit").fit(pattern)
     for name in ("baseline", "covariates"):
         ours = getattr(streamed.coefficients_, name)
         theirs = getattr(memory.coefficients_, name)
@@ -43,7 +43,7 @@ def test_private_integers_do_not_depend_on_the_engine(files, delta):
     for data in (table, pattern):
         mechanism = ds.PrivateNewton(epsilon=1.0, delta=delta)
         fitted = ds.simulate(
-            ds.SurvivalRegression(_schema(True)), data, mechanism=mechanism, seed=11
+            ds.SurvivalRegression(_schema(True), link="logit"), data, mechanism=mechanism, seed=11
         )
         points.append(fitted.model.internal.vector)
     assert np.array_equal(*points)
@@ -56,7 +56,7 @@ def test_streams_need_public_bounds(tmp_path):
         "covariate": [{"name": "x"}],
     }
     with pytest.raises(SchemaError, match="x"):
-        ds.SurvivalRegression(schema).fit(tmp_path)
+        ds.SurvivalRegression(schema, link="logit").fit(tmp_path)
 
 
 def test_a_name_with_the_signs_of_a_pattern_is_a_name(tmp_path):
@@ -69,7 +69,7 @@ def test_a_name_with_the_signs_of_a_pattern_is_a_name(tmp_path):
 
 def test_unknown_engines_are_refused():
     with pytest.raises(SettingsError, match="engine must be one of auto, dask"):
-        ds.SurvivalRegression(_schema(True), engine="spark").fit("people.csv")
+        ds.SurvivalRegression(_schema(True), engine="spark", link="logit").fit("people.csv")
     assert not People.of("people.csv", engine="dask").in_memory
 
 

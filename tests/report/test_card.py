@@ -48,7 +48,7 @@ def test_the_card_speaks_in_labels():
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_counts_of_the_card_say_that_they_need_not_add_up():
-    model = ds.SurvivalRegression(cohort_schema())
+    model = ds.SurvivalRegression(cohort_schema(), link="logit")
     release = model.publish(cohort(), mechanism=ds.PrivateNewton(1.0), ledger=ds.NO_LEDGER).release_
     card = make_card(release)
     events = max(0.0, float(release.life_table.events.sum()))

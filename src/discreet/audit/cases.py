@@ -286,7 +286,7 @@ def neighbours() -> list[pa.Table]:
 
 def regression(**settings: Any) -> SurvivalRegression:
     """The public estimator of the tables."""
-    return SurvivalRegression(user_schema(), baseline=BASELINE, **settings)
+    return SurvivalRegression(user_schema(), **{"link": "logit", "baseline": BASELINE, **settings})
 
 
 @contextmanager

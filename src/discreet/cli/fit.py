@@ -61,7 +61,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
     accept_approximate: Annotated[
         bool, typer.Option("--accept-approximate", help="Publish an approximate draw.")
     ] = False,
-    link: options.Link = "logit",
+    link: options.Link = options.DEFAULT_LINK,
     baseline: options.Baseline = "natural-spline:3",
     solver: Annotated[str, typer.Option(help="newton or bfgs, if not private.")] = "newton",
     ridge: Annotated[float | None, typer.Option(help="Lambda, the ridge on the mean loss.")] = None,

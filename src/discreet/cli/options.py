@@ -31,7 +31,9 @@ WordsFile = Annotated[
     Path | None,
     typer.Option(help="Title, labels, units and contact in place of the release's: a TOML file."),
 ]
-Link = Annotated[str, typer.Option(help="logit, cloglog or probit.")]
+DEFAULT_LINK = "cloglog"
+"""As in `discreet.design.link`, which takes longer to load than help may."""
+Link = Annotated[str, typer.Option(help="cloglog, logit or probit: cloglog gives hazard ratios.")]
 Baseline = Annotated[
     str,
     typer.Option(help="natural-spline:KNOTS, piecewise-constant:PIECES or log-time:POWERS."),

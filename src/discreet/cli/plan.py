@@ -31,7 +31,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
         str, typer.Option(help="Privacy: the smaller, the stronger. Several: 0.5,1,2,4.")
     ] = "1",
     delta: Annotated[float | None, typer.Option(help="As in fit; 0 for none.")] = None,
-    link: options.Link = "logit",
+    link: options.Link = options.DEFAULT_LINK,
     baseline: options.Baseline = "natural-spline:3",
     target: Annotated[
         list[str] | None,
@@ -195,13 +195,13 @@ def _draw(comparison: "Comparison", path: Path, *, overwrite: bool) -> None:
 
 ERRORS = "Predicted standard errors, sampling included"
 DISTANCE = (
-    "err is the distance from the fit without privacy in its own standard errors: 1 is what "
-    "sampling costs anyway."
+    "err is the distance from the fit without privacy in its own standard errors: 1 is as much as "
+    "sampling error."
 )
 EXPLANATION = (
     "Covariates are taken to be spread evenly over the schema's ranges, unless --sd and --shares "
-    "say otherwise; where real data are less even, standard errors are larger. Those of newton are "
-    "what it states on people made up from these facts."
+    "say otherwise; where real data are less even, standard errors are larger. Those of newton come "
+    "from simulated people with these facts."
 )
 
 

@@ -258,6 +258,9 @@ def _second_moment(rate: Array) -> Array:
     return np.where(rate < 1.0, series, (1.0 + (far - 1.0) * np.exp(far)) / far**2)
 
 
+DEFAULT_LINK = "cloglog"
+"""Its effects are log hazard ratios, which do not depend on the grid and compare with Cox's model."""
+
 LINKS: dict[str, Link] = {"logit": Logit(), "cloglog": CLogLog(), "probit": Probit()}
 
 

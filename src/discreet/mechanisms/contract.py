@@ -28,6 +28,7 @@ from discreet.types import Array
 if TYPE_CHECKING:
     from discreet.design.design import Coordinates, Design
     from discreet.design.link import Link
+    from discreet.design.schema import Schema
     from discreet.likelihood.problem import Problem
     from discreet.mechanisms.outlook import Outlook
     from discreet.models.caution import Caution
@@ -290,6 +291,25 @@ def require_proof(mechanism: Refuses, facts: Facts) -> None:
     reason = mechanism.refusal(facts)
     if reason:
         raise SettingsError(reason)
+
+
+MOST_COEFFICIENTS = 200
+"""Of the covariates in a private fit: the time grows with d^2 n + d^3, and noise hides each of them."""
+
+
+def require_few_coefficients(schema: "Schema") -> None:
+    """`SettingsError` where there are more coefficients than a private fit takes."""
+    causes = len(schema.time.causes or "1")
+    count = causes * len(schema.coefficient_names)
+    if count <= MOST_COEFFICIENTS:
+        return
+    widest = max(schema.covariates, key=lambda item: len(item.coefficient_names))
+    each = f" for each of {causes} causes" if causes > 1 else ""
+    raise SettingsError(
+        f"the covariates have {count:,} coefficients, {len(widest.coefficient_names):,} of them of "
+        f"'{widest.name}'{each}; a private fit takes at most {MOST_COEFFICIENTS}. Group the levels of "
+        f"'{widest.name}' in file and schema, or leave it out."
+    )
 
 
 def require_one_baseline(mechanism: Mechanism, facts: Facts) -> None:

@@ -106,7 +106,7 @@ class ObjectivePerturbation(PerturbationSettings):
             return ""
         return (
             f"objective perturbation does not support the link {facts.link.name}: the slope of "
-            "its loss is not bounded over all coefficients, so no tilt hides one person; use logit"
+            "its loss is not bounded over all coefficients, so no noise term can hide one person; use logit"
         )
 
     def plan(self, facts: Facts) -> Plan:

@@ -205,9 +205,9 @@ class CurvesRelease(Promised, Tabular):
                 "nothing is said of its curve."
             )
         return (
-            f"The numbers of '{name}' do not reach beyond {time}: those still at risk are not told "
-            "from none by the noise. Nothing is said after it; the curve is carried on flat there, "
-            "and its band holds everything that is possible."
+            f"The numbers of '{name}' do not reach beyond {time}: the number still at risk "
+            "cannot be distinguished from 0 under the noise. After it the curve is drawn flat, and its "
+            "band covers every possible curve."
         )
 
     def _hidden_groups(self) -> tuple[Caution, ...]:
