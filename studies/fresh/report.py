@@ -42,8 +42,10 @@ measured through the public interface, with the noise of a real release and delt
   that are not flagged as unreached in most draws.
 - **named**: where the interval of a low coefficient misses, the share in which a caution of the release
   names it.
-- **width** is the private standard error over the exact one, the median over coefficients.
+- **width** is the private standard error over the exact one, the median over coefficients. Below 1 the
+  prior of the private fit knows more than the data, and the exact estimate says little.
 
+`new` is this version, `base` the one that it is compared with; the last section but one has their commits.
 Coefficients that the data do not determine (the exact fit has no maximum) are left out.
 """
 
@@ -188,7 +190,7 @@ def page(rows: list[Row], facts: list[Row], seeds: list[Row]) -> str:
         lines += ["## New source against base", "", *_ratio_table(rows), ""]
     lines += ["## By what is special about the people", "", *_by_trait(rows, facts), ""]
     lines += ["## Seeds", "", *_seed_table(rows, seeds), ""]
-    table = family_words[family_words.index("=") : family_words.rindex("=") + 1]
+    table = family_words[family_words.index("=" * 9) : family_words.rindex("=") + 1]
     lines += [
         "## The family",
         "",

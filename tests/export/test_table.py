@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet.errors import SettingsError
+import discreet as ds
+from discreet.errors import ArtefactError, SettingsError
 from discreet.export import FORMATS, export_bytes
+from tests.cohorts import cohort, schema
 from tests.export.models import fitted
 
 
@@ -40,3 +42,9 @@ def test_an_unknown_format_is_named_with_those_that_there_are():
     ):
         export_bytes(fitted("one knot").model_, "sas")
     assert list(FORMATS) == ["r", "excel", "pmml", "json-table"]
+
+
+def test_curves_by_group_are_no_model():
+    release = ds.Curves(schema(), by="arm").simulate(cohort(300), epsilon=2.0)
+    with pytest.raises(ArtefactError, match="holds curves by group, not a model"):
+        export_bytes(release, "r")

@@ -172,3 +172,11 @@ def test_a_row_is_frozen_only_with_the_source_that_drew_its_seed(study):
     rows = [row("1", "1"), row("1", "1", source="later"), row("1", "1", seed="2")]
     ends = [line.split("|")[-2].strip() for line in list(report._seed_table(rows, seeds))[2:]]
     assert ends == ["yes", "no", "no"]
+
+
+def test_the_page_is_what_the_results_say_with_failures_first(study):
+    report = study("report")
+    files = ("fresh", "fresh-registries", "fresh-seeds")
+    text = report.page(*(report.read(report.RESULTS / f"{name}.csv") for name in files))
+    assert report.PAGE.read_text(encoding="utf-8") == text
+    assert text.index("## Failures") < text.index("## Measures")
