@@ -51,7 +51,7 @@ def test_the_full_score_is_what_was_released_of_it(facts):
     predicted = linear.expected.mean[~observed] + linear.expected.slope[~observed] @ away
     predicted = predicted + linear.across @ linear.inverse(gap)
     np.testing.assert_allclose(predicted.reshape(lay.causes, -1), values, atol=0.02)
-    assert np.sqrt(np.diag(linear.error(linear.gain))).max() < 0.05
+    assert np.abs(np.diag(linear.error(linear.gain))).max() < 0.05**2
 
 
 def lives_drawn(field, phi, random):

@@ -99,6 +99,12 @@ class Solver:
         return np.asarray(found, dtype=np.float64)
 
 
+def root_of(matrix: Array) -> Array:
+    """The symmetric root of a matrix, of its eigenvalues that are positive."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
 @dataclass(frozen=True, eq=False)
 class Linear:
     """All sums linearised at a picture, with a covariance of phi."""
@@ -109,9 +115,8 @@ class Linear:
 
     @cached_property
     def root(self) -> Array:
-        """L with L L' = Pi."""
-        values, vectors = np.linalg.eigh(self.covariance)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+        """Pi^1/2."""
+        return root_of(self.covariance)
 
     @cached_property
     def low(self) -> Array:
@@ -199,7 +204,30 @@ class Estimate:
 
 
 def estimate(field: Field, prior: Prior, phi: Array, f: Array, rounds: int = ROUNDS) -> Estimate:
-    """The root of the predicted full score, from a start."""
+    """The root of the predicted full score, from a start.
+
+    A budget is spent by now, so there is an estimate whatever the released numbers are: where linear
+    algebra fails it is the prior's.
+    """
+    with np.errstate(all="ignore"):
+        try:
+            found = _estimated(field, prior, phi, f, rounds)
+        except np.linalg.LinAlgError:
+            return _unknown(field, prior)
+    numbers = found.f, found.covariance, found.sampling, found.phi, found.informations
+    return found if all(np.all(np.isfinite(one)) for one in numbers) else _unknown(field, prior)
+
+
+def _unknown(field: Field, prior: Prior) -> Estimate:
+    """The prior alone: nothing was learned."""
+    lay = field.layout
+    own = [prior.covariance[lay.f(r), lay.f(r)] for r in range(lay.causes)]
+    covariance, f = block_diag(*own), np.array([prior.mean[lay.f(r)] for r in range(lay.causes)])
+    known = prior.mean, prior.covariance, np.linalg.inv(np.array(own))
+    return Estimate(f, covariance, covariance, *known, np.inf, 0)
+
+
+def _estimated(field: Field, prior: Prior, phi: Array, f: Array, rounds: int) -> Estimate:
     observed, y = field.observed, field.released
     ahead: Expected | None = None
     for number in range(1, rounds + 1):
@@ -273,11 +301,16 @@ def _covariance(
     error = plain.error(linear.gain)
     inverse = block_diag(*np.linalg.inv(informations))
     own = ~linear.field.observed[: len(linear.expected.within)]
-    shared = linear.expected.within[np.ix_(own, own)].copy()
-    size = len(informations[0])
-    for r, one in enumerate(informations):  # causes share the intervals without an event
-        place = slice(r * size, (r + 1) * size)
-        shared[place, place] = one
+    # causes share the intervals without an event: as correlated as their scores, each with its own I
+    within, size = linear.expected.within[np.ix_(own, own)], len(informations[0])
+    parts = [slice(r * size, (r + 1) * size) for r in range(len(informations))]
+    turn = block_diag(
+        *(
+            root_of(i) @ np.linalg.pinv(root_of(within[p, p]))
+            for i, p in zip(informations, parts, strict=True)
+        )
+    )
+    shared = turn @ within @ turn.T
     sampling = inverse @ shared @ inverse
     return np.asarray(sampling + factor * inverse @ error @ inverse), np.asarray(sampling)
 

@@ -379,9 +379,8 @@ class Field:
         slopes_ = [self.mix @ slope, np.zeros((self.static.adds.shape[1], lay.total))]
         start = self._first
         if self.stretches > 1:
-            place = start + np.repeat(
-                [p.stretch for p in self.changing], [p.adds.shape[1] for p in self.changing]
-            )
+            each = [np.full(part.adds.shape[1], part.stretch) for part in self.changing]
+            place = start + np.concatenate([np.zeros(0, dtype=np.int64), *each])
             adds.append(lives.mean[:, place] * self.presence.adds)
             slopes_.append(self._slopes(lives, place, self.presence.adds, mass))
             start += self.stretches
