@@ -22,6 +22,7 @@ from fresh.family import __doc__ as family_words
 PAGE = STUDIES.parent / "docs" / "fresh.md"
 NORMAL = 1.959964
 LOW, UNREACHED = 0.8, "unreached"
+FROZEN = "random, seed from entropy"
 INSIDE, LOW_SHARE, NAMED, DRAWS, REGISTRIES = 0.95, 0.03, 0.80, 6, 200
 """What issue and page ask for."""
 WORST = 15
@@ -46,6 +47,8 @@ measured through the public interface, with the noise of a real release and delt
   prior of the private fit knows more than the data, and the exact estimate says little.
 
 `new` is this version, `base` the one that it is compared with; the last section but one has their commits.
+Seeds from the system's entropy, drawn after the constants were frozen by a commit, decide; seeds that
+were given are for development.
 Coefficients that the data do not determine (the exact fit has no maximum) are left out.
 """
 
@@ -182,6 +185,7 @@ def _mean(values: Iterable[float] | NDArray) -> float:
 
 def page(rows: list[Row], facts: list[Row], seeds: list[Row]) -> str:
     """Markdown; failures first."""
+    rows = [{**row, "people": _kind_of(row["seed"], seeds)} for row in rows]
     lines = [INTRODUCTION]
     lines += ["## Failures", "", *(_failures(rows, facts) or ["None."])]
     lines += [*_worst_coefficients(rows, facts), ""]
@@ -201,13 +205,20 @@ def page(rows: list[Row], facts: list[Row], seeds: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def _kind_of(seed: str, seeds: list[Row]) -> str:
+    """Which people a seed stands for; those of a seed from entropy decide."""
+    drawn = {row["seed"]: row["drawn"] for row in seeds}
+    if seed == REAL:
+        return "real sets"
+    return FROZEN if drawn.get(seed) == "entropy" else "random, seed given"
+
+
 def _cells(rows: list[Row]) -> Iterator[tuple[str, str, str, list[Draw]]]:
     """(people, label, epsilon) with their draws that did not fail."""
     found: dict[tuple[str, str, str], list[Draw]] = defaultdict(list)
     for row in _latest(rows):
         if row["gaps"]:
-            people = "real sets" if row["seed"] == REAL else "random"
-            found[people, row["label"], row["epsilon"]].append(Draw.of(row))
+            found[row["people"], row["label"], row["epsilon"]].append(Draw.of(row))
     for people, label, epsilon in sorted(found, key=lambda key: (key[0], float(key[2]), key[1])):
         yield people, label, epsilon, found[people, label, epsilon]
 
@@ -230,7 +241,7 @@ def _failures(rows: list[Row], facts: list[Row]) -> list[str]:
             lines.append(f"- low: {where}: {found.low[0]:.3f}, asked at most {LOW_SHARE}")
         if found.named < NAMED:
             lines.append(f"- named: {where}: {found.named:.2f}, asked at least {NAMED:.2f}")
-        if people == "random" and (found.registries < REGISTRIES or found.fewest < DRAWS):
+        if people == FROZEN and (found.registries < REGISTRIES or found.fewest < DRAWS):
             lines.append(
                 f"- size: {where}: {found.registries} registries with {found.fewest} draws or more, "
                 f"asked {REGISTRIES} with {DRAWS}"
@@ -333,17 +344,17 @@ def _by_trait(rows: list[Row], facts: list[Row]) -> Iterator[str]:
         size = "under 300 events" if int(row["events"]) < 300 else "300 events or more"
         traits[row["seed"], row["registry"]].append(size)
     words = sorted({word for found in traits.values() for word in found if word})
-    yield "| people with | source | ε | registries | err | inside | low | width |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "| people with | of | source | ε | registries | err | inside | low | width |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for people, label, epsilon, draws in _cells(rows):
-        if people != "random":
+        if people == "real sets":
             continue
         for word in words:
             chosen = [draw for draw in draws if word in traits[draw.key]]
             if chosen:
                 found = Measures.of(chosen)
                 yield (
-                    f"| {word} | {label} | {epsilon} | {found.registries} | {found.err:.2f} | "
+                    f"| {word} | {people} | {label} | {epsilon} | {found.registries} | {found.err:.2f} | "
                     f"{found.inside[0]:.3f} ({found.inside[1]:.3f}) | {found.low[0]:.3f} "
                     f"({found.low[1]:.3f}) | {found.width:.2f} |"
                 )

@@ -134,7 +134,14 @@ def test_people_that_are_not_those_of_the_first_run_are_refused(study, monkeypat
 
 def row(gaps, ratios, cautions="", **further):
     fixed = {"seed": "1", "registry": "0000", "source": "s", "commit": "c", "label": "new"}
-    fixed |= {"epsilon": "1", "draw": "0", "err": "1", "codes": "", "seconds": "1"}
+    fixed |= {
+        "people": "random",
+        "epsilon": "1",
+        "draw": "0",
+        "err": "1",
+        "codes": "",
+        "seconds": "1",
+    }
     return {**fixed, "gaps": gaps, "ratios": ratios, "cautions": cautions, **further}
 
 
@@ -164,6 +171,21 @@ def test_two_sources_are_compared_on_the_registries_that_both_have(study):
     ]
     (line,) = list(report._ratio_table(rows))[2:]
     assert line.startswith("| random | 1 | 1 | 0.500 ± nan | 0.50 (0000) | 0.500 |")
+
+
+def test_only_seeds_from_entropy_are_held_to_the_size_that_is_asked(study):
+    report = study("report")
+    facts = [
+        {"seed": seed, "registry": "0000", "failure": "", "events": "9", "traits": "late"}
+        for seed in "12"
+    ]
+    facts = [{**item, "coefficients": "x"} for item in facts]
+    seeds = [{"seed": "1", "drawn": "entropy", "source": "s", "commit": "c", "at": ""}]
+    seeds += [{"seed": "2", "drawn": "given", "source": "s", "commit": "c", "at": ""}]
+    text = report.page([row("1", "1"), row("1", "1", seed="2")], facts, seeds)
+    assert "size: random, seed from entropy, new" in text
+    assert "size: random, seed given" not in text
+    assert "| random, seed given | new | 1 | 1 | 1 |" in text
 
 
 def test_a_row_is_frozen_only_with_the_source_that_drew_its_seed(study):
