@@ -8,6 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from discreet import Schema, load
@@ -71,6 +72,23 @@ def test_three_hospitals_make_one_release(tmp_path):
     assert "<!DOCTYPE html>" in (folder / "page.html").read_text()
     shown = re.findall(r"^(age|sex\[M\]|stage\[I+\]) .*◆", done.stdout, re.MULTILINE)
     assert shown == ["age", "sex[M]", "stage[II]", "stage[III]"]
+
+
+def test_the_readme_shows_a_schema_and_a_program_that_run(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "README.md").read_text()
+    (tmp_path / "schema.toml").write_text(re.search(r"```toml\n(.*?)```", text, re.DOTALL)[1])
+    random = np.random.default_rng(2)
+    lines = [
+        f"{random.integers(1, 1826)},{random.integers(0, 2)},{random.integers(40, 91)},{stage}"
+        for stage in random.choice(["I", "II", "III"], 2000)
+    ]
+    for name in ("registry.csv", "patients.csv"):
+        (tmp_path / name).write_text("\n".join(["days,died,age,stage", *lines]))
+    monkeypatch.chdir(tmp_path)
+    (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(program, "README.md", "exec"), {})  # noqa: S102  # our own page
+    assert "stage[III]" in capsys.readouterr().out
+    assert (tmp_path / "release-1.json").exists()
 
 
 def test_the_guide_shows_a_schema_that_is_accepted():

@@ -128,6 +128,25 @@ def test_show_says_what_is_left_for_gaussian_noise(path):
     assert 0.999 * statement.left_pure <= float(left[1]) <= statement.left_pure
 
 
+def test_show_says_why_more_is_left_than_epsilons_leave(path):
+    open_ledger(path).reserve(ReleaseRequest("pure", Guarantee(1.0)))
+    assert "do not simply add" not in shown(path)
+    open_ledger(path).reserve(ReleaseRequest("gaussian", promised(1.0, 1e-6)))
+    other = path.with_name("gaussian.ledger")
+    assert run("init", other, *INIT).exit_code == 0
+    open_ledger(other).reserve(ReleaseRequest("gaussian", promised(2.0, 1e-6)))
+    assert "Epsilons do not simply add: after 2 of 4 more is left than the rest" in shown(other)
+    assert 'docs/custodians.md, "The budget"' in shown(other)
+
+
+def test_both_ways_to_make_a_ledger_have_one_default(tmp_path):
+    assert run("init", tmp_path / "a", "--population", "p", "--epsilon", "6").exit_code == 0
+    open_ledger(tmp_path / "b").initialise("p", epsilon=6)
+    budgets = [open_ledger(tmp_path / name).show().budget for name in "ab"]
+    assert budgets[0] == budgets[1]
+    assert budgets[0].delta == 1e-6
+
+
 def test_show_says_that_nothing_is_left(path):
     open_ledger(path).reserve(ReleaseRequest("all", Guarantee(4.0, 1e-6)))
     text = shown(path)

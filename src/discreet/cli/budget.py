@@ -62,6 +62,13 @@ def _summary(statement: "Statement") -> Text:
     ]
     if statement.charges:
         lines.append(_room(statement))
+    spent = sum(charge.request.guarantee.exact_epsilon for charge in statement.charges)
+    if spent and budget.epsilon - spent < statement.left_gaussian:
+        lines.append(
+            f"Epsilons do not simply add: after {float(spent):.15g} of {budget.epsilon:.15g} more "
+            "is left than the rest, because noise of several releases adds up like variances "
+            '(docs/custodians.md, "The budget").'
+        )
     return Text("\n".join(lines))
 
 

@@ -1,7 +1,7 @@
 """The privacy budget of a population, kept so that it cannot be overspent.
 
     ledger = open_ledger("registry.ledger")             a path, or a postgresql:// URL
-    ledger.initialise("norway-births", epsilon=4, delta=1e-6)
+    ledger.initialise("norway-births", epsilon=4)
     reservation = ledger.reserve(ReleaseRequest(release_id, guarantee, description))
     ...
     ledger.settle(reservation, digest)
@@ -68,7 +68,7 @@ class OpenLedger(StoredLedger):
     Examples
     --------
     >>> ledger = ds.Ledger("budget.db")  # doctest: +SKIP
-    >>> ledger.initialise("our patients", epsilon=4, delta=1e-6)  # doctest: +SKIP
+    >>> ledger.initialise("our patients", epsilon=4)  # doctest: +SKIP
     """
 
     def __init__(self, location: str | PathLike[str], lock_timeout: float = LOCK_TIMEOUT) -> None:

@@ -452,7 +452,10 @@ def _left(budget: Budget, gaussian: float, pure: float) -> tuple[str, ...]:
 def _hint(budget: Budget, guarantee: Guarantee) -> str:
     if budget.delta_atto or not guarantee.delta:
         return ""
-    return "The budget has no delta, so no release with one fits; --delta 0 asks for none. "
+    return (
+        "The budget has no delta, so no release with one fits: ask for delta 0 "
+        "(--delta 0, or delta=0 of the mechanism). "
+    )
 
 
 @lru_cache(maxsize=1024)

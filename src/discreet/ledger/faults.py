@@ -24,8 +24,8 @@ _READ_ONLY = (
     "user. Spending needs write permission on both"
 )
 _MISSING = (
-    "there is no ledger at this path. `discreet budget init` makes one; if there was one, restore "
-    "it, because a new one would forget what is spent"
+    "there is no ledger at this path. `discreet budget init`, or ds.Ledger(path).initialise(...), "
+    "makes one; if there was one, restore it, because a new one would forget what is spent"
 )
 _DAMAGED = (
     "the ledger file is damaged (truncated, torn or overwritten). Restore the newest undamaged "

@@ -250,6 +250,9 @@ def _failures(*checks: Callable[[], None]) -> list[str]:
 
 _LONGEST_POPULATION = 200
 
+USUAL_DELTA = "1e-6"
+"""The delta of a budget, and of the default mechanism, unless another is asked for."""
+
 
 _NOT_CHARGED = "Nothing was charged and nothing was released."
 _NOT_RELEASED = "No release was made; if the charge was recorded, it stays."
@@ -276,11 +279,37 @@ class StoredLedger:
         self,
         population: str,
         epsilon: Amount,
-        delta: Amount = 0,
+        delta: Amount = USUAL_DELTA,
         relation: str = "replace-one",
         unit: str = "person",
     ) -> Head:
-        """Declare the population and its budget, once; an existing ledger is never touched."""
+        """Declare the population and its budget, once; an existing ledger is never touched.
+
+        Parameters
+        ----------
+        population
+            Whom the budget protects, in words.
+        epsilon
+            All that may ever be spent.
+        delta
+            The budget's delta; 0 admits releases without one only.
+        relation
+            The neighbouring relation that is counted.
+        unit
+            What is protected: a person.
+
+        Returns
+        -------
+        Head
+            The head of the new ledger.
+
+        Raises
+        ------
+        SettingsError
+            The budget or the name is not one.
+        LedgerError
+            There is a ledger, or part of one, already.
+        """
         budget = Budget.of(epsilon, delta, relation, unit)
         if not 1 <= len(population) <= _LONGEST_POPULATION:
             raise SettingsError(f"a population's name has 1 to {_LONGEST_POPULATION} characters.")
