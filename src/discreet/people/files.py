@@ -22,14 +22,18 @@ from discreet.people.columns import MISSING_TEXTS, to_numpy
 from discreet.people.databases import require_query
 
 LONGEST_HEADER = 1 << 20
+LEVELS = pa.dictionary(pa.int32(), pa.binary())
+"""How a CSV file's column of few different texts is read: each text once for each block."""
 BLOCKS = (1 << 20, 1 << 25, 1 << 29, (1 << 31) - 1)
 """Sizes, in bytes, in which a CSV file is read; a record longer than the last is refused."""
 
 
-def read_file(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
+def read_file(
+    path: Path, columns: Sequence[str], numeric: Collection[str], levels: Collection[str] = ()
+) -> Any:
     """The named columns of a file; a DataFormError says what is wrong with its form."""
     with _typed(path):
-        return FORMATS[_ending(path)].read(path, columns, numeric)
+        return FORMATS[_ending(path)].read(path, columns, numeric, levels)
 
 
 def check_file(path: Path, columns: Sequence[str]) -> Any:
@@ -132,7 +136,9 @@ def _hint(missing: str, present: Sequence[object], wanted: Sequence[str]) -> str
     return ""
 
 
-def _read_csv(path: Path, columns: Sequence[str], numeric: Collection[str]) -> Any:
+def _read_csv(
+    path: Path, columns: Sequence[str], numeric: Collection[str], levels: Collection[str]
+) -> Any:
     """Numbers as numbers where every one can be read, otherwise all as text.
 
     The readers of single values then treat each field by itself, with the results of the first
@@ -145,10 +151,10 @@ def _read_csv(path: Path, columns: Sequence[str], numeric: Collection[str]) -> A
     columns = columns or header[:1]  # no column would mean all of them
     for block, typed in ((BLOCKS[0], numeric), *((block, ()) for block in BLOCKS[:-1])):
         try:
-            return _parse_csv(path, columns, typed, block)
+            return _parse_csv(path, columns, typed, levels, block)
         except pa.ArrowException:
             continue
-    return _parse_csv(path, columns, (), BLOCKS[-1])
+    return _parse_csv(path, columns, (), levels, BLOCKS[-1])
 
 
 def lines_within_fields(path: Path, rows: int) -> int:
@@ -203,11 +209,18 @@ def _csv_header(path: Path) -> list[str]:
     return header
 
 
-def _parse_csv(path: Path, columns: Sequence[str], numeric: Collection[str], block: int) -> Any:
+def _parse_csv(
+    path: Path,
+    columns: Sequence[str],
+    numeric: Collection[str],
+    levels: Collection[str],
+    block: int,
+) -> Any:
     """Texts as bytes: one that is not UTF-8 must not decide how the others are read."""
     from pyarrow import csv as arrow_csv  # noqa: PLC0415 - only those who read CSV wait for it
 
-    types = {name: pa.float64() if name in numeric else pa.binary() for name in columns}
+    kinds = {**dict.fromkeys(levels, LEVELS), **dict.fromkeys(numeric, pa.float64())}
+    types = {name: kinds.get(name, pa.binary()) for name in columns}
     table = arrow_csv.read_csv(
         path,
         read_options=arrow_csv.ReadOptions(block_size=block),
@@ -225,14 +238,20 @@ def _parse_csv(path: Path, columns: Sequence[str], numeric: Collection[str], blo
 
 def _as_texts(column: Any) -> Any:
     """The same bytes as texts, unchecked: who reads a value replaces what is not UTF-8."""
+    if column.type != LEVELS:
+        return pa.chunked_array([_as_text(chunk) for chunk in column.chunks], pa.string())
     chunks = [
-        pa.Array.from_buffers(pa.string(), len(chunk), chunk.buffers(), offset=chunk.offset)
+        pa.DictionaryArray.from_arrays(chunk.indices, _as_text(chunk.dictionary), safe=False)
         for chunk in column.chunks
     ]
-    return pa.chunked_array(chunks, pa.string())
+    return pa.chunked_array(chunks, pa.dictionary(LEVELS.index_type, pa.string()))
 
 
-def _read_parquet(path: Path, columns: Sequence[str], _numeric: Collection[str]) -> Any:
+def _as_text(array: Any) -> Any:
+    return pa.Array.from_buffers(pa.string(), len(array), array.buffers(), offset=array.offset)
+
+
+def _read_parquet(path: Path, columns: Sequence[str], *_: Collection[str]) -> Any:
     from pyarrow import parquet  # noqa: PLC0415 - only those who read Parquet wait for it
 
     with parquet.ParquetFile(path) as file:
@@ -257,11 +276,11 @@ class Format:
     """How files with one ending are read.
 
     ``schema`` gives names and types, looking at no record; ``read`` gives the named columns, of which
-    the numeric ones may be numbers already.  Neither may let one record decide how another is read.
+    the numeric ones may be numbers already, and those of levels a dictionary.  Neither may let one record decide how another is read.
     """
 
     schema: Callable[[Path], Any]
-    read: Callable[[Path, Sequence[str], Collection[str]], Any]
+    read: Callable[[Path, Sequence[str], Collection[str], Collection[str]], Any]
 
 
 def _feather_schema(path: Path) -> Any:
@@ -269,7 +288,7 @@ def _feather_schema(path: Path) -> Any:
         return file.schema
 
 
-def _read_feather(path: Path, columns: Sequence[str], _numeric: Collection[str]) -> Any:
+def _read_feather(path: Path, columns: Sequence[str], *_: Collection[str]) -> Any:
     names = _feather_schema(path).names
     check_columns(names, columns)
     with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as file:
@@ -309,7 +328,7 @@ def _cells(names: Callable[[Path], Sequence[str]], read: Callable[..., formats.C
     def schema(path: Path) -> Any:
         return pa.schema([(name, pa.string()) for name in names(path)])
 
-    def read_checked(path: Path, columns: Sequence[str], _numeric: Collection[str]) -> Any:
+    def read_checked(path: Path, columns: Sequence[str], *_: Collection[str]) -> Any:
         check_columns(names(path), columns)
         return read(path, columns)
 

@@ -24,8 +24,10 @@ from discreet.people.columns import (
     NumberColumn,
     ObjectColumn,
     StackedColumn,
+    arrow_column,
     make_column,
     require_readable,
+    require_readable_arrow,
 )
 from discreet.people.databases import Query
 from discreet.people.files import (
@@ -121,6 +123,11 @@ def _outcome_columns(schema: Schema) -> tuple[str, str]:
 
 def check_types(data: Any, columns: Sequence[str], dates: Sequence[str] = ()) -> None:
     """`DataFormError` unless the frame has the columns in types that can be read."""
+    if isinstance(data, pa.Table):
+        check_columns(data.column_names, columns)
+        for name in columns:
+            require_readable_arrow(name, data.schema.field(name).type, dates=name in dates)
+        return
     types = _narwhals(data, rows=False).collect_schema()
     check_columns(tuple(types), columns)
     for name in columns:
@@ -212,6 +219,10 @@ def open_table(data: Any, columns: Sequence[str] | None = None) -> Table:
         return _open_array(data)
     if isinstance(data, formats.Cells):
         return Table(data.rows, tuple(data.columns), data.column)
+    if isinstance(data, pa.Table):
+        check_columns(data.column_names, data.column_names)
+        present = tuple(data.column_names)
+        return Table(data.num_rows, present, lambda name: arrow_column(name, data.column(name)))
     frame = _narwhals(data)
     names = tuple(frame.collect_schema().names())
     if columns is not None:
@@ -226,7 +237,7 @@ def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
         check_columns(data.names, columns)
         return _with_gaps(data, schema)
     if isinstance(data, str | Path):
-        data = read_file(Path(data), columns, _numeric_columns(schema))
+        data = read_file(Path(data), columns, _numeric_columns(schema), _level_columns(schema))
     elif isinstance(data, Query):
         data = data.read(columns)
     table = open_table(data, columns)
@@ -253,6 +264,13 @@ def _numeric_columns(schema: Schema) -> set[str]:
     numbers = {item.name for item in schema.covariates if isinstance(item, Numeric)}
     times = {schema.time.duration, schema.time.entry} - {None, *schema.time.date_columns}
     return numbers | {name for name in times if name is not None}
+
+
+def _level_columns(schema: Schema) -> set[str]:
+    """Columns of which few values are read as they are: levels, strata, the event."""
+    levels = {item.name for item in schema.covariates if not isinstance(item, Numeric)}
+    strata = {schema.strata.name} if schema.strata else set()
+    return (levels | strata | {schema.time.event}) - {schema.person}
 
 
 def held(data: Any) -> Any:
