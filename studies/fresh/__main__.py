@@ -139,7 +139,7 @@ def _seed(options: argparse.Namespace, source: str, commit: str) -> str:
 
 
 def _run_base(options: argparse.Namespace, seed: str) -> int:
-    """The same people in a process that imports the other checkout's source."""
+    """Measure the same people in a process that imports the other checkout's source."""
     command = [sys.executable, "-m", "fresh", "--label", "base"]
     command += ["--measures", *_source(options.base)]
     command += ["--registries", str(options.registries), "--draws", str(options.draws)]

@@ -5,7 +5,7 @@ the number of cuts <= a_{s-1}; beta_jk the effect of column j in period k.
 
     logit of the hazard in interval s   level + trend u + sum_j x_j beta_j,period(s)
 
-Everyone is at risk in an interval before censoring, which comes at its end. Cuts are edges, so a fit with
+Censoring comes at the end of an interval, after its events. Cuts are edges, so a fit with
 `changes_at` is a right model and its intervals should hold the truth.
 """
 

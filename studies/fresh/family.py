@@ -109,7 +109,7 @@ class Hazard:
     link: str
 
     def predictor(self, z: Array, stratum: NDArray[np.int64], interval: int) -> Array:
-        """Of everyone in one interval; z is (n, p)."""
+        """The predictor of each person in one interval; z is (n, p)."""
         return (
             self.base[stratum, interval]
             + z @ self.effects[:, interval]
@@ -373,7 +373,7 @@ def _hazards(
 
 
 def _lean(kind: str, u: Array, scale: float) -> Array:
-    """How an effect goes with time: 1 where it is that of the schema."""
+    """The factor of an effect over time; 1 is the constant effect."""
     if kind == "fading":
         return np.exp(-u / scale)
     return np.minimum(u / scale, 1.0) if kind == "growing" else np.clip(1.0 - u / scale, -1.0, 1.0)
@@ -415,7 +415,7 @@ class _World:
     end: NDArray[np.int64]
 
     def shifted(self, level: float) -> "_World":
-        """The same with every predictor moved."""
+        """A world in which every predictor is higher by the level."""
         moved = [Hazard(h.base + level, h.effects, h.bends, h.link) for h in self.hazards]
         return _World(self.z, self.stratum, moved, self.entry, self.cuts, self.rates, self.end)
 
@@ -450,7 +450,7 @@ class _World:
         return float(events.mean())
 
     def live(self, random: Random) -> Lives:
-        """Everyone's end."""
+        """Draw the last interval and the cause of each person."""
         size, intervals = len(self.z), self.hazards[0].base.shape[1]
         last, cause = np.full(size, intervals - 1), np.zeros(size, dtype=np.int64)
         alive = np.ones(size, dtype=bool)

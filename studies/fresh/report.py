@@ -24,7 +24,7 @@ NORMAL = 1.959964
 LOW, UNREACHED = 0.8, "unreached"
 FROZEN = "random, seed from entropy"
 INSIDE, LOW_SHARE, NAMED, DRAWS, REGISTRIES = 0.95, 0.03, 0.80, 6, 200
-"""What issue and page ask for."""
+"""Targets of the page, and the size of a run that decides."""
 WORST = 15
 Flags = NDArray[np.bool_]
 
@@ -91,7 +91,7 @@ class Draw:
 
     @property
     def inside(self) -> Flags:
-        """Whether the interval holds the exact estimate."""
+        """True where the interval holds the exact estimate."""
         return np.abs(self.gaps) <= NORMAL * self.ratios
 
 
@@ -206,7 +206,7 @@ def page(rows: list[Row], facts: list[Row], seeds: list[Row]) -> str:
 
 
 def _kind_of(seed: str, seeds: list[Row]) -> str:
-    """Which people a seed stands for; those of a seed from entropy decide."""
+    """The kind of people behind a seed; those of a seed from entropy decide."""
     drawn = {row["seed"]: row["drawn"] for row in seeds}
     if seed == REAL:
         return "real sets"

@@ -1,4 +1,4 @@
-"""What an export says of a model: public axes, coefficients on the user's scale, their covariance.
+"""The content of every export: public axes, coefficients on the user's scale, their covariance.
 
 Symbols: A_s the baseline's basis in interval s = 1 ... q, alpha its coefficients for each stratum, beta
 the effects of the user's columns x, R causes (one without a name where there is a single event).
@@ -54,7 +54,7 @@ class Content:
     covariance: Array | None
     baseline_names: tuple[str, ...]
     words: tuple[str, ...]
-    """What the numbers are and how to take them, one sentence or two each."""
+    """Sentences: the model, its promise, its warnings."""
 
     @classmethod
     def of(cls, found: Model | CausesFile | CurvesRelease) -> Self:
@@ -101,7 +101,7 @@ class Content:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of one part's coefficients, baselines first."""
+        """Names of one part's coefficients, baselines first."""
         return (*self.baseline_names, *self.schema.coefficient_names)
 
     @property
@@ -118,7 +118,7 @@ class Content:
 
     @property
     def effect(self) -> str:
-        """What exp(beta) is: an odds ratio, a hazard ratio; empty with probit."""
+        """The name of exp(beta): odds ratio, hazard ratio; empty with probit."""
         effect = get_link(self.link).effect
         return effect.removeprefix("log ") if effect.startswith("log ") else ""
 

@@ -136,7 +136,7 @@ class _Book:
             self.lists.append(f"Levels!${letter}${FIRST}:${letter}${last}")
 
     def _words(self) -> int:
-        """What the numbers are; the next free row."""
+        """Write the sentences on top; the next free row."""
         from openpyxl.styles import Alignment  # noqa: PLC0415 - an extra
 
         sheet = self.front
@@ -212,7 +212,7 @@ class _Book:
         self.columns = [f"Columns!$B${row}" for row in range(FIRST, last + 1)]
 
     def _formulas(self) -> list[str]:
-        """The formula of every column of x, which stand in rows of the sheet `Columns`."""
+        """The formula of every column of x; each is a row of the sheet `Columns`."""
         formulas: list[str] = []
         blocks: dict[str, list[str]] = {}
         for item in self.content.covariates:
