@@ -1,15 +1,17 @@
 """Pages of many shapes in a real browser: wide and on a phone, light and dark, on paper, by keyboard."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
+from discreet.models.caution import Caution
 from discreet.models.prediction import survival_band
 from discreet.report import make_page
-from tests.report.conftest import HOSTILE, make_causes, make_covariance, make_release
+from tests.report.conftest import HOSTILE, make_causes, make_covariance, make_release, make_schema
 
 LONG = "A label that holds the whole question of the questionnaire, and what was left out of it"
 WORD = "Donaudampfschifffahrtsgesellschaftskapitänswitwenrentenauszahlungsstelle"
@@ -209,3 +211,37 @@ def test_pages_are_small_and_ask_for_nothing(releases, name):
     assert len(page.encode()) < MOST_BYTES
     assert "default-src &#39;none&#39;" in page
     assert not re.search(r"<(?:link|iframe|object|embed)\b", page.split("<script")[0])
+
+
+def test_levels_name_their_reference_and_the_baseline_has_no_numbers(visit):
+    release = make_release(covariance=make_covariance(7))
+    caution = Caution.about(
+        "unreached", "The data say little about baseline[1] and baseline[3].", ["baseline[1]"]
+    )
+    page = visit(release.model_copy(update={"warnings": (caution,)}))
+    assert "The data say little about the baseline." in page.inner_text("#quality")
+    labels = page.locator("#forest-chart svg").text_content()
+    assert "sex: M vs F" in labels
+    assert "sex: other vs F" in labels
+    assert page.evaluate("discreet.state.a") != page.evaluate("discreet.state.b")
+
+
+def test_no_label_of_an_axis_lies_on_another(visit):
+    """At three widths: labels of one axis, by their boxes."""
+    release = make_release(
+        covariance=make_covariance(7), schema=make_schema(horizon=1826.0, intervals=80, unit="days")
+    )
+    for width in (1280, 768, 390):
+        page = visit(release, viewport={"width": width, "height": 900})
+        axes = page.evaluate(
+            """() => [...document.querySelectorAll(".role-axis-label")].map((axis) =>
+              [...axis.querySelectorAll("text")].filter((text) => Number(text.getAttribute("opacity") ?? 1) > 0)
+                .map((text) => { const box = text.getBoundingClientRect(); return [box.left, box.right, box.top, box.bottom]; }))"""
+        )
+        assert len(axes) > 4
+        for boxes in axes:
+            for one, other in pairwise(boxes):
+                beside = one[1] <= other[0] + 1 or other[1] <= one[0] + 1
+                above = one[3] <= other[2] + 1 or other[3] <= one[2] + 1
+                assert beside or above, (width, boxes)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

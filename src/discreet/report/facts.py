@@ -1,5 +1,6 @@
 """What a page knows of a release, as plain JSON for its script: released numbers and public facts."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +85,14 @@ def quality_of(release: Promised, words: dict[str, str], *, known: bool) -> Qual
         level = "care"
     else:
         level = "good" if known else "unknown"
-    return Quality(level, words[f"quality_{level}"], tuple(map(str, found)))
+    reasons = tuple(_for_readers(str(item), words["the_baseline"]) for item in found)
+    return Quality(level, words[f"quality_{level}"], reasons)
+
+
+def _for_readers(text: str, baseline: str) -> str:
+    """A caution without the numbers of the baseline's coefficients, which no reader knows."""
+    one = r"'?\bbaseline\[[^\]]*\]'?"
+    return re.sub(rf"{one}(?:(?:, | and )(?:{one}))*", baseline, text)
 
 
 def _is_fatal(caution: Caution) -> bool:
@@ -184,7 +192,8 @@ def _kind(item: Numeric | Categorical, unknown: str) -> dict[str, Any]:
 def _coefficients(schema: Schema) -> list[dict[str, Any]]:
     """Titles; the number whose step a coefficient is per; whether it is part of a curve."""
     found: list[dict[str, Any]] = [
-        {"title": title, "number": None, "curve": False} for title in schema.coefficient_titles
+        {"title": title, "number": None, "curve": False, "reference": None}
+        for title in schema.coefficient_titles
     ]
     place = 0
     for index, item in enumerate(schema.covariates):
@@ -193,6 +202,10 @@ def _coefficients(schema: Schema) -> list[dict[str, Any]]:
             found[place]["number"] = index if linear else None
             for column in range(place, place + len(item.value_names)):
                 found[column]["curve"] = item.knots is not None
+        else:
+            for column, level in enumerate(item.level_titles[1:], place):
+                found[column]["title"] = f"{item.title}: {level}"
+                found[column]["reference"] = item.level_titles[0]
         place += len(item.coefficient_names)
     return found
 

@@ -2,24 +2,25 @@
 (() => {
   const { element, facts, words, dark, make, fill, colour, row, fillTable, cell, offer } = page;
   const controls = facts.covariates.concat(facts.strata ? [facts.strata] : []);
-  const start = controls.map((item) => item.start);
+  const start = controls.map(readable);
   const state = { a: start.slice(), b: another(start), compare: true, times: defaultTimes(), effectsTime: facts.horizon, cause: null };
   const views = {};
   const narrow = window.matchMedia("(max-width: 46rem)"); // as in the style
 
-  // Person B differs from A in the covariate that moves the risk most.
-  function another(profile) {
-    const reach = facts.covariates.map((item, index) => {
-      const values = item.levels ? item.levels.map((_, level) => level) : [item.low, item.high];
-      const risks = values.map((value) => survival.risk(facts, profile.with(index, value)));
-      return Math.max(...risks) - Math.min(...risks);
-    });
-    const index = reach.indexOf(Math.max(...reach));
-    if (index < 0) {
-      return profile.slice();
+  // Where a control begins: numbers of a wide range as whole numbers, nobody has 2.3 nodes.
+  function readable(item) {
+    if (item.levels || item.high - item.low < 20) {
+      return item.start;
     }
-    const item = facts.covariates[index];
-    return profile.with(index, item.levels ? farthest(item, index, profile) : elsewhere(item, profile[index]));
+    return Math.min(Math.max(Math.round(item.start), item.low), item.high);
+  }
+
+  // Person B differs from A in the covariate whose change moves the risk most.
+  function another(profile) {
+    const moved = facts.covariates.map((item, index) => profile.with(index, item.levels ? farthest(item, index, profile) : elsewhere(item, profile[index])));
+    const own = survival.risk(facts, profile);
+    const gaps = moved.map((other) => Math.abs(survival.risk(facts, other) - own));
+    return gaps.length ? moved[gaps.indexOf(Math.max(...gaps))] : profile.slice();
   }
 
   // The level whose risk is farthest from that of the profile's own.
@@ -31,7 +32,8 @@
 
   function elsewhere(item, value) {
     const quarter = (item.high - item.low) / 4;
-    return rounded(value + quarter <= item.high ? value + quarter : value - quarter);
+    const other = value + quarter <= item.high ? value + quarter : value - quarter;
+    return item.high - item.low < 20 ? rounded(other) : Math.round(other);
   }
 
   // A time for reading, in the schema's unit as everywhere on the page.
@@ -39,11 +41,25 @@
     return Number(time.toPrecision(4));
   }
 
-  // Parts of the way to the horizon, in numbers of two digits.
+  // Round times up to the horizon: whole years where the unit says how long one is.
+  function roundTimes() {
+    const [first, last] = [facts.edges[0], facts.horizon];
+    const year = { days: 365.25, weeks: 52.1775, months: 12, years: 1 }[facts.unit] ?? 1;
+    const scale = last - first >= 2 * year ? year : 1;
+    const least = (last - first) / scale / 6; // at most six of them
+    const power = 10 ** Math.floor(Math.log10(least));
+    const sizes = [...(scale > 1 ? [0.25, 0.5] : []), ...[1, 2, 5, 10].map((factor) => factor * power)];
+    const step = Math.min(...sizes.filter((size) => size >= least * (1 - 1e-9) && (scale === 1 || size >= 0.25)));
+    const found = [];
+    for (let place = Math.ceil(first / scale / step + 1e-9); place * step * scale < last * (1 - 1e-9); place++) {
+      found.push(rounded(scale > 1 ? Math.floor(place * step * scale) : place * step));
+    }
+    return found;
+  }
+
   function defaultTimes() {
-    const length = facts.horizon - facts.edges[0];
-    const parts = [0.1, 0.25, 0.5, 0.75].map((part) => Number((part * length).toPrecision(2)));
-    return [...parts.map((time) => rounded(facts.edges[0] + time)), rounded(facts.horizon)];
+    const inside = roundTimes().filter((time) => facts.horizon - time > 0.02 * (facts.horizon - facts.edges[0]));
+    return [...inside, rounded(facts.horizon)];
   }
 
   function rounded(value) {
@@ -132,7 +148,8 @@
 
   function timeAxis() {
     const scale = { domain: [facts.edges[0], facts.horizon], nice: false };
-    return { field: "time", type: "quantitative", title: facts.time_label, scale };
+    const values = [facts.edges[0], ...defaultTimes()];
+    return { field: "time", type: "quantitative", title: facts.time_label, scale, axis: { values, format: ".6~g", labelOverlap: "greedy", labelSeparation: 10, labelFlush: true } };
   }
 
   // What the curves show: the probability of no event, or of one cause.
@@ -166,7 +183,8 @@
     const ratio = facts.link === "probit" ? (value) => value : Math.exp;
     const before = part.alpha.flat().length;
     return facts.coefficients.map((item, index) => {
-      const name = part.cause === null ? item.title : `${part.cause}: ${item.title}`;
+      const title = item.reference === null ? item.title : `${item.title} ${fill(words.versus, { level: item.reference })}`;
+      const name = part.cause === null ? title : `${part.cause}: ${title}`;
       const step = item.number === null ? 1 : niceStep(facts.covariates[item.number]);
       const value = part.beta[index] * step;
       const at = place * (before + part.beta.length) + before + index;
@@ -194,34 +212,45 @@
     return cut > 0 ? [name.slice(0, cut), name.slice(cut + 1)] : [name];
   }
 
-  const VALUES = 115; // pixels that a ratio with its interval takes
+  const VALUES = 118; // pixels that a ratio with its interval takes
+  const BESIDE = 430; // from this width on names stand beside their lines, on a phone above them
 
   function forestRows() {
-    const signs = (element("forest-chart").clientWidth - VALUES) / 6.8;
-    return coefficientRows().filter((item) => !item.curve).map((item) => ({ ...item, lines: inLines(item.label, signs) }));
+    const room = element("forest-chart").clientWidth;
+    const beside = room >= BESIDE;
+    const signs = (beside ? 0.36 * room : room - VALUES) / 6.8;
+    return coefficientRows().filter((item) => !item.curve).map((item) => ({ ...item, beside, lines: inLines(item.label, signs) }));
   }
 
   const tall = (rows) => rows.some((item) => item.lines.length > 1);
-  const forestHeight = (rows) => rows.length * (tall(rows) ? 62 : 46);
+  const forestStep = (rows) => (rows[0].beside ? (tall(rows) ? 40 : 30) : tall(rows) ? 66 : 50);
+  const forestHeight = (rows) => rows.length * forestStep(rows);
 
-  // Names and values stand above their lines, so that long names leave the lines their width.
+  // A row is one band: its name, its line and its numbers are on one height, or close above each other.
   function forestSpec(rows) {
     const probit = facts.link === "probit";
-    const yOffset = tall(rows) ? 19 : 12;
+    const beside = rows[0].beside;
+    const room = element("forest-chart").clientWidth;
+    const [left, right] = beside ? [Math.round(0.36 * room), VALUES + 12] : [0, 0];
+    const yOffset = beside ? 0 : tall(rows) ? 20 : 13;
     const values = rows.map((item) => ({ ...item, text: item.lower === null ? show(item.ratio, 2) : `${show(item.ratio, 2)} (${show(item.lower, 2)}–${show(item.upper, 2)})` }));
     const ends = values.flatMap((item) => [item.lower ?? item.ratio, item.upper ?? item.ratio, probit ? 0 : 1]).filter((value) => Number.isFinite(value) && (probit || value > 0));
     const scale = { ...(probit ? { zero: false } : { type: "log" }), domain: [Math.min(...ends), Math.max(...ends)], nice: false, padding: 14 };
-    const x = (field) => ({ field, type: "quantitative", scale, axis: { tickCount: 4, format: ".6~g" }, title: `← ${words.lower_risk} · ${facts.ratio} · ${words.higher_risk} →` });
+    const x = (field) => ({ field, type: "quantitative", scale, axis: { tickCount: 4, format: ".3~g", labelOverlap: "greedy", labelSeparation: 8 }, title: `← ${words.lower_risk} · ${facts.ratio} · ${words.higher_risk} →` });
     const y = { field: "label", type: "nominal", sort: null, axis: null, scale: { padding: 0.35 } };
-    const text = (field, align, place) => ({ mark: { type: "text", align, dy: -8, fontSize: 12, color: colour("ink"), limit: align === "left" ? { expr: `width - ${VALUES}` } : VALUES }, encoding: { y, x: { value: place }, text: { field } } });
+    const text = (field, align, place, dx) => ({ mark: { type: "text", align, dx, dy: beside ? 0 : -8, baseline: beside ? "middle" : "alphabetic", fontSize: 12, color: colour("ink"), limit: align === "left" && !beside ? Math.max(room - VALUES, 60) : beside && dx < 0 ? left - 12 : VALUES }, encoding: { y, x: { value: place }, text: { field } } });
+    const names = (count, layer) => ({ ...layer, transform: [{ filter: `datum.lines.length === ${count}` }], mark: { ...layer.mark, dy: (beside ? 0 : tall(rows) ? 5 : -8) - (count > 1 ? (beside ? 7 : 13) : 0) } });
+    const halo = (layer) => (beside ? [layer] : [{ ...layer, mark: { ...layer.mark, stroke: colour("panel"), strokeWidth: 4 } }, layer]);
     return {
-      width: "container", height: forestHeight(rows), data: { values },
+      width: Math.max(room - left - right - (beside ? 0 : 16), 120), height: forestHeight(rows), data: { values },
+      ...(beside ? { autosize: { type: "pad" } } : { width: "container" }),
       layer: [
+        ...(beside ? [{ mark: { type: "rule", color: colour("line"), strokeWidth: 1 }, encoding: { y, x: { value: 0 }, x2: { value: "width" } } }] : []),
         { data: { values: [{ none: probit ? 0 : 1 }] }, mark: { type: "rule", strokeDash: [4, 3], color: colour("soft") }, encoding: { x: x("none") } },
         ...(facts.covariance ? [{ mark: { type: "rule", strokeWidth: 2, yOffset, color: colour("ink") }, encoding: { y, x: x("lower"), x2: { field: "upper" } } }] : []),
         { mark: { type: "point", filled: true, size: 90, yOffset, color: colour("a"), opacity: 1 }, encoding: { y, x: x("ratio") } },
-        text("lines", "left", 0),
-        text("text", "right", "width"),
+        ...(beside ? [1, 2].map((count) => names(count, text("lines", "right", 0, -10))) : [1, 2].flatMap((count) => halo(names(count, text("lines", "left", 0, 0))))),
+        ...(beside ? [text("text", "left", "width", 10)] : [1, 2].flatMap((count) => halo(names(count, text("text", "right", "width", 0))))),
       ],
     };
   }
@@ -262,11 +291,15 @@
 
   // One line per number over its range, one point per level, at the chosen time.
   function effectRows() {
-    const at = (profile) => survival.at(survival.curve(facts, profile, state.cause), state.effectsTime).survival;
+    const at = (profile) => survival.at(survival.curve(facts, profile, state.cause), state.effectsTime);
     return controls.flatMap((item, index) => {
       const parts = item.levels ? item.levels.map((_, level) => level) : [...Array(13).keys()].map((step) => item.low + (step / 12) * (item.high - item.low));
-      return parts.map((value) => ({ title: item.title, value: item.levels ? null : value, level: item.levels ? item.levels[value] : null, survival: at(state.a.with(index, value)) }));
+      return parts.map((value) => ({ title: item.title, value: item.levels ? null : value, level: item.levels ? item.levels[value] : null, ...bounds(at(state.a.with(index, value))) }));
     });
+  }
+
+  function bounds({ survival: middle, lower, upper }) {
+    return { survival: middle, lower, upper };
   }
 
   // As many small charts beside each other as there is room for.
@@ -279,10 +312,14 @@
       const frame = { transform: [{ filter: { field: "title", equal: item.title } }], width, height: 100, title: { text: item.title, anchor: "start", fontSize: 12, fontWeight: "normal", limit: width + 40, color: colour("ink") } };
       if (item.levels) {
         const x = { field: "level", type: "nominal", title: null, sort: null, axis: { labelAngle: 0, labelLimit: Math.max(24, width / item.levels.length - 6) } };
-        return { ...frame, layer: [{ mark: { type: "bar", color: colour("a"), opacity: 0.7 }, encoding: { x, y } }, { mark: { type: "text", dy: -7, color: colour("ink") }, encoding: { x, y, text: { field: "survival", format: ".0%" } } }] };
+        const interval = facts.covariance ? [{ mark: { type: "rule", strokeWidth: 2, color: colour("ink") }, encoding: { x, y: { ...y, field: "lower" }, y2: { field: "upper" } } }] : [];
+        const text = { mark: { type: "text", dy: -7, color: colour("ink") }, encoding: { x, y: { ...y, field: facts.covariance ? "upper" : "survival" }, text: { field: "survival", format: ".0%" } } };
+        return { ...frame, layer: [{ mark: { type: "bar", color: colour("a"), opacity: 0.7 }, encoding: { x, y } }, ...interval, text] };
       }
-      const x = { field: "value", type: "quantitative", title: null, scale: { zero: false, nice: false }, axis: { tickCount: 4, format: ".6~g" } };
-      return { ...frame, mark: { type: "line", color: colour("a"), strokeWidth: 2.2 }, encoding: { x, y } };
+      const x = { field: "value", type: "quantitative", title: null, scale: { zero: false, nice: false }, axis: { tickCount: 4, format: ".6~g", labelOverlap: "greedy", labelSeparation: 8 } };
+      const band = { mark: { type: "area", color: colour("a"), opacity: 0.2 }, encoding: { x, y: { ...y, field: "lower" }, y2: { field: "upper" } } };
+      const line = { mark: { type: "line", color: colour("a"), strokeWidth: 2.2 }, encoding: { x, y } };
+      return { ...frame, layer: facts.covariance ? [band, line] : [line] };
     };
     return { data: { name: "effects", values: rows }, columns, spacing: { row: 18, column: 16 }, concat: controls.map(one), autosize: "pad" };
   }
@@ -374,7 +411,7 @@
     const percent = (value) => `${(100 * value).toFixed(1)}%`;
     const hazards = found[0].points.slice(1).map((point) => [brief(point.time), percent(point.hazard)]);
     fillTable("hazard-table", [facts.time_label, words.hazard_axis], hazards);
-    const effects = effectRows().map((item) => [item.title, item.level ?? rounded(item.value), percent(item.survival)]);
+    const effects = effectRows().map((item) => [item.title, item.level ?? rounded(item.value), item.lower === null ? percent(item.survival) : `${percent(item.survival)} (${percent(item.lower)} ${words.to} ${percent(item.upper)})`]);
     fillTable("effects-table", [words.covariate, words.value, axisWords()], effects);
   }
 
@@ -382,7 +419,17 @@
     const times = [...new Set(rows.map((item) => item.time))];
     const kinds = [...new Set(rows.map((item) => item.kind))];
     const at = (time, kind) => rows.find((item) => item.time === time && item.kind === kind).survival;
-    fillTable("life-table", [facts.time_label, ...kinds], times.map((time) => [Number(time.toPrecision(4)), ...kinds.map((kind) => show(at(time, kind)))]));
+    const present = facts.life_table.at_risk;
+    const counts = (index) => (present ? [Math.round(present[index]).toLocaleString("en")] : []);
+    fillTable("life-table", [facts.time_label, ...kinds, ...(present ? [words.at_risk] : [])], times.map((time, index) => [Number(time.toPrecision(4)), ...kinds.map((kind) => show(at(time, kind))), ...counts(index)]));
+    const shown = [facts.edges[0], ...state.times].filter((time) => time <= times.at(-1));
+    element("life-risk").hidden = !present;
+    if (present) {
+      const number = (time) => counts(Math.max(times.findLastIndex((end) => end <= time), 0))[0];
+      const columns = [[facts.time_label, words.at_risk], ...shown.map((time) => [String(brief(time)), number(time)])];
+      const [head, ...rest] = narrow.matches ? columns : [0, 1].map((place) => columns.map((pair) => pair[place]));
+      fillTable("life-risk", head, rest);
+    }
   }
 
   function update() {
