@@ -33,6 +33,33 @@ def test_a_file_gives_back_what_was_released(release):
     assert read.digest == made.digest
     assert np.array_equal(read.estimates[0].survival.estimate, made.estimates[0].survival.estimate)
     assert read.curves[0]["survival"]["estimate"] == made.estimates[0].survival.estimate.tolist()
+    assert read.log_rank == made.log_rank
+
+
+def test_nothing_is_computed_again_from_a_file(release, monkeypatch):
+    made, path = release
+
+    def refused(*_):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr("discreet.models.curves_release.group_curves", refused)
+    read = read_file(path)
+    assert read.table() == made.table()
+    assert make_page(read) == make_page(made)
+
+
+def test_a_file_of_version_0_2_has_its_curves_computed(release, tmp_path):
+    """It has neither bands of the sample nor what is needed; its sums are the same."""
+    mapping = json.loads(release[1].read_text())
+    for curve in mapping["curves"]:
+        del curve["people_needed"], curve["noise_needed"]
+        for band in (curve["survival"], *curve["incidence"].values()):
+            for name in [name for name in band if name.startswith("sample")]:
+                del band[name]
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(mapping))
+    old, new = read_file(path).estimates, release[0].estimates
+    assert np.allclose(old[1].survival.estimate, new[1].survival.estimate, atol=1e-6)
 
 
 def test_curves_are_near_the_exact_ones(release):
@@ -57,6 +84,25 @@ def test_an_infinite_budget_is_the_life_table(delta):
         )
 
 
+def fixed(schema):
+    """The schema with an arm that is declared not to change."""
+    mapping = schema.to_mapping()
+    mapping["covariate"][1]["fixed"] = True
+    return mapping
+
+
+def test_groups_that_a_person_may_change_are_refused_before_anything_is_read():
+    for unsure in (schema(person=True), {**fixed(schema(person=True)), "covariate": [
+        {"name": "arm", "levels": ["a", "b"], "fixed": False}
+    ]}):  # fmt: skip
+        with pytest.raises(
+            SettingsError, match=r"'arm' may change from row to row .*'fixed = true'"
+        ):
+            ds.Curves(unsure, by="arm")
+    assert ds.Curves(fixed(schema(person=True)), by="arm").groups.number == 3
+    assert ds.Curves(schema(), by="arm").groups.number == 3  # one row a person
+
+
 def test_streams_give_the_same_integers(tmp_path):
     table = episodic(people=300)
     for part, chosen in enumerate((table.slice(0, 200), table.slice(200))):
@@ -66,7 +112,7 @@ def test_streams_give_the_same_integers(tmp_path):
     cut = int(np.searchsorted(ids, ids[200]))
     pq.write_table(table.slice(0, cut), tmp_path / "part0.parquet")
     pq.write_table(table.slice(cut), tmp_path / "part1.parquet")
-    curves = ds.Curves(schema(person=True, entry=True), by="arm")
+    curves = ds.Curves(fixed(schema(person=True, entry=True)), by="arm")
     streamed = curves.simulate(str(tmp_path / "*.parquet"), epsilon=1.0, seed=3)
     assert streamed.released == curves.simulate(table, epsilon=1.0, seed=3).released
 
@@ -75,7 +121,7 @@ def test_a_level_that_nobody_has_says_so():
     mapping = schema().to_mapping()
     mapping["covariate"][1]["levels"] = ["a", "b", "c", "never"]
     found = ds.Curves(mapping, by="arm").simulate(cohort(3000), epsilon=1.0)
-    assert found.possibly_empty == ("never",)
+    assert [curve.may_be_empty for curve in found.estimates] == [False, False, False, True]
     assert any("may be empty" in row[0] for row in found.table())
 
 
@@ -254,16 +300,16 @@ def test_a_group_whose_follow_up_ends_early_is_named(seed):
     exact = ds.Curves(schema(), by="arm").simulate(cohort(3000), epsilon=1e6).estimates[2]
     (said,) = [item for item in found.warnings if not item.of_the_promise]
     assert said.code == "short-follow-up"
-    assert "'c' do not reach beyond" in said.message
+    assert "'c' is known until" in said.message
     assert " years" in said.message
     curve = found.estimates[2]
     assert curve.known_until in {10.0, 12.0, 14.0}
     assert curve.survival.lower[-1] <= exact.survival.estimate[-1] <= curve.survival.upper[-1]
     assert found.curves[2]["known_until"] == curve.known_until
     row = dict(zip(found.table()[0], found.table()[3], strict=True))
-    assert row["median"].startswith("not reached (")
+    assert row["median"].startswith("unknown (")
     assert row["median"].endswith(" to open)")
-    assert row["survival at the end"].startswith("unknown (0 to ")
+    assert row["survival at the end"].startswith("unknown (0")
     assert row["restricted mean"].startswith("unknown (")
     assert row["known until"] == f"{curve.known_until:g}"
 
@@ -275,11 +321,11 @@ def test_page_and_figure_show_where_a_group_ends(tmp_path, printed):
     page, end = make_page(made), made.estimates[2].known_until
     shown = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
     assert "No check of the released numbers found a problem with these curves" not in shown
-    assert "Dotted: the numbers of a group do not reach so far" in shown
-    assert f"do not reach beyond {end:g} years" in shown
-    assert f"do not reach beyond {end:g} years" in " ".join(printed("summary", path).split())
-    dotted = [line for line in made.plot().axes[0].lines if line.get_linestyle() == ":"]
-    assert [float(line.get_xdata()[0]) for line in dotted] == [end]
+    assert "Pale: the curve is not known there" in shown
+    assert f"is known until {end:g} years" in shown
+    assert f"is known until {end:g} years" in " ".join(printed("summary", path).split())
+    ends = {line.get_label(): float(line.get_xdata()[-1]) for line in made.plot().axes[0].lines}
+    assert ends == {"a": 24.0, "b": 24.0, "c": end}
     assert audit_release(path).sound
 
 
@@ -287,5 +333,19 @@ def test_groups_that_are_followed_to_the_end_get_no_word(release):
     made, _ = release
     assert not [item for item in made.warnings if not item.of_the_promise]
     assert "known until" not in made.table()[0]
-    assert "Dotted:" not in make_page(made).split('id="facts"')[0]
-    assert all(line.get_linestyle() != ":" for line in made.plot().axes[0].lines)
+    assert "Pale:" not in make_page(made).split('id="facts"')[0]
+    lines = made.plot(sample=True, simultaneous=True).axes[0].lines
+    assert len({str(line._dash_pattern) for line in lines}) == 3  # told apart without colour
+    assert all(line.get_drawstyle() == "steps-post" for line in lines)
+
+
+def test_long_times_in_days_are_drawn_in_years():
+    table, mapping = cut_short()
+    table["time"] *= 100.0
+    mapping["time"] |= {"unit": "days", "horizon": 2400.0}
+    found = ds.Curves(mapping, by="arm").simulate(table, epsilon=2.0)
+    assert found.axis == (365.25, "time in years")
+    axes, counts = found.plot().axes
+    assert axes.get_xlim()[1] == pytest.approx(2400.0 / 365.25)
+    assert counts.get_xlabel() == "time in years"
+    assert "days" in str(found.warnings[-1])

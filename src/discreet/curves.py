@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.design.groups import Groups
 from discreet.design.schema import Schema
 from discreet.engine.engine import Engine
+from discreet.errors import SettingsError
 from discreet.mechanisms.contract import Draw, Plan
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.models.curves_release import CurvesRelease
@@ -68,7 +69,8 @@ class Curves:
     schema
         The public schema: an object, a mapping, or the path of a TOML file.
     by
-        One or two covariates with declared levels. A person's group is that of the first row.
+        One or two covariates with declared levels. Where the schema has a ``person`` column, they
+        must be declared ``fixed``: a person is in one group.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class Curves:
     ) -> None:
         names = (by,) if isinstance(by, str) else tuple(by)
         self.groups = Groups(as_schema(schema), names)
+        _require_fixed(self.groups)
 
     def publish(  # noqa: PLR0913 - the terms of a release, each by name
         self,
@@ -167,3 +170,20 @@ class Curves:
 
         order = CurvesOrder(GroupCounts(epsilon, delta), self.groups)
         return simulate(order, People.of(data, outcome), SeededNoise(seed))
+
+
+def _require_fixed(groups: Groups) -> None:
+    """Refuse groups that a person may change, from the schema alone: records would be too late.
+
+    Files of version 0.2, in which the first row decided, are read without this.
+    """
+    if groups.schema.person is None:
+        return
+    for item in groups.covariates:
+        if not item.fixed:
+            raise SettingsError(
+                f"'{item.name}' may change from row to row of a person, who must be in one group. "
+                "If it never changes, write 'fixed = true' under it in the schema; if it does, add "
+                "a column that has the value at the person's start in every row, declare that as "
+                "fixed, and draw curves by it."
+            )

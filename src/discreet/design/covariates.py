@@ -5,7 +5,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Strict,
+    Tag,
+    model_validator,
+)
 
 from discreet.design.declared import (
     SMALLEST_RANGE,
@@ -218,6 +226,8 @@ class Categorical(Public):
         Words for people: of the column, and of each level.
     typical
         The level that a page begins with.
+    fixed
+        The value is the same in all rows of a person; curves by it need to know.
 
     Examples
     --------
@@ -236,6 +246,7 @@ class Categorical(Public):
     label: Name | None = None
     labels: Annotated[tuple[Name, ...], Field(max_length=MAX_LEVELS)] | None = None
     typical: Annotated[Name, BeforeValidator(level_text)] | None = None
+    fixed: Annotated[bool, Strict()] | None = None
 
     @model_validator(mode="after")
     def _check_words(self) -> Self:

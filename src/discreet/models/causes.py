@@ -29,7 +29,8 @@ from discreet.design.link import Link
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.caution import Caution
 from discreet.models.curves import BLOCK, Curves
-from discreet.models.group_curves import Counts, GroupCurve, Noise, group_curves
+from discreet.models.group_curves import GroupCurve, Released, group_curves
+from discreet.models.hazard_posterior import Counts
 from discreet.models.model import (
     Coefficients,
     File,
@@ -251,22 +252,16 @@ class CausesRelease(Promised, CausesFile):
             np.insert(entered, 1, 0.0, axis=1) if len(entered) else None,
             rows[:, 1] - rows[:, 0] + 1.0,
         )
-        return group_curves(counts, self.times, self._noise)[0]
+        table = numbers_of("calibration", self.released["calibration"][0])
+        variance = float(np.max(table[:, 4])) ** 2
+        noise = {size: variance * np.eye(size) for size in (len(rows), len(rows) + 1)}
+        return group_curves(Released(counts, noise, self.persons, seed=0), self.times)[0][0]
 
     @property
     def times(self) -> Array:
         """Start of the axis and ends of the stretches of the life table."""
         edges = TimeGrid.of(self.public_schema.time).edges
         return np.asarray(edges[[0, *self.exits[:, 1].astype(np.int64)]])
-
-    @property
-    def _noise(self) -> Noise:
-        """The law of the noise of cumulated counts."""
-        deviation = float(np.max(numbers_of("calibration", self.released["calibration"][0])[:, 4]))
-        pure, bins = self.guarantee.delta == 0, len(self.exits)
-        scale = deviation / np.sqrt(2.0) if pure else deviation
-        lifts = {size: scale * np.tril(np.ones((size, size))) for size in (bins, bins + 1)}
-        return Noise(lifts, pure)
 
 
 def cautions_of(cautions: tuple[Caution, ...], cause: str) -> Iterator[Caution]:

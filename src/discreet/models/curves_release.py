@@ -1,6 +1,10 @@
 """Curves by group as a file: the released counts, what follows from them, and what is promised."""
 
+import hashlib
+import json
 import math
+from collections.abc import Iterator
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -8,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from pydantic import ValidationError, model_validator
 
+from discreet.design.axis import DAYS
 from discreet.design.grid import TimeGrid
 from discreet.design.groups import Groups, strategy, stretch_edges
 from discreet.errors import ArtefactError, SettingsError
@@ -17,14 +22,13 @@ from discreet.models.frames import Tabular
 from discreet.models.group_curves import (
     NORMAL_POINT,
     Band,
-    Counts,
     GroupCurve,
     LogRank,
-    Noise,
     Number,
+    Released,
     group_curves,
-    log_rank,
 )
+from discreet.models.hazard_posterior import Counts
 from discreet.models.model import Model, Promised, model_from_mapping, sentence
 from discreet.models.strict import read_strict
 from discreet.text import with_unit
@@ -35,9 +39,13 @@ if TYPE_CHECKING:
 
 LARGEST_SUM = 1e30
 """More than integers of 64 bits at 64 sites; squares of sums of these are still numbers."""
-WIDE = 0.35
-"""A curve is hardly known where its band is wider than this on average: a third of all there is."""
-BANDS = ("estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous")
+DIGITS = 6
+"""Of printed numbers, after the point: more than their third moves from draw to draw."""
+LONG = 2 * DAYS["years"]
+"""Days of an axis that is drawn in years."""
+BANDS = tuple(field.name for field in fields(Band))
+NUMBERS = ("median", "restricted_mean")
+SCALARS = ("size", "size_deviation", "known_until", "people_needed", "noise_needed")
 
 
 class CurvesRelease(Promised, Tabular):
@@ -133,96 +141,142 @@ class CurvesRelease(Promised, Tabular):
         return strategy(size, pure=self._pure).astype(np.float64)
 
     @cached_property
-    def noise(self) -> Noise:
-        """The released law of the noise of cumulated counts."""
-        sizes = (self.stretches, self.stretches + 1)
-        return Noise({size: self._lift(size) * self.noise_scale for size in sizes}, self._pure)
+    def _noise(self) -> dict[int, Array]:
+        """Covariances of the noise of decoded counts, by the length of their sequence."""
+        found = {}
+        for size in (self.stretches, self.stretches + 1):
+            inverse = np.linalg.inv(self._matrix(size)) * self.noise_scale
+            found[size] = (2.0 if self._pure else 1.0) * inverse @ inverse.T
+        return found
 
-    def _lift(self, size: int) -> Array:
-        """Noise of released sums to noise of cumulated counts: C M^-1."""
-        return np.asarray(np.tril(np.ones((size, size))) @ np.linalg.inv(self._matrix(size)))
+    @cached_property
+    def _computed(self) -> tuple[tuple[GroupCurve, ...], LogRank | None]:
+        """Curves and test from the released sums, whose digest is the seed of the draws."""
+        words = json.dumps(self.released["sums"]).encode()
+        seed = int.from_bytes(hashlib.sha256(words).digest()[:8])
+        released = Released(self.counts, self._noise, self.persons, seed)
+        try:
+            return group_curves(released, self.times)
+        except np.linalg.LinAlgError:
+            raise ArtefactError("the released sums cannot be counts of people.") from None
 
     @cached_property
     def estimates(self) -> tuple[GroupCurve, ...]:
-        """Curves with bands, medians and restricted means, one per group."""
-        return group_curves(self.counts, self.times, self.noise)
+        """Curves with bands, medians and restricted means, one per group, as the file has them.
+
+        Those of a file of version 0.2 are computed from its released sums.
+        """
+        if not self._has_results:
+            return self._computed[0]
+        return tuple(map(self._read, self.curves))
 
     @property
-    def possibly_empty(self) -> tuple[str, ...]:
-        """Names of the groups whose released size could be noise alone."""
-        pairs = zip(self.names, self.estimates, strict=True)
-        return tuple(name for name, curve in pairs if curve.may_be_empty)
+    def _has_results(self) -> bool:
+        return bool(self.curves) and all("people_needed" in item for item in self.curves)
 
     @cached_property
     def log_rank(self) -> LogRank | None:
         """The test that all groups have the same hazards; None where there is one group."""
-        return log_rank(self.counts, self.noise) if self.groups.number > 1 else None
+        if not self._has_results:
+            return self._computed[1]
+        return None if self.test is None else LogRank(**self.test)
+
+    def _read(self, printed: dict[str, Any]) -> GroupCurve:
+        """A curve as `_printed` wrote it."""
+        size = self.stretches
+        early = printed["known_until"] < self.times[-1]
+        numbers = {
+            name: Number(
+                _finite(printed[name]["estimate"], math.nan if early else math.inf),
+                _finite(printed[name]["lower"]),
+                _finite(printed[name]["upper"]),
+            )
+            for name in NUMBERS
+        }
+        curve = GroupCurve(
+            **{name: _finite(printed[name]) for name in SCALARS},  # type: ignore[arg-type]
+            **numbers,  # type: ignore[arg-type]
+            at_risk=_column(printed["at_risk"], size),
+            reach=int(np.searchsorted(self.times, printed["known_until"])),
+            survival=_read_band(printed["survival"], size),
+            incidence=tuple(_read_band(printed["incidence"][name], size) for name in self.causes),
+        )
+        if not curve.known_until == self.times[min(curve.reach, size)]:
+            raise ValueError("known_until is not the end of a stretch")
+        return curve
+
+    @model_validator(mode="after")
+    def _check_results(self) -> Self:
+        if not self._has_results:
+            return self
+        try:
+            number = len(self.estimates)
+            degrees = 0 if self.log_rank is None else self.log_rank.degrees
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            raise ValueError("the printed curves are not those of groups and times") from None
+        if number != self.groups.number or degrees != number - 1:
+            raise ValueError("there is not one printed curve for each group, with their test")
+        return self
 
     def with_results(self) -> Self:
         """The file with everything that follows from the released numbers printed in it."""
-        test = None if self.log_rank is None else vars(self.log_rank)
-        curves = tuple(
+        curves, test = self._computed
+        printed = tuple(
             _printed(levels, curve, self.times, self.causes)
-            for levels, curve in zip(self.groups.names, self.estimates, strict=True)
+            for levels, curve in zip(self.groups.names, curves, strict=True)
         )
-        found = {
-            "curves": curves,
-            "test": test,
-            "warnings": (
-                *self.warnings,
-                *self._empty_groups(),
-                *self._short_groups(),
-                *self._hidden_groups(),
-            ),
-        }
-        return self.model_copy(update=found)
+        update = {"curves": printed, "test": _rounded_test(test)}
+        cautions = self.model_copy(update=update).cautions
+        return self.model_copy(update={**update, "warnings": (*self.warnings, *cautions)})
 
-    def _empty_groups(self) -> tuple[Caution, ...]:
-        """A caution for each group of which nobody may be there."""
-        return tuple(
-            Caution.about(
-                "empty-group",
-                f"The group '{name}' may be empty: the 95 % range of its released size holds none. "
-                "Nothing is said of its curve.",
-            )
-            for name, curve in zip(self.titles, self.estimates, strict=True)
-            if curve.may_be_empty
-        )
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """One for each group of which nothing is known, or not all of the axis."""
+        return tuple(self._cautions())
 
-    def _short_groups(self) -> tuple[Caution, ...]:
-        """A caution for each group whose data do not reach the end of the axis."""
-        return tuple(
-            Caution.about("short-follow-up", self._short(name, curve))
-            for name, curve in zip(self.titles, self.estimates, strict=True)
-            if curve.ends_early and not curve.may_be_empty
-        )
+    def _cautions(self) -> Iterator[Caution]:
+        for name, curve in zip(self.titles, self.estimates, strict=True):
+            if curve.may_be_empty:
+                yield Caution.about(
+                    "empty-group",
+                    f"The group '{name}' may be empty: the 95 % range of its size holds none.",
+                )
+            elif not curve.reach:
+                yield Caution.about("wide-band", self._hidden(name, curve))
+            elif curve.ends_early:
+                until = with_unit(f"{curve.known_until:.4g}", self.public_schema.time.counted_in)
+                yield Caution.about(
+                    "short-follow-up",
+                    f"The curve of '{name}' is known until {until}. Later the band takes up "
+                    "more than half of the picture, or fewer than five may be at risk.",
+                )
 
-    def _short(self, name: str, curve: GroupCurve) -> str:
-        time = with_unit(f"{curve.known_until:.4g}", self.public_schema.time.counted_in)
-        if not curve.reach:
-            return (
-                f"The numbers of '{name}' show nobody at risk at {time}, where the axis begins: "
-                "nothing is said of its curve."
-            )
+    def _hidden(self, name: str, curve: GroupCurve) -> str:
+        """Which group is too small for the noise, and what would show its curve."""
+        ways = []
+        if np.isfinite(curve.people_needed):
+            people = float(f"{curve.size * curve.people_needed:.2g}")
+            ways.append(f"about {people:,.0f} people in the group")
+        if np.isfinite(curve.noise_needed):
+            ways.append(f"an epsilon of about {self.guarantee.epsilon * curve.noise_needed:.2g}")
+        needed = f" {' or '.join(ways)} would show half of it." if ways else ""
         return (
-            f"The numbers of '{name}' do not reach beyond {time}: the number still at risk "
-            "cannot be distinguished from 0 under the noise. After it the curve is drawn flat, and its "
-            "band covers every possible curve."
+            f"The group '{name}' (about {curve.size:,.0f} people) is too small for the noise: its "
+            f"curve is not known, and only its band is drawn.{needed[:1]}{needed[1:2].upper()}"
+            f"{needed[2:]}"
         )
 
-    def _hidden_groups(self) -> tuple[Caution, ...]:
-        """A caution for each group of which the band leaves little."""
-        return tuple(
-            Caution.about(
-                "wide-band",
-                f"The curve of the group '{name}' is hardly known: its band is {curve.width:.2f} wide "
-                "on average. Fewer groups, more people or a larger epsilon would tell more.",
-            )
-            for name, curve in zip(self.titles, self.estimates, strict=True)
-            if curve.width > WIDE and curve.reach and not curve.may_be_empty
-        )
+    @property
+    def axis(self) -> tuple[float, str]:
+        """What times are divided by where they are drawn, and the axis's label: long ones in years."""
+        time = self.public_schema.time
+        if time.counted_in == "days" and time.length > LONG:
+            return DAYS["years"], "time in years"
+        return 1.0, time.axis_label
 
-    def plot(self, *, cause: str | None = None, simultaneous: bool = False) -> "Figure":
+    def plot(
+        self, *, cause: str | None = None, simultaneous: bool = False, sample: bool = False
+    ) -> "Figure":
         """Every group's curve with its band, and the numbers at risk.
 
         Parameters
@@ -232,11 +286,13 @@ class CurvesRelease(Promised, Tabular):
             survival without any event.
         simultaneous
             Whether bands hold the whole curve at once, not each point.
+        sample
+            Whether bands are of these people's own curve without noise, not of the population's.
 
         Returns
         -------
         matplotlib.figure.Figure
-            One panel; where a group's data do not reach, its curve is dotted and its band pale.
+            One panel of steps; where a group's curve is not known, its pale band alone.
         """
         from discreet.models.curves_plot import group_figure  # noqa: PLC0415 - matplotlib
 
@@ -244,7 +300,7 @@ class CurvesRelease(Promised, Tabular):
             raise SettingsError(
                 f"there is no cause '{cause}'; causes are {', '.join(self.causes)}."
             )
-        return group_figure(self, cause=cause, simultaneous=simultaneous)
+        return group_figure(self, cause=cause, simultaneous=simultaneous, sample=sample)
 
     def columns(self) -> dict[str, list[Any]]:
         """One row for each group and time, with competing risks for each cause too.
@@ -330,7 +386,7 @@ def curves_from_mapping(mapping: dict[str, Any]) -> CurvesRelease:
 
 
 def _row(name: str, curve: GroupCurve) -> list[str]:
-    cells = _median_cell(curve), _cell(curve.restricted_mean, curve), _end(curve.survival, curve)
+    cells = _median_cell(curve), _cell(curve.restricted_mean), _end(curve.survival, curve)
     size = f"{curve.size:,.0f} ± {NORMAL_POINT * curve.size_deviation:,.0f}"
     return [f"{name} (may be empty)" if curve.may_be_empty else name, size, *cells]
 
@@ -341,34 +397,33 @@ def _ends(curve: GroupCurve) -> list[str]:
 
 
 def _end(band: Band, curve: GroupCurve) -> str:
-    """A band's last values."""
-    values = (float(item[-1]) for item in (band.estimate, band.lower, band.upper))
-    return _cell(Number(*values), curve)
+    """A band's last values; what lies beyond the group's data has no estimate."""
+    estimate, lower, upper = (float(item[-1]) for item in (band.estimate, band.lower, band.upper))
+    return _cell(Number(math.nan if curve.ends_early else estimate, lower, upper))
 
 
-def _cell(number: Number, curve: GroupCurve) -> str:
-    """Estimate and interval; what lies beyond the group's data has no estimate."""
-    if not curve.reach:
-        return "unknown"
-    estimate = "unknown" if curve.ends_early else _shown(number.estimate)
-    return f"{estimate} ({_shown(number.lower)} to {_shown(number.upper)})"
+def _cell(number: Number) -> str:
+    """Estimate and interval."""
+    limits = f"({_shown(number.lower)} to {_shown(number.upper)})"
+    return f"{_shown(number.estimate)} {limits}"
 
 
 def _median_cell(curve: GroupCurve) -> str:
-    """A time after the end of the axis is "beyond", one after the group's data "not reached"."""
+    """A time after the end of the axis is "beyond"; what is not known is "unknown"."""
     if not curve.reach:
         return "unknown"
-    missing = ("not reached", "open") if curve.ends_early else ("beyond", "beyond")
+    open_end = "open" if curve.ends_early else "beyond"
     median = curve.median
-    estimate = _shown(median.estimate, missing[0])
-    texts = (estimate, _shown(median.lower, missing[1]), _shown(median.upper, missing[1]))
+    texts = (_shown(median.estimate), _shown(median.lower), _shown(median.upper, open_end))
     if set(texts) == {"beyond"}:
         return "beyond the end"
     return f"{texts[0]} ({texts[1]} to {texts[2]})"
 
 
 def _shown(value: float, infinite: str = "beyond") -> str:
-    if not np.isfinite(value):
+    if np.isnan(value):
+        return "unknown"
+    if np.isinf(value):
         return infinite
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
@@ -382,27 +437,57 @@ def _whole(value: object) -> int:
 def _printed(
     levels: tuple[str, ...], curve: GroupCurve, times: Array, causes: tuple[str, ...]
 ) -> dict[str, Any]:
+    incidence = zip(causes, curve.incidence, strict=True)
     return {
         "group": list(levels),
-        "size": curve.size,
-        "size_deviation": curve.size_deviation,
+        **{name: _number(getattr(curve, name)) for name in SCALARS},
         "may_be_empty": curve.may_be_empty,
-        "known_until": curve.known_until,
         "time": times[1:].tolist(),
-        "at_risk": curve.at_risk.tolist(),
+        "at_risk": np.round(curve.at_risk, DIGITS).tolist(),
         "survival": _band(curve.survival),
-        "incidence": {
-            name: _band(band) for name, band in zip(causes, curve.incidence, strict=True)
-        },
-        "median": _number(curve.median),
-        "restricted_mean": _number(curve.restricted_mean),
+        "incidence": {name: _band(band) for name, band in incidence},
+        **{name: _estimate(getattr(curve, name)) for name in NUMBERS},
     }
 
 
 def _band(band: Band) -> dict[str, list[float]]:
-    return {name: getattr(band, name).tolist() for name in BANDS}
+    return {name: np.round(getattr(band, name), DIGITS).tolist() for name in BANDS}
 
 
-def _number(number: Number) -> dict[str, float | None]:
-    """JSON has no infinity: a limit that is never reached is null."""
-    return {key: value if np.isfinite(value) else None for key, value in vars(number).items()}
+def _estimate(number: Number) -> dict[str, float | None]:
+    return {key: _number(value) for key, value in vars(number).items()}
+
+
+def _number(value: float) -> float | None:
+    """JSON has neither infinity nor NaN: what is never reached, or not known, is null."""
+    return round(value, DIGITS) if np.isfinite(value) else None
+
+
+def _finite(value: object, missing: float = math.inf) -> float:
+    """A number as `_number` writes it."""
+    if value is None:
+        return missing
+    if type(value) not in {int, float}:
+        raise TypeError("not a number")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _column(values: object, size: int) -> Array:
+    found = np.array(values, dtype=np.float64)
+    if found.shape != (size,) or not np.isfinite(found).all():
+        raise ValueError("a printed column has not one number for each stretch")
+    return found
+
+
+def _read_band(printed: dict[str, Any], size: int) -> Band:
+    return Band(**{name: _column(printed[name], size) for name in BANDS})
+
+
+def _rounded_test(test: LogRank | None) -> dict[str, Any] | None:
+    if test is None:
+        return None
+    return {
+        "statistic": round(test.statistic, DIGITS),
+        "degrees": test.degrees,
+        "p_value": float(f"{test.p_value:.6g}"),
+    }

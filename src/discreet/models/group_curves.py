@@ -1,110 +1,84 @@
-"""Survival curves by group from private counts: estimates, bands and a test, all post-processing.
+"""Survival curves by group from draws of a posterior: estimates, bands, numbers, and a test.
 
-The released numbers are noisy counts of exits by group, stretch of time and outcome (and of
-entries, where people may enter late). With cumulated counts made non-negative and non-decreasing
-(the isotonic regression of what was released),
+Symbols and shapes
+    c draws, G groups, S kinds of exit (causes, then censoring), K stretches
+    h_sk, R_k    hazards, and people at risk at the start of a stretch (`hazard_posterior`)
+    d_sk, e_k    people of a draw who leave, and who enter during a stretch
 
-    at risk      R_k = entered at the start or up to k - left before k
-    exposed      X_k = R_k - c_k (m_k - 1) / (2 m_k) - entered in k (m_k - 1) / (2 m_k)
-    survival     S_k = prod_{j <= k} (1 - d_j / X_j)
-    incidence    F_rk = sum_{j <= k} S_{j-1} d_rj / X_j
+Two curves are estimated. That of the population follows from a draw's hazards,
 
-m_k is the number of grid intervals in stretch k: who is censored in one of them is taken to be
-exposed in half of the others, and with m_k = 1 the estimate is Kaplan-Meier's and Aalen-Johansen's
-own. Bands come from simulation: counts drawn around the estimate, noise of the released law added,
-the same estimator applied. The generator has a fixed seed, since nothing here is secret.
+    S_k = exp(-sum_{j <= k} sum_{s event} h_sj),
 
-A group's data reach up to the first stretch whose released number at risk is not told from none. After
-it the estimate is carried on flat, and the band is all that is possible: [0, the last upper limit].
+and that of the sample from people: they are drawn from the hazards, moved to the released counts
+(y - x - noise, times C (C + noise)^-1; Matheron's rule), and counted as Kaplan and Meier do,
 
-References: Kalbfleisch and Prentice (2002), sections 1.4 and 8.2; Efron and Tibshirani (1993),
-chapter 6; Barlow et al. (1972) for the isotonic regression.
+    S_k = prod_{j <= k} (1 - d_j / X_j),    X_k = R_k - censored_k / 2 + e_k / 2.
+
+The estimate is the mean of the sample's curves. Bands are quantiles of the draws; those of the
+population also hold the sample's, so that a curve without an event may be at one.
+
+References: Kalbfleisch and Prentice (2002), sections 1.4 and 8.2; Hoffman and Ribak (1991) for the
+move to the released counts.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator, default_rng
-from scipy.optimize import isotonic_regression
+from scipy.special import chdtrc
 
+from discreet.engine.threads import one_blas_thread
+from discreet.models.hazard_posterior import (
+    Counts,
+    Flow,
+    HazardModel,
+    draw_points,
+    needed_scales,
+    noise_of,
+    vector_of,
+)
 from discreet.types import Array, Flags
 
-SIMULATIONS = 600
-"""Enough for standard deviations to 3 % and 95 % points of a maximum."""
-TEST_SIMULATIONS = 999
-SEED = 2026_11
-MOST_EVENTS = 1e18
-"""Of one stretch in a simulation: numpy draws no more, however absurd the noise is."""
-LEVEL = 0.95
 NORMAL_POINT = 1.959963984540054
-CLEAR = NORMAL_POINT
-"""A number of people is told from none if its 95 % range, as it is printed, does not hold none."""
-CERTAIN = 3.0
-"""So many deviations at one of the later stretches show people at the earlier ones as well: of forty
-stretches that have nobody, one exceeds it in a release out of a hundred or fewer."""
-NOBODY = 0.5
-"""Less than this is nobody, however small the noise is."""
-
-
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """Released counts of all groups, noise included, unprojected.
-
-    ``events`` has shape (groups, outcomes, stretches), ``censored`` (groups, stretches + 1): during
-    each stretch, then in the last interval, as people are who are there to the end; ``entered``
-    (groups, 1 + stretches): at the start, then during each stretch, or None where everybody is there
-    from the start. ``widths`` are the numbers of grid intervals in the stretches.
-    """
-
-    events: Array
-    censored: Array
-    entered: Array | None
-    widths: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Noise:
-    """The law of the noise of *cumulated* counts: L z, z independent with scale 1.
-
-    ``lifts`` has L for every length of a sequence; z is Laplace where ``laplace``, else normal.
-    """
-
-    lifts: Mapping[int, Array]
-    laplace: bool = False
-
-    def draw(self, shape: tuple[int, ...], generator: Generator) -> Array:
-        """Independent draws; the shape ends with the length of the sequence."""
-        law = generator.laplace if self.laplace else generator.normal
-        return np.asarray(law(size=shape) @ self.lifts[shape[-1]].T)
-
-    def count_variance(self, size: int) -> Array:
-        """Variance of the noise of every count."""
-        rows = np.diff(self.lifts[size], axis=0, prepend=0.0)
-        return np.asarray((2.0 if self.laplace else 1.0) * np.sum(rows**2, axis=1))
-
-    def towards_total(self, size: int) -> Array:
-        """Covariance of the noise of every count with that of their sum, up to one factor."""
-        lift = self.lifts[size]
-        return np.asarray(np.diff(lift @ lift[-1], prepend=0.0))
+TAILS = (0.025, 0.975)
+TOGETHER = 0.95
+READABLE = 0.25
+"""Half the height of a pointwise band up to which a curve is worth reading: it leaves out half."""
+SHORTEST = 0.25
+"""Share of the axis: a band that is narrow enough for less than this shows nothing of a curve."""
+PRESENT = 5.0
+"""A curve is known while the lower limit of the number at risk is at least this."""
+SIDE, LEAST = 0.25, 0.05
+"""Where limits lean to one side: the other is no nearer than this share of the band's height there,
+and of its largest height, when draws are compared along the curve."""
 
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """An estimate at the ends of the stretches with pointwise and simultaneous 95 % limits."""
+    """A curve at the ends of the stretches, with 95 % limits.
+
+    Limits are of the population's curve, and with ``sample`` of these people's own curve without
+    noise; ``simultaneous`` ones hold the whole curve, as far as it is known.
+    """
 
     estimate: Array
-    deviation: Array
     lower: Array
     upper: Array
     lower_simultaneous: Array
     upper_simultaneous: Array
+    sample_lower: Array
+    sample_upper: Array
+    sample_lower_simultaneous: Array
+    sample_upper_simultaneous: Array
 
 
 @dataclass(frozen=True)
 class Number:
-    """An estimate with its 95 % interval; a limit that the curve never reaches is infinite."""
+    """An estimate with its 95 % interval; a limit that the curve never reaches is infinite.
+
+    An estimate that lies beyond what is known is not a number.
+    """
 
     estimate: float
     lower: float
@@ -113,10 +87,11 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class GroupCurve:
-    """What is said of one group.
+    """Size, curves and numbers of one group.
 
-    ``reach`` is the number of stretches that the group's data reach, ``known_until`` their end: later
-    the estimate is that of `known_until`, and the bands hold everything that is possible.
+    ``reach`` is the number of stretches on which the curve is known, ``known_until`` their end.
+    ``people_needed`` and ``noise_needed`` are how many times as many people, or what part of the
+    noise, would show half of the curve of a group of which nothing is known; else 1.
     """
 
     size: float
@@ -128,21 +103,17 @@ class GroupCurve:
     incidence: tuple[Band, ...]
     median: Number
     restricted_mean: Number
-
-    @property
-    def width(self) -> float:
-        """The mean width of the pointwise band, as far as the data reach."""
-        widths = self.survival.upper - self.survival.lower
-        return float(np.mean(widths[: max(self.reach, 1)]))
+    people_needed: float = 1.0
+    noise_needed: float = 1.0
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether the released size could be noise alone: its printed range holds none."""
-        return not bool(_told_from_none(self.size, self.size_deviation))
+        """Whether the printed range of the size holds none."""
+        return self.size <= NORMAL_POINT * self.size_deviation
 
     @property
     def ends_early(self) -> bool:
-        """Whether the data do not reach the end of the axis."""
+        """Whether the curve is not known up to the end of the axis."""
         return self.reach < len(self.at_risk)
 
 
@@ -156,9 +127,8 @@ class LogRank:
 
     @property
     def words(self) -> str:
-        """The p-value; the smallest that so many simulations can show is a bound."""
-        sign = "≤" if self.p_value <= 1.0 / (TEST_SIMULATIONS + 1) else "="
-        return f"p {sign} {self.p_value:.3f}"
+        """The p-value, as far as it is worth printing."""
+        return "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
 
     @property
     def freedom(self) -> str:
@@ -167,394 +137,332 @@ class LogRank:
 
 
 @dataclass(frozen=True, eq=False)
-class _Flow:
-    """Who comes and goes in every stretch, and so who is at risk; any leading axes."""
+class Draws:
+    """Curves of the population and of the sample, (c, G, K), with a cause axis for incidence.
 
-    events: Array
-    censored: Array
-    entered: Array
-    widths: Array
-
-    @cached_property
-    def at_risk(self) -> Array:
-        """R_k, which noise may make negative."""
-        left = self.events.sum(axis=-2) + self.censored[..., :-1]
-        entered = np.cumsum(self.entered, axis=-1)[..., 1:]
-        return np.asarray(entered - np.cumsum(left, axis=-1) + left)
-
-    @cached_property
-    def exposed(self) -> Array:
-        """X_k: who is there in only some intervals of a stretch counts in part."""
-        partly = self.censored[..., :-1] + self.entered[..., 1:]
-        return self.at_risk - _part(self.widths) * partly
-
-    @property
-    def hazards(self) -> Array:
-        """d_rk / X_k, together at most 1; shape (..., outcomes, stretches)."""
-        raw = self.events / np.maximum(self.exposed, 1.0)[..., None, :]
-        return np.asarray(raw / np.maximum(raw.sum(axis=-2, keepdims=True), 1.0))
-
-
-def _part(widths: Array) -> Array:
-    """The mean share of a stretch's other intervals that somebody misses who leaves in one."""
-    return (widths - 1.0) / (2.0 * widths)
-
-
-def isotonic(values: Array) -> Array:
-    """The closest non-decreasing sequences along the last axis (pool adjacent violators)."""
-    flat = values.reshape(-1, values.shape[-1])
-    return np.stack([isotonic_regression(row).x for row in flat]).reshape(values.shape)
-
-
-def _people(noisy: Array) -> Array:
-    """Counts as a table of people could have them: cumulated, they start at 0 and never fall."""
-    rising = np.maximum(isotonic(np.cumsum(noisy, axis=-1)), 0.0)
-    return np.diff(rising, axis=-1, prepend=0.0)
-
-
-def _flow(counts: Counts, shape: Callable[[Array], Array]) -> _Flow:
-    """The counts, each sequence shaped; without entries everybody is there at the start."""
-    events, censored = shape(counts.events), shape(counts.censored)
-    if counts.entered is not None:
-        return _Flow(events, censored, shape(counts.entered), counts.widths)
-    entered = np.zeros_like(censored)
-    entered[..., 0] = events.sum(axis=(-1, -2)) + censored.sum(axis=-1)
-    return _Flow(events, censored, entered, counts.widths)
-
-
-def _balanced(counts: Counts, noise: Noise) -> Counts:
-    """Who entered has left: the counts nearest to the released ones for which that is so.
-
-    With a = 1 for entries and -1 for exits, x - S a (a'x) / (a'S a), S the covariance of the noise:
-    least squares, linear and without bias, so that few at risk late are known from who leaves late.
+    ``exposed`` are mean people exposed, (G, K), and ``needed`` what `GroupCurve` has, (G, 2).
     """
-    if counts.entered is None:
-        return counts
-    events, ends = map(noise.towards_total, (counts.events.shape[-1], counts.censored.shape[-1]))
-    spread = counts.events.shape[-2] * events.sum() + 2.0 * ends.sum()
-    if spread <= 0.0:
-        return counts
-    left = counts.events.sum(axis=(-1, -2)) + counts.censored.sum(axis=-1)
-    excess = ((counts.entered.sum(axis=-1) - left) / spread)[..., None]
-    return Counts(
-        counts.events + excess[..., None] * events,
-        counts.censored + excess * ends,
-        counts.entered - excess * ends,
-        counts.widths,
-    )
+
+    true: Array
+    own: Array
+    true_incidence: Array
+    own_incidence: Array
+    at_risk: Array
+    sizes: Array
+    exposed: Array
+    needed: Array
 
 
-def _as_released(noisy: Array) -> Array:
-    return noisy
+@dataclass(frozen=True)
+class Released:
+    """What curves are made of: counts, covariances of the noise by a sequence's length, n, a seed."""
+
+    counts: Counts
+    noise: Mapping[int, Array]
+    persons: int
+    seed: int
+
+
+def group_curves(released: Released, times: Array) -> tuple[tuple[GroupCurve, ...], LogRank | None]:
+    """Curves of all groups, and the test that they are equal (None of one group).
+
+    Parameters
+    ----------
+    released
+        Noisy counts and the law of their noise.
+    times
+        Start and ends of the stretches: one more than there are stretches.
+
+    Returns
+    -------
+    tuple
+        A curve for each group, in their order, and the test.
+    """
+    with one_blas_thread():  # the last bit must not depend on the number of threads
+        draws = curve_draws(released)
+        curves = tuple(_curve(draws, group, times) for group in range(draws.true.shape[1]))
+        return curves, log_rank(released, draws) if len(curves) > 1 else None
+
+
+def curve_draws(released: Released) -> Draws:
+    """Draws of the posterior and the curves that follow from each."""
+    generator = default_rng(released.seed)
+    model = HazardModel(released.counts, released.noise, released.persons)
+    points = draw_points(model, generator)
+    flow, middle = model.flow(points), model.flow(points.mean(axis=0)[None])
+    events = flow.hazards[:, :, :-1]
+    total = events.sum(axis=2)
+    true = np.exp(-np.cumsum(total, axis=-1))
+    true_incidence = incidence_of(events * (-np.expm1(-total) / total)[:, :, None])
+    people = _people(model, middle, flow, generator)
+    own, own_incidence, at_risk = _counted(model, people, generator)
+    sizes, exposed = flow.entering.sum(axis=-1), flow.exposed.mean(axis=0)
+    needed = needed_scales(model, points.mean(axis=0), READABLE)
+    return Draws(true, own, true_incidence, own_incidence, at_risk, sizes, exposed, needed)
+
+
+def _people(model: HazardModel, middle: Flow, flow: Flow, generator: Generator) -> Array:
+    """Whole people as y lists them, (c, G, D): drawn from the hazards, moved to the release."""
+    sizes = np.maximum(np.rint(flow.entering.sum(axis=-1)), 0.0).astype(np.int64)
+    odds = flow.entering / flow.entering.sum(axis=-1, keepdims=True)
+    entering = generator.multinomial(sizes, odds) if model.late else None
+    there = sizes if entering is None else entering[..., 0]
+    exits = np.zeros((*flow.hazards.shape,), dtype=np.int64)
+    share = np.moveaxis(flow.hazards / flow.total[:, :, None], 2, -1)
+    share = share / share.sum(axis=-1, keepdims=True)
+    full = -np.expm1(-flow.total)
+    part = 1.0 - full / flow.total
+    for k in range(model.stretches):
+        leaving = generator.binomial(there, full[..., k])
+        there = there - leaving
+        if entering is not None:
+            new = entering[..., k + 1]
+            gone = generator.binomial(new, part[..., k])
+            leaving, there = leaving + gone, there + new - gone
+        exits[..., k] = generator.multinomial(leaving, share[..., k, :])
+    shape = (*sizes.shape, -1)
+    drawn = [exits.reshape(shape), there[..., None], *([] if entering is None else [entering])]
+    people = np.concatenate(drawn, axis=-1).astype(np.float64)
+    model.set_precision(middle)
+    gain = model.covariance(middle) @ model.precision
+    root = np.linalg.cholesky(model.noise + 1e-9 * np.trace(model.noise) * np.eye(len(model.noise)))
+    noise = generator.standard_normal(people.shape) @ root.T
+    away = model.released - people - noise
+    people = people + np.matmul(away.transpose(1, 0, 2), gain.transpose(0, 2, 1)).transpose(1, 0, 2)
+    cells = model.kinds * model.stretches
+    order = np.append(np.arange(cells).reshape(model.kinds, -1).T.ravel(), cells)
+    found: Array = people.copy()
+    found[..., order] = _rounded(people[..., order], sizes, generator)
+    if model.late:
+        found[..., cells + 1 :] = _rounded(people[..., cells + 1 :], sizes, generator)
+    return found
+
+
+def _rounded(people: Array, sizes: Array, generator: Generator) -> Array:
+    """Whole people in order of time: none below zero, as many as the group has."""
+    people = np.maximum(people, 0.0)
+    people = people * (sizes / np.maximum(people.sum(axis=-1), 1e-9))[..., None]
+    start = generator.uniform(size=(*sizes.shape, 1))
+    whole: Array = np.floor(np.cumsum(people, axis=-1) + start)
+    rounded: Array = np.diff(whole, axis=-1, prepend=0.0)
+    return rounded
+
+
+def _counted(model: HazardModel, people: Array, generator: Generator) -> tuple[Array, Array, Array]:
+    """Kaplan and Meier's survival, Aalen and Johansen's incidence, and the people at risk.
+
+    Who is censored or enters in a stretch misses a share of it that is not released: evenly
+    distributed, so a half on average, with a variance of a twelfth.
+    """
+    cells = model.kinds * model.stretches
+    exits = people[..., :cells].reshape(*people.shape[:2], model.kinds, model.stretches)
+    events, left = exits[:, :, :-1], exits.sum(axis=2)
+    entered = np.zeros((*people.shape[:2], model.stretches + 1))
+    entered[..., 0] = people[..., : cells + 1].sum(axis=-1)
+    if model.late:
+        entered = people[..., cells + 1 :]
+    at_risk = np.cumsum(entered, axis=-1)[..., :-1] - np.cumsum(left, axis=-1) + left
+    at_risk = np.maximum(at_risk, 0.0)
+    censored, late = exits[:, :, -1], entered[..., 1:]
+    missed = np.sqrt((censored + late) / 12.0) * generator.standard_normal(censored.shape)
+    exposed = at_risk - censored / 2.0 + late / 2.0 + missed
+    hazards = events / np.maximum(exposed, 0.5)[:, :, None]
+    hazards = hazards / np.maximum(hazards.sum(axis=2, keepdims=True), 1.0)
+    return survival_of(hazards), incidence_of(hazards), at_risk
 
 
 def survival_of(hazards: Array) -> Array:
-    """S at the end of every stretch."""
+    """S at the end of every stretch, from probabilities of events (..., causes, K)."""
     return np.asarray(np.cumprod(1.0 - hazards.sum(axis=-2), axis=-1))
 
 
 def incidence_of(hazards: Array) -> Array:
-    """F_r at the end of every stretch: Aalen-Johansen."""
+    """F_r at the end of every stretch: Aalen and Johansen."""
     survival = survival_of(hazards)
     before = np.concatenate([np.ones_like(survival[..., :1]), survival[..., :-1]], axis=-1)
     return np.asarray(np.cumsum(before[..., None, :] * hazards, axis=-1))
 
 
-def _simulated(flow: _Flow, hazards: Array, noise: Noise, rounds: int, *, late: bool) -> Counts:
-    """Releases as they would be with these hazards: events drawn, noise of the law added.
-
-    Events are drawn from those exposed so far; of those at risk the same share is censored as in
-    `flow`, and as many enter: what varies in them hardly moves a curve.
-    """
-    generator = default_rng(SEED)
-    leaving = flow.censored[..., :-1] / np.maximum(flow.at_risk, 1.0)
-    part = _part(flow.widths)
-    events = np.zeros((rounds, *flow.events.shape[:-2], *hazards.shape[-2:]))
-    censored = np.zeros((rounds, *flow.censored.shape))
-    there = np.broadcast_to(flow.entered[..., 0], censored.shape[:-1])
-    for k in range(len(flow.widths)):
-        entering = flow.entered[..., k + 1]
-        there = there + entering
-        censored[..., k] = np.minimum(leaving[..., k], 1.0) * there
-        exposed = np.maximum(there - part[k] * (censored[..., k] + entering), 0.0)
-        expected = np.nan_to_num(exposed[..., None] * hazards[..., k])
-        drawn = generator.poisson(np.minimum(expected, MOST_EVENTS))
-        events[..., k] = np.minimum(drawn, exposed[..., None])
-        there = np.maximum(there - events[..., k].sum(axis=-1) - censored[..., k], 0.0)
-    censored[..., -1] = there
-
-    def noisy(values: Array) -> Array:
-        return values + np.diff(noise.draw(values.shape, generator), axis=-1, prepend=0.0)
-
-    entered = np.broadcast_to(flow.entered, (rounds, *flow.entered.shape))
-    drawn = Counts(noisy(events), noisy(censored), noisy(entered) if late else None, flow.widths)
-    return _balanced(drawn, noise)
-
-
-def _calm(flow: _Flow, noise: Noise) -> Array:
-    """Hazards of the world that bands are simulated in: a + (1 - a) of the mean hazard.
-
-    a = expected events / (expected events + variance of a count's noise). Where noise is little
-    these are the estimates; where it hides the events, steps of noise are not taken for hazards,
-    which would make bands too narrow where the noise happened to take the events away.
-    """
-    exposed = np.maximum(flow.exposed, 1.0)
-    mean = flow.events.sum(axis=-1) / exposed.sum(axis=-1)[..., None]
-    expected = mean[..., None] * exposed[..., None, :]
-    own = expected / np.maximum(expected + noise.count_variance(expected.shape[-1]), 1e-12)
-    calm = own * flow.hazards + (1.0 - own) * mean[..., None]
-    return np.asarray(calm / np.maximum(calm.sum(axis=-2, keepdims=True), 1.0))
+def _curve(draws: Draws, group: int, times: Array) -> GroupCurve:
+    true, own = draws.true[:, group], draws.own[:, group]
+    lower, upper = _limits(true, own)
+    present = np.quantile(draws.at_risk[:, group], TAILS[0], axis=0) >= PRESENT
+    narrow = upper - lower <= 2.0 * READABLE
+    reach = _first_failure(narrow & present)
+    early = times[_first_failure(narrow)] < times[0] + SHORTEST * (times[-1] - times[0])
+    reach = 0 if early else reach
+    size, deviation = float(draws.sizes[:, group].mean()), float(draws.sizes[:, group].std())
+    band = _band(true, own, reach)
+    turned = [
+        _band(
+            1.0 - draws.true_incidence[:, group, cause],
+            1.0 - draws.own_incidence[:, group, cause],
+            reach,
+        )
+        for cause in range(draws.true_incidence.shape[2])
+    ]
+    return GroupCurve(
+        size=size,
+        size_deviation=deviation,
+        at_risk=draws.at_risk[:, group].mean(axis=0),
+        reach=reach,
+        known_until=float(times[reach]),
+        survival=band,
+        incidence=tuple(map(_turned, turned)),
+        median=_median(times, true, band, reach),
+        restricted_mean=_restricted_mean(times, true, band, reach),
+        people_needed=1.0 if reach else float(draws.needed[group, 0]),
+        noise_needed=1.0 if reach else float(draws.needed[group, 1]),
+    )
 
 
-def _band(estimate: Array, truth: Array, draws: Array) -> Band:
-    """Estimate +- normal point or simulated maximum times the deviation, within [0, 1].
-
-    `draws` are estimates in a world where `truth` is true.
-    """
-    deviation = np.sqrt(np.mean((draws - truth) ** 2, axis=0))
-    scaled = np.abs(draws - truth) / np.maximum(deviation, 1e-12)
-    widest = max(float(np.quantile(scaled.max(axis=-1), LEVEL)), NORMAL_POINT)
-
-    def limits(factor: float) -> tuple[Array, Array]:
-        low, high = estimate - factor * deviation, estimate + factor * deviation
-        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-
-    return Band(estimate, deviation, *limits(NORMAL_POINT), *limits(widest))
+def _first_failure(flags: Flags) -> int:
+    return len(flags) if flags.all() else int(np.argmin(flags))
 
 
-def _falling(band: Band) -> Band:
-    """Limits of a curve that never rises need not rise themselves.
+def _limits(true: Array, own: Array) -> tuple[Array, Array]:
+    """Pointwise limits of the population's curve, which hold those of the sample's."""
+    low = np.minimum(*(np.quantile(draws, TAILS[0], axis=0) for draws in (true, own)))
+    high = np.maximum(*(np.quantile(draws, TAILS[1], axis=0) for draws in (true, own)))
+    return low, high
+
+
+def _band(true: Array, own: Array, reach: int) -> Band:
+    """The band of a curve that falls; draws have shape (c, K)."""
+    lower, upper = _limits(true, own)
+    sample_lower, sample_upper = np.quantile(own, TAILS, axis=0)
+    (low, high), (own_low, own_high) = _whole(true, reach), _whole(own, reach)
+    return Band(
+        own.mean(axis=0),
+        lower,
+        upper,
+        np.minimum(low, own_low),
+        np.maximum(high, own_high),
+        sample_lower,
+        sample_upper,
+        own_low,
+        own_high,
+    )
+
+
+def _whole(draws: Array, reach: int) -> tuple[Array, Array]:
+    """Limits that hold 95 % of the draws as far as the curve is known: pointwise ones, stretched.
 
     A lower limit may be raised to every later one, and an upper limit lowered to every earlier
-    one: where the simultaneous band holds the whole curve, so does the tighter one. Pointwise
-    limits are put in order instead, which narrows none of them on average (Chernozhukov,
-    Fernandez-Val and Galichon 2009).
+    one, since no curve rises.
     """
-
-    def tighten(lower: Array, upper: Array) -> tuple[Array, Array]:
-        return np.maximum.accumulate(lower[::-1])[::-1], np.minimum.accumulate(upper)
-
-    pointwise = np.sort(band.lower)[::-1], np.sort(band.upper)[::-1]
-    together = tighten(band.lower_simultaneous, band.upper_simultaneous)
-    return Band(band.estimate, band.deviation, *pointwise, *together)
+    lower, middle, upper = np.quantile(draws, (TAILS[0], 0.5, TAILS[1]), axis=0)
+    height = upper - lower
+    least = np.maximum(np.maximum(SIDE * height, LEAST * height.max()), 1e-12)
+    above, below = np.maximum(upper - middle, least), np.maximum(middle - lower, least)
+    away = np.where(draws > middle, (draws - middle) / above, (middle - draws) / below)
+    known = slice(reach or None)
+    factor = max(float(np.quantile(away[:, known].max(axis=1), TOGETHER)), 1.0)
+    low = np.clip(np.minimum(middle - factor * below, lower), 0.0, 1.0)
+    high = np.clip(np.maximum(middle + factor * above, upper), 0.0, 1.0)
+    return np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
 
 
 def _turned(band: Band) -> Band:
     """The band of one minus the curve."""
-    return Band(
-        1.0 - band.estimate,
-        band.deviation,
-        1.0 - band.upper,
-        1.0 - band.lower,
-        1.0 - band.upper_simultaneous,
-        1.0 - band.lower_simultaneous,
+    one = {name: 1.0 - values for name, values in vars(band).items()}
+    swapped = {
+        name.replace("lower", "*").replace("upper", "lower").replace("*", "upper"): values
+        for name, values in one.items()
+    }
+    return Band(**swapped)
+
+
+def _times_below(times: Array, curves: Array, half: float = 0.5) -> Array:
+    """The first time at which each curve (c, K) is at most one half, linear between stretches."""
+    values = np.concatenate([np.ones((len(curves), 1)), curves], axis=1)
+    below = values <= half
+    index = np.maximum(np.argmax(below, axis=1), 1)
+    rows = np.arange(len(curves))
+    high, low = values[rows, index - 1], values[rows, index]
+    share = (high - half) / np.maximum(high - low, 1e-12)
+    found = times[index - 1] + share * (times[index] - times[index - 1])
+    return np.where(below.any(axis=1), found, np.inf)
+
+
+def _median(times: Array, true: Array, band: Band, reach: int) -> Number:
+    """The median, unknown unless the curve is known where it crosses one half.
+
+    A limit later than what is known is open: infinite.
+    """
+    curves = np.stack([band.estimate, band.sample_lower, band.sample_upper])
+    estimate, first, last = _times_below(times, curves)
+    lower, upper = np.quantile(_times_below(times, true), TAILS, method="inverted_cdf")
+    lower, upper = min(lower, first), max(upper, last)
+    known = float(times[reach])
+    if estimate > known and reach < len(band.estimate):
+        estimate = np.nan
+    return Number(
+        float(estimate),
+        float(min(lower, known)) if reach < len(band.estimate) else float(lower),
+        float(upper if upper <= known else np.inf),
     )
 
 
-def _carried(band: Band, reach: int, size: int) -> Band:
-    """The band of a falling curve of `size` stretches, of which only the first `reach` are known.
+def _restricted_mean(times: Array, true: Array, band: Band, reach: int) -> Number:
+    """The area under the curve up to the horizon, unknown unless all of it is known.
 
-    After them the curve may fall to nothing at once, and it cannot rise.
+    Then the interval goes from an end of all lives, where the curve is no longer known, to none.
     """
 
-    def onwards(values: Array, start: float, later: float | None = None) -> Array:
-        last = values[reach - 1] if reach else start
-        return np.append(values[:reach], np.full(size - reach, last if later is None else later))
+    def areas(curves: Array, number: int) -> Array:
+        whole = np.concatenate([np.ones((len(curves), 1)), curves], axis=1)
+        return np.asarray(np.trapezoid(whole[:, : number + 1], times[: number + 1], axis=1))
 
-    return Band(
-        onwards(band.estimate, 1.0),
-        onwards(band.deviation, 0.0, np.inf),
-        onwards(band.lower, 1.0, 0.0),
-        onwards(band.upper, 1.0),
-        onwards(band.lower_simultaneous, 1.0, 0.0),
-        onwards(band.upper_simultaneous, 1.0),
-    )
-
-
-def _falling_band(estimate: Array, truth: Array, draws: Array, reach: int) -> Band:
-    """Of a curve that never rises; what is noise alone has no part in the limits before it."""
-    known = slice(max(reach, 1))
-    band = _falling(_band(estimate[known], truth[known], draws[:, known]))
-    return _carried(band, reach, len(estimate))
+    drawn = areas(true, reach)
+    lower, upper = np.quantile(drawn, TAILS)
+    if reach == len(band.estimate):
+        return Number(float(areas(band.estimate[None], reach)[0]), float(lower), float(upper))
+    held = true[:, reach - 1] if reach else np.ones(len(true))
+    most = drawn + held * (times[-1] - times[reach])
+    return Number(np.nan, float(lower), float(np.quantile(most, TAILS[1])))
 
 
-def _rising_band(estimate: Array, truth: Array, draws: Array, reach: int) -> Band:
-    """The same for incidence: where the data do not reach, [the last lower limit, 1]."""
-    return _turned(_falling_band(1.0 - estimate, 1.0 - truth, 1.0 - draws, reach))
+def log_rank(released: Released, draws: Draws) -> LogRank:
+    """Mantel's test of equal hazards of any event, with the noise in the variance of its scores.
 
+    With p_k all groups' hazard and w_gk the share of group g in those exposed, both from the draws,
 
-def _time_below(times: Array, curve: Array, half: float = 0.5) -> float:
-    """The first time at which the curve is at most one half, linear between stretches."""
-    values = np.concatenate([[1.0], curve])
-    below = np.flatnonzero(values <= half)
-    if not len(below):
-        return float("inf")
-    index = int(below[0])
-    high, low = values[index - 1], values[index]
-    share = (high - half) / (high - low) if high > low else 1.0
-    return float(times[index - 1] + share * (times[index] - times[index - 1]))
+        U_g = sum_k sum_j (1[j = g] - w_gk) (d_jk - p_k X_jk),
 
-
-def _median(times: Array, band: Band, reach: int) -> Number:
-    """The median with the interval of times that the pointwise band allows.
-
-    Where the data do not reach, half of the people may be gone at once, or never.
+    linear in the released counts d and X, so noise moves it without bias, and errors of p and w
+    cancel to first order. Var U = sum_k p_k (1 - p_k) X_k w_gk (1[g = h] - w_hk) + that of the noise.
     """
-    curves = (band.estimate, band.lower, band.upper)
-    estimate, lower, upper = (_time_below(times[: reach + 1], curve[:reach]) for curve in curves)
-    earliest = float(times[reach]) if reach < len(band.estimate) else np.inf
-    return Number(estimate, min(lower, earliest), upper)
-
-
-def _restricted_means(times: Array, survival: Array) -> Array:
-    """Areas under the curves up to the last time, by the trapezoidal rule."""
-    start = np.ones((*survival.shape[:-1], 1))
-    return np.asarray(np.trapezoid(np.concatenate([start, survival], axis=-1), times, axis=-1))
-
-
-def _restricted_mean(times: Array, curves: tuple[Array, Array, Array], reach: int) -> Number:
-    """The area up to the horizon from (estimate, truth, draws), as far as the data reach.
-
-    What comes after it is between nothing and the area of a curve that no longer falls; the estimate
-    is the latter.
-    """
-    ends, rest = times[: reach + 1], float(times[-1] - times[reach])
-    known = [_restricted_means(ends, curve[..., :reach]) for curve in curves]
-    held = [curve[..., reach - 1] if reach else np.ones(curve.shape[:-1]) for curve in curves]
-    whole = [area + rest * value for area, value in zip(known, held, strict=True)]
-    low, high = _reading(*known)[0], _reading(*whole)[1]
-    return Number(float(whole[0]), max(low, 0.0), min(high, float(times[-1] - times[0])))
-
-
-def _reading(estimate: Array, truth: Array, draws: Array) -> tuple[float, float]:
-    """95 % limits of a number, with the deviation of its draws from the truth."""
-    margin = NORMAL_POINT * float(np.sqrt(np.mean((draws - truth) ** 2)))
-    return float(estimate) - margin, float(estimate) + margin
-
-
-def group_curves(counts: Counts, times: Array, noise: Noise) -> tuple[GroupCurve, ...]:
-    """Curves of every group with bands that hold sampling and privacy noise.
-
-    Parameters
-    ----------
-    counts
-        What was released.
-    times
-        Start and ends of the stretches: one more than there are stretches.
-    noise
-        Draws of the noise of cumulated counts.
-
-    Returns
-    -------
-    tuple of GroupCurve
-        In the order of the groups.
-    """
-    balanced = _balanced(counts, noise)
-    return tuple(
-        _curve(_one_group(balanced, group), times, noise) for group in range(len(counts.events))
-    )
-
-
-def _one_group(counts: Counts, group: int) -> Counts:
-    entered = None if counts.entered is None else counts.entered[group]
-    return Counts(counts.events[group], counts.censored[group], entered, counts.widths)
-
-
-def _curve(counts: Counts, times: Array, noise: Noise) -> GroupCurve:
-    flow, alone = _flow(counts, _people), _noise_alone(counts, noise)
-    hazards, late = flow.hazards, counts.entered is not None
-    size = max(float(counts.events.sum() + counts.censored.sum()), 0.0)
-    deviation = float(np.std(alone.events.sum(axis=(-1, -2)) + alone.censored.sum(axis=-1)))
-    released = _flow(counts, _as_released).at_risk
-    reach = _reach(released, np.std(alone.at_risk, axis=0), late=late)
-    reach = reach if _told_from_none(size, deviation) else 0  # nothing is said of nobody
-    calm = _calm(flow, noise)
-    draws = _flow(_simulated(flow, calm, noise, SIMULATIONS, late=late), _people).hazards
-    curves = survival_of(hazards), survival_of(calm), survival_of(draws)
-    band = _falling_band(*curves, reach)
-    incidence, truths, incidences = map(incidence_of, (hazards, calm, draws))
-    return GroupCurve(
-        size=size,
-        size_deviation=deviation,
-        at_risk=np.maximum(flow.at_risk, 0.0),
-        reach=reach,
-        known_until=float(times[reach]),
-        survival=band,
-        incidence=tuple(
-            _rising_band(incidence[r], truths[r], incidences[:, r], reach)
-            for r in range(len(incidence))
-        ),
-        median=_median(times, band, reach),
-        restricted_mean=_restricted_mean(times, curves, reach),
-    )
-
-
-def _noise_alone(counts: Counts, noise: Noise) -> _Flow:
-    """What a group would show in which nobody is: draws of the noise of these counts."""
-    generator = default_rng(SEED)
-
-    def drawn(values: Array) -> Array:
-        return np.diff(noise.draw((SIMULATIONS, *values.shape), generator), axis=-1, prepend=0.0)
-
-    entered = None if counts.entered is None else drawn(counts.entered)
-    found = Counts(drawn(counts.events), drawn(counts.censored), entered, counts.widths)
-    return _flow(_balanced(found, noise), _as_released)
-
-
-def _told_from_none(people: Array | float, deviation: Array | float) -> Flags:
-    """Which released numbers of people are more than noise would show of nobody."""
-    return np.asarray(people > np.maximum(CLEAR * np.asarray(deviation), NOBODY))
-
-
-def _reach(at_risk: Array, deviation: Array, *, late: bool) -> int:
-    """How many stretches begin with people at risk, all before them as well.
-
-    `at_risk` is as released: projected counts never fall below none, and would reach further. Where
-    nobody enters late, people who are there later were there before, whatever noise hides of them.
-    """
-    clear = _told_from_none(at_risk, deviation)
-    if not late:
-        certain = at_risk > np.maximum(CERTAIN * deviation, NOBODY)
-        clear = clear | np.maximum.accumulate(certain[::-1])[::-1]
-    return len(clear) if clear.all() else int(np.argmin(clear))
-
-
-def log_rank(counts: Counts, noise: Noise) -> LogRank:
-    """Mantel's test of equal hazards (any event), its null law simulated with the noise.
-
-    U_g = sum_k (d_gk - X_gk d_k / X_k), with the group's counts as released, so that noise moves
-    U without bias, and everybody's hazard from projected counts. Q = U' V^- U with V the covariance
-    of U when events are drawn with everybody's hazards and the noise of the release is added; the
-    p-value is the share of simulated Q that are as large.
-    """
-    counts = _balanced(counts, noise)
-    flow, late = _flow(counts, _people), counts.entered is not None
-    pooled = _pooled_hazards(counts)
-    null = np.broadcast_to(pooled, flow.at_risk.shape)[..., None, :]
-    draws = _simulated(flow, null, noise, TEST_SIMULATIONS, late=late)
-    scores, score = _log_rank_scores(draws), _log_rank_scores(counts)
-    inverse = np.linalg.pinv(np.atleast_2d(np.cov(scores, rowvar=False)))
-    centre = scores.mean(axis=0)
-
-    def statistic(values: Array) -> Array:
-        away = values - centre
-        return np.asarray(np.einsum("...i,ij,...j->...", away, inverse, away))
-
-    observed, simulated = float(statistic(score)), statistic(scores)
-    p_value = (1.0 + float(np.sum(simulated >= observed))) / (len(simulated) + 1.0)
-    return LogRank(observed, scores.shape[-1], p_value)
-
-
-def _pooled_hazards(counts: Counts) -> Array:
-    """Everybody's hazards of any event, by stretch."""
-    entered = None if counts.entered is None else counts.entered.sum(axis=-2)
-    events = counts.events.sum(axis=-2).sum(axis=-2)[..., None, :]
-    together = Counts(events, counts.censored.sum(axis=-2), entered, counts.widths)
-    return np.asarray(_flow(together, _people).hazards[..., 0, :])
-
-
-def _log_rank_scores(counts: Counts) -> Array:
-    """Observed minus expected of all groups but the last."""
-    flow = _flow(counts, _as_released)
-    expected = flow.exposed * _pooled_hazards(counts)[..., None, :]
-    return np.asarray((flow.events.sum(axis=-2) - expected).sum(axis=-1)[..., :-1])
+    counts = released.counts
+    groups, causes, number = counts.events.shape
+    exposed = np.maximum(draws.exposed, 1e-9)
+    share = exposed / exposed.sum(axis=0)
+    before = np.concatenate([np.ones_like(draws.own[..., :1]), draws.own[..., :-1]], axis=-1)
+    hazard = (1.0 - draws.own / np.maximum(before, 1e-12)).mean(axis=0)
+    pooled = (hazard * share).sum(axis=0)
+    # d_k - p_k X_k as a linear form of one group's counts: rows stretches, columns those of y
+    late = counts.entered is not None
+    upto = np.tri(number) - 0.5 * np.eye(number)  # who leaves in stretch j is gone after it
+    gone = np.tri(number, k=-1)
+    stays = 0.0 if late else 1.0
+    event = np.eye(number) - pooled[:, None] * (stays - gone)
+    censored = -pooled[:, None] * (stays - upto)
+    end = -pooled[:, None] * stays * np.ones((1, 1))
+    parts = [event] * causes + [censored, end]
+    if late:
+        parts += [
+            -pooled[:, None]
+            * np.hstack([np.ones((number, 1)), np.tri(number) - 0.5 * np.eye(number)])
+        ]
+    form = np.hstack(parts)
+    released_counts, noise = vector_of(counts), noise_of(counts, released.noise)
+    excess = released_counts @ form.T
+    scores = excess.sum(axis=1) - share @ excess.sum(axis=0)
+    own = np.eye(groups)[:, :, None] - share[:, None, :]  # (g, j, k)
+    weights = own @ form
+    variance = np.einsum("gjd,de,hje->gh", weights, noise, weights)
+    people = exposed.sum(axis=0) * pooled * (1.0 - pooled)
+    variance += np.einsum("k,gk,ghk->gh", people, share, np.eye(groups)[:, :, None] - share[None])
+    left, score = variance[:-1, :-1], scores[:-1]
+    statistic = float(score @ np.linalg.pinv(left, hermitian=True) @ score)
+    return LogRank(statistic, groups - 1, float(chdtrc(groups - 1, statistic)))

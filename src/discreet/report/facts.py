@@ -103,8 +103,14 @@ def curves_facts(release: CurvesRelease, words: dict[str, str]) -> dict[str, Any
     """One row per group and time: survival with both bands, and the number at risk."""
     return {
         "groups": list(release.titles),
-        "time_label": release.public_schema.time.axis_label,
+        "time_label": release.axis[1],
+        "unit": release.axis[0],
         "times": release.times.tolist(),
+        "hidden": [
+            name
+            for name, curve in zip(release.titles, release.estimates, strict=True)
+            if not curve.reach
+        ],
         "rows": [
             row
             for name, curve in zip(release.titles, release.estimates, strict=True)
@@ -254,9 +260,7 @@ def _expected_hazards(release: CausesRelease) -> Array:
     """The model's events of each cause over those exposed, stretch by stretch."""
     tables = [release.of_cause(cause).calibration for cause in release.causes]
     expected = np.array([table.expected for table in tables if table is not None])
-    widths, censored = release.exits[:, 1] - release.exits[:, 0] + 1.0, release.exits[:, 2]
-    # as in the counts: of those censored within a stretch half were there in its other intervals
-    at_risk = release.aalen_johansen.at_risk
-    exposed = at_risk - (widths - 1.0) / (2.0 * widths) * np.maximum(censored, 0.0)
+    # as in the curves: who is censored within a stretch misses half of it on average
+    exposed = release.aalen_johansen.at_risk - np.maximum(release.exits[:, 2], 0.0) / 2.0
     hazards = np.clip(expected / np.maximum(exposed, 1.0), 0.0, 1.0)
     return np.asarray(hazards / np.maximum(hazards.sum(axis=0), 1.0))

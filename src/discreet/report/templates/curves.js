@@ -1,31 +1,63 @@
 // Curves by group: one chart, one table, two downloads. Names are set as text, never HTML.
 (() => {
   const { element, facts, dark, make, cell, offer } = page;
-  const columns = [...(facts.causes.length ? ["cause"] : []), "group", "time", "at_risk", "estimate", "lower", "upper", "lower_simultaneous", "upper_simultaneous", "known_until"];
+  const limits = ["lower", "upper", "lower_simultaneous", "upper_simultaneous"];
+  const columns = [...(facts.causes.length ? ["cause"] : []), "group", "time", "at_risk", "estimate", ...limits, ...limits.map((name) => `sample_${name}`), "known_until"];
+  const dashes = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 2, 1, 2, 1, 2]];
+  const last = facts.times[facts.times.length - 1];
 
-  function spec(simultaneous) {
-    const ending = simultaneous ? "_simultaneous" : "";
-    const domain = [facts.times[0], facts.times[facts.times.length - 1]];
-    const x = { field: "time", type: "quantitative", title: facts.time_label, scale: { domain, nice: false } };
-    const shade = { field: "group", type: "nominal", title: null, sort: facts.groups, scale: { scheme: "tableau10", domain: facts.groups }, legend: { symbolOpacity: 1 } };
+  // Within a stretch a curve is between its values at both ends, so steps of a band hold both.
+  function steps(rows, low, high) {
+    return rows.map((row, index) => {
+      const next = rows[index + 1];
+      const joined = next && next.group === row.group ? next : row;
+      return { ...row, shown: row.time / facts.unit, low: Math.min(row[low], joined[low]), high: Math.max(row[high], joined[high]) };
+    });
+  }
+
+  function spec(simultaneous, sample) {
+    const [low, high] = ["lower", "upper"].map((side) => `${sample ? "sample_" : ""}${side}${simultaneous ? "_simultaneous" : ""}`);
+    const domain = [facts.times[0] / facts.unit, last / facts.unit];
+    const x = { field: "shown", type: "quantitative", title: facts.time_label, scale: { domain, nice: false } };
+    const named = { field: "group", type: "nominal", title: null, sort: facts.groups, legend: { symbolOpacity: 1, symbolSize: 500, symbolStrokeWidth: 2 } };
+    const shade = { ...named, scale: { scheme: "tableau10", domain: facts.groups } };
+    const dash = { ...named, scale: { domain: facts.groups, range: facts.groups.map((_, index) => dashes[index % dashes.length]) } };
     const share = { type: "quantitative", scale: { domain: [0, 1] }, axis: { format: "%" } };
-    const limits = { x, y: { field: `lower${ending}`, ...share, title: element("cause").selectedOptions[0].textContent }, y2: { field: `upper${ending}` }, color: shade };
-    const middle = { x, y: { field: "estimate", ...share }, color: shade };
-    const rows = facts.rows.filter((row) => row.cause === element("cause").value);
-    const known = { values: rows.filter((row) => row.time <= row.known_until) };
-    // Where a group's data do not reach the band is all that is possible, at once: a step.
-    const later = { values: rows.filter((row) => row.time >= row.known_until && row.known_until < domain[1]) };
+    const title = element("cause").selectedOptions[0].textContent;
+    const band = { x, y: { field: "low", ...share, title }, y2: { field: "high" }, color: shade };
+    const at = (field) => ({ x, y: { field, ...share }, color: shade, strokeDash: dash });
+    const rows = steps(facts.rows.filter((row) => row.cause === element("cause").value), low, high);
+    const known = { values: rows.filter((row) => row.known_until > facts.times[0] && row.time <= row.known_until) };
+    const later = { values: rows.filter((row) => row.time >= row.known_until && row.known_until < last) };
+    const hidden = { values: rows.filter((row) => facts.hidden.includes(row.group)) };
+    const ends = { values: rows.filter((row) => row.time === (facts.hidden.includes(row.group) ? last : row.known_until)) };
+    const edge = { type: "line", strokeWidth: 0.8, opacity: 0.7, interpolate: "step-after" };
     const layer = [
-      { data: later, mark: { type: "area", opacity: 0.06, interpolate: "step-before" }, encoding: limits },
-      { data: known, mark: { type: "area", opacity: 0.17 }, encoding: limits },
-      { data: later, mark: { type: "line", strokeWidth: 1.4, strokeDash: [2, 4] }, encoding: middle },
-      { data: known, mark: { type: "line", strokeWidth: 2.3 }, encoding: middle },
+      { data: later, mark: { type: "area", opacity: 0.07, interpolate: "step-after" }, encoding: band },
+      { data: known, mark: { type: "area", opacity: 0.17, interpolate: "step-after" }, encoding: band },
+      { data: hidden, mark: edge, encoding: at(low) },
+      { data: hidden, mark: edge, encoding: at(high) },
+      { data: known, mark: { type: "line", strokeWidth: 2.2, interpolate: "step-after" }, encoding: at("estimate") },
+      { data: ends, mark: { type: "text", align: "right", dx: -3, dy: -8, fontSize: 12 }, encoding: { x, y: { field: "estimate", ...share }, text: { field: "group" }, color: shade } },
     ];
     return { width: "container", height: 380, layer };
   }
 
+  // Numbers at risk under the picture, at the starts of a few stretches.
+  function listAtRisk() {
+    const starts = facts.times.slice(0, -1);
+    const number = Math.min(6, starts.length);
+    const chosen = [...new Set(Array.from({ length: number }, (_, index) => Math.round((index * (starts.length - 1)) / Math.max(number - 1, 1))))];
+    const head = [facts.time_label, ...chosen.map((index) => Number((starts[index] / facts.unit).toPrecision(3)))];
+    const body = facts.groups.map((group) => {
+      const own = facts.rows.filter((row) => row.group === group && row.cause === "");
+      return [group, ...chosen.map((index) => Math.round(own[index].at_risk))];
+    });
+    page.fillTable("at-risk", head, body);
+  }
+
   async function draw() {
-    await page.draw("curves-chart", spec(element("simultaneous").checked));
+    await page.draw("curves-chart", spec(element("simultaneous").checked, element("sample").checked));
     document.documentElement.dataset.ready = "yes";
   }
 
@@ -44,8 +76,10 @@
   element("cause-field").hidden = !facts.causes.length;
   element("cause").addEventListener("change", draw);
   element("simultaneous").addEventListener("change", draw);
+  element("sample").addEventListener("change", draw);
   offer("save-curve", `${facts.release_id}.csv`, "text/csv", csv);
   dark.addEventListener("change", draw);
   listNumbers();
+  listAtRisk();
   draw();
 })();
