@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 LARGEST_SUM = 1e30
 """More than integers of 64 bits at 64 sites; squares of sums of these are still numbers."""
 DIGITS = 6
-"""Of printed numbers, after the point: more than their third moves from draw to draw."""
+"""Of printed numbers, after the point, or one more in all: the third moves from draw to draw."""
 LONG = 2 * DAYS["years"]
 """Days of an axis that is drawn in years."""
 BANDS = tuple(field.name for field in fields(Band))
 NUMBERS = ("median", "restricted_mean")
-SCALARS = ("size", "size_deviation", "known_until", "people_needed", "noise_needed")
+SCALARS = ("size", "size_deviation", "people_needed", "noise_needed")
 
 
 class CurvesRelease(Promised, Tabular):
@@ -196,6 +196,7 @@ class CurvesRelease(Promised, Tabular):
         curve = GroupCurve(
             **{name: _finite(printed[name]) for name in SCALARS},  # type: ignore[arg-type]
             **numbers,  # type: ignore[arg-type]
+            known_until=float(printed["known_until"]),
             at_risk=_column(printed["at_risk"], size),
             reach=int(np.searchsorted(self.times, printed["known_until"])),
             survival=_read_band(printed["survival"], size),
@@ -441,6 +442,7 @@ def _printed(
     return {
         "group": list(levels),
         **{name: _number(getattr(curve, name)) for name in SCALARS},
+        "known_until": curve.known_until,
         "may_be_empty": curve.may_be_empty,
         "time": times[1:].tolist(),
         "at_risk": np.round(curve.at_risk, DIGITS).tolist(),
@@ -460,7 +462,7 @@ def _estimate(number: Number) -> dict[str, float | None]:
 
 def _number(value: float) -> float | None:
     """JSON has neither infinity nor NaN: what is never reached, or not known, is null."""
-    return round(value, DIGITS) if np.isfinite(value) else None
+    return float(f"{value:.{DIGITS + 1}g}") if np.isfinite(value) else None
 
 
 def _finite(value: object, missing: float = math.inf) -> float:
