@@ -179,7 +179,10 @@ class CurvesRelease(Promised, Tabular):
         """The test that all groups have the same hazards; None where there is one group."""
         if not self._has_results:
             return self._computed[1]
-        return None if self.test is None else LogRank(**self.test)
+        if self.test is None:
+            return None
+        statistic, p_value = (_finite(self.test[name]) for name in ("statistic", "p_value"))
+        return LogRank(statistic, _whole(self.test["degrees"]), p_value)
 
     def _read(self, printed: dict[str, Any]) -> GroupCurve:
         """A curve as `_printed` wrote it."""
