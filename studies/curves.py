@@ -436,7 +436,9 @@ def failures(chosen: list[dict[str, str]]) -> str:
             if len(numbers) < 5:
                 continue
             mean = statistics.fmean(numbers)
-            error = statistics.stdev(numbers) / math.sqrt(len(numbers))
+            # few numbers that are all 1 are no certainty: at least the error of a share of 0.95
+            spread = max(statistics.stdev(numbers), math.sqrt(0.95 * 0.05))
+            error = spread / math.sqrt(len(numbers))
             high = HIGHEST if name in BANDS else 1.0
             miss = max((LOWEST if name in BANDS else NUMBERS) - mean, mean - high)
             if miss > 0:
