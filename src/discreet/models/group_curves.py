@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator, default_rng
 from scipy.special import chdtrc
+from threadpoolctl import threadpool_limits
 
-from discreet.engine.threads import one_blas_thread
 from discreet.models.hazard_posterior import (
     Counts,
     Flow,
@@ -178,7 +178,7 @@ def group_curves(released: Released, times: Array) -> tuple[tuple[GroupCurve, ..
     tuple
         A curve for each group, in their order, and the test.
     """
-    with one_blas_thread():  # the last bit must not depend on the number of threads
+    with threadpool_limits(1, "blas"):  # the last bit must not depend on the number of threads
         draws = curve_draws(released)
         curves = tuple(_curve(draws, group, times) for group in range(draws.true.shape[1]))
         return curves, log_rank(released, draws) if len(curves) > 1 else None
