@@ -15,8 +15,15 @@ GRIDS = {
     "declared": {"edges": [0.0, 1.0, 3.0, 6.0, 12.0, 24.0, 36.0, HORIZON]},
 }
 COVARIATES = [
-    {"name": "age", "low": 20, "high": 90},
-    {"name": "dose", "low": 0.1, "high": 40, "scale": "log", "missing": "indicator"},
+    {"name": "age", "low": 20, "high": 90, "missing_values": [-9, "unknown"]},
+    {
+        "name": "dose",
+        "low": 0.1,
+        "high": 40,
+        "scale": "log",
+        "missing": "indicator",
+        "missing_values": [99],
+    },
     {"name": "size of tumour", "low": 0, "high": 10, "scale": "spline:4", "missing": 2.5},
     {"name": "stage", "levels": ["I", "II", "III"], "missing": "indicator"},
     {"name": "grade", "levels": ["1", "2", "3"]},
@@ -52,8 +59,12 @@ def people(number=400, seed=3):
     })  # fmt: skip
     frame.loc[::17, "age"] = np.nan
     frame.loc[::13, "dose"] = np.nan
+    frame.loc[1::19, "age"] = -9.0
+    frame.loc[1::7, "dose"] = 99.0
     frame.loc[::11, "size of tumour"] = np.nan
-    rate = 0.02 * np.exp(0.02 * (frame["age"].fillna(55) - 55) + 0.4 * (frame["stage"] == "III"))
+    rate = 0.02 * np.exp(
+        0.02 * (frame["age"].fillna(55).clip(20, 90) - 55) + 0.4 * (frame["stage"] == "III")
+    )
     time = random.exponential(1 / rate)
     end = random.uniform(1, 60, number)
     frame["time"], frame["event"] = np.minimum(time, end), (time <= end).astype(int)

@@ -53,7 +53,10 @@ def scored(root, person, at):
     for mining in model.iterfind("p:MiningSchema/p:MiningField", XML):
         name = mining.get("name")
         given = person.get(name)
-        if given is not None and known[name].get("optype") == "categorical":
+        if given is not None and known[name].get("optype") == "continuous":
+            codes = {float(item.get("value")) for item in known[name]}
+            given = None if given in codes else given
+        elif given is not None:
             levels = {item.get("value") for item in known[name]}
             given = given if given in levels else None
         fields[name] = mining.get("missingValueReplacement") if given is None else given

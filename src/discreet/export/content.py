@@ -9,6 +9,7 @@ The covariance is that of (alpha of the strata, beta), one cause after the other
 the privacy noise.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,6 +18,7 @@ from scipy.linalg import block_diag
 
 from discreet.design.baseline import Baseline
 from discreet.design.covariates import Categorical, Interaction, Numeric, Strata
+from discreet.design.declared import parse_number
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError
@@ -98,6 +100,11 @@ class Content:
     def strata(self) -> Strata | None:
         """As the schema declares them."""
         return self.schema.strata
+
+    def codes(self, item: Numeric) -> tuple[float, ...]:
+        """The numbers that mean that there is no value; levels need none: a code is no level."""
+        numbers = map(parse_number, self.schema.missing_codes.get(item.name, ()))
+        return tuple(number for number in numbers if number is not None and math.isfinite(number))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -165,9 +165,8 @@ class _Book:
             if isinstance(item, Numeric):
                 low, high = item.bounds
                 self._yellow(cell, float(item.start))
-                sheet[used] = (
-                    f"=IF(ISNUMBER({cell}),MIN(MAX({cell},{low!r}),{high!r}),{item.fill!r})"
-                )
+                clipped = f"MIN(MAX({cell},{low!r}),{high!r})"
+                sheet[used] = f"=IF({self._given(item, cell)},{clipped},{item.fill!r})"
                 self._text(sheet, f"D{row}", f"{low:g} to {high:g}")
                 continue
             self._menu(sheet, row, next(lists), item.levels[item.start], DataValidation)
@@ -178,6 +177,11 @@ class _Book:
             self._menu(sheet, row, next(lists), self.content.strata.levels[0], DataValidation)
             sheet[f"C{row}"] = f"=MAX(1,{str(sheet[f'C{row}'].value).removeprefix('=')})"
         return row + 2
+
+    def _given(self, item: Numeric, cell: str) -> str:
+        """A condition: the cell has a number that is not a code for a missing one."""
+        codes = [f"{cell}<>{code!r}" for code in self.content.codes(item)]
+        return f"AND({','.join([f'ISNUMBER({cell})', *codes])})"
 
     def _menu(self, sheet: Any, row: int, place: str, level: str, rule: Any) -> None:
         """A cell with a list of levels; what is used is the level's number, 0 if unknown."""
@@ -222,7 +226,7 @@ class _Book:
                 missing = f"=IF({used}=0,1,0)"
             else:
                 formulas += self._number(item, used, FIRST + start)
-                missing = f"=IF(ISNUMBER({self.inputs[item.name]}),0,1)"
+                missing = f"=IF({self._given(item, self.inputs[item.name])},0,1)"
             blocks[item.name] = [f"B{FIRST + place}" for place in range(start, len(formulas))]
             if item.indicated:
                 formulas.append(missing)

@@ -72,7 +72,11 @@ def _dictionary(root: Node, content: Content) -> None:
         if isinstance(item, Categorical):
             _levels(dictionary, item.name, item.levels)
         else:
-            _add(dictionary, "DataField", name=item.name, optype="continuous", dataType="double")
+            field = _add(
+                dictionary, "DataField", name=item.name, optype="continuous", dataType="double"
+            )
+            for code in content.codes(item):
+                _add(field, "Value", value=_number(code), property="missing")
     if content.strata is not None:
         _levels(dictionary, content.strata.name, content.strata.levels)
     _add(dictionary, "DataField", name=TIME, optype="continuous", dataType="double")

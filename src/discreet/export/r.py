@@ -43,7 +43,7 @@ def _model(content: Content) -> str:
         ("baseline", _text(content.baseline.kind)),
         ("baseline_size", str(content.baseline.dimension)),
         ("edges", _numbers(content.edges)),
-        ("covariates", _list([("", _covariate(item)) for item in content.covariates], 4)),
+        ("covariates", _list([("", _covariate(content, item)) for item in content.covariates], 4)),
         ("interactions", _list(pairs, 4)),
         (
             "strata",
@@ -59,7 +59,7 @@ def _model(content: Content) -> str:
     return f"structure({_list(fields, 2)}, class = {_text('discreet_model')})"
 
 
-def _covariate(item: Numeric | Categorical) -> str:
+def _covariate(content: Content, item: Numeric | Categorical) -> str:
     fields = [("name", _text(item.name)), ("indicator", "TRUE" if item.indicated else "FALSE")]
     if isinstance(item, Categorical):
         return _list([*fields, ("levels", _texts(item.levels))])
@@ -67,6 +67,7 @@ def _covariate(item: Numeric | Categorical) -> str:
     scale = "spline" if item.knots is not None else item.scale or "linear"
     fields += [("low", _number(low)), ("high", _number(high)), ("fill", _number(item.fill))]
     fields += [("scale", _text(scale)), ("knots", str(item.knots or 0))]
+    fields += [("codes", _numbers(np.array(content.codes(item))))]
     return _list(fields)
 
 

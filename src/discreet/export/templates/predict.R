@@ -43,12 +43,12 @@ discreet_level <- function(values, levels) {
   found
 }
 
-# A missing or unreadable number becomes the declared fill; then it is clipped to the public bounds.
+# A missing or unreadable number, or a code for one, becomes the declared fill; then it is clipped to the public bounds.
 discreet_number <- function(values, item) {
   if (is.factor(values)) values <- as.character(values)
   number <- if (is.numeric(values) || is.logical(values)) as.numeric(values)
             else suppressWarnings(as.numeric(values))
-  missing <- is.na(number)
+  missing <- is.na(number) | number %in% item$codes
   number[missing] <- item$fill
   list(value = pmin(pmax(number, item$low), item$high), missing = missing + 0)
 }
