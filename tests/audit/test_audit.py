@@ -18,10 +18,10 @@ from discreet.audit.law import Sample, _sphere, judge
 from discreet.audit.noise import ForcedNoise, KnownNoise, privacy_loss
 from discreet.audit.orders import simulated
 from discreet.audit.report import content, picture
+from discreet.core import question
 from discreet.errors import SettingsError
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import registered
-from discreet.mechanisms.group_counts import GroupCounts
 from discreet.paper.results import Results
 from discreet.people.source import People
 from discreet.privacy.guarantee import Guarantee
@@ -137,22 +137,23 @@ def test_curves_pass(subject, family):
     assert not [item for item in found if item.failed]
 
 
-def half_scale(self, promise, longest, cells, sites):
-    return GOOD_SCALE(self, promise, longest, cells, sites) / 2
+def half_scale(cells, matrix):
+    found = GOOD_COUNTS(cells, matrix)
+    return replace(found, squared=found.squared // 4, absolute=found.absolute // 2)
 
 
-def entries_forgotten(self, promise, longest, cells, sites):
-    return GOOD_SCALE(self, promise, longest, 1, sites)
+def entries_forgotten(_, matrix):
+    return GOOD_COUNTS(1, matrix)
 
 
-GOOD_SCALE = GroupCounts._scale
+GOOD_COUNTS = question.of_group_counts
 
 
 @pytest.mark.parametrize("subject", CURVES, ids=["rho", "pure"])
 @pytest.mark.parametrize("family", ["witness", "constants", "neighbours"])
 @pytest.mark.parametrize("bug", [half_scale, entries_forgotten])
 def test_too_little_noise_of_curves_is_noticed(monkeypatch, subject, family, bug):
-    monkeypatch.setattr(GroupCounts, "_scale", bug)
+    monkeypatch.setattr(question, "of_group_counts", bug)
     effort = replace(Effort.quick(), pairs=400)
     assert [item for item in audit_run.run_family(family, subject, effort) if item.failed]
 

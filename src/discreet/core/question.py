@@ -6,7 +6,7 @@
     moments       lower triangle of sum w v v'       2 (128 w R)^2, |v|^2 <= R
     scores        |v| <= L                           (2 L)^2
     information   lower triangles of C_r C_r'        2 (128 Q^2)^2, sum |C_r|^2 <= Q^2
-    group counts  one cell through M, with entries 2 2 c |M e_1|^2                      2 c
+    group counts  c cells through M                  2 c |M e_1|^2                      2 c |M e_1|_1
 
 A question is made here and nowhere else, so a vector and its calibration cannot drift apart.
 """
@@ -88,7 +88,8 @@ def of_moments(columns: int, weight: int) -> Sensitivity:
 
 def of_group_counts(cells: int, matrix: Integers) -> Sensitivity:
     """Of a person in so many cells, each released through M: group-curves, section 2."""
-    return Sensitivity(2 * cells * int(np.sum(matrix[:, 0] ** 2)), 2 * cells)
+    first = matrix[:, 0]
+    return Sensitivity(2 * cells * int(np.sum(first**2)), 2 * cells * int(np.sum(first)))
 
 
 def moment_limit(columns: int) -> int:
