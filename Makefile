@@ -48,6 +48,7 @@ evidence: $(READY)  ## the statistical evidence at full size, hours; it resumes,
 	$(BIN)/python evidence/ledger.py $(if $(FRESH),--fresh)
 	$(BIN)/python evidence/fuzz.py $(if $(FRESH),--fresh)
 	$(BIN)/python evidence/audit.py $(if $(FRESH),--fresh)
+	$(BIN)/python evidence/replay.py $(if $(FRESH),--fresh)
 	DISCREET_HYPOTHESIS=evidence $(BIN)/python -m pytest -n $(WORKERS) --timeout 3600
 
 bench: $(READY)  ## the core against its peers, the sampler's speed; it resumes, FRESH=1 measures everything again

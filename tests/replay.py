@@ -231,8 +231,8 @@ class Asked:
 
     @property
     def kind(self) -> str:
-        """The question's name, with the number of causes that share it."""
-        return f"{self.question.block.__name__.removeprefix('block_')} ({self.question.proof})"
+        """The question's name and its proof."""
+        return f"{self.question.name} ({self.question.proof})"
 
     def weighted(self) -> list[int]:
         """What L2 noise is added to."""

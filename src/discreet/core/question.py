@@ -55,6 +55,7 @@ class Question:
     sensitivity.
     """
 
+    name: str
     block: "BlockFunction"
     arguments: tuple[Any, ...]
     sensitivity: Sensitivity
@@ -110,48 +111,46 @@ def half_weights(size: int) -> Integers:
 def exits(edges: Integers, outcomes: int, strata: int, *, late: bool) -> Question:
     """Counts of exits by bin of time and outcome, and of entries where they may be late."""
     arguments = edges, outcomes, 1 + outcomes + late, strata
-    return Question(block_exits, arguments, of_exits(late=late), "private-newton, section 3", FINE)
+    size, proof = of_exits(late=late), "private-newton, section 3"
+    return Question("exits", block_exits, arguments, size, proof, FINE)
 
 
 def marginals(
     covariates: tuple[Marginal, ...], stretches: Stretches, leads: Integers | None
 ) -> Question:
     """Counts of every covariate's bins, by stretch of time."""
-    sensitivity = of_marginals(len(covariates), stretches)
     arguments = covariates, stretches, leads
-    return Question(block_marginals, arguments, sensitivity, "private-newton, section 3", FINE)
+    size, proof = of_marginals(len(covariates), stretches), "private-newton, section 3"
+    return Question("marginals", block_marginals, arguments, size, proof, FINE)
 
 
 def moments(centre: Array, spread: Array, stretches: Stretches, columns: Columns) -> Question:
     """Second moments of the standardised covariates, of strata and of what else is asked for."""
     width = len(centre)
-    return Question(
-        block_moments,
-        (centre, spread, moment_limit(width), stretches, columns),
-        of_moments(width, stretches.weight),
-        "private-newton, section 3",
-        half_weights(width),
-    )
+    arguments = centre, spread, moment_limit(width), stretches, columns
+    size, proof = of_moments(width, stretches.weight), "private-newton, section 3"
+    return Question("moments", block_moments, arguments, size, proof, half_weights(width))
 
 
 def scores(whitened: Whitened, persons: int) -> Question:
     """The sum of bounded scores, in parts of the bound."""
     arguments = whitened, *Levels.each(whitened, persons)
-    return Question(block_scores, arguments, SCORES, "private-newton, section 2")
+    return Question("scores", block_scores, arguments, SCORES, "private-newton, section 2")
 
 
 def information(whitened: Whitened, limit: float, persons: int) -> Question:
     """The sum of people's information, each cut to the trace `limit`, in parts of it."""
     arguments = whitened, limit, *Informations.each(whitened, persons)
-    weights = half_weights(whitened.mapping.shape[1])
-    return Question(block_information, arguments, INFORMATION, "private-newton, section 3", weights)
+    weights, proof = half_weights(whitened.mapping.shape[1]), "private-newton, section 3"
+    return Question("information", block_information, arguments, INFORMATION, proof, weights)
 
 
 def cause_scores(causes: Sequence[Whitened], persons: int) -> Question:
     """The sum of scores of all causes, one after another, in parts of each cause's bound."""
     together = Together(tuple(causes))
     arguments = together, CauseLevels.make(together, persons)
-    return Question(block_cause_scores, arguments, SCORES, "competing-risks, section 2")
+    proof = "competing-risks, section 2"
+    return Question("scores of causes", block_cause_scores, arguments, SCORES, proof)
 
 
 def cause_information(causes: Sequence[Whitened], limit: float, persons: int) -> Question:
@@ -159,9 +158,8 @@ def cause_information(causes: Sequence[Whitened], limit: float, persons: int) ->
     together = Together(tuple(causes))
     arguments = together, information_tables(together, persons), limit
     weights = np.tile(half_weights(causes[0].mapping.shape[1]), len(causes))
-    return Question(
-        block_cause_information, arguments, INFORMATION, "competing-risks, section 3", weights
-    )
+    name, proof = "information of causes", "competing-risks, section 3"
+    return Question(name, block_cause_information, arguments, INFORMATION, proof, weights)
 
 
 def group_counts(groups: Groups, stretches: int, *, pure: bool) -> Question:
@@ -169,12 +167,9 @@ def group_counts(groups: Groups, stretches: int, *, pure: bool) -> Question:
     tables = groups.tables(stretches)
     matrices = tuple(strategy(places, pure=pure) for _, places in tables)
     edges = stretch_edges(groups.schema.time.intervals, stretches)
-    return Question(
-        block_group_counts,
-        (edges, groups.levels, tables, matrices),
-        group_sensitivity(groups, stretches, pure=pure),
-        "group-curves, section 2",
-    )
+    arguments = edges, groups.levels, tables, matrices
+    size, proof = group_sensitivity(groups, stretches, pure=pure), "group-curves, section 2"
+    return Question("group counts", block_group_counts, arguments, size, proof)
 
 
 def group_sensitivity(groups: Groups, stretches: int, *, pure: bool) -> Sensitivity:
