@@ -27,7 +27,7 @@ DISTRIBUTIONS = packages_distributions()
 
 # pages that scripts write whole
 WRITTEN_BY_RESULTS = {
-    "accuracy.md", "benchmarks.md", "cox.md", "curves-measured.md", "fresh.md", "plan.md", "reliability.md",
+    "accuracy.md", "benchmarks.md", "cox.md", "curves-measured.md", "fresh.md", "plan.md", "reliability.md", "replay.md",
     "reproduction.md", "scale.md",
 }  # fmt: skip
 
@@ -36,6 +36,8 @@ FORBIDDEN = {
     "discreet.design": {"discreet.people"},
     "discreet.solve": {"discreet.people", "discreet.engine"},
     "discreet.paper.sampler": {"discreet.people", "discreet.engine"},
+    "discreet.estimator": {"discreet.people", "discreet.engine", "discreet.ledger"},
+    "discreet.core": {"discreet.people", "discreet.ledger"},
     "discreet.likelihood": {"discreet.people", "discreet.ledger"},
     "discreet.mechanisms": {"discreet.people", "discreet.ledger"},
     "discreet.ledger": {
