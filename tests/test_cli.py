@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from datetime import date
@@ -788,6 +789,17 @@ def test_work_that_counts_shows_how_much_is_done_and_tells_its_notes_at_the_end(
     assert "note: all is well" in capsys.readouterr().err
 
 
+def test_without_a_terminal_long_work_writes_lines(monkeypatch, capsys):
+    monkeypatch.setattr(output, "FIRST_LINE", 0.01)
+    with output.progress("Fitting"):
+        watcher().begin(10)
+        watcher().advance(4)
+        output.threading.Event().wait(0.3)
+    lines = capsys.readouterr().err.splitlines()
+    assert 2 <= len(lines) <= 10  # each after twice the time
+    assert re.fullmatch(r"Fitting: \d+ s, 40% done \.\.\.", lines[-1])
+
+
 def test_python_m_runs_the_command():
     done = subprocess.run(
         [sys.executable, "-m", "discreet", "--version"],
@@ -800,3 +812,55 @@ def test_python_m_runs_the_command():
 
 def test_the_commands_default_is_that_of_the_library():
     assert options.DEFAULT_LINK == DEFAULT_LINK == ds.SurvivalRegression().link
+
+
+SLIPS = {
+    "a seed": ("fit people.csv --schema schema.toml --out m.json --seed 3", "ds.simulate"),
+    "a decimal comma": (
+        "fit people.csv --schema schema.toml --out m.json --no-ledger --epsilon 1,5",
+        "write 1.5",
+    ),
+    "a model that is no JSON": (FIT.replace("model.json", "model.csv"), "name it 'model.json'"),
+    "curves that are no JSON": (
+        "curves people.csv --schema schema.toml --by arm --epsilon 1 --no-ledger --out c.csv",
+        "name it 'c.json'",
+    ),
+    "a title": ("page r.json --out p.html --title x", "--words words.toml"),
+    "the file of a spreadsheet": ("new semicolons.csv", "separated by semicolons"),
+    "a misspelt table": ("check people.csv --schema tim.toml", "did you mean 'time'?"),
+    "a misspelt column": ("check people.csv --schema column.toml", "Did you mean 'status'?"),
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_slips_of_the_first_hour_say_what_to_write(discreet, folder, name):
+    (folder / "semicolons.csv").write_text("time;status;age\n1;1;50\n")
+    (folder / "tim.toml").write_text(SCHEMA.replace("[time]", "[tim]"))
+    (folder / "column.toml").write_text(SCHEMA.replace('"status"', '"statuss"'))
+    asked, words = SLIPS[name]
+    status, _, err = discreet(asked)
+    assert status == 2
+    assert words in " ".join(err.replace("│", " ").split())
+    assert not (folder / "m.json").exists()
+
+
+def test_an_index_without_a_name_is_no_covariate(discreet, folder):
+    (folder / "index.csv").write_text(",time,status,age\n0,1,1,50\n")
+    status, out, _ = discreet("new index.csv")
+    assert status == 0
+    assert 'name = ""' not in out
+    assert 'name = "age"' in out
+
+
+def test_dates_in_another_order_are_compared_with_the_declared_format():
+    axis = {"start": "from", "end": "to", "event": "died", "horizon": 200, "intervals": 20}
+    table = pa.table({"from": ["12/31/2019"] * 9, "to": ["12/31/2020"] * 9, "died": [1] * 9})
+    said = str(ds.check(table, {"time": axis | {"date_format": "%d.%m.%Y"}}))
+    assert "[time] says that dates are written as %d.%m.%Y" in " ".join(said.split())
+    assert "dates are read as 2019-03-31" not in said
+
+
+def test_curves_say_what_they_cost(discreet, folder):
+    status, out, _ = discreet(f"{CURVES} --no-ledger")
+    assert status == 0
+    assert "epsilon 0.25, delta 0, 400 persons, charged to no ledger" in " ".join(out.split())

@@ -225,7 +225,17 @@ def test_the_command_prints_mechanisms_and_coefficients(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     file = tmp_path / "schema.toml"
     file.write_text(TOML.replace('"site"', '"treatment_site"'))
-    asked = ["plan", "--schema", str(file), "--n", "20000", "--events", "2000", "--epsilon", "1"]
+    asked = [
+        "plan",
+        "--schema",
+        str(file),
+        "--persons",
+        "20000",
+        "--events",
+        "2000",
+        "--epsilon",
+        "1",
+    ]
     result = CliRunner().invoke(app, asked)
     assert result.exit_code == 0
     for expected in (*registered(), "treatment_site[b]", "err", "proved"):
@@ -239,7 +249,17 @@ def test_small_standard_errors_are_not_cut(tmp_path, monkeypatch):
     monkeypatch.setattr("discreet.mechanisms.newton.rehearsal.DRAWS", 1)
     file = tmp_path / "schema.toml"
     file.write_text(TOML)
-    asked = ["plan", "--schema", str(file), "--n", "30000", "--events", "15000", "--epsilon", "1"]
+    asked = [
+        "plan",
+        "--schema",
+        str(file),
+        "--persons",
+        "30000",
+        "--events",
+        "15000",
+        "--epsilon",
+        "1",
+    ]
     printed = CliRunner().invoke(app, asked).stdout
     found = ds.plan(str(file), 30_000, 15_000, epsilon=1)
     smallest = min(found.outlook.sampling_errors)
@@ -251,7 +271,7 @@ def test_small_standard_errors_are_not_cut(tmp_path, monkeypatch):
 def test_the_command_refuses_in_one_sentence(tmp_path):
     file = tmp_path / "schema.toml"
     file.write_text(TOML)
-    asked = ["plan", "--schema", str(file), "--n", "100", "--events", "200", "--epsilon", "1"]
+    asked = ["plan", "--schema", str(file), "--persons", "100", "--events", "200", "--epsilon", "1"]
     result = CliRunner().invoke(app, asked)
     assert isinstance(result.exception, SettingsError)
     assert "events" in str(result.exception)

@@ -56,7 +56,7 @@ def test_a_key_can_be_made_at_the_site_itself(discreet, tmp_path):
     (f"{PRIVATE} --federation sites.toml", "--party 0, 1"),
     (f"{PRIVATE} --federation sites.toml --party 1", "'sites.toml' cannot be read"),
     ("fit people.csv --schema schema.toml --mechanism none --federation s.toml --party 0 --out m.json", "a joint fit is private"),
-    ("plan --schema schema.toml --n 1000 --events 300 --epsilon 1 --sites 2", "3 to 64 sites"),
+    ("plan --schema schema.toml --persons 1000 --events 300 --epsilon 1 --sites 2", "3 to 64 sites"),
 ])  # fmt: skip
 def test_what_is_wrong_is_a_sentence(discreet, words, said):
     status, _, errors = discreet(words)
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_a_sentence(discreet, words, said):
 
 
 def test_plan_predicts_the_noise_of_all_sites(discreet):
-    command = "plan --schema schema.toml --n 3000 --events 900 --epsilon 1 --delta 1e-6"
+    command = "plan --schema schema.toml --persons 3000 --events 900 --epsilon 1 --delta 1e-6"
     alone, joint = (discreet(command + more)[1] for more in ("", " --sites 3"))
     errors = [float(re.search(r"newton +([\d.]+)", text)[1]) for text in (alone, joint)]
     assert 1.1 < errors[1] / errors[0] < 1.4

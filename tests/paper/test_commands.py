@@ -52,7 +52,10 @@ def test_the_sampler_is_released_with_consent_and_its_release_audited(folder):
 
 
 def test_nothing_else_opens_the_room(folder):
-    asked = (ASK.format("newton"), "plan --schema schema.toml --n 900 --events 90 --epsilon 1")
+    asked = (
+        ASK.format("newton"),
+        "plan --schema schema.toml --persons 900 --events 90 --epsilon 1",
+    )
     for arguments in asked:
         status, said, door = command(folder, arguments)
         assert (status, door) == (0, "closed"), said

@@ -30,7 +30,9 @@ def audit(  # noqa: PLR0913 - one parameter an option
     delta: Annotated[float | None, typer.Option(help="The same, for mechanisms with one.")] = None,
     strata: Annotated[int, typer.Option(help="Of the models to measure (newton).")] = 1,
     causes: Annotated[int, typer.Option(help="The same, of competing risks.")] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="Seconds instead of minutes.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer draws: a few minutes instead of an hour.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="A JSON file of all findings.")] = None,
     picture: Annotated[Path | None, typer.Option(help="A PNG: claimed and measured.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the files.")] = False,

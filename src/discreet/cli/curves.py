@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import options
-from discreet.cli.fit import Seen, joint_sites, payer
+from discreet.cli.fit import Seen, conclude, joint_sites, payer, require_json
 from discreet.cli.output import at_terminal, progress, say, warnings_as_lines, wrapped
 from discreet.models.strict import require_free
 
@@ -18,7 +18,10 @@ def curves(  # noqa: PLR0913 - one parameter an option
     by: Annotated[
         str, typer.Option(help="A covariate with declared levels, or two separated by a comma.")
     ],
-    epsilon: Annotated[float, typer.Option(help="Privacy: the smaller, the stronger.")],
+    epsilon: Annotated[
+        float,
+        typer.Option(help="Privacy: the smaller, the stronger.", parser=options.number),
+    ],
     out: Annotated[Path, typer.Option(help="The curves to write, a .json file.")],
     delta: Annotated[
         float | None,
@@ -37,6 +40,7 @@ def curves(  # noqa: PLR0913 - one parameter an option
     overwrite: options.Overwrite = False,
 ) -> None:
     """Publish survival curves by group, with bands that include the privacy noise."""
+    require_json(out)
     require_free(out, overwrite=overwrite)
     names = [name.strip() for name in by.split(",")]
     from discreet.curves import Curves  # noqa: PLC0415 - numpy and scipy
@@ -66,5 +70,9 @@ def curves(  # noqa: PLR0913 - one parameter an option
             overwrite=overwrite,
             federation=joint_sites(federation, party, wait, release_id),
         )
-    say(wrapped(f"The curves {release.release_id} are in '{out}'."))
-    say(wrapped(f"'discreet summary {out}' shows them, 'discreet page {out}' draws them."))
+    conclude(release, out, "curves")
+    say(
+        wrapped(
+            f"'discreet summary {out}' shows them, 'discreet page {out} --out page.html' draws them."
+        )
+    )

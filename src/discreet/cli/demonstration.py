@@ -83,7 +83,7 @@ def show(folder: Path) -> None:
 def commands() -> Iterator[str]:
     """The commands of a custodian."""
     yield "check registry.csv --schema schema.toml"
-    yield f"plan --schema schema.toml --n {PEOPLE} --events {DEATHS} --link cloglog --epsilon {EPSILON}"
+    yield f"plan --schema schema.toml --persons {PEOPLE} --events {DEATHS} --link cloglog --epsilon {EPSILON}"
     yield "budget init budget.db --population 'patients of the demo' --epsilon 4 --delta 1e-6"
     yield (
         f"fit registry.csv --schema schema.toml --link cloglog --epsilon {EPSILON} "

@@ -41,7 +41,8 @@ def fit(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Privacy: the smaller, the stronger.")
+        float | None,
+        typer.Option(help="Privacy: the smaller, the stronger.", parser=options.number),
     ] = None,
     delta: Annotated[
         float | None,
@@ -80,8 +81,10 @@ def fit(  # noqa: PLR0913 - one parameter an option
     accept: options.Accept = None,
     yes: options.Yes = False,
     overwrite: options.Overwrite = False,
+    seed: options.NoSeed = None,  # noqa: ARG001 - its callback says what to write
 ) -> None:
     """Fit a model: privately with --epsilon, or not with --mechanism none."""
+    require_json(out)
     require_free(out, overwrite=overwrite)
     name = _mechanism_name(mechanism, epsilon)
     numbers = {"epsilon": epsilon, "delta": delta, "ridge": ridge}
@@ -137,7 +140,8 @@ def fit(  # noqa: PLR0913 - one parameter an option
                 source, **terms, accept_approximate=accept_approximate, federation=sites
             )
             release = regression.release_
-    _conclude(release, out)
+    conclude(release, out)
+    say(wrapped(f"'discreet summary {out}' shows it and what it promises."))
 
 
 def _fit(
@@ -215,19 +219,25 @@ def _warn(found: "Check") -> None:
         complain(f"- {item.text} ({item.name})")
 
 
-def _conclude(release: "Promised", out: Path) -> None:
-    """Two or three lines; the promise stands in `summary` and in the release."""
+def conclude(release: "Promised", out: Path, what: str = "release") -> None:
+    """What was written, what it promises and what it was charged to; first its warnings."""
     guarantee = release.guarantee
     paid = "charged to no ledger" if release.ledger == UNCHARGED else "charged to the ledger"
     for text in release.warnings:
         complain(f"warning: {text}")
     say(
         wrapped(
-            f"The release {release.release_id} is in '{out}': epsilon {guarantee.epsilon:g}, "
+            f"The {what} {release.release_id} {'are' if what == 'curves' else 'is'} in '{out}': "
+            f"epsilon {guarantee.epsilon:g}, "
             f"delta {guarantee.delta:g}, {release.persons:,} persons, {paid}."
         )
     )
-    say(wrapped(f"'discreet summary {out}' shows it and what it promises."))
+
+
+def require_json(out: Path) -> None:
+    """`SettingsError` for a file that no later command would read as what it is."""
+    if out.suffix.lower() != ".json":
+        raise SettingsError(f"models and releases are JSON; name it '{out.with_suffix('.json')}'.")
 
 
 def payer(ledger: str | None, *, no_ledger: bool) -> "Ledger | str":

@@ -1,5 +1,7 @@
 """Options that several commands have: one name, one sentence of help."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +28,49 @@ SchemaFile = Annotated[Path, typer.Option(help="The public schema, a TOML file."
 ModelFile = Annotated[Path, typer.Argument(help="A model or release, as `fit` wrote it.")]
 ReleaseFile = Annotated[
     Path, typer.Argument(help="A release, as `fit --epsilon` or `curves` wrote it.")
+]
+
+
+def number(text: str | float) -> float:
+    """A number of the command line; a comma is a decimal sign in some countries only."""
+    try:
+        return float(text)
+    except ValueError:
+        point = str(text).replace(",", ".")
+        hint = f": write {point}" if re.fullmatch(r"\d+,\d+", str(text)) else ""
+        raise typer.BadParameter(f"'{text}' is not a number{hint}") from None
+
+
+def _refuse(text: str) -> Callable[[str | None], None]:
+    """A callback of an option that other programs have and this one has not."""
+
+    def refuse(given: str | None) -> None:
+        if given is not None:
+            raise SettingsError(text)
+
+    return refuse
+
+
+NoSeed = Annotated[
+    str | None,
+    typer.Option(
+        "--seed",
+        hidden=True,
+        callback=_refuse(
+            "a release takes no seed: noise that can be repeated can be subtracted. To try a method "
+            "on data that need no protection use ds.simulate(..., seed=...) in Python."
+        ),
+    ),
+]
+NoTitle = Annotated[
+    str | None,
+    typer.Option(
+        "--title",
+        hidden=True,
+        callback=_refuse(
+            "the words of a page are in a file: --words words.toml, with title and others in [page]."
+        ),
+    ),
 ]
 WordsFile = Annotated[
     Path | None,

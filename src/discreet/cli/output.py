@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 CELL_ENDS = (",", ";", "\t", '"', "\n", "\r")
 PATIENCE = 1.0
 REFRESH = 0.5
+FIRST_LINE, LONGEST_WAIT = 5.0, 300.0
+"""Seconds to the first line of progress without a terminal, and the most between two."""
 
 
 def say(text: str) -> None:
@@ -57,13 +60,14 @@ def warnings_as_lines() -> Iterator[None]:
 
 @contextmanager
 def progress(text: str) -> Iterator[None]:
-    """A bar on work over a second, on a terminal only; with the time left where work counts."""
-    if not sys.stderr.isatty():
-        with watching(_Line()):
-            yield
-        return
+    """How far work is: a bar on a terminal, a line every few seconds elsewhere.
+
+    A bar after a second, with the time left where the work counts; lines on stderr, so that a job
+    without a terminal can be told from one that hangs.
+    """
     done, count = threading.Event(), _Count()
-    watcher = threading.Thread(target=_show_progress, args=(text, done, count), daemon=True)
+    show = _show_progress if sys.stderr.isatty() else _write_progress
+    watcher = threading.Thread(target=show, args=(text, done, count), daemon=True)
     watcher.start()
     try:
         with watching(count):
@@ -123,6 +127,15 @@ def _show_progress(text: str, done: threading.Event, count: _Count) -> None:
         task = bar.add_task(text, total=None)
         while not done.wait(REFRESH):
             bar.update(task, total=count.total or None, completed=count.done)
+
+
+def _write_progress(text: str, done: threading.Event, count: _Count) -> None:
+    """A line after a few seconds, then after twice as many, up to one in five minutes."""
+    start, wait = time.monotonic(), FIRST_LINE
+    while not done.wait(wait):
+        share = f", {count.done / count.total:.0%} done" if count.total else ""
+        complain(f"{text}: {time.monotonic() - start:.0f} s{share} ...")
+        wait = min(2.0 * wait, LONGEST_WAIT)
 
 
 def csv_bytes(rows: Iterable[Sequence[object]]) -> bytes:

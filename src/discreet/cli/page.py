@@ -15,6 +15,7 @@ def page(
     out: Annotated[Path, typer.Option(help="The page to write, an .html file.")],
     *,
     words: options.WordsFile = None,
+    title: options.NoTitle = None,  # noqa: ARG001 - its callback says what to write
     overwrite: options.Overwrite = False,
 ) -> None:
     """Turn a release into a page that works in any browser, from disk, without a network.

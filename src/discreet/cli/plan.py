@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def plan(  # noqa: PLR0913 - one parameter an option
     *,
     schema: options.SchemaFile,
-    n: Annotated[int, typer.Option("--persons", "--n", help="Number of persons.")],
+    n: Annotated[int, typer.Option("--persons", help="Number of persons.")],
     events: Annotated[
         str,
         typer.Option(

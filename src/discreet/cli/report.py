@@ -11,7 +11,9 @@ from discreet.errors import SettingsError
 
 
 def report(
-    release: options.ReleaseFile,
+    release: Annotated[
+        Path, typer.Argument(help="A private release of a model, as `fit --epsilon` wrote it.")
+    ],
     out: Annotated[Path, typer.Option(help="The card to write, a .md file.")],
     *,
     words: options.WordsFile = None,

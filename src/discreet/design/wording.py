@@ -27,7 +27,13 @@ _SYNONYMS = {
 
 def sentence(error: ValidationError, mapping: object, keys: Keys) -> str:
     """One sentence for the first of pydantic's complaints."""
-    first = error.errors(include_url=False, include_context=False)[0]
+    found = error.errors(include_url=False, include_context=False)
+    # a misspelt table is missing too, and its own complaint has the suggestion
+    unknown = [
+        item for item in found if item["type"] == "extra_forbidden" and len(item["loc"]) == 1
+    ]
+    near = (item for item in unknown if nearest(str(item["loc"][0]), keys.get("", ())) is not None)
+    first = next(near, found[0])
     path = [part for part in first["loc"] if part not in {"numeric", "categorical"}]
     if first["type"] == "extra_forbidden":
         table = str(path[0]) if len(path) > 1 else ""

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,9 @@ def _hint(missing: str, present: Sequence[object], wanted: Sequence[str]) -> str
         return f" There is '{alike}': capitals and blanks count."
     if len(wanted) > 1 and not set(wanted) & set(names):
         return " Nor is any other there: the first line must name the columns."
+    near = get_close_matches(plain, [name.casefold() for name in names], 1, 0.6)
+    if set(wanted) & set(names) and near:  # else the first line may be a record
+        return f" Did you mean '{next(name for name in names if name.casefold() == near[0])}'?"
     return ""
 
 

@@ -307,6 +307,9 @@ def _advice(repair: Repair, schema: Schema) -> str:
         "not a date": (
             "dates are read as 2019-03-31 unless [time] says how they are written, such as "
             'date_format = "%d.%m.%Y".'
+            if schema.time.date_format is None
+            else f"[time] says that dates are written as {schema.time.date_format}; compare that with "
+            "the file, the order of day and month and the signs between them too."
         ),
         "double of 2^53 or more": (
             "doubles do not hold every integer from 2^53 on, so ids may have been merged before: "

@@ -13,7 +13,7 @@ from discreet.design.schema import Categorical
 from discreet.errors import ArtefactError
 from discreet.models.causes import CausesRelease
 from discreet.models.group_curves import NORMAL_POINT
-from discreet.models.model import File, Release
+from discreet.models.model import File, Release, numbers_of
 from discreet.types import Array
 
 HAZARDS = {
@@ -22,9 +22,17 @@ HAZARDS = {
     "probit": "h = Phi(eta), the standard normal distribution function",
 }
 
+BASES = {
+    "natural-spline": "A(t) = (1, t, d_1(t) - d_{e-1}(t), ..., d_{e-2}(t) - d_{e-1}(t)), with knots "
+    "k_j = (j-1)/(e-1),\n    e of them, and d_j(t) = (max(t - k_j, 0)^3 - max(t - 1, 0)^3) / (1 - k_j)",
+    "piecewise-constant": "A_j(t) = 1 for (j-1)/K < t <= j/K, else 0; the first piece holds t = 0 too",
+    "log-time": "A(t) = (1, log t, (log t)^2, ...)",
+}
+"""The functions of time of each kind of baseline, as `discreet.design.baseline` computes them."""
 NOISY = (
     "Both are sums of released counts, and every count has privacy noise of its own: they are not the "
-    "exact numbers and need not add up to the number of persons. Who was never at risk is in neither."
+    "exact numbers and need not add up to the number of persons; ± is the 95 % range of the noise. "
+    "Persons who were never at risk are in neither."
 )
 
 OPEN_ITEMS = (
@@ -147,8 +155,16 @@ def _data(release: Release) -> str:
     table = release.life_table
     lines = [f"- Persons (public): {release.persons:,}."]
     if table is not None:
-        events, censored = (max(0.0, float(part.sum())) for part in (table.events, table.censored))
-        lines.append(f"- Events: about {events:,.0f}. Censored: about {censored:,.0f}. {NOISY}")
+        # as released: a sum of counts that were cut at 0 would be too large
+        rows = numbers_of("life table", release.released["life_table"])
+        censored, events = (max(0.0, float(part)) for part in rows[:, 2:4].sum(axis=0))
+        margin = ""
+        if release.calibration is not None:
+            noise = NORMAL_POINT * float(np.sqrt(np.sum(release.calibration.deviation**2)))
+            margin = f" ± {noise:,.0f}"
+        lines.append(
+            f"- Events: about {events:,.0f}{margin}. Censored: about {censored:,.0f}{margin}. {NOISY}"
+        )
     return "\n## 5, 20. Data and participants\n\n" + "\n".join(lines)
 
 
@@ -193,8 +209,9 @@ def _equation(release: Release) -> str:
         f"In interval s of q = {schema.time.intervals}, given no event before,\n\n"
         f"    eta = alpha'A(s/q) + {terms or '0'}\n    {HAZARDS[release.link]}\n"
         "    S(u) = product of (1 - h) over the intervals that have ended by u\n\n"
-        f"with the baseline `{release.baseline}` and alpha = ({baseline}). The release file has all "
-        "digits and the covariance."
+        f"with the baseline `{release.baseline}`, alpha = ({baseline}) and, for t from 0 to 1,\n\n"
+        f"    {BASES[release.design.baseline.kind]}\n\n"
+        "The release file has all digits and the covariance."
     )
 
 
