@@ -122,3 +122,10 @@ def test_a_query_that_gives_rows_in_another_order_each_time_mixes_nobody():
     assert not found["patient"].is_monotonic_increasing
     for patient, survival in zip(found["patient"], found.iloc[:, -1], strict=True):
         assert survival == expected[patient]
+
+
+def test_a_lazy_frame_that_fails_on_a_record_quotes_nothing():
+    data = relation(cohort()).query("t", f"SELECT * REPLACE (error('{CANARY}') AS age) FROM t")
+    with pytest.raises(DataFormError, match="lazy frame cannot be computed") as caught:
+        to_episodes(data, schema())
+    assert CANARY not in str(caught.value)

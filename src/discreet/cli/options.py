@@ -22,7 +22,9 @@ Data = Annotated[
 ]
 Select = Annotated[
     str | None,
-    typer.Option("--query", help="Of a database: the SELECT statement that gives the rows."),
+    typer.Option(
+        "--query", help="Of a database: the SELECT statement that gives the rows, or @FILE with it."
+    ),
 ]
 SchemaFile = Annotated[Path, typer.Option(help="The public schema, a TOML file.")]
 ModelFile = Annotated[Path, typer.Argument(help="A model or release, as `fit` wrote it.")]
@@ -129,4 +131,10 @@ def people(data: str, query: str | None) -> "Path | Query":
         return Path(data)
     if not is_address(data):
         raise SettingsError("--query goes with a database: sqlite:///FILE, duckdb:///FILE, ...")
+    if query.startswith("@"):
+        file = Path(query[1:])
+        try:
+            query = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeError):
+            raise SettingsError(f"--query: '{file.name}' cannot be read as text.") from None
     return Query(data, query)

@@ -228,7 +228,7 @@ def open_table(data: Any, columns: Sequence[str] | None = None) -> Table:
     if columns is not None:
         check_columns(names, columns)
     if isinstance(frame, nw.LazyFrame):
-        frame = frame.select(list(names if columns is None else columns or names[:1])).collect()
+        frame = _collected(frame, names if columns is None else columns or names[:1])
     return Table(len(frame), names, lambda name: make_column(frame.get_column(name)))
 
 
@@ -284,7 +284,19 @@ def held(data: Any) -> Any:
     if data is None or isinstance(data, str | Path | np.ndarray | Table | formats.Cells):
         return data
     frame = _narwhals(data)
-    return frame.collect().to_native() if isinstance(frame, nw.LazyFrame) else data
+    if not isinstance(frame, nw.LazyFrame):
+        return data
+    return _collected(frame, frame.collect_schema().names()).to_native()
+
+
+def _collected(frame: "nw.LazyFrame[Any]", columns: Sequence[str]) -> "nw.DataFrame[Any]":
+    """The named columns of a lazy frame, computed now; the library's own text may quote a record."""
+    try:
+        return frame.select(list(columns)).collect()
+    except Exception as error:  # noqa: BLE001 - what the libraries raise has no common class
+        raise DataFormError(
+            f"the lazy frame cannot be computed: its library raises {type(error).__name__}."
+        ) from None
 
 
 def _narwhals(data: Any, *, rows: bool = True) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":

@@ -1,0 +1,89 @@
+"""The pages that bring data run word for word, and their recipes give the rows they promise."""
+
+import json
+
+import duckdb
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.people.databases import Query
+from discreet.people.tables import open_table
+from tests.test_docs import Page, assert_as_shown
+
+# ibis leaves the file of its own database to the interpreter's end
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+def run(name, folder):
+    with pytest.MonkeyPatch.context() as patch:
+        session = Page(name).run(folder, patch)
+    for command, shown, done in session:
+        assert_as_shown(command, shown, done)
+    return session
+
+
+def test_every_container_gives_the_same_model(tmp_path):
+    session = run("data.md", tmp_path)
+    assert len(session) == 13
+    models = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*.json"))]
+    assert len(models) == 8
+    for model in models:
+        found, first = model["internal"], models[0]["internal"]
+        assert np.allclose(found["covariates"], first["covariates"], rtol=1e-8)
+        assert np.allclose(found["baseline"], first["baseline"], rtol=1e-8)
+    printed = session[-1][2].printed.splitlines()
+    assert len({line.split()[-1] for line in printed}) == 1
+
+
+def test_the_omop_recipe_gives_death_or_end_of_observation(tmp_path):
+    run("omop.md", tmp_path)
+    release = json.loads((tmp_path / "release.json").read_text())
+    assert (release["private"], release["persons"]) == (True, 2700)
+    sql = (tmp_path / "cohort.sql").read_text()
+    table = Query(f"duckdb:///{tmp_path}/cdm.duckdb", sql).read()
+    found = {row["person_id"]: row for row in table.to_pylist()}
+    with duckdb.connect(str(tmp_path / "cdm.duckdb"), read_only=True) as database:
+        tables = ("person", "cohort", "observation_period", "condition_occurrence", "death")
+        cdm = {name: database.sql(f"SELECT * FROM {name}").fetchall() for name in tables}
+    deaths, ends = dict(cdm["death"]), {who: end for who, _, end in cdm["observation_period"]}
+    people = {who: (sex, born) for who, sex, born in cdm["person"]}
+    assert len(found) == len(cdm["cohort"])
+    for _, who, entered in cdm["cohort"]:
+        row, death = found[who], deaths.get(who)
+        died = death is not None and death <= ends[who]
+        before = any(p == who and when <= entered for p, _, when in cdm["condition_occurrence"])
+        assert (row["entered"], row["died"]) == (entered, died)
+        assert row["ended"] == (death if died else ends[who])
+        assert row["sex"] == {8507: "male", 8532: "female"}[people[who][0]]
+        assert row["age"] == entered.year - people[who][1]
+        assert row["diabetes"] == ("yes" if before else "no")
+
+
+def test_the_redcap_recipe_joins_the_rows_of_a_record(tmp_path):
+    run("redcap.md", tmp_path)
+    sql = (tmp_path / "redcap.sql").read_text()
+    table = Query(f"duckdb:///{tmp_path}/study.duckdb", sql).read()
+    lines = (tmp_path / "export.csv").read_text().splitlines()[1:]
+    visits, enrolled = {}, {}
+    for record, event, date, age, sex, seen, status in (line.split(",") for line in lines):
+        if event == "enrolment_arm_1":
+            enrolled[record] = (date, age, sex)
+        else:
+            visits.setdefault(record, []).append((seen, status))
+    assert table.num_rows == len(enrolled) == 400
+    for row in table.to_pylist():
+        date, age, sex = enrolled[row["record_id"]]
+        last = max(visits[row["record_id"]])
+        assert (row["enrol_date"], row["age"], row["sex"]) == (date, age, sex)
+        assert (row["last_date"], row["died"]) == (last[0], int(last[1] == "2"))
+    assert open_table(table).ids("record_id").codes()[1] == 400
+    assert ds.load(tmp_path / "release.json").model.persons == 400
+
+
+def test_a_query_in_a_file_that_is_not_there_is_one_sentence(command):
+    status, _, err = command(
+        "check", "duckdb:///x.db", "--query", "@absent.sql", "--schema", "schema.toml"
+    )
+    assert (status, err.count("\n")) == (2, 1)
+    assert "'absent.sql' cannot be read" in err
