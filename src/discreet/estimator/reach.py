@@ -1,0 +1,229 @@
+"""Directions of f that the released numbers do not reach: there the prior speaks, and intervals say so.
+
+Conventions
+-----------
+    a direction is a vector of R^d that moves predictors; as columns (d, .)
+    v'Pv      the prior's precision along it; its variance v v' / v'Pv is added to the covariance
+
+Not reached are effects of levels whose count may be noise, of columns that repeat each other, and of
+numbers of unknown width; the baselines of hidden strata; and the directions of a baseline that times
+alone would show in which the number at risk or the events may be noise.
+"""
+
+import math
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from discreet.estimator.asking import precisions
+from discreet.estimator.estimate import Prior
+from discreet.estimator.field import Field
+from discreet.estimator.tails import all_within
+from discreet.estimator.transcript import Transcript
+from discreet.types import Array, Flags
+
+COUNTED = 2.0
+"""Standard deviations of noise that the count of a level, or the events still to come, must exceed."""
+STRATUM = 3.0
+"""The same of all exits of a stratum."""
+FLAT, VARIED, INFORMED = 0.04, 1.75, 2.5
+"""A combination of standardised columns repeats them where its variance is below FLAT (shortening makes
+that of 0.025) or below so many standard deviations of its noise; unless its information exceeds as many
+of its own."""
+NOISY, NOISE = 0.1, 0.2
+"""Noise of a correlation above which hardly anything, or nothing, is said of repeated columns."""
+LOADING = 0.15
+"""Columns with a smaller part in such a combination are not taken for a part of it."""
+REACHED = 0.05
+"""A direction of the baseline is not reached where times that are seen have less of its information."""
+BLURRED, NARROW = 2.0, 0.5
+"""A number's second moment says how wide it is where it exceeds so many standard deviations of its noise,
+or this part of what the counts would have it."""
+LOOSE = 99.0
+"""The prior's variance of the effect of a number of unknown width is larger by so many times: the number
+may be a tenth as wide as it looks."""
+
+
+def missing(field: Field, prior: Prior) -> Array:
+    """The prior's variance along all directions that are not reached (R d, R d)."""
+    parts = []
+    for cause, precision in enumerate(precisions(field, prior)):
+        wide = widened(_seen_by(field, _blurred(field)), precision)
+        parts.append(widened(unreached(field, cause), precision) + LOOSE * wide)
+    return np.asarray(block_diag(*parts))
+
+
+def widened(directions: Array, precision: Array) -> Array:
+    """The prior's variance along each direction, the columns of `directions`."""
+    scale = np.einsum("ij,ik,kj->j", directions, precision, directions)
+    return np.asarray((directions / np.maximum(scale, 1e-300)) @ directions.T)
+
+
+def unreached(field: Field, cause: int = 0) -> Array:
+    """Directions of f that the released numbers do not reach, as columns (d, .)."""
+    design, hidden = field.transcript.design, hidden_strata(field.transcript)
+    leads = [*_empty(field), *_repeated(field), *_blurred(field)]
+    found = [_seen_by(field, leads)]
+    for stratum in range(design.strata):
+        size = design.baseline.dimension
+        own = np.eye(size) if hidden[stratum] else _times(field, stratum, cause)
+        directions = np.zeros((design.dimension, own.shape[1]))
+        directions[design.columns(stratum)[:size]] = own
+        found.append(directions)
+    return np.hstack(found)
+
+
+def hidden_strata(transcript: Transcript) -> Flags:
+    """Strata whose exits, all times together, may be noise; not asked of one alone."""
+    exits = transcript.exits.values.reshape(transcript.design.strata, -1)
+    noise = transcript.exits.deviation * math.sqrt(exits.shape[1])
+    return np.asarray((exits.sum(axis=1) < STRATUM * noise) & (len(exits) > 1))
+
+
+def _seen_by(field: Field, leads: list[Array]) -> Array:
+    """Effects of these leads and of what is made of one of them, apart from the level of all."""
+    design = field.transcript.design
+    covariates, time, level = design.covariates, design.time_dimension, design.constant
+    vectors = [_effects(field, vector) for vector in leads]
+    for vector in leads:
+        places = np.flatnonzero(vector)
+        if len(places) == 1 and places[0] < len(covariates.leads):
+            made = covariates.made_of(int(covariates.leads[places[0]]))[1:]
+            vectors.extend(np.eye(design.dimension)[time + np.asarray(made, dtype=np.int64)])
+    mean = _mean(field)
+    for vector in vectors:  # an effect no one shows moves no one: the level takes it away
+        away = float(vector[time:] @ mean)
+        for stratum in range(design.strata):
+            vector[design.columns(stratum)[: len(level)]] -= away * level
+    return np.array(vectors).T if vectors else np.zeros((design.dimension, 0))
+
+
+def _effects(field: Field, vector: Array) -> Array:
+    """The direction of f that moves predictors as the columns do: leads, then strata's indicators."""
+    design = field.transcript.design
+    leads, level = design.covariates.leads, design.constant
+    found = np.zeros(design.dimension)
+    found[design.time_dimension + leads] = vector[: len(leads)]
+    for number, effect in enumerate(vector[len(leads) :], start=1):
+        found[design.columns(number)[: len(level)]] = effect * level
+    return found
+
+
+def _mean(field: Field) -> Array:
+    """The mean of every column; of an empty level that of those without it."""
+    covariates = field.transcript.design.covariates
+    mean = np.asarray(field.members.weights @ field.members.columns.mean(axis=1)).copy()
+    for vector in _empty(field):
+        places = covariates.leads[np.flatnonzero(vector[: len(covariates.leads)])]
+        if len(places) == 1:
+            mean[places] = -covariates.centre[places] * covariates.scale[places]
+    return mean
+
+
+def _width(transcript: Transcript) -> int:
+    """Leads, and indicators of strata where second moments have them."""
+    if transcript.moments is not None:
+        return len(transcript.moments.centre)
+    return len(transcript.design.covariates.leads)
+
+
+def _empty(field: Field) -> list[Array]:
+    """Effects of levels whose count may be noise; all of a category's where that is the reference."""
+    t, found = field.transcript, list[Array]()
+    unit = np.eye(_width(t))
+    for marginal, counts in zip(t.marginals, t.totals, strict=True):
+        if marginal.numeric or t.counts is None:
+            continue
+        noise = COUNTED * t.counts.deviation * math.sqrt(len(counts))
+        rare, columns = counts.sum(axis=0) < noise, list(marginal.columns)
+        found.extend(unit[columns][rare[1:]])
+        if rare[0]:
+            found.append(unit[columns].sum(axis=0))
+    return found
+
+
+def _moments_seen(transcript: Transcript) -> tuple[Array, float]:
+    """Second moments, about 1 on the diagonal whatever shortening took, and the noise of an entry."""
+    moments = transcript.moments
+    if moments is None:
+        return np.eye(_width(transcript)), math.inf
+    unit = max(float(np.median(np.diag(moments.matrix))), float(moments.noise[0, 0]))
+    return moments.matrix / unit, float(moments.noise[0, 0]) / unit
+
+
+def _repeated(field: Field) -> list[Array]:
+    """Combinations of columns whose variance, and whose information, may be none."""
+    t = field.transcript
+    if t.moments is None:
+        return []
+    matrix, error = _moments_seen(t)
+    scale = np.sqrt(np.maximum(np.diag(matrix), 0.05))
+    values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
+    noise = error * np.sum((vectors / scale[:, None]) ** 2, axis=0)
+    least = np.maximum(FLAT, VARIED * noise)
+    if error > NOISY:  # then only what is below nothing is flat
+        least = np.full(len(values), 0.0 if error < NOISE else -math.inf)
+    flat = [
+        np.where(np.abs(vector) >= max(LOADING, 2.0 * error), vector, 0.0)
+        / (scale * t.moments.spread)
+        for vector in vectors.T[values < least]
+    ]
+    return [vector for vector in flat if not _informative(field, vector)]
+
+
+def _informative(field: Field, vector: Array) -> bool:
+    """Whether the released information along the effects of a combination exceeds its noise."""
+    information = field.transcript.information
+    if information is None:
+        return False
+    direction = _seen_by(field, [vector])[:, 0]
+    for mapping, matrix in zip(information.mappings, information.matrices, strict=True):
+        along = np.linalg.solve(mapping, direction)
+        along = along / max(float(np.linalg.norm(along)), 1e-300)
+        if along @ matrix @ along > INFORMED * information.noise[0, 0]:
+            return True
+    return False
+
+
+def _blurred(field: Field) -> list[Array]:
+    """Effects of numbers of unknown width.
+
+    All people may be in one bin, or in two where second moments were not released; or the second moment
+    may be none, and is far less than the counts would have it.
+    """
+    t, found = field.transcript, []
+    matrix, error = _moments_seen(t)
+    for marginal, counts in zip(t.marginals, t.totals, strict=True):
+        if not marginal.numeric or t.counts is None:
+            continue
+        noise = t.counts.deviation * math.sqrt(len(counts))
+        crowded = all_within(counts.sum(axis=0), noise, 2 if t.moments is None else 1)
+        column = marginal.columns[0]
+        narrow = matrix[column, column] < min(BLURRED * error, NARROW)
+        if crowded or (narrow and t.moments is not None):
+            found.append(np.eye(_width(t))[column])
+    return found
+
+
+def _times(field: Field, stratum: int, cause: int) -> Array:
+    """Directions of a baseline whose information comes from times that may show no one or no event."""
+    t = field.transcript
+    bins, deviation = np.arange(t.bins), t.exits.deviation
+    exits, widths = t.exits.values[stratum], np.diff(t.edges)
+    events, gone = np.maximum(exits[cause + 1], 0.0), np.maximum(exits, 0.0).sum(axis=0)
+    entered = np.zeros(t.bins)
+    entered[0] = max(float(gone.sum()), 1.0)
+    if t.entries is not None:
+        entered = np.maximum(t.entries.values[stratum], 0.0)
+    risk = np.cumsum(entered) - np.cumsum(gone) + gone
+    later = np.cumsum(exits[cause + 1][::-1])[::-1]
+    known = later > COUNTED * deviation * np.sqrt(t.bins - bins)
+    known &= risk > deviation * np.sqrt(2.0 * (bins + 1.0))
+    basis = t.design.basis
+    weight = np.repeat(np.maximum(events, 1e-6 * np.maximum(risk, 1.0)) / widths, widths)
+    full = (basis.T * weight) @ basis
+    seen = (basis.T * (weight * np.repeat(known, widths))) @ basis
+    values, vectors = np.linalg.eigh(full)
+    root = (vectors / np.sqrt(np.maximum(values, values[-1] * 1e-9))) @ vectors.T
+    shares, directions = np.linalg.eigh(root @ seen @ root)
+    return np.asarray(root @ directions[:, shares < REACHED])
