@@ -142,3 +142,15 @@ def test_a_number_with_both_ends_of_its_range_full_has_two_values():
     x, weights = field.members.columns[:, 0, 0], field.members.weights
     assert weights[(x != low) & (x != high)].sum() < 0.005
     assert weights[x == high].sum() == pytest.approx(0.2, abs=0.01)
+
+
+def test_a_rare_indicator_declared_as_a_number_has_members_at_both_ends():
+    """Hidden in noise of 4 a count, they are as many as of a level of which none was counted."""
+    transcript = transcript_of()
+    counts = transcript.counts.values.copy()
+    counts[:8] = [3998.0, -3.0, 2.0, 4.0, -1.0, 0.0, 3.0, 1.0]
+    field, _, _ = picture_of(transcript.having(counts=Released(counts, 4.0), moments=None))
+    x, weights = field.members.columns[:, 0, 0], field.members.weights
+    high = field.transcript.design.covariates.ranges[0]
+    assert np.count_nonzero(x == high) >= 6
+    assert 0.3 < 4000.0 * weights[x == high].sum() < 8.5  # the count says 1 give or take 4

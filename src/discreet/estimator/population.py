@@ -106,18 +106,22 @@ def _shares(
     stretches = len(counts)
     lasting = np.maximum(counts.sum(axis=1), deviation * math.sqrt(marginal.bins))
     noise, mass, summed = deviation * math.sqrt(stretches), lasting.sum(), counts.sum(axis=0)
+    atoms = _atoms(marginal, summed, noise)
     if marginal.numeric:
         total = people_in_bins(marginal, summed, mass, noise)
+        other = _other_end(total, atoms)
+        if other is not None:
+            total[other] = max(total[other], min(RARE * noise, persons / 4.0))
+            atoms[other] = 1.0
     else:
         total = nearest_counts(summed, max(mass, 1.0))
-        total = np.maximum(total, min(2.0 * noise, persons / (2.0 * marginal.bins)))
+        total = np.maximum(total, min(RARE * noise, persons / (2.0 * marginal.bins)))
     total = total / total.sum()
     rows = [total]
     if stretches > 1:
         doubt = marginal.bins * deviation**2
         rows = [_mixed(row, own, total, doubt) for row, own in zip(counts, lasting, strict=True)]
     centres, half = _places(design, marginal)
-    atoms = _atoms(marginal, summed, noise)
     return Shares(marginal, np.array(rows), centres, half, lasting / lasting.sum(), atoms)
 
 
@@ -139,8 +143,24 @@ def _atoms(marginal: Marginal, counts: Array, deviation: float) -> Array:
     return found
 
 
+def _other_end(people: Array, atoms: Array) -> int | None:
+    """The other end of a number of which nearly all are at one bound: a rare indicator.
+
+    Those whom noise hides are taken to be there, as many as of a level: were they left out, the column
+    would look constant.
+    """
+    for end, other in ((0, -1), (-1, 0)):
+        if atoms[end] * people[end] > SAME * people.sum():
+            return other
+    return None
+
+
 ATOM = 3.0
 """Standard deviations of noise by which an outer bin must exceed its neighbour."""
+SAME = 0.9
+"""The share of people at one bound from which a number is taken for an indicator."""
+RARE = 2.0
+"""A level is taken to be had by at least so many standard deviations of the noise of its count."""
 
 
 def _mixed(counts: Array, mass: float, overall: Array, doubt: float) -> Array:
@@ -339,11 +359,11 @@ def _stretch(shares: Sequence[Shares], latent: Array, stretch: int) -> tuple[Arr
 
 
 def _flattened(item: Shares, own: Array, size: int) -> Array:
-    """Every level often enough for a few of the cohort; itself where it is so already."""
-    least = FEW / size
-    if item.marginal.numeric or own.min() >= least:
+    """Every level, and every bin of a number that is one value, often enough for a few of the cohort."""
+    level = item.atoms == 1.0 if item.marginal.numeric else np.ones(len(own), dtype=bool)
+    if np.all(own[level] >= FEW / size):
         return own
-    raised = np.maximum(own, least)
+    raised = np.where(level, np.maximum(own, FEW / size), own)
     return np.asarray(raised / raised.sum())
 
 

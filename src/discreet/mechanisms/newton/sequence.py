@@ -30,6 +30,7 @@ from discreet.estimator import asking
 from discreet.estimator.estimate import Estimate, Prior, estimate
 from discreet.estimator.field import Field
 from discreet.estimator.picture import picture_of, standardised
+from discreet.estimator.reach import missing
 from discreet.estimator.transcript import Information, Moments, ScoreSum, Transcript
 from discreet.likelihood.score import Whitened
 from discreet.mechanisms.newton.cohort import narrowed
@@ -66,6 +67,11 @@ class Ended:
     def transcript(self) -> Transcript:
         """All that was released."""
         return self.field.transcript
+
+    @property
+    def covariance(self) -> Array:
+        """That of the estimate, and the prior's along directions that are not reached."""
+        return np.asarray(self.estimate.covariance + missing(self.field, self.prior))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,288 @@
+# ruff: noqa: INP001, S301, T201, scripts beside each other, no package; pickles are one's own
+"""Two estimators compared on released numbers: without records, paired, in minutes.
+
+    python studies/transcripts.py record --folder F --sets acath,rott2 --draws 12
+    python studies/transcripts.py compare --folder F [--set KAPPA=25 THETA=0.3]
+    python studies/transcripts.py constants --folder F
+
+`record` draws with the sequence of `mechanisms/newton/sequence.py`, noise from a seed, and keeps what
+was released in F, one file a set (of real sets that anyone may download or of simulated designs: a
+transcript holds noisy sums alone, but its noise is not that of a real release). Beside it stand the
+exact fit and what today's release makes of the same people. `compare` estimates once more from the
+released numbers, with other constants, and `constants` does so with half and double of each;
+results/transcripts.csv and results/transcripts-constants.csv.
+
+err is the root mean square over coefficients of covariates of (private - exact) / exact standard error,
+inside the share of all coefficients whose interval holds the exact estimate, width the median of private
+over exact standard errors. Points, bounds and limits are those of the draw, whatever the constants.
+"""
+
+import argparse
+import ast
+import csv
+import pickle
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+from real_sets import load
+from simulated import DESIGNS, Sample
+
+import discreet as ds
+from discreet.core.ask import Ask
+from discreet.estimator import estimate as estimates
+from discreet.estimator import picture, population
+from discreet.estimator.reach import missing
+from discreet.estimator.transcript import Transcript
+from discreet.mechanisms.contract import Draw
+from discreet.mechanisms.newton.layout import GRID_EXPONENT, Layout
+from discreet.mechanisms.newton.run import released_point
+from discreet.mechanisms.newton.sequence import Ended, Sequence
+
+Array = NDArray[np.float64]
+
+RESULTS = Path(__file__).parent / "results"
+MODULES = {"estimate": estimates, "picture": picture, "population": population}
+EPSILONS, DELTA, BASELINE = (1.0, 4.0), 1e-6, "natural-spline:3"
+COLUMNS = ("set", "epsilon", "draws", "err", "err_today", "ratio", "ratio_error", "inside",
+           "inside_today", "width", "width_today", "misfit")  # fmt: skip
+CONSTANTS = ("module", "constant", "value", "meaning", "transcripts", "half", "half_error",
+             "double", "double_error")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An estimate against the exact fit."""
+
+    err: float
+    inside: float
+    width: float
+
+    @classmethod
+    def of(cls, vector: Array, covariance: Array, exact: "Exact") -> "Measured":
+        """On the user's scale."""
+        errors = np.sqrt(np.diag(exact.covariance))
+        gaps, stated = (vector - exact.vector) / errors, np.sqrt(np.diag(covariance)) / errors
+        own = slice(exact.baseline, None)
+        inside = float(np.mean(np.abs(gaps) <= 1.96 * stated))
+        return cls(float(np.sqrt(np.mean(gaps[own] ** 2))), inside, float(np.median(stated[own])))
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The fit without privacy; `baseline` is the number of its first coefficients."""
+
+    vector: Array
+    covariance: Array
+    baseline: int
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One draw: its transcript, the estimate, what today's release of the same people is."""
+
+    name: str
+    epsilon: float
+    draw: int
+    transcript: Transcript
+    exact: Exact
+    today: Measured
+
+
+class Recorder:
+    """Stands where a draw is made, and keeps how the sequence ended."""
+
+    def __init__(self) -> None:
+        self.ended: Ended | None = None
+
+    def run(self, mechanism: ds.PrivateNewton, plan: Any, problem: Any, noise: Any) -> "Recorder":
+        """Ask all questions."""
+        layout = Layout.read(plan)
+        ask = Ask(problem.engine, noise, layout.budget)
+        clipped = mechanism.score == "clip"
+        self.ended = Sequence(ask, problem.design, problem.link, layout, clipped).run()
+        return self
+
+    def draw(self) -> Draw:
+        """The estimate alone."""
+        if self.ended is None:
+            raise ValueError("nothing was asked")
+        point = released_point(self.ended.estimate.f.ravel())
+        return Draw(point, GRID_EXPONENT, False)  # noqa: FBT003
+
+
+def record(name: str, draws: int) -> Iterator[Recorded]:
+    """Draws of one set; of simulated designs each has people of its own."""
+    for draw in range(draws):
+        if draw == 0 or name in DESIGNS:
+            sample = DESIGNS[name](1000 * draw) if name in DESIGNS else load(name)
+            exact = exact_of(sample)
+        for epsilon in EPSILONS:
+            seed = zlib.crc32(f"{name}/{epsilon:g}/{draw}".encode())
+            given = {"mechanism": ds.PrivateNewton(epsilon, delta=DELTA), "seed": seed}
+            today = ds.simulate(model_of(sample), sample.frame, **given).model
+            recorder = Recorder()
+            with patch.object(ds.PrivateNewton, "_run", lambda *given, to=recorder: to.run(*given)):
+                ds.simulate(model_of(sample), sample.frame, **given)
+            if recorder.ended is None:
+                raise ValueError("no draw was made")
+            measured = Measured.of(
+                np.array(today.coefficients.vector), np.array(today.covariance), exact
+            )
+            transcript = recorder.ended.transcript
+            yield Recorded(name, epsilon, draw, transcript, exact, measured)
+
+
+def model_of(sample: Sample) -> ds.SurvivalRegression:
+    """The model of all sets."""
+    return ds.SurvivalRegression(ds.Schema.from_mapping(sample.schema), baseline=BASELINE)
+
+
+def exact_of(sample: Sample) -> Exact:
+    """Without privacy."""
+    found = model_of(sample).fit(sample.frame).model_
+    vector = np.array(found.coefficients.vector)
+    names = ds.Schema.from_mapping(sample.schema).coefficient_names
+    return Exact(vector, np.array(found.covariance), len(vector) - len(names))
+
+
+def estimated(one: Recorded) -> tuple[Measured, float]:
+    """Once more from the released numbers; the misfit."""
+    field, prior, phi = picture.picture_of(one.transcript)
+    points = one.transcript.steps[-1].points
+    for r in range(field.layout.causes):
+        phi[field.layout.f(r)] = points[r]
+    found = estimates.estimate(field, prior, phi, points)
+    turn = one.transcript.design.to_user
+    covariance = turn @ (found.covariance + missing(field, prior)) @ turn.T
+    return Measured.of(turn @ found.f[0], covariance, one.exact), found.misfit
+
+
+def read(folder: Path) -> list[Recorded]:
+    """All transcripts of a folder."""
+    return [
+        one for path in sorted(folder.glob("*.pickle")) for one in pickle.loads(path.read_bytes())
+    ]
+
+
+def compared(folder: Path) -> list[dict[str, Any]]:
+    """A row for each set and epsilon."""
+    rows, recorded = [], read(folder)
+    for name, epsilon in sorted({(one.name, one.epsilon) for one in recorded}):
+        own = [one for one in recorded if (one.name, one.epsilon) == (name, epsilon)]
+        found, misfits = zip(*(estimated(one) for one in own), strict=True)
+        logs = np.log([new.err / one.today.err for new, one in zip(found, own, strict=True)])
+        mean, error = spread(logs)
+        facts = (
+            name, epsilon, len(own), np.median([new.err for new in found]),
+            np.median([one.today.err for one in own]), mean, error,
+            np.mean([new.inside for new in found]), np.mean([one.today.inside for one in own]),
+            np.median([new.width for new in found]), np.median([one.today.width for one in own]),
+            np.median(misfits),
+        )  # fmt: skip
+        rows.append(dict(zip(COLUMNS, facts, strict=True)))
+        print({key: shown(value) for key, value in rows[-1].items()}, flush=True)
+    return rows
+
+
+def spread(logs: Array) -> tuple[float, float]:
+    """The geometric mean and its standard error."""
+    mean = float(np.exp(np.mean(logs)))
+    return mean, mean * float(np.std(logs, ddof=1)) / len(logs) ** 0.5 if len(logs) > 1 else 0.0
+
+
+def shown(value: Any) -> Any:
+    """Numbers as they are written."""
+    return f"{value:.3g}" if isinstance(value, float) else value
+
+
+def constants() -> Iterator[tuple[str, str, float, str]]:
+    """(module, name, value, meaning) of every number that has a sentence below it."""
+    for name, module in MODULES.items():
+        tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
+        for place, node in enumerate(tree[:-1]):
+            below = tree[place + 1]
+            if not isinstance(node, ast.Assign) or not isinstance(below, ast.Expr):
+                continue
+            if not isinstance(below.value, ast.Constant):
+                continue
+            target = node.targets[0]
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            for item in names:
+                if isinstance(item, ast.Name) and isinstance(getattr(module, item.id), float):
+                    meaning = " ".join(str(below.value.value).split())
+                    yield name, item.id, float(getattr(module, item.id)), meaning
+
+
+def halved_and_doubled(folder: Path) -> list[dict[str, Any]]:
+    """err with half and double of each constant over err as it is, the geometric mean."""
+    recorded, rows = read(folder), []
+    usual = np.log([estimated(one)[0].err for one in recorded])
+    for module, name, value, meaning in constants():
+        found: list[float] = []
+        for factor in (0.5, 2.0):
+            with set_to(name, factor * value):
+                logs = np.log([estimated(one)[0].err for one in recorded]) - usual
+            found += spread(logs)
+        facts = (module, name, value, meaning, len(recorded), *found)
+        rows.append(dict(zip(CONSTANTS, facts, strict=True)))
+        print({key: shown(part) for key, part in rows[-1].items() if key != "meaning"}, flush=True)
+    return rows
+
+
+@contextmanager
+def set_to(name: str, value: float) -> Iterator[None]:
+    """A constant, in every module that has it."""
+    with ExitStack() as stack:
+        for module in MODULES.values():
+            if hasattr(module, name):
+                stack.enter_context(patch.object(module, name, value))
+        yield
+
+
+def write(path: Path, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+    """As a results file."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: shown(value) for key, value in row.items()} for row in rows)
+
+
+def main() -> None:
+    """As the module's text says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("record", "compare", "constants"))
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--sets", default="acath")
+    parser.add_argument("--draws", type=int, default=12)
+    parser.add_argument("--set", nargs="*", default=[], help="CONSTANT=value")
+    given = parser.parse_args()
+    if given.what == "record":
+        given.folder.mkdir(parents=True, exist_ok=True)
+        for name in given.sets.split(","):
+            made = list(record(name, given.draws))
+            (given.folder / f"{name.replace('/', '_')}.pickle").write_bytes(pickle.dumps(made))
+            print(name, len(made), flush=True)
+        return
+    if given.what == "constants":
+        found = halved_and_doubled(given.folder)
+        write(RESULTS / "transcripts-constants.csv", CONSTANTS, found)
+        return
+    changed = [item.split("=") for item in given.set]
+    for name, value in changed:
+        for module in MODULES.values():
+            if hasattr(module, name):
+                setattr(module, name, type(getattr(module, name))(float(value)))
+    rows = compared(given.folder)
+    if not changed:
+        write(RESULTS / "transcripts.csv", COLUMNS, rows)
+
+
+if __name__ == "__main__":
+    main()
