@@ -126,3 +126,25 @@ def test_the_start_is_the_pooled_hazard(link, baseline):
     hazards = get_link(link).hazard(design.basis @ point[: baseline.dimension])
     np.testing.assert_allclose(hazards, 0.03, rtol=1e-9)
     assert not point[baseline.dimension :].any()
+
+
+def curved(shape, people=4000):
+    """People of a Weibull hazard: far from constant where the shape is far from 1."""
+    random = np.random.default_rng(5)
+    time = 6.0 * random.weibull(shape, people)
+    return table(event=time < 10, time=np.minimum(time, 10.0), x=random.uniform(0, 1, people))
+
+
+def test_a_baseline_that_misses_the_times_is_told_and_another_proposed():
+    schema = public("x").to_mapping()
+    schema["time"]["intervals"] = 100
+    poor = ds.SurvivalRegression(schema, baseline=ds.LogTime(1)).fit(curved(3.0))
+    (note,) = poor.model_.fit.notes
+    assert "log-time:1 follows the times poorly" in note
+    proposed = note.rsplit("Try baseline ", 1)[1].rstrip(".")
+    better = ds.SurvivalRegression(schema, baseline=proposed).fit(curved(3.0))
+    assert better.model_.fit.notes == ()
+    assert better.model_.fit.log_likelihood > poor.model_.fit.log_likelihood + 50
+    assert note in " ".join(str(poor.summary()).split())
+    constant = ds.SurvivalRegression(schema, baseline=ds.LogTime(1)).fit(curved(1.0))
+    assert constant.model_.fit.notes == ()

@@ -4,6 +4,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -16,7 +17,7 @@ from discreet.design.design import Design
 from discreet.design.link import DEFAULT_LINK, Link, get_link
 from discreet.design.schema import Schema
 from discreet.errors import DataFormError, NotFittedError, SettingsError, warn
-from discreet.estimate import estimate, plain_model
+from discreet.estimate import compare_baselines, estimate, plain_model
 from discreet.fitted import FittedModel, Predictions
 from discreet.likelihood.problem import Problem
 from discreet.models.description import standard_errors
@@ -180,6 +181,7 @@ class SurvivalRegression(Predictions):
             raise DataFormError("the data have no rows; there is nobody to fit.")
         total = Problem(engine, Design(schema, self._baseline()), get_link(self.link))
         found = estimate(total, ridge=self.ridge, solver=self.solver, tolerance=self.tolerance)
+        found = replace(found, notes=(*found.notes, *compare_baselines(total, found)))
         model = plain_model(total, found, self.solver, self.information)
         tell_repairs(repairs)
         self._adopt(model, schema)

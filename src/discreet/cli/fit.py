@@ -148,9 +148,15 @@ def _fit(
     regression: "SurvivalRegression | CompetingRisks", data: Any, out: Path, *, overwrite: bool
 ) -> None:
     """A model that says that it is not private."""
+    from discreet.models.model import PlainModel  # noqa: PLC0415 - numpy
+
     with warnings_as_lines(), progress("Fitting"):
         regression.fit(data)
         regression.save(out, overwrite=overwrite)
+    # a ridge that made the answer finite was warned of before
+    if isinstance(regression.model_, PlainModel) and not regression.model_.fit.ridge:
+        for note in regression.model_.fit.notes:
+            complain(f"note: {note}")
     shown = f"'discreet summary {out}' shows it"
     say(wrapped(f"The model is in '{out}'. It is not private: {shown}."))
 
