@@ -1,6 +1,8 @@
 """The trusted core is the only way from records to a released number."""
 
 import ast
+import re
+from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from discreet.errors import SettingsError
 from discreet.privacy.testing import SeededNoise
 from tests.mechanisms.cases import episodes_of, make_constants
 from tests.mechanisms.newton_checks import some_people
+from tests.test_proof_tables import cited, rows
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAWS = {
@@ -109,3 +112,62 @@ def test_nobody_cannot_be_asked():
     shares = Split(Fraction(1), pure=False, shares=(("exits", Fraction(1)),))
     with pytest.raises(SettingsError, match="at least one person"):
         Ask(nobody, SeededNoise(1), shares)
+
+
+# ------------------------------------------------------------------- docs/core.md and the proofs
+
+PAGE = SOURCE.parents[1] / "docs" / "core.md"
+PROOFS = SOURCE.parents[1] / "docs" / "proofs"
+MODULES = sorted(path for path in (SOURCE / "core").glob("*.py") if path.name != "__init__.py")
+MOST_LINES = 2400
+NAMED = re.compile(r"docs/proofs/([\w-]+)\.md(?:, sections? ([\d, and]+\d|\d))?")
+
+
+def lines_of(path):
+    return len(path.read_text().splitlines())
+
+
+def sections_of(path):
+    """(page, number) of every section that the module's docstring names."""
+    text = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split())
+    return {
+        (page, int(number))
+        for page, numbers in NAMED.findall(text)
+        for number in re.findall(r"\d+", numbers)
+    }
+
+
+def named_in_proofs(path):
+    """Functions and classes of a module by (page, section) of the rows that name them."""
+    found = defaultdict(set)
+    for page in PROOFS.glob("*.md"):
+        for step, code, _ in rows(page):
+            for number in re.findall(r"section (\d+)", step):
+                for place, name in cited(code):
+                    if place == f"core/{path.name}":
+                        found[page.stem, int(number)].add(name.split(".")[0])
+    return found
+
+
+def test_the_page_lists_every_module_with_its_lines():
+    listed = re.findall(r"^\| \d+ \| `core/(\w+\.py)` \| (\d+) \|", PAGE.read_text(), re.MULTILINE)
+    assert sorted(name for name, _ in listed) == [path.name for path in MODULES]
+    assert {name: int(lines) for name, lines in listed} == {
+        path.name: round(lines_of(path), -1) for path in MODULES
+    }
+    assert sum(map(lines_of, MODULES)) <= MOST_LINES
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_functions_and_proofs_name_each_other(path):
+    """A module names its sections; each of its functions stands in the table of one of them."""
+    sections, named = sections_of(path), named_in_proofs(path)
+    assert sections
+    defined = {
+        node.name
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    }
+    covered = set().union(*(named[section] for section in sections))
+    assert defined <= covered, f"in no row of these sections: {sorted(defined - covered)}"
+    assert set(named) <= sections, f"not named by the module: {sorted(set(named) - sections)}"

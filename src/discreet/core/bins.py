@@ -1,7 +1,7 @@
 """The public description of what is counted: bins of time and values, stretches, columns of moments.
 
 Everything here is a function of the schema, of the plan, or of numbers that were released before:
-no record is seen. Proof: docs/proofs/private-newton.md, section 3.
+no record is seen. Proof: docs/proofs/private-newton.md, sections 1 and 3.
 """
 
 import math

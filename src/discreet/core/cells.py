@@ -1,9 +1,10 @@
-"""Integer sums over people for the first releases: exits, marginal counts, second moments.
+"""Integer sums over people: exits, marginal counts, second moments, counts by group.
 
-Each person's contribution is a vector of integers whose size is bounded by construction; the
-bounds and their proofs are in docs/proofs/private-newton.md, section 3. Where covariates may change,
-a person spreads an integer weight over the values held, by time at risk in each stretch of time;
-somebody never at risk contributes zeros.
+Each person's contribution is a vector of integers whose size is bounded by construction. Where
+covariates may change, a person spreads an integer weight over the values held, by time at risk in
+each stretch of time; a person who is never at risk contributes zeros. Proof:
+docs/proofs/private-newton.md, sections 1 and 3; of causes docs/proofs/competing-risks.md, section 1;
+of groups docs/proofs/group-curves.md, section 1; one person's part docs/proofs/persons.md, section 3.
 """
 
 import math

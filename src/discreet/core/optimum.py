@@ -4,8 +4,8 @@
     best        the model with the best noisy score -sum_i min(loss_i, bound), by random stopping
 
 Output and objective perturbation release an optimum, not a sum. How far one person moves it is
-proved and calibrated with each mechanism: docs/proofs/output-perturbation.md,
-docs/proofs/objective-perturbation.md, docs/proofs/selection.md.
+proved and calibrated with each mechanism: docs/proofs/output-perturbation.md, section 7,
+docs/proofs/objective-perturbation.md, section 5, docs/proofs/selection.md, section 1.
 """
 
 from collections.abc import Callable, Sequence

@@ -8,7 +8,9 @@
     information   lower triangles of C_r C_r'        2 (128 Q^2)^2, sum |C_r|^2 <= Q^2
     group counts  c cells through M                  2 c |M e_1|^2                      2 c |M e_1|_1
 
-A question is made here and nowhere else, so a vector and its calibration cannot drift apart.
+A question is made here and nowhere else, so a vector and its calibration cannot drift apart. Proof:
+docs/proofs/private-newton.md, sections 2, 3 and 4; docs/proofs/competing-risks.md, sections 1, 2 and 3;
+docs/proofs/group-curves.md, section 2.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""The answer to a question: numbers with noise, and how much noise they have."""
+"""The answer to a question: numbers with noise, and how much noise they have.
+
+All that is computed from it is post-processing: docs/proofs/private-newton.md, section 4.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Self
