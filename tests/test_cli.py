@@ -76,10 +76,10 @@ def test_from_a_table_to_predictions(discreet, folder):
     status, out, _ = discreet("predict model.json new.csv --times 6,12 --out survival.csv")
     assert status == 0
     rows = list(csv.reader((folder / "survival.csv").read_text().splitlines()))
-    assert rows[0] == ["row", "survival_6", "survival_12"]
+    assert rows[0] == ["row", "survival_6", "survival_12", "repaired"]
     model = ds.SurvivalRegression(schema()).fit("people.csv")
     expected = model.predict_survival("new.csv", [6, 12])
-    assert [float(cell) for cell in rows[2][1:]] == pytest.approx(expected[1].tolist(), rel=1e-9)
+    assert [float(cell) for cell in rows[2][1:-1]] == pytest.approx(expected[1].tolist(), rel=1e-9)
     assert len(rows) == 4
 
 
@@ -105,7 +105,7 @@ def test_other_quantities(discreet, folder, options, heading):
     discreet(FIT)
     status, _, err = discreet(f"predict model.json new.csv --out out.csv {options}")
     assert (status, err) == (0, "")
-    assert (folder / "out.csv").read_text().splitlines()[0] == f"row,{heading}"
+    assert (folder / "out.csv").read_text().splitlines()[0] == f"row,{heading},repaired"
 
 
 def test_restricted_means_are_those_up_to_the_times(discreet, folder):
@@ -143,7 +143,7 @@ def test_intervals_are_those_of_python_and_ids_are_kept(discreet, folder):
     assert [row[0] for row in rows] == [f"P{number:03}" for number in range(len(rows))]
     found = ds.load("model.json").predict_survival("new.csv", [6, 12], interval=True)
     expected = np.stack(found, axis=2).reshape(len(rows), -1)
-    assert np.allclose(np.array([row[1:] for row in rows], dtype=float), expected, rtol=1e-9)
+    assert np.allclose(np.array([row[1:-1] for row in rows], dtype=float), expected, rtol=1e-9)
 
 
 def test_columns_that_the_model_does_not_use_are_kept(discreet, folder):
@@ -154,7 +154,7 @@ def test_columns_that_the_model_does_not_use_are_kept(discreet, folder):
     )
     assert discreet("predict model.json new.csv --times 6 --out out.csv")[0] == 0
     heading, *rows = csv.reader((folder / "out.csv").read_text().splitlines())
-    assert heading == ["name", "note", "id", "survival_6"]
+    assert heading == ["name", "note", "id", "survival_6", "repaired"]
     assert [row[:3] for row in rows] == [["Anna", "", "7"], ["Bo", "'=1+1", "8"]]
     assert all(0 < float(row[3]) < 1 for row in rows)
 
@@ -163,7 +163,7 @@ def test_a_column_that_no_text_holds_or_that_is_there_twice_stops_no_prediction(
     discreet(FIT)
     (folder / "new.csv").write_text("note,age,arm,note,id\nx,55,a,y,7\n")
     assert discreet("predict model.json new.csv --times 6 --out twice.csv")[0] == 0
-    assert (folder / "twice.csv").read_text().startswith("id,survival_6\n7,")
+    assert (folder / "twice.csv").read_text().startswith("id,survival_6,repaired\n7,")
     born = pa.array([date(1960, 5, 1), None])
     odd = {"tags": [[1], [2, 3]], "born": born, "age": [55, 60], "arm": ["a", "b"]}
     parquet.write_table(pa.table(odd), folder / "new.parquet")
@@ -307,6 +307,25 @@ def test_predictions_of_changed_people_say_so(discreet, folder):
     (folder / "new.csv").write_text("age,arm\n55,a\n")
     _, out, _ = discreet("predict model.json new.csv --times 6 --out survival.csv --overwrite")
     assert out == "1 prediction is in 'survival.csv'.\n"
+
+
+def test_each_row_says_what_was_repaired_in_it_and_strict_predicts_no_such_row(discreet, folder):
+    discreet(FIT)
+    status, _, err = discreet("predict model.json new.csv --times 6 --out s.csv --strict")
+    assert status == 2
+    assert "age: 1 missing; age: 1 above high; arm: 1 unknown level" in err
+    assert not (folder / "s.csv").exists()
+    assert discreet("predict model.json new.csv --times 6 --out s.csv")[0] == 0
+    rows = list(csv.DictReader((folder / "s.csv").read_text().splitlines()))
+    assert [row["repaired"] for row in rows] == [
+        "",
+        "age: missing, now the midpoint of the bounds",
+        "age: above high, now high; arm: unknown level, now the reference level",
+    ]
+    frame = ds.load("model.json").predict_survival("new.csv", [6.0], frame=True)
+    assert frame["repaired"].tolist() == [row["repaired"] for row in rows]
+    (folder / "new.csv").write_text("age,arm\n55,a\n")
+    assert discreet("predict model.json new.csv --times 6 --out t.csv --strict")[0] == 0
 
 
 def test_nobody_is_a_form_of_the_data(discreet, folder):

@@ -194,11 +194,11 @@ def test_frames_keep_what_identifies_people(tmp_path):
         assert frame["name"].tolist() == ["x", "y", "z"]
         assert list(frame) == [
             "name", "survival_6", "survival_12", "survival_6_lower", "survival_12_lower",
-            "survival_6_upper", "survival_12_upper",
+            "survival_6_upper", "survival_12_upper", "repaired",
         ]  # fmt: skip
         assert (frame["survival_12_lower"] <= frame["survival_12"]).all()
-        assert list(PLAIN.predict_rmst(data, 12, frame=True)) == ["name", "rmst"]
-        assert list(PLAIN.predict_median(data, frame=True)) == ["name", "median"]
+        assert list(PLAIN.predict_rmst(data, 12, frame=True)) == ["name", "rmst", "repaired"]
+        assert list(PLAIN.predict_median(data, frame=True)) == ["name", "median", "repaired"]
 
 
 def test_the_restricted_mean_is_the_area_under_the_curve():

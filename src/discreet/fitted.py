@@ -117,7 +117,8 @@ class Predictions(Saved):
         confidence
             Level of the interval.
         frame
-            Whether a pandas frame is wanted, with the columns that are no covariates kept.
+            Whether a pandas frame is wanted, with the columns that are no covariates kept and one,
+            ``repaired``, that says what did not fit the schema in each row.
 
         Returns
         -------
@@ -249,9 +250,15 @@ class Predictions(Saved):
         """A pandas frame: what the data hold beside the covariates, then the prediction."""
         import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - the user's, not ours
 
-        from discreet.people.tables import other_columns  # noqa: PLC0415 - loads pyarrow
+        from discreet.people.repairs import (  # noqa: PLC0415 - loads pyarrow
+            REPAIRED,
+            count_covariate_repairs,
+            repaired_rows,
+        )
+        from discreet.people.tables import other_columns  # noqa: PLC0415
 
-        kept = other_columns(data, self._model.public_schema)
+        schema = self._model.public_schema
+        kept = other_columns(data, schema)
         parts = found if isinstance(found, Estimate) else (found, None, None)
         for ending, values in zip(("", "_lower", "_upper"), parts, strict=True):
             if values is None:
@@ -260,6 +267,7 @@ class Predictions(Saved):
             headings = [name] if times is None else [f"{name}_{time:.10g}" for time in times]
             for heading, column in zip(headings, table.T, strict=True):
                 kept[heading + ending] = column.tolist()
+        kept[REPAIRED] = list(repaired_rows(count_covariate_repairs(data, schema)))
         return pd.DataFrame(kept)
 
     def predict_hazard(self, data: Any, times: ArrayLike | None = None) -> Array:

@@ -120,7 +120,7 @@ def test_a_query_that_gives_rows_in_another_order_each_time_mixes_nobody():
     expected = model.predict_survival(table, [6.0])[:, 0]
     found = model.predict_survival(shuffled, [6.0], frame=True)
     assert not found["patient"].is_monotonic_increasing
-    for patient, survival in zip(found["patient"], found.iloc[:, -1], strict=True):
+    for patient, survival in zip(found["patient"], found["survival_6"], strict=True):
         assert survival == expected[patient]
 
 

@@ -10,7 +10,7 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.output import csv_bytes, progress, say, wrapped
-from discreet.errors import ArtefactError, SettingsError
+from discreet.errors import ArtefactError, DataFormError, SettingsError
 from discreet.models.strict import require_free, write_new
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.models.causes import CausesFile
     from discreet.models.model import Model
     from discreet.models.prediction import Estimate
+    from discreet.people import RepairReport
     from discreet.types import Array
 
 
@@ -64,15 +65,21 @@ def predict(  # noqa: PLR0913 - one parameter an option
             "--intervals", help="Add 95 % limits, privacy noise included: _lower, _upper."
         ),
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Predict only if every value of every row fits the schema."),
+    ] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Predict for new people; one row a person, one column a time.
 
-    Columns of the file that the model does not use, such as ids and names, come first.
+    Columns of the file that the model does not use, such as ids and names, come first. A column
+    "repaired" says what did not fit the schema in a row: its prediction is for the repaired values.
     """
     from discreet.models.causes import CausesFile  # noqa: PLC0415 - numpy and scipy
     from discreet.models.curves_release import CurvesRelease, read_file  # noqa: PLC0415
-    from discreet.people.tables import held  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.repairs import REPAIRED, repaired_rows  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.tables import held  # noqa: PLC0415
 
     require_free(out, overwrite=overwrite)
     found = read_file(model)
@@ -80,6 +87,7 @@ def predict(  # noqa: PLR0913 - one parameter an option
         raise ArtefactError(f"'{model}': this file holds curves by group, not a model.")
     with progress("Predicting"):
         people = held(options.people(data, query))
+        report = _repairs(found.public_schema, people, strict=strict)
         if isinstance(found, CausesFile):
             _only_survival(quantity)
             columns = _of_causes(
@@ -93,12 +101,14 @@ def predict(  # noqa: PLR0913 - one parameter an option
             wanted = _Wanted(quantity, _numbers("times", times), probabilities, intervals)
             columns = _of_model(found, people, wanted)
         number = len(next(iter(columns.values())))
-        written = {**_kept(found.public_schema, people, number), **columns}
+        kept = _kept(found.public_schema, people, number)
+        written = {**kept, **columns, REPAIRED: repaired_rows(report)}
         rows = zip(*written.values(), strict=True)
         write_new(out, csv_bytes([list(written), *rows]), overwrite=overwrite)
     made = "1 prediction is" if number == 1 else f"{number:,} predictions are"
     say(f"{made} in '{out}'.")
-    _tell_repairs(found.public_schema, people)
+    if report.repairs:
+        say(wrapped(report.sentence()))
 
 
 Columns = dict[str, list[float]]
@@ -225,13 +235,17 @@ def _require_times(times: list[float]) -> None:
         raise SettingsError("say at which times, such as --times 30,180,365.")
 
 
-def _tell_repairs(schema: "Schema", data: Any) -> None:
-    """A person whose values were changed is told: the prediction is somebody else's."""
+def _repairs(schema: "Schema", data: Any, *, strict: bool) -> "RepairReport":
+    """What does not fit the schema; a `DataFormError` where that is not wanted."""
     from discreet.people.repairs import count_covariate_repairs  # noqa: PLC0415 - loads pyarrow
 
     report = count_covariate_repairs(data, schema)
-    if report.repairs:
-        say(wrapped(report.sentence()))
+    if strict and report.repairs:
+        listed = "; ".join(
+            f"{item.column}: {item.count:,} {item.problem}" for item in report.repairs
+        )
+        raise DataFormError(f"values do not fit the schema, and --strict asks for it: {listed}.")
+    return report
 
 
 def _headings(quantity: str, points: Sequence[float]) -> list[str]:

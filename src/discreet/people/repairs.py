@@ -20,10 +20,12 @@ from discreet.people.encode import person_spans, read_days, repair_spells
 from discreet.people.files import first_open_quote, is_delimited, lines_within_fields
 from discreet.people.identity import coarse_ids
 from discreet.people.spans import Spans, Spells, first_events, time_order, until_event
-from discreet.people.tables import Table, read_covariates, read_table
+from discreet.people.tables import Table, read_covariates, read_stratum, read_table
 
 FIRST_ROWS = 100
-"""So many offending rows are remembered, to show the custodian some values."""
+"""The number of offending rows of which the custodian may be shown values."""
+REPAIRED = "repaired"
+"""The column of predictions that says what was repaired in each row."""
 LATE_EVENT = "event after the horizon"
 OVERLAP = "row overlaps the one before"
 
@@ -36,8 +38,13 @@ class Repair:
     problem: str
     remedy: str
     count: int
-    rows: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    """The first rows that have it, where it is a matter of single rows."""
+    where: NDArray[np.bool_] | None = field(default=None, compare=False, repr=False)
+    """The rows of a table that have it, where it is a matter of single rows."""
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The first rows that have it."""
+        return () if self.where is None else tuple(np.flatnonzero(self.where)[:FIRST_ROWS].tolist())
 
 
 @dataclass(frozen=True)
@@ -116,11 +123,25 @@ def count_repairs(data: Any, schema: Schema, outcome: Any = None) -> RepairRepor
 
 
 def count_covariate_repairs(data: Any, schema: Schema) -> RepairReport:
-    """The same for new people, of whom only the covariates are read."""
+    """The same for new people, of whom only the covariates and the stratum are read."""
     table = read_covariates(data, schema)
-    found = (_covariate(table.column(item.name), item) for item in schema.covariates)
-    repairs = tuple(repair for column in found for repair in column if repair.count)
-    return RepairReport(table.rows, table.rows, 0, repairs)
+    found = [
+        repair for item in schema.covariates for repair in _covariate(table.column(item.name), item)
+    ]
+    rows = table.rows
+    if schema.strata is not None:
+        strata = read_stratum(data, schema)
+        rows, found = strata.rows, [*found, *_strata(strata, schema.strata)]
+    return RepairReport(rows, rows, 0, tuple(repair for repair in found if repair.count))
+
+
+def repaired_rows(report: RepairReport) -> list[str]:
+    """What was repaired in each row, in words; empty for a row that fits."""
+    words: list[list[str]] = [[] for _ in range(report.rows)]
+    for repair in report.repairs:
+        for row in [] if repair.where is None else np.flatnonzero(repair.where).tolist():
+            words[row].append(f"{repair.column}: {repair.problem}, now {repair.remedy}")
+    return ["; ".join(item) for item in words]
 
 
 def _last_intervals(spans: Spans) -> NDArray[np.int64]:
@@ -241,8 +262,8 @@ def _gaps(
 
 
 def _repair(name: str, problem: str, remedy: str, where: NDArray[np.bool_]) -> Repair:
-    rows = tuple(np.flatnonzero(where)[:FIRST_ROWS].tolist())
-    return Repair(name, problem, remedy, int(np.count_nonzero(where)), rows)
+    count = int(np.count_nonzero(where))
+    return Repair(name, problem, remedy, count, where if count else None)
 
 
 # Less than this share of the rows is a matter of single records, not of the column.
