@@ -592,7 +592,7 @@ def test_a_hopeless_file_is_refused_before_the_charge_unless_that_is_accepted(
 def test_words_are_set_after_the_fit(discreet, folder):
     (folder / "words.toml").write_text('[page]\ntitle = "After the fit"\n')
     _, out, _ = discreet("check people.csv --schema schema.toml")
-    assert "[page] has no title, event, contact, nor labels for 2 covariates" in out
+    assert "[page] has no title, event, contact, nor labels for 2 of the covariates" in out
     assert discreet(FIT.replace("none", "newton --epsilon 1 --no-ledger"))[0] == 0
     before = (folder / "model.json").read_bytes()
     for command in ("page model.json --out p.html", "report model.json --out p.md"):

@@ -315,7 +315,7 @@ class Check:
         lacking = [key for key in ("title", "event", "contact") if getattr(page, key) is None]
         bare = [item.name for item in self.schema.covariates if item.label is None]
         if lacking:
-            labels = f", nor labels for {len(bare)} covariates" if bare else ""
+            labels = f", nor labels for {len(bare)} of the covariates" if bare else ""
             yield (
                 f"[page] has no {', '.join(lacking)}{labels}: a published page would show names of "
                 "columns instead. 'discreet page --words' can set these words after the fit too."
