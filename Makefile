@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: curves fresh help test lint demo demo-federation golden evidence bench versions scale real docs lock clean
+.PHONY: peers peers-environments curves fresh help test lint demo demo-federation golden evidence bench versions scale real docs lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -62,6 +62,17 @@ versions: $(READY)  ## BASE=commit: its speed and memory against this tree's, ta
 
 scale: $(READY)  ## one fit in memory, streamed and on Dask; it resumes, FRESH=1 measures everything again
 	$(BIN)/python benchmarks/scale.py $(if $(FRESH),--fresh)
+
+PEERS := benchmarks/scratch/peers/environments
+peers-environments: $(READY)  ## environments of the peers whose requirements conflict with discreet's
+	@for name in diffprivlib dpmm; do test -f $(PEERS)/$$name/.ready || { \
+		$(PYTHON) -m venv $(PEERS)/$$name \
+		&& $(PEERS)/$$name/bin/python -m pip install --quiet --disable-pip-version-check \
+			-r benchmarks/peers/requirements/$$name.txt && touch $(PEERS)/$$name/.ready; }; done
+
+peers: peers-environments  ## private Newton against its peers, hours; FDPCOX=checkout; it resumes; docs/peers.md
+	$(BIN)/python benchmarks/peers/run.py $(if $(FDPCOX),--fdpcox $(FDPCOX))
+	$(BIN)/python benchmarks/peers/run.py --page
 
 curves: $(READY)  ## coverage and errors of private curves by group; it resumes
 	$(BIN)/python studies/curves.py --draws 200

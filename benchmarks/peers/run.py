@@ -1,0 +1,188 @@
+"""Every peer on every set: python benchmarks/peers/run.py [--fdpcox PATH] [--sets ...] [--peers ...].
+
+Writes benchmarks/results/peers.csv as it goes and resumes from it; --page writes docs/peers.md.
+"""
+
+import argparse
+import csv
+import itertools
+import os
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from descent import FixedDescent, NoisyDescent
+from elsewhere import Diffprivlib, Synthetic, SyntheticMST
+from fdpcox import FDPCox
+from ours import ObjectivePerturbation, OutputPerturbation, PrivateNewton
+from peer import Answer, Peer, Setting, UnavailableError
+from people import SETS, Array, People, load
+from sksurv.metrics import brier_score, concordance_index_censored
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results" / "peers.csv"
+SCRATCH = ROOT / "benchmarks" / "scratch" / "peers"
+PEERS: tuple[type[Peer], ...] = (
+    PrivateNewton, NoisyDescent, FixedDescent, FDPCox, Synthetic, SyntheticMST, Diffprivlib,
+    ObjectivePerturbation, OutputPerturbation,
+)  # fmt: skip
+EPSILONS, DELTA, DRAWS = (0.5, 1.0, 2.0, 4.0), 1e-6, 20
+TUNING = 3
+"""Draws of each setting, on other seeds than those that are reported."""
+SPLIT = 1
+"""Seed of the split into people to fit on and people kept apart."""
+FIELDS = (
+    "set", "peer", "epsilon", "draw", "setting", "err", "ratio_error", "concordance", "brier",
+    "inside", "significant", "kept", "wrong", "seconds",
+)  # fmt: skip
+
+
+def main() -> None:
+    """Measure what is missing."""
+    arguments = _arguments()
+    if arguments.page:
+        from page import write  # noqa: PLC0415 - beside this script
+
+        write(RESULTS)
+        return
+    if arguments.fdpcox:
+        os.environ["FDPCOX"] = str(arguments.fdpcox)
+    warnings.simplefilter("ignore")
+    done = {(row["set"], row["peer"], float(row["epsilon"])) for row in read(RESULTS)}
+    peers = [peer for peer in PEERS if peer.name in arguments.peers]
+    for name, kind, epsilon in itertools.product(arguments.sets, peers, arguments.epsilons):
+        if (name, kind.name, epsilon) in done:
+            continue
+        peer = kind()
+        try:
+            peer.require()
+            people = load(name, SCRATCH)
+        except (UnavailableError, FileNotFoundError) as reason:
+            print(f"{name}, {kind.label}: left out, {reason}")
+            continue
+        started = time.monotonic()
+        rows = list(measured(name, peer, people, epsilon, arguments.draws))
+        _append(rows)
+        err = statistics.median(float(row["err"]) for row in rows)
+        print(
+            f"{name} {kind.name} {epsilon:g}: err {err:.2f}, {time.monotonic() - started:.0f} s",
+            flush=True,
+        )
+
+
+def measured(
+    name: str, peer: Peer, people: People, epsilon: float, draws: int
+) -> Iterator[dict[str, object]]:
+    """Yield a row for each draw with the best setting."""
+    train, test = people.split(SPLIT)
+    exact = peer.exact(train)
+    setting = tuned(peer, train, exact, epsilon)
+    for draw in range(draws):
+        started = time.monotonic()
+        answer = peer.fit(train, epsilon, DELTA, setting, seed=draw)
+        seconds = time.monotonic() - started
+        spelled = " ".join(f"{key}={value}" for key, value in setting.items())
+        yield {
+            "set": name, "peer": peer.name, "epsilon": epsilon, "draw": draw, "setting": spelled,
+            "err": f"{distance(answer, exact):.4g}",
+            "ratio_error": f"{np.median(np.abs(answer.effects - exact.effects)):.4g}",
+            **predictions(answer, train, test), **intervals(answer, exact),
+            "seconds": f"{seconds:.3g}",
+        }  # fmt: skip
+
+
+def tuned(peer: Peer, train: People, exact: Answer, epsilon: float) -> Setting:
+    """Return the setting with the smallest median error, chosen on the data and not charged."""
+    settings = peer.settings()
+    if len(settings) == 1:
+        return settings[0]
+
+    def error(setting: Setting) -> float:
+        seeds = range(1000, 1000 + TUNING)
+        fits = (peer.fit(train, epsilon, DELTA, setting, seed) for seed in seeds)
+        return statistics.median(distance(fit, exact) for fit in fits)
+
+    return min(settings, key=error)
+
+
+def distance(answer: Answer, exact: Answer) -> float:
+    """Return the root mean square of (private - exact) / exact standard error over the effects."""
+    assert exact.errors is not None  # noqa: S101 - an exact fit has them
+    return float(np.sqrt(np.mean(((answer.effects - exact.effects) / exact.errors) ** 2)))
+
+
+def predictions(answer: Answer, train: People, test: People) -> dict[str, str]:
+    """Return concordance, and Brier score at the middle of time, on the people kept apart."""
+    risk = test.columns @ answer.effects
+    concordance = concordance_index_censored(test.event, test.last.astype(float), risk)[0]
+    survival = answer.survival(test.columns)
+    if survival is None:
+        return {"concordance": f"{concordance:.4f}", "brier": ""}
+    middle = test.intervals // 2
+    outcome = [_structured(people) for people in (train, test)]
+    brier = brier_score(*outcome, survival[:, middle - 1], middle + 0.5)[1][0]
+    return {"concordance": f"{concordance:.4f}", "brier": f"{brier:.5f}"}
+
+
+def _structured(people: People) -> Array:
+    fields = [("event", bool), ("time", float)]
+    return np.array(list(zip(people.event, people.last, strict=True)), dtype=fields)
+
+
+def intervals(answer: Answer, exact: Answer) -> dict[str, str]:
+    """Return the share of exact effects inside the 95 % intervals, and what stays significant.
+
+    Of the effects that the exact fit finds different from 0 (5 %), how many does the private fit find so
+    too, with the same sign; `wrong` are effects it finds that the exact fit does not.
+    """
+    assert exact.errors is not None  # noqa: S101
+    found = np.abs(exact.effects / exact.errors) > 1.96
+    result = {"inside": "", "significant": str(int(found.sum())), "kept": "", "wrong": ""}
+    if answer.errors is None:
+        return result
+    score = answer.effects / answer.errors
+    claimed = np.abs(score) > 1.96
+    kept = found & claimed & (np.sign(answer.effects) == np.sign(exact.effects))
+    inside = np.abs(answer.effects - exact.effects) <= 1.96 * answer.errors
+    return result | {
+        "inside": f"{inside.mean():.4f}",
+        "kept": str(int(kept.sum())),
+        "wrong": str(int((claimed & ~kept).sum())),
+    }
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a results file."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _append(rows: list[dict[str, object]]) -> None:
+    new = not RESULTS.exists()
+    with RESULTS.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if new:
+            writer.writeheader()
+        writer.writerows(rows)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
+    names = [peer.name for peer in PEERS]
+    parser.add_argument("--peers", nargs="+", default=names, choices=names)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
+    parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument("--fdpcox", type=Path)
+    parser.add_argument("--page", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
