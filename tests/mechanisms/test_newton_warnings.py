@@ -66,7 +66,21 @@ def test_what_the_prior_says_alone_is_flagged_by_name():
 def test_a_coefficient_along_an_unreached_direction_is_flagged():
     (told,) = unreached(estimate(missing=(0.0, 0.6, 0.4, 0.6)))
     assert told.coefficients == ("age", "group[c]")
-    assert "nobody" in told.message
+    assert "age, group[c]: few people have these values" in told.message
+    assert "privacy noise hides" not in told.message
+
+
+def test_each_cause_of_not_knowing_has_its_own_sentence_and_remedy():
+    """Noise, a direction that is not reached, and a stretch of time, by the numbers."""
+    found = estimate(private=9.9, missing=(0.0, 0.0, 0.0, 0.0))
+    (noisy,) = unreached(found)
+    assert "age, group[b], group[c]: privacy noise hides them; a larger epsilon" in noisy.message
+    assert "few people" not in noisy.message
+    names = ("baseline[1]", "age", "group[b]", "group[c]")
+    timed = dataclasses.replace(estimate(missing=(0.6, 0.0, 0.0, 0.6)), names=names)
+    (told,) = unreached(timed)
+    assert "baseline[1]: too few events in part of the time; fewer knots" in told.message
+    assert "group[c]: few people have these values" in told.message
 
 
 def test_sentences_call_coefficients_as_tables_do():
@@ -75,7 +89,7 @@ def test_sentences_call_coefficients_as_tables_do():
     found = dataclasses.replace(estimate(missing=(0.0, 0.6, 0.4, 0.6)), titles=titles)
     (told,) = unreached(found)
     assert told.coefficients == ("age", "group[c]")
-    assert "hardly reach Age in years, Group: third:" in told.message
+    assert "Age in years, Group: third: few people" in told.message
     (told,) = varying(NAMES, np.ones(4), change([0.0, 1.0, 0.0, 0.0]), titles)
     assert "Age in years (grows)" in told.message
     (told,) = tailed(NAMES, np.array([0.0, 0.9, 0.0, 0.0]), 0.4, titles)

@@ -106,8 +106,13 @@ class Estimate:
         """Whether the data speak: neither an unreached direction nor the prior is most of it."""
         total = np.maximum(np.diag(self.covariance), 1e-300)
         prior = np.maximum(np.diag(self.prior), 1e-300)
-        absent, learned = np.diag(self.missing) / total, np.sqrt(total / prior)
-        return np.asarray((absent <= MISSING) & (learned <= LEARNED))
+        return np.asarray(~self.absent & (np.sqrt(total / prior) <= LEARNED))
+
+    @property
+    def absent(self) -> Flags:
+        """Whether most of the variance was added along directions that the data do not reach."""
+        total = np.maximum(np.diag(self.covariance), 1e-300)
+        return np.asarray(np.diag(self.missing) / total > MISSING)
 
     @property
     def noisiness(self) -> Array:
@@ -174,16 +179,35 @@ def few_events(counts: Counts, coefficients: int) -> Iterator[Caution]:
 
 def unreached(estimate: Estimate) -> Iterator[Caution]:
     """Coefficients of which the release knows hardly more than the prior."""
-    absent = ~estimate.reached
-    flagged = _chosen(estimate.names, absent)
-    if flagged:
-        yield Caution.about(
-            UNREACHED,
-            f"The data hardly reach {estimate.told(absent)}: next to nobody there, columns that repeat "
-            "each other, bounds far wider than the people, times that nobody lives to see or without events, "
-            "or too much noise. What is printed is mostly what was assumed beforehand; do not interpret it.",
-            flagged,
-        )
+    unknown = ~estimate.reached
+    flagged = _chosen(estimate.names, unknown)
+    if not flagged:
+        return
+    time = np.array([name.startswith("baseline[") for name in estimate.names])
+    causes = (
+        (
+            unknown & time,
+            "too few events in part of the time; fewer knots, wider intervals or a shorter horizon help",
+        ),
+        (
+            unknown & ~time & estimate.absent,
+            (
+                "few people have these values, columns repeat each other, or bounds are far too wide; "
+                "join small levels, drop a column that repeats another, or narrow the bounds"
+            ),
+        ),
+        (
+            unknown & ~time & ~estimate.absent,
+            "privacy noise hides them; a larger epsilon, more people or fewer covariates help",
+        ),
+    )
+    said = (f"{estimate.told(flags)}: {text}." for flags, text in causes if flags.any())
+    yield Caution.about(
+        UNREACHED,
+        f"The release knows hardly more than its prior about some coefficients. {' '.join(said)} Do not "
+        "interpret them.",
+        flagged,
+    )
 
 
 def dominated(estimate: Estimate) -> Iterator[Caution]:

@@ -49,7 +49,7 @@
     const least = (last - first) / scale / 6; // at most six of them
     const power = 10 ** Math.floor(Math.log10(least));
     const sizes = [...(scale > 1 ? [0.25, 0.5] : []), ...[1, 2, 5, 10].map((factor) => factor * power)];
-    const step = Math.min(...sizes.filter((size) => size >= least * (1 - 1e-9) && (scale === 1 || size >= 0.25)));
+    const step = Math.min(...sizes.filter((size) => size >= least * 0.99 && (scale === 1 || size >= 0.25)));
     const found = [];
     for (let place = Math.ceil(first / scale / step + 1e-9); place * step * scale < last * (1 - 1e-9); place++) {
       found.push(rounded(scale > 1 ? Math.floor(place * step * scale) : place * step));
