@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from discreet.core import question
 from discreet.core.ask import Ask
 from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
+from discreet.estimator.asking import predicted
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.layout import Layout
@@ -140,3 +142,24 @@ def test_an_answer_comes_whatever_the_noise(facts):
         assert np.all(np.isfinite(found.f))
         assert np.all(np.isfinite(found.covariance))
         assert np.all(np.linalg.eigvalsh(found.covariance) > 0.0)
+
+
+@pytest.mark.parametrize("facts", [{}, {"causes": 2}])
+def test_standard_errors_are_predicted_before_scores_are_asked_for(facts):
+    """At the picture where a draw ends, without its scores and its information: within a quarter."""
+    sequence, layout = sequence_of(2.0, 1e-6, **facts)
+    ended = sequence.run()
+    budget, size = layout.budget, layout.causes * ended.field.layout.size
+    noises = [
+        (sequence.noise_of(k), budget.deviation(share, question.SCORES, size))
+        for k, share in enumerate(budget.steps)
+    ]
+    known = ended.field.transcript.having(information=None)
+    field = replace(ended.field, transcript=known)
+    found = predicted(field, ended.prior, ended.estimate.phi, ended.estimate.f, noises)
+    stated = ended.estimate.covariance / max(1.0, ended.estimate.misfit)
+    ratio = np.sqrt(np.diag(found) / np.diag(stated))
+    assert np.all((ratio > 0.8) & (ratio < 1.25))
+    more = [(one / 4.0, own / 4.0) for one, own in noises]
+    less = predicted(field, ended.prior, ended.estimate.phi, ended.estimate.f, more)
+    assert np.trace(less) < np.trace(found)

@@ -13,9 +13,11 @@ R, a multiple of the average trace, is the one with the least squared noise plus
 information that it cuts off.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from discreet.estimator.estimate import Linear, Prior
 from discreet.estimator.field import Field
@@ -130,3 +132,24 @@ def information_limit(field: Field, phi: Array, score: ScoreSum, noise: float) -
         if error < best:
             best, chosen = error, multiple
     return float(chosen * average)
+
+
+def predicted(
+    field: Field, prior: Prior, phi: Array, f: Array, noises: Sequence[tuple[float, float]]
+) -> Array:
+    """The covariance that a release will state, before scores are asked for: (R d, R d).
+
+    Were `phi` the picture and f the truth, with a score for each of `noises`: (what its bound is chosen
+    for, its own noise), both in parts of the bound. MSE(U) does not depend on the answers.
+    """
+    mass = field.persons * field.members.weights
+    informations = field.informations(field.at(phi, f).masses, mass)
+    transcript = field.transcript.having(steps=())
+    for chosen_for, own in noises:
+        asked = next_score(field, prior, phi, f, informations, chosen_for)
+        asked = replace(asked, deviations=own * asked.bounds)
+        transcript = transcript.having(steps=(*transcript.steps, asked))
+    field = replace(field, transcript=transcript)
+    linear = Linear(field, field.at(phi, f), prior.covariance)
+    inverse = block_diag(*np.linalg.inv(informations))
+    return np.asarray(inverse + inverse @ linear.error(linear.gain) @ inverse)

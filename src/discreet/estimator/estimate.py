@@ -36,8 +36,8 @@ LONGEST = 1.5
 """The predictors of the picture and of the estimate change by at most this in one round."""
 ROUNDS, SETTLED = 6, 0.03
 """Rounds of Gauss-Newton at most; they end where f moves by fewer standard errors than this."""
-HALVINGS, LEVEL = 5, 0.1
-"""A step is halved so often, until the misfit rises by less than LEVEL."""
+HALVINGS, RISE = 5, 0.1
+"""A step is halved so often, until the misfit rises by less than RISE."""
 LIGHTEST, HEAVIEST = -1.5, 1.0
 """Log weights of members, as the released sums would have them, are cut here."""
 JITTER = 1e-12
@@ -252,7 +252,7 @@ def _estimated(field: Field, prior: Prior, phi: Array, f: Array, rounds: int) ->
         size = min(1.0, size)
         for _ in range(HALVINGS):
             ahead = field.at(phi + size * step, f)
-            if linear.misfit(away - size * step, ahead.mean) <= here + LEVEL:
+            if linear.misfit(away - size * step, ahead.mean) <= here + RISE:
                 break
             size /= 2.0
         phi = phi + size * step

@@ -54,7 +54,7 @@ CENSORING, CENSORING_WALK = 3.0, 1.0
 """Of a log rate of censoring, and of its change from bin to bin."""
 GAMMA = 0.3
 """Of the effect of a covariate on censoring, and of its change with time."""
-SMALLEST = 1e-6
+NARROWEST = 1e-6
 """Of a standard deviation of a column, so that it can be divided by."""
 TILT_ROUNDS, ENTRY_SEED = 30, 7
 
@@ -66,7 +66,7 @@ def standardised(transcript: Transcript) -> tuple[Array, Array]:
         shares = [*shares, stratum_shares(transcript, sum(len(s.marginal.columns) for s in shares))]
     spread = [item.spread for item in shares]
     centre = np.concatenate([np.zeros(0), *(item.mean for item in shares)])
-    return centre, np.maximum(np.concatenate([np.zeros(0), *spread]), SMALLEST)
+    return centre, np.maximum(np.concatenate([np.zeros(0), *spread]), NARROWEST)
 
 
 def picture_of(transcript: Transcript) -> tuple[Field, Prior, Array]:
@@ -100,7 +100,7 @@ def field_of(transcript: Transcript) -> Field:
     members = Members(columns, weights, stratum, entry, design.strata)
     mean = columns.mean(axis=1)
     centre = weights @ mean
-    spread = np.sqrt(np.maximum(weights @ (mean - centre) ** 2, SMALLEST**2))
+    spread = np.sqrt(np.maximum(weights @ (mean - centre) ** 2, NARROWEST**2))
     scaled = np.clip((mean - centre) / spread, -3.0, 3.0)
     counted = _counted(t, members)
     fixed = [_entered(t.entries, stratum, entry_bin)] if t.entries is not None else []
@@ -265,7 +265,7 @@ def model_prior(field: Field, shares: list[Shares]) -> tuple[Array, Array]:
     leads, spread = covariates.leads, np.full(covariates.dimension, np.inf)
     if len(leads):
         own = [item.spread for item in shares]
-        spread[leads] = np.maximum(np.concatenate(own), SMALLEST)
+        spread[leads] = np.maximum(np.concatenate(own), NARROWEST)
     ranges = np.where(
         covariates.numbers, np.minimum(covariates.ranges, 3.0 * spread), covariates.ranges
     )

@@ -185,11 +185,11 @@ def stratum_shares(transcript: Transcript, columns: int) -> Shares:
 def stratum_sizes(transcript: Transcript) -> Array:
     """Persons of each stratum, by the exits; none has fewer than its noise would hide."""
     exits = transcript.exits.values.reshape(transcript.design.strata, -1)
-    least = max(HIDDEN * transcript.exits.deviation * math.sqrt(exits.shape[1]), 1.0)
+    least = max(UNCOUNTED_STRATUM * transcript.exits.deviation * math.sqrt(exits.shape[1]), 1.0)
     return np.maximum(nearest_counts(exits.sum(axis=1), transcript.observed), least)
 
 
-HIDDEN = 0.3
+UNCOUNTED_STRATUM = 0.3
 """A stratum is taken to hold at least so many standard deviations of the noise of that number."""
 
 

@@ -93,7 +93,7 @@ class Sequence:
         found = estimate(field, prior, phi, centre)
         for number, share in enumerate(steps):
             known = found.phi, found.f, found.informations
-            wanted = asking.next_score(field, prior, *known, self._noise_of(number))
+            wanted = asking.next_score(field, prior, *known, self.noise_of(number))
             asked = self._score(replace(wanted, clipped=self.clipped), share)
             transcript = transcript.having(steps=(*transcript.steps, asked))
             if number == informed_step(self.layout.budget):
@@ -157,7 +157,7 @@ class Sequence:
         limit = question.moment_limit(len(centre)) / UNIT**2
         return Moments(centre, spread, matrix, noise, limit)
 
-    def _noise_of(self, number: int) -> float:
+    def noise_of(self, number: int) -> float:
         """Noise over the bound: of the first of few steps its own, of others that of all later ones."""
         first, *later = self.layout.budget.steps
         alone = number == 0 and len(later) <= FEW_STEPS
