@@ -38,7 +38,7 @@ RELATED, SMALLEST = 1.5, 0.35
 """A second moment is shrunk to none where it is below so many standard deviations of its noise; the
 smallest eigenvalue is at least SMALLEST times the noise times the root of their number."""
 RELATED_FLOOR = 0.05
-"""And at least this."""
+"""The smallest eigenvalue of the released correlations is at least this as well."""
 PUBLIC_SEED = 20_260
 """The cohort is post-processing: its random numbers protect no one and may be known."""
 

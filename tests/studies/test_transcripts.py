@@ -1,0 +1,62 @@
+"""The study of transcripts: constants have a meaning and a name of their own, draws are estimated again."""
+
+import importlib
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.estimator import estimate as estimates
+from discreet.estimator import picture
+
+STUDIES = Path(__file__).parents[2] / "studies"
+
+
+@pytest.fixture
+def study(monkeypatch):
+    monkeypatch.syspath_prepend(STUDIES)
+    return importlib.import_module("transcripts")
+
+
+def test_constants_have_a_meaning_and_one_name_each(study):
+    found = list(study.constants())
+    assert {"KAPPA", "THETA", "DELTA", "ATOM"} <= {name for _, name, _, _ in found}
+    assert max(Counter(name for _, name, _, _ in found).values()) == 1
+    assert len(found) <= 30
+    assert all(len(meaning) > 20 for _, _, _, meaning in found)
+
+
+def test_a_constant_is_another_in_every_module_that_has_it(study):
+    with study.set_to("KAPPA", 7.0):
+        assert estimates.KAPPA == picture.KAPPA == 7.0
+    assert estimates.KAPPA == picture.KAPPA == 50.0
+
+
+def test_measures_are_those_of_the_text(study):
+    exact = study.Exact(np.zeros(3), np.diag([1.0, 4.0, 4.0]), 1)
+    found = study.Measured.of(np.array([3.0, 2.0, -6.0]), np.diag([1.0, 4.0, 16.0]), exact)
+    assert found.err == pytest.approx(np.sqrt((1.0 + 9.0) / 2.0))
+    assert found.inside == pytest.approx(2.0 / 3.0)
+    assert found.width == pytest.approx(1.5)
+    mean, error = study.spread(np.log([2.0, 0.5]))
+    assert mean == pytest.approx(1.0)
+    assert error == pytest.approx(np.std(np.log([2.0, 0.5]), ddof=1) / np.sqrt(2.0))
+
+
+def test_a_recorded_draw_is_estimated_again_as_it_was(study):
+    """With its own constants: the estimate of the draw, but for the rounds that early ones saved."""
+    sample = study.DESIGNS["calendar"](1)
+    recorder = study.Recorder()
+    mechanism = study.ds.PrivateNewton(4.0, delta=1e-6)
+    with study.patch.object(study.ds.PrivateNewton, "_run", lambda *a, to=recorder: to.run(*a)):
+        study.ds.simulate(study.model_of(sample), sample.frame, mechanism=mechanism, seed=1)
+    ended = recorder.ended
+    exact = study.exact_of(sample)
+    one = study.Recorded("calendar", 4.0, 0, ended.transcript, exact, study.Measured(1.0, 1.0, 1.0))
+    turn = ended.transcript.design.to_user
+    first = study.Measured.of(turn @ ended.estimate.f[0], turn @ ended.covariance @ turn.T, exact)
+    again, misfit = study.estimated(one)
+    assert again.err == pytest.approx(first.err, abs=0.1)
+    assert again.width == pytest.approx(first.width, rel=0.1)
+    assert misfit == pytest.approx(ended.estimate.misfit, rel=0.1)
