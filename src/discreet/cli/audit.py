@@ -30,6 +30,9 @@ def audit(  # noqa: PLR0913 - one parameter an option
     delta: Annotated[float | None, typer.Option(help="The same, for mechanisms with one.")] = None,
     strata: Annotated[int, typer.Option(help="Of the models to measure (newton).")] = 1,
     causes: Annotated[int, typer.Option(help="The same, of competing risks.")] = 1,
+    machine: Annotated[
+        bool, typer.Option("--machine", help="Compare this machine's integers with committed ones.")
+    ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer draws: a few minutes instead of an hour.")
     ] = False,
@@ -37,9 +40,12 @@ def audit(  # noqa: PLR0913 - one parameter an option
     picture: Annotated[Path | None, typer.Option(help="A PNG: claimed and measured.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the files.")] = False,
 ) -> None:
-    """Measure a mechanism (--mechanism), or check a release; exit status 5 if a check fails."""
-    if (release is None) == (mechanism is None):
-        raise SettingsError("give either a release file or --mechanism NAME.")
+    """Measure a mechanism (--mechanism), a machine or check a release; 5 if a check fails."""
+    if [release is None, mechanism is None, not machine].count(False) != 1:
+        raise SettingsError("give a release file, --mechanism NAME or --machine.")
+    if machine:
+        _compare_integers()
+        return
     claimed = epsilon is not None or delta is not None or strata > 1 or causes > 1
     if release is not None and (claimed or quick or picture):
         raise SettingsError("a release states its own claim; give it without further settings.")
@@ -57,6 +63,19 @@ def audit(  # noqa: PLR0913 - one parameter an option
     _write(found, out, picture, overwrite=overwrite)
     if not found.sound:
         raise typer.Exit(UNSOUND)
+
+
+def _compare_integers() -> None:
+    from discreet.audit import machine  # noqa: PLC0415 - scipy, mechanisms
+
+    found = machine.compared(machine.integers())
+    for row in found:
+        say(machine.sentence(*row))
+    different = sum(difference > 0 for _, _, difference in found)
+    if different:
+        say(f"{different} of {len(found)} differ from what x86-64 computes; {machine.MEANING}")
+        raise typer.Exit(UNSOUND)
+    say("All integers are those that were committed, from x86-64.")
 
 
 def _of_release(path: Path) -> "Audit":
