@@ -108,7 +108,7 @@ class Size:
     least_kills: int
 
 
-FULL = Size(10_000, 0.09, 60, 8, 500)
+FULL = Size(10_000, 0.11, 60, 8, 500)
 REDUCED = Size(300, 0.6, 10, 2, 150)
 
 

@@ -71,8 +71,8 @@ RATES = """## Durable reserves per second
 
 One connection for each reserve, every charge forced to disk before the call returns; the load
 average at the end of each measurement says how busy the machine was. On a server writers are served
-in order of arrival; for a file SQLite tries again until the lock is free, in no order, so that the
-slowest waits for many times the average.
+in order of arrival; for a file all who wait try equally often, in no order, so that the slowest waits
+for many times the average.
 """
 
 FAULTS = """## Faults on {backend}

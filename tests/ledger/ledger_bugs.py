@@ -73,8 +73,8 @@ LEDGER_BUGS = [
         "a promise made without the write lock",
         sqlite.SqliteSession,
         "promise",
-        'execute("BEGIN IMMEDIATE")',
-        'execute("BEGIN")',
+        "begin_writing(self.connection, self.lock_timeout)",
+        'self.connection.execute("BEGIN")',
         checks.check_a_promise_waits_for_the_write_lock,
     ),
 ]

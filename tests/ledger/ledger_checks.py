@@ -112,10 +112,11 @@ def check_a_torn_promise_leaves_the_one_before() -> None:
 def check_a_promise_waits_for_the_write_lock() -> None:
     """Two promises at once would overwrite each other's slot."""
     with ledger_file() as path:
-        head = open_ledger(path).show().head
+        now = open_ledger(path).show().head
+        head = book.Head(now.ledger, now.sequence + 1, now.hash)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
-                session = SqliteSession(connection, Witness(path), {})
+                session = SqliteSession(connection, Witness(path), {}, 0.05)
                 with pytest.raises(sqlite3.OperationalError, match="locked"):
                     session.promise(head)

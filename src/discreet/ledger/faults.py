@@ -113,8 +113,13 @@ def _error(text: str) -> LedgerFaultError:
     return LedgerFaultError(f"{text}.")
 
 
+def is_locked(fault: sqlite3.Error) -> bool:
+    """Whether another process was in the way."""
+    return _primary_code(fault) in _LOCKED_CODES
+
+
 def _sqlite_text(fault: sqlite3.Error, lock_timeout: float) -> str:
-    if _primary_code(fault) in _LOCKED_CODES:
+    if is_locked(fault):
         return locked_text(lock_timeout)
     return _BY_SQLITE_CODE.get(_primary_code(fault), _DAMAGED)
 

@@ -2,7 +2,7 @@
 
 Write-ahead log with `synchronous=FULL`: a commit returns after the log is forced to disk.  Writers
 take `BEGIN IMMEDIATE`, so between reading what is spent and appending there is no other writer;
-SQLite's busy handler waits for its turn, and its locks hold on Linux, macOS and Windows.
+SQLite's locks hold on Linux, macOS and Windows, and a process that dies loses them.
 References: SQLite, "Write-Ahead Logging" and "How To Corrupt An SQLite Database File".
 
 The witness is a small file beside the ledger that remembers the last head it promised.  SQLite
@@ -20,6 +20,7 @@ import errno
 import hashlib
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -29,10 +30,11 @@ from pathlib import Path
 from discreet.errors import LedgerError, SettingsError
 from discreet.ledger import systems
 from discreet.ledger.book import ADOPTED, PLACED, Entry, Head, Place, Row
-from discreet.ledger.faults import typed_faults
+from discreet.ledger.faults import is_locked, typed_faults
 
 _BLOCK = 4096
 _READINGS = 3
+_PAUSE_SECONDS = 0.004
 
 
 class Witness:
@@ -50,6 +52,13 @@ class Witness:
         """The newest completed promise."""
         with self._opened(writable=False) as file:
             return _newest(file)[0]
+
+    def covers(self, head: Head) -> bool:
+        """Whether a later head of the same chain is remembered durably by now."""
+        with self._opened(writable=True) as file:
+            later = _newest(file)[0].sequence >= head.sequence
+            systems.force(file)  # whoever wrote it may not have come to that yet
+            return later
 
     def promise(self, head: Head) -> None:
         """Remember `head` durably, unless a later head is remembered already.
@@ -156,6 +165,7 @@ class SqliteSession:
     connection: sqlite3.Connection
     witness: Witness
     place: Place
+    lock_timeout: float
 
     def promised(self) -> Head | None:
         """The newest promise of the witness file."""
@@ -182,9 +192,10 @@ class SqliteSession:
 
     def promise(self, head: Head) -> None:
         """Remember the head in the witness file, forced to disk, while no other writer is there."""
-        self.connection.execute("BEGIN IMMEDIATE")
-        self.witness.promise(head)
-        self.connection.execute("ROLLBACK")
+        if not self.witness.covers(head):
+            begin_writing(self.connection, self.lock_timeout)
+            self.witness.promise(head)
+            self.connection.execute("ROLLBACK")
 
     def adopt(self, head: Head) -> None:
         """Give this copy a witness of its own."""
@@ -240,25 +251,28 @@ class SqliteStore:
     @contextmanager
     def reading(self) -> Iterator[SqliteSession]:
         """A session in one read transaction."""
-        with typed_faults(self._lock_timeout), self._session("BEGIN") as session:
+        with typed_faults(self._lock_timeout), self._session(write=False) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[SqliteSession]:
         """A session in one write transaction, which holds the only write lock."""
-        with typed_faults(self._lock_timeout), self._session("BEGIN IMMEDIATE") as session:
+        with typed_faults(self._lock_timeout), self._session(write=True) as session:
             yield session
 
     @contextmanager
-    def _session(self, begin: str) -> Iterator[SqliteSession]:
+    def _session(self, *, write: bool) -> Iterator[SqliteSession]:
         place = systems.place_of(self._path)
         systems.require_local(self._path.parent)
         with self._connected() as connection:
             _require_ledger(connection)
-            connection.execute(begin)
+            if write:
+                begin_writing(connection, self._lock_timeout)
+            else:
+                connection.execute("BEGIN")
             if systems.place_of(self._path) != place:
                 raise LedgerError("the ledger file was replaced while it was being opened.")
-            yield SqliteSession(connection, self._witness, place)
+            yield SqliteSession(connection, self._witness, place, self._lock_timeout)
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -283,7 +297,7 @@ class SqliteStore:
             connection.execute(f"PRAGMA user_version={FORMAT}")
             for statement in _SCHEMA:
                 connection.execute(statement)
-            session = SqliteSession(connection, self._witness, {})
+            session = SqliteSession(connection, self._witness, {}, self._lock_timeout)
             session.append(entry)
             session.commit()
 
@@ -299,6 +313,26 @@ class SqliteStore:
                     "earlier ledger. If that ledger made releases, restore it: its budget is "
                     "spent. If it made none, remove the file and initialise again."
                 )
+
+
+def begin_writing(connection: sqlite3.Connection, lock_timeout: float) -> None:
+    """Take the write lock, or raise SQLite's error that it is taken.
+
+    All who wait try equally often.  SQLite's own handler waits the longer, the longer it has waited:
+    newcomers go first, and one of sixteen processes did not come to write within 30 s.
+    """
+    deadline = time.monotonic() + lock_timeout
+    connection.execute("PRAGMA busy_timeout=0")
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as fault:
+            if not is_locked(fault) or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            break
+    connection.execute(f"PRAGMA busy_timeout={round(1000 * lock_timeout)}")
 
 
 def _require_ledger(connection: sqlite3.Connection) -> None:
