@@ -2,10 +2,11 @@
 
     python docs/reference.py
 
-writes the JSON Schema of a release, which is committed because others refer to it. The tables of
-commands and of a release's keys are made while the site is built, so they cannot be out of date.
+writes the JSON Schema of a release, which is committed because others refer to it, and the names in
+`docs/api.md`, for those who read it without the site. The tables of commands and of a release's keys are made while the site is built, so they cannot be out of date.
 """
 
+import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -15,12 +16,16 @@ from typing import Any
 import typer
 from typer.core import TyperArgument, TyperOption
 
+import discreet
 from discreet.cli.app import app
 from discreet.models.causes import CausesRelease
 from discreet.models.model import VERSION, Promised
 from discreet.models.release_schema import KINDS, release_schema
 
 PUBLISHED = Path(__file__).parent / f"release-schema-{VERSION}.json"
+PYTHON = Path(__file__).parent / "api.md"
+BEGIN, END = "<!-- names begin -->", "<!-- names end -->"
+WITH_METHODS = ("SurvivalRegression", "CompetingRisks", "Curves", "Schema", "Ledger")
 MARK = re.compile(r"^<!-- reference: (\w+) -->$", re.MULTILINE)
 
 
@@ -56,7 +61,8 @@ def section(name: str, command: Any) -> Iterator[str]:
     """Heading, what the command does, how it is called, and a table."""
     yield from (f"## {name}", "", " ".join((command.help or "").split()), "")
     places = [item for item in command.params if isinstance(item, TyperArgument)]
-    options = [item for item in command.params if isinstance(item, TyperOption)]
+    found = (item for item in command.params if isinstance(item, TyperOption))
+    options = [item for item in found if not item.hidden]
     needed = [f"{item.opts[0]} {_value(item)}" for item in options if item.required]
     given = [item.name.upper() if item.required else f"[{item.name.upper()}]" for item in places]
     more = (
@@ -121,5 +127,32 @@ def _type(part: dict[str, Any]) -> str:
     return " or ".join(str(item.get("type", "object")) for item in options)
 
 
+def named(markdown: str) -> str:
+    """The page of Python with its tables of names, for those who read it without the site."""
+    head, rest = markdown.split(BEGIN)
+    return head + BEGIN + "\n" + "\n".join(names()) + END + rest.split(END)[1]
+
+
+def names() -> Iterator[str]:
+    """Every public name, and every method of those that have several, with its first sentence."""
+    found = {name: getattr(discreet, name) for name in sorted(discreet.__all__)}
+    yield from ("", "| name | what it is |", "|---|---|")
+    yield from (f"| `ds.{name}` | {_first(item)} |" for name, item in found.items())
+    for name in WITH_METHODS:
+        members = inspect.getmembers(found[name], inspect.isroutine)
+        own = ((key, item) for key, item in members if not key.startswith("_"))
+        public = [(key, item) for key, item in own if item.__module__.startswith("discreet.")]
+        yield from ("", f"| method of `{name}` | what it does |", "|---|---|")
+        yield from (f"| `{key}` | {_first(item)} |" for key, item in public)
+    yield ""
+
+
+def _first(item: Any) -> str:
+    """The first paragraph of a docstring in one line."""
+    text = inspect.cleandoc(item.__doc__ or "").split("\n\n")[0]
+    return " ".join(text.replace("``", "`").split()).replace("|", "\\|")
+
+
 if __name__ == "__main__":
     PUBLISHED.write_text(schema_text(), encoding="utf-8")
+    PYTHON.write_text(named(PYTHON.read_text(encoding="utf-8")), encoding="utf-8")

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
+import discreet
 from discreet import __all__ as public_names
 from discreet import __version__
 from discreet.cli import main
@@ -222,6 +223,14 @@ def test_every_public_name_is_in_the_reference():
     text = (DOCS / "api.md").read_text()
     described = {path.rpartition(".")[2] for path in re.findall(r"^::: (\S+)$", text, re.MULTILINE)}
     assert described >= set(public_names)
+
+
+def test_the_reference_of_python_reads_without_the_site():
+    """A table of names and one of the methods of each class, as `python docs/reference.py` writes."""
+    rows = set(re.findall(r"^\| `(\S+)` \| \S", (DOCS / "api.md").read_text(), re.MULTILINE))
+    assert rows >= {f"ds.{name}" for name in public_names}
+    assert rows >= {name for name in dir(discreet.SurvivalRegression) if name.startswith("predict")}
+    assert rows >= {"fit", "publish", "confint", "of_cause", "from_toml", "initialise"}
 
 
 @pytest.mark.parametrize(

@@ -160,3 +160,11 @@ def test_many_coefficients_keep_their_standard_errors_only(monkeypatch):
     assert model.covariance is None
     assert model.to_mapping()["uncertainty"]["covariance"] is None
     assert model.uncertainty.standard_errors == MODEL.uncertainty.standard_errors
+
+
+def test_a_release_is_shown_in_one_line():
+    model = ds.SurvivalRegression(schema()).publish(
+        cohort(), mechanism=ds.PrivateNewton(epsilon=2), ledger=ds.NO_LEDGER, release_id="first"
+    )
+    assert repr(model.release_) == "<Release first: epsilon 2, delta 1e-06, 400 persons>"
+    assert str(model.release_) == repr(model.release_)

@@ -343,6 +343,14 @@ class Promised(File):
             raise ValueError("the joint digest is not that of the release")
         return self
 
+    def __repr__(self) -> str:
+        """What it is and what it promises: a file of thousands of numbers is not printed."""
+        numbers = f"epsilon {self.guarantee.epsilon:g}, delta {self.guarantee.delta:g}"
+        kind = type(self).__name__
+        return f"<{kind} {self.release_id}: {numbers}, {self.persons:,} persons>"
+
+    __str__ = __repr__
+
     def to_mapping(self) -> dict[str, Any]:
         """The JSON object; a release of one place has no joint digest."""
         mapping = super().to_mapping()
