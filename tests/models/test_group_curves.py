@@ -1,6 +1,8 @@
 """Curves by group: what others compute without noise, and bands that hold the truth with it."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,8 @@ import pytest
 from lifelines import AalenJohansenFitter, KaplanMeierFitter
 from lifelines.statistics import multivariate_logrank_test
 
+from discreet.models import group_curves as curves_module
+from discreet.models import hazard_posterior
 from discreet.models.group_curves import (
     LogRank,
     Released,
@@ -230,3 +234,18 @@ def test_p_values_in_words():
     assert LogRank(3.1, 2, 0.2124).words == "p = 0.212"
     assert LogRank(3.1, 1, 0.1).freedom == "1 degree of freedom"
     assert LogRank(3.1, 2, 0.1).freedom == "2 degrees of freedom"
+
+
+def test_the_page_has_the_constants_of_the_code():
+    page = (Path(__file__).parents[2] / "docs" / "curves.md").read_text()
+    rows = re.findall(r"^\| (`[A-Z_`, ]+`) \| ([-\d., ]+) \|", page, re.MULTILINE)
+    found = 0
+    for names, numbers in rows:
+        values = [float(number) for number in numbers.split(",")]
+        constants = []
+        for name in re.findall(r"[A-Z_]+", names):
+            owner = hazard_posterior if hasattr(hazard_posterior, name) else curves_module
+            constants += np.ravel(getattr(owner, name)).tolist()
+            found += 1
+        assert constants == values, names
+    assert found == 13

@@ -460,7 +460,7 @@ def log_rank(released: Released, draws: Draws) -> LogRank:
     scores = excess.sum(axis=1) - share @ excess.sum(axis=0)
     own = np.eye(groups)[:, :, None] - share[:, None, :]  # (g, j, k)
     weights = own @ form
-    variance = np.einsum("gjd,de,hje->gh", weights, noise, weights)
+    variance = (weights @ noise).reshape(groups, -1) @ weights.reshape(groups, -1).T
     people = exposed.sum(axis=0) * pooled * (1.0 - pooled)
     variance += np.einsum("k,gk,ghk->gh", people, share, np.eye(groups)[:, :, None] - share[None])
     left, score = variance[:-1, :-1], scores[:-1]

@@ -366,7 +366,7 @@ class HazardModel:
         own, pooled = self.own_scale.reshape(groups, size), self.pooled_scale.ravel()
         turns = np.hstack([np.eye(groups) - share, np.full((groups, 1), present - 1.0)])
         lean = np.einsum("gd,gdp->gp", counts, weighted)
-        weight = np.einsum("gd,gde,ge->g", counts, self.precision, counts)
+        weight = (counts * (self.precision @ counts[..., None])[..., 0]).sum(axis=1)
         blocks = own[:, :, None] * middle * own[:, None, :] + np.eye(size)
         border = np.concatenate(
             [
@@ -467,7 +467,7 @@ class Arrow:
         corner = factor.corner.T @ factor.corner
         spread = factor.blocks.transpose(0, 2, 1) @ factor.border
         within = np.einsum("gkb,gkb->gb", factor.blocks, factor.blocks)
-        across = np.einsum("gbe,ef,gbf->gb", spread, corner, spread)
+        across = ((spread @ corner) * spread).sum(axis=2)
         return np.concatenate([(within + across).ravel(), np.diag(corner)])
 
 
@@ -484,7 +484,8 @@ class Factor:
         """L L' is the arrow."""
         blocks = np.linalg.inv(np.linalg.cholesky(arrow.blocks))
         border = blocks @ arrow.border
-        schur = arrow.corner - np.einsum("gbe,gbf->ef", border, border)
+        flat = border.reshape(-1, border.shape[2])
+        schur = arrow.corner - flat.T @ flat
         return cls(blocks, border, np.linalg.inv(np.linalg.cholesky(schur)))
 
     def _split(self, rows: Array) -> tuple[Array, Array]:
@@ -571,7 +572,7 @@ def needed_scales(model: HazardModel, point: Array, readable: float) -> Array:
     lean = np.append(lean.reshape(model.groups, size) * scale, np.zeros((model.groups, 1)), axis=1)
     covariance = model.covariance(flow)
     found = np.full((model.groups, 2), np.inf)
-    for factor in 2.0 ** np.arange(0.5, 14.0, 0.25):
+    for factor in 2.0 ** np.arange(0.5, 8.0, 0.5):
         for column, (people, quiet) in enumerate(((factor, 1.0), (1.0, factor))):
             spread = people * covariance + model.noise / quiet**2
             weighted = np.linalg.solve(spread, people * jacobian)
