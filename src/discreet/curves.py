@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.design.groups import Groups
 from discreet.design.schema import Schema
 from discreet.engine.engine import Engine
-from discreet.errors import SettingsError
+from discreet.errors import ArtefactError, SettingsError
 from discreet.mechanisms.contract import Draw, Plan
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.models.curves_release import CurvesRelease
@@ -58,7 +58,11 @@ class CurvesOrder(AbstractOrder[CurvesRelease]):
         facts = self.released_facts(plan, draw, head)
         facts["released"] = {"sums": [int(value) for value in draw.point]}
         heading = CurvesRelease.heading(self.groups.schema)
-        return CurvesRelease.model_validate({**heading, **facts}).with_results()
+        document = CurvesRelease.model_validate({**heading, **facts})
+        try:
+            return document.with_results()
+        except ArtefactError:  # the sums are paid for: they are written whatever follows from them
+            return document
 
 
 class Curves:

@@ -248,4 +248,4 @@ def test_the_page_has_the_constants_of_the_code():
             constants += np.ravel(getattr(owner, name)).tolist()
             found += 1
         assert constants == values, names
-    assert found == 13
+    assert found == 14

@@ -161,6 +161,16 @@ def test_any_noise_and_any_size_give_numbers(people, deviation):
     assert np.all(model.flow(points).counts >= 0.0)
 
 
+def test_counts_that_no_smooth_hazard_explains_still_give_draws():
+    """Events in every other stretch, without noise: whole years on a grid of half years."""
+    events = np.zeros((3, 1, 30))
+    events[:, :, 1:20:2] = [[[200.0]], [[50.0]], [[3.0]]]
+    counts = Counts(events, np.zeros((3, 31)), None, np.ones(30))
+    noise = {k: 1e-12 * np.eye(k) for k in (30, 31)}
+    points = draw_points(HazardModel(counts, noise, 2530), np.random.default_rng(1))
+    assert np.all(np.isfinite(points))
+
+
 def test_more_people_are_needed_where_noise_is_larger():
     needed = [
         needed_scales(model, model.mode()[0], 0.25)

@@ -54,6 +54,8 @@ STEPS, ROUGH_STEPS = 60, 25
 """Of the mode, the most, and those in which the roughnesses and C are set."""
 LARGEST_DAMPING = 1e4
 """Relative to the diagonal of the curvature: no shorter step is tried."""
+SILENCE = 0.03
+"""People: smaller noise is taken for this."""
 SMALL = 1e-3
 """Below this series of q and r are exact to twelve digits."""
 
@@ -351,8 +353,8 @@ class HazardModel:
         """(C + noise)^-1 at the flow of one point."""
         whole = self.covariance(flow) + self.noise
         people = flow.entering[0].sum(axis=1)
-        # noise far below one person, or one in a million, would be lost in rounding
-        floor = 1e-10 * np.einsum("gdd->g", whole) + (1e-6 * people) ** 2
+        # noise far below a person, or below one in a million, would be lost in rounding
+        floor = SILENCE**2 + (1e-6 * people) ** 2
         whole += floor[:, None, None] * np.eye(len(self.noise))
         self.precision = np.asarray(np.linalg.inv(whole))
 
@@ -482,11 +484,12 @@ class Factor:
     @classmethod
     def of(cls, arrow: Arrow) -> "Factor":
         """L L' is the arrow."""
-        blocks = np.linalg.inv(np.linalg.cholesky(arrow.blocks))
+        blocks: Array = np.linalg.inv(_cholesky(arrow.blocks))
         border = blocks @ arrow.border
         flat = border.reshape(-1, border.shape[2])
         schur = arrow.corner - flat.T @ flat
-        return cls(blocks, border, np.linalg.inv(np.linalg.cholesky(schur)))
+        corner: Array = np.linalg.inv(_cholesky(schur))
+        return cls(blocks, border, corner)
 
     def _split(self, rows: Array) -> tuple[Array, Array]:
         groups, size, _ = self.blocks.shape
@@ -513,6 +516,19 @@ class Factor:
     def solve(self, vector: Array) -> Array:
         """The inverse of the matrix times a vector."""
         return np.asarray(self.coloured(self.whitened(vector[None]))[0])
+
+
+def _cholesky(matrices: Array) -> Array:
+    """Cholesky factors; a diagonal that rounding made too small is raised, by as little as helps."""
+    size = matrices.shape[-1]
+    diagonal = np.einsum("...ii->...i", matrices)
+    for more in (0.0, *(10.0 ** np.arange(-13, 0))):
+        try:
+            raised = (more * np.abs(diagonal))[..., None] * np.eye(size)
+            return np.asarray(np.linalg.cholesky(matrices + raised))
+        except np.linalg.LinAlgError:
+            continue
+    raise np.linalg.LinAlgError("no curvature is positive")
 
 
 def draw_points(model: HazardModel, generator: Generator) -> Array:
