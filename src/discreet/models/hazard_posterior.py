@@ -484,11 +484,11 @@ class Factor:
     @classmethod
     def of(cls, arrow: Arrow) -> "Factor":
         """L L' is the arrow."""
-        blocks: Array = np.linalg.inv(_cholesky(arrow.blocks))
+        blocks = _inverse_cholesky(arrow.blocks)
         border = blocks @ arrow.border
         flat = border.reshape(-1, border.shape[2])
         schur = arrow.corner - flat.T @ flat
-        corner: Array = np.linalg.inv(_cholesky(schur))
+        corner = _inverse_cholesky(schur)
         return cls(blocks, border, corner)
 
     def _split(self, rows: Array) -> tuple[Array, Array]:
@@ -518,14 +518,15 @@ class Factor:
         return np.asarray(self.coloured(self.whitened(vector[None]))[0])
 
 
-def _cholesky(matrices: Array) -> Array:
-    """Cholesky factors; a diagonal that rounding made too small is raised, by as little as helps."""
+def _inverse_cholesky(matrices: Array) -> Array:
+    """Inverse Cholesky factors; a diagonal that rounding made too small is raised, by as little as helps."""
     size = matrices.shape[-1]
     diagonal = np.einsum("...ii->...i", matrices)
     for more in (0.0, *(10.0 ** np.arange(-13, 0))):
         try:
             raised = (more * np.abs(diagonal))[..., None] * np.eye(size)
-            return np.asarray(np.linalg.cholesky(matrices + raised))
+            factor = np.linalg.cholesky(matrices + raised)
+            return np.asarray(np.linalg.inv(factor), dtype=np.float64)
         except np.linalg.LinAlgError:
             continue
     raise np.linalg.LinAlgError("no curvature is positive")
