@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from file_case import COMMANDS, STEPS
 from results_file import Key, Results
 from scale_page import draw, page
 
@@ -32,11 +33,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fresh", action="store_true", help="measure everything again")
     parser.add_argument("--table", action="store_true", help="only write the page")
+    parser.add_argument("--file", action="store_true", help="only the way of a CSV file")
     parser.add_argument("--largest", type=int, default=10_000_000, help="people at most")
     arguments = parser.parse_args()
     results = Results(RESULTS, fresh=arguments.fresh)
     if not arguments.table:
-        measure(results, arguments.largest)
+        measure_file(results)
+        if not arguments.file:
+            measure(results, arguments.largest)
     PAGE.write_text(page(results))
     draw(results, FIGURE)
     print(f"wrote {PAGE.relative_to(HERE.parent)}")
@@ -70,8 +74,25 @@ def measure(results: Results, largest: int) -> None:
                 results.measure(Key(quantity, name), unit, partial(found.__getitem__, quantity))
 
 
+def measure_file(results: Results) -> None:
+    """Each step from a CSV file to a release, in processes of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        for step in (*COMMANDS, *STEPS):
+            quantities = {"processor": "s", **({"memory": "MB"} if step in COMMANDS else {})}
+            name = f"file: {step}"
+            if results.has([Key(quantity, name) for quantity in quantities]):
+                continue
+            found = _run_script("file_case.py", folder, step)
+            for quantity, unit in quantities.items():
+                results.measure(Key(quantity, name), unit, partial(found.__getitem__, quantity))
+
+
 def _run(case: dict[str, object]) -> dict[str, float]:
-    command = [sys.executable, str(HERE / "scale_case.py"), json.dumps(case)]
+    return _run_script("scale_case.py", json.dumps(case))
+
+
+def _run_script(*words: str) -> dict[str, float]:
+    command = [sys.executable, str(HERE / words[0]), *words[1:]]
     output = subprocess.run(command, check=True, capture_output=True, text=True, cwd=HERE)
     found: dict[str, float] = json.loads(output.stdout.splitlines()[-1])
     return found

@@ -2,12 +2,16 @@
 
 import datetime as dt
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from discreet.design.schema import Categorical, Numeric, Schema
@@ -21,6 +25,7 @@ from discreet.people import (
     resolve_bounds,
     to_episodes,
 )
+from tests.cohorts import cohort
 
 TIME = {"duration": "time", "event": "status", "horizon": 100, "intervals": 10}
 MAPPING = {
@@ -397,3 +402,19 @@ def test_columns_without_texts_for_names_are_a_form(columns):
     )
     with pytest.raises(DataFormError, match="no column 'time'"):
         to_episodes(frame, public)
+
+
+def test_reading_a_csv_file_loads_neither_pandas_nor_arrows_functions(tmp_path):
+    """Each takes longer to load than a hundred thousand people to encode."""
+    arrow_csv.write_csv(cohort(), tmp_path / "people.csv")
+    program = (
+        "from discreet.people import count_repairs, to_episodes\n"
+        "from tests.cohorts import schema\n"
+        f"place = {str(tmp_path / 'people.csv')!r}\n"
+        "assert to_episodes(place, schema()).persons == count_repairs(place, schema()).persons\n"
+        "slow = {'pandas', 'pyarrow.compute', 'polars'} & (set(sys.modules) - before)\n"
+        "assert not slow, slow\n"
+    )
+    # the cohort's own module loads what it likes
+    program = "import sys, tests.cohorts\nbefore = set(sys.modules)\n" + program
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])

@@ -229,4 +229,4 @@ def person_spans(table: Table, schema: Schema, spells: Spells | None = None) -> 
             return single_spans(found, grid)
         return grouped_spans(*table.ids(schema.person).codes(), found, grid)
 
-    return table.once((schema.person, schema.time), make)
+    return table.cached((schema.person, schema.time), make)

@@ -18,7 +18,7 @@ from discreet.design.schema import Categorical, Numeric, Schema, Strata
 from discreet.people.columns import Column, event_lookup, level_lookup, read_event, read_level
 from discreet.people.encode import person_spans, read_days, repair_spells
 from discreet.people.files import first_open_quote, is_delimited, lines_within_fields
-from discreet.people.identity import coarse_ids
+from discreet.people.identity import count_ids_beyond_2_53
 from discreet.people.spans import Spans, Spells, first_events, time_order, until_event
 from discreet.people.tables import Table, read_covariates, read_stratum, read_table
 
@@ -240,7 +240,7 @@ def _people(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
         return
     ids = table.ids(schema.person)
     yield _repair(schema.person, "missing", "a person of its own", ids.missing)
-    coarse = coarse_ids(table.column(schema.person))
+    coarse = count_ids_beyond_2_53(table.column(schema.person))
     yield Repair(schema.person, "double of 2^53 or more", "compared as a double", coarse)
     person, persons = ids.codes()
     zero = schema.time.zero

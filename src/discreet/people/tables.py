@@ -52,7 +52,7 @@ class Table:
     """Named columns of equal length; ``column`` converts one when asked and keeps nothing.
 
     What takes long and is asked for twice, by whoever counts people and whoever encodes them, is
-    kept by ``once``.
+    kept by ``cached``.
     """
 
     rows: int
@@ -62,7 +62,7 @@ class Table:
     """The declared codes for missing values by column, once ``column`` heeds them."""
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def once(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+    def cached(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
         """What ``make`` makes of this table, made at the first call with this key."""
         if key not in self._kept:
             self._kept[key] = make()
@@ -70,7 +70,7 @@ class Table:
 
     def ids(self, name: str) -> Ids:
         """Who each row is, by its id in a column."""
-        return self.once(name, lambda: Ids.of(self.column(name)))
+        return self.cached(name, lambda: Ids.of(self.column(name)))
 
 
 def read_table(data: Any, schema: Schema, outcome: Any = None) -> Table:
