@@ -27,7 +27,7 @@ FILE_HEAD = """
 
 One row a person, a million people, 5 covariates, 60 intervals: whole commands, then the steps that
 read and encode. Processor seconds of all threads together, the smallest of three runs; one unit is
-the import of the libraries that cannot be spared. Other work on the machine makes every number
+the import of the libraries that cannot be spared. Memory is that of one run. Other work on the machine makes every time
 larger, so read the units.
 
 | step | processor, s | units | peak memory, MB |

@@ -26,6 +26,7 @@ from discreet.people import (
     to_episodes,
 )
 from tests.cohorts import cohort
+from tests.test_cli import SCHEMA as COHORT_SCHEMA
 
 TIME = {"duration": "time", "event": "status", "horizon": 100, "intervals": 10}
 MAPPING = {
@@ -418,3 +419,18 @@ def test_reading_a_csv_file_loads_neither_pandas_nor_arrows_functions(tmp_path):
     # the cohort's own module loads what it likes
     program = "import sys, tests.cohorts\nbefore = set(sys.modules)\n" + program
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_a_fit_that_is_not_private_loads_no_mechanism(tmp_path):
+    """They take longer to load than a million people to read and encode."""
+    arrow_csv.write_csv(cohort(), tmp_path / "people.csv")
+    (tmp_path / "schema.toml").write_text(COHORT_SCHEMA)
+    program = (
+        "import sys\n"
+        "from discreet.cli import main\n"
+        "sys.argv[1:] = 'fit people.csv --schema schema.toml --mechanism none --out m.json'.split()\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code\n"
+        "assert 'discreet.regression' in sys.modules\n"
+        "assert not {'discreet.mechanisms', 'scipy.stats'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)

@@ -89,10 +89,8 @@ def fit(  # noqa: PLR0913 - one parameter an option
     name = _mechanism_name(mechanism, epsilon)
     numbers = {"epsilon": epsilon, "delta": delta, "ridge": ridge}
     chosen = None if name == NONE else build_mechanism(name, numbers, setting or [])
-    from discreet.competing import CompetingRisks  # noqa: PLC0415 - scipy
     from discreet.people.source import People  # noqa: PLC0415 - loads pyarrow
     from discreet.regression import SurvivalRegression, as_schema  # noqa: PLC0415
-    from discreet.release import require_affordable  # noqa: PLC0415
 
     regression = SurvivalRegression(
         schema,
@@ -113,11 +111,16 @@ def fit(  # noqa: PLR0913 - one parameter an option
                 "a fit with --mechanism none takes no privacy settings; remove them."
             )
         if as_schema(schema).time.causes is not None:
+            from discreet.competing import CompetingRisks  # noqa: PLC0415 - the mechanisms
+
             causes = CompetingRisks(schema, link=link, baseline=baseline)
             _fit(causes, people, out, overwrite=overwrite)
         else:
             _fit(regression, people, out, overwrite=overwrite)
         return
+    from discreet.competing import CompetingRisks  # noqa: PLC0415 - the mechanisms
+    from discreet.release import require_affordable  # noqa: PLC0415
+
     pays = payer(ledger, no_ledger=no_ledger)
     terms: dict[str, Any] = {"mechanism": chosen, "ledger": pays, "path": out, "persons": persons}
     terms |= {"release_id": release_id, "overwrite": overwrite}
