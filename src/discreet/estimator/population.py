@@ -31,8 +31,9 @@ MEMBERS, SHARING, MOST = 256, 8, 2048
 """Members where up to SHARING strata share them; more strata have more members, up to MOST."""
 FEW = 8
 """Of every level at least about so many members are drawn."""
-INNER = 0.4
-"""People in a wide bin beyond the fine ones are taken to be in this part of it, nearest to the others."""
+INNER, LAST = 0.4, 0.6
+"""People in a wide bin beyond the fine ones are taken to be in this part of it, nearest to the others; the
+last bin of the public range holds those beyond it too, at its end."""
 RAKING_ROUNDS, UTILITY_ROUNDS, CUT_ROUNDS = 5, 40, 4
 RELATED, SMALLEST = 1.5, 0.35
 """A second moment is shrunk to none where it is below so many standard deviations of its noise; the
@@ -204,8 +205,11 @@ def _places(design: Design, marginal: Marginal) -> tuple[Array, Array]:
     edges, fine = np.array(marginal.edges), marginal.fine
     low, high = edges[:-1].copy(), edges[1:].copy()
     left, right = slice(0, fine[0]), slice(fine[-1] + 1, None)
-    low[left] = high[left] - INNER * (high - low)[left]
-    high[right] = low[right] + INNER * (high - low)[right]
+    part = np.full(marginal.bins, INNER)
+    part[[0, -1]] = LAST
+    reach = part * (high - low)
+    low[left] = high[left] - reach[left]
+    high[right] = low[right] + reach[right]
     return (low + high)[:, None] / 2.0, (high - low) / 2.0
 
 
