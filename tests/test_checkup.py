@@ -106,7 +106,11 @@ def test_long_names_in_the_table_of_repairs_go_on_below_themselves():
 
 
 def test_dates_in_another_form_are_told_with_an_example():
-    found = dated(date_format="%d/%m/%Y", texts=True)
+    declared = dated(date_format="%d/%m/%Y", texts=True)
+    assert "[time] says that dates are written as %d/%m/%Y" in declared
+    table = pa.table({"from": ["31.12.2019"] * 9, "to": ["31.12.2020"] * 9, "died": [1] * 9})
+    axis = {"start": "from", "end": "to", "event": "died", "horizon": 200, "intervals": 20}
+    found = " ".join(str(ds.check(table, {"time": axis})).split())
     assert 'such as date_format = "%d.%m.%Y"' in found
 
 
