@@ -261,6 +261,7 @@ def test_budgets_are_exact_decimals():
     budget = Budget.of("0.3", 1e-6, "replace-one", "person")
     assert (budget.epsilon_nano, budget.delta_atto) == (300_000_000, 10**12)
     assert Budget.from_mapping(budget.to_mapping()) == budget
+    assert repr(budget) == "Budget(epsilon=0.3, delta=1e-06, replace-one, per person)"
 
 
 def test_threads_of_one_process_do_not_overspend(ledger):

@@ -201,6 +201,10 @@ class Budget:
                 f"a budget counts {' or '.join(get_args(Relation))} guarantees per person."
             )
 
+    def __repr__(self) -> str:
+        numbers = f"epsilon={self.epsilon:.15g}, delta={self.delta:g}"
+        return f"Budget({numbers}, {self.relation}, per {self.unit})"
+
     @classmethod
     def of(cls, epsilon: Amount, delta: Amount, relation: str, unit: str) -> Self:
         """The budget as the custodian writes it."""
