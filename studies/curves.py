@@ -662,10 +662,7 @@ more. {registries} random registries, drawn with seeds of the system after the c
 [the model](curves.md#the-model) were fixed: 2 to 12 groups with shares from 1 % up, 200 to 20,000
 people, one to three causes, hazards of seven kinds (equal, Weibull, late, early, a bump, crossing,
 steps), light to heavy censoring, late entry in one of five, ε from 0.5 to 8, pure in one of four.
-Every registry has people of its own. Real sets, not looked at before the constants were fixed, come with lifelines (`--real 8`): the curve
-of these people is known, the population's is not.
-
-Noise is the testing source's, whose laws are those of a
+Every registry has people of its own. Noise is the testing source's, whose laws are those of a
 release up to rounding.
 
 **Failures first.** {failures}
@@ -686,7 +683,8 @@ curve. Standard errors are over groups.
 
 {coverage}
 
-The log-rank test at 5 % rejects in {level} in which all groups have one hazard.
+The log-rank test at 5 % rejects in {level} in which all groups have one hazard: it
+errs on the careful side.
 
 ## Real sets
 
