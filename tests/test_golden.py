@@ -73,6 +73,8 @@ def test_a_detail_or_a_case_that_is_gone_is_noticed(golden, outcomes):
     assert golden.compare(outcomes, {CASE: outcomes[CASE]}) == 1
     assert golden.compare({}, {}) == 1
     assert golden.verdict(outcomes[CASE], {"refused": True}) == "refused in one tree only"
+    assert golden.verdict(outcomes[CASE], {"failed": True}) == "failed in one tree only"
+    assert golden.verdict({"failed": True}, outcomes[CASE]) == golden.REPAIRED
 
 
 @pytest.mark.parametrize(("factor", "word"), [(1 + 1e-13, "within 1e-12"), (1 + 1e-9, "differ by")])

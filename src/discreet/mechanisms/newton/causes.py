@@ -47,6 +47,8 @@ OF_EVERYBODY = ("at-risk", "tail")
 """Cautions that no cause is meant by."""
 LEAST_SHARED = 0.95
 """What causes share leaves at least the rest of every direction's variance."""
+FLOOR = 1e-10
+"""Correlations are computed to about this precision."""
 HALF = 0.5
 """Those at risk of a cause are at least this part of those at risk of any."""
 
@@ -295,10 +297,21 @@ def held_together(joint: Array, causes: int) -> Array:
     """
     parts = np.kron(np.eye(causes), np.ones((len(joint) // causes,) * 2))
     own = joint * parts
-    root = np.linalg.inv(np.linalg.cholesky(own))
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(own))
+    except np.linalg.LinAlgError:  # directions that nothing is known of: rounding hides the others
+        return _positive(own)
     least = float(np.linalg.eigvalsh(root @ joint @ root.T)[0])
     kept = min(1.0, LEAST_SHARED / max(1.0 - least, 1e-300))
     return np.asarray(own + kept * (joint - own))
+
+
+def _positive(own: Array) -> Array:
+    """The nearest covariance: in correlations, eigenvalues are at least FLOOR."""
+    scale = np.sqrt(np.maximum(np.diag(own), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(own / np.outer(scale, scale))
+    raised = (vectors * np.maximum(values, FLOOR)) @ vectors.T
+    return np.asarray(raised * np.outer(scale, scale))
 
 
 def shared_score(
