@@ -26,7 +26,7 @@ from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.mechanism import PrivateNewton
-from discreet.people.source import People
+from discreet.people.source import People, TablePeople
 from discreet.privacy.noise import SystemNoise
 from discreet.privacy.shared_noise import SharedNoise
 from discreet.privacy.shares import MOST_COORDINATES, NoiseShares
@@ -148,7 +148,7 @@ def curves_of_all(federation, *, ledger, people=None):
     return joint.publish_jointly(order, source, federation, ledger=ledger)
 
 
-class Leaving(People):
+class Leaving(TablePeople):
     """Somebody leaves after the people were counted."""
 
     def open(self, schema):
