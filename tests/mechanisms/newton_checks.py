@@ -14,6 +14,7 @@ from discreet.core.bins import Stretches, marginals_of, stretches_of, time_edges
 from discreet.core.cells import block_marginals
 from discreet.core.question import exits
 from discreet.core.split import Split
+from discreet.design.link import LINKS
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.likelihood import covariate_sums, score_lanes
@@ -292,17 +293,18 @@ def check_sums_are_asked_with_released_numbers():
 
 
 def check_slopes_do_not_depend_on_the_company():
-    """Who walks beside somebody far out takes other branches, and has the same slopes to the bit."""
+    """Beside a person far out other branches are taken; slopes are the same to the bit, of all links."""
     constants = make_constants(intervals=10)
-    scores = Whitened(constants.design, constants.link, np.full(5, 0.3), np.eye(5), 1.0)
-    grid, found = interval_grid(scores.kernel_point), []
     near = np.linspace(-3.0, 3.0, score_lanes.LANES)
-    for company in (0.0, 100.0, np.nan):
-        survive, happen = np.zeros((2, 10, len(near)))
-        position = np.append(near[:-1], company)
-        score_lanes.slopes_of_lanes(grid, (0, 10), position, survive, happen)
-        found.append((survive[:, :-1].tobytes(), happen[:, :-1].tobytes()))
-    assert found[0] == found[1] == found[2]
+    for link in LINKS.values():
+        scores = Whitened(constants.design, link, np.full(5, 0.3), np.eye(5), 1.0)
+        grid, found = interval_grid(scores.kernel_point), []
+        for company in (0.0, 39.5, 100.0, 300.0, -math.inf, math.nan):
+            survive, happen = np.zeros((2, 10, len(near)))
+            position = np.append(near[:-1], company)
+            score_lanes.slopes_of_lanes(grid, (0, 10), position, survive, happen)
+            found.append((survive[:, :-1].tobytes(), happen[:, :-1].tobytes()))
+        assert all(one == found[0] for one in found)
 
 
 def check_moments_of_what_is_not_a_number():
