@@ -139,7 +139,7 @@ def _scale(order: CurvesOrder) -> Finding:
     if promised.rho is None:
         needed = cells / promised.epsilon
     else:
-        squared = cells * first_column(int(plan.number("stretches")) + 1)
+        squared = cells * sum(m**2 for m in first_column(int(plan.number("stretches")) + 1))
         needed = math.sqrt(squared / (2 * promised.rho) + ROUNDED)
     scale = float(Fraction(str(plan.details["scale"])))
     return judged(
@@ -152,13 +152,13 @@ def _scale(order: CurvesOrder) -> Finding:
     )
 
 
-def first_column(length: int) -> int:
-    """|M_1|^2 with m_j = floor(2^12 (1/2)(3/4) ... (2j-1)/(2j))."""
-    weight, total = Fraction(2**12), 0
+def first_column(length: int) -> list[int]:
+    """M_1, that is m_j = floor(2^12 (1/2)(3/4) ... (2j-1)/(2j))."""
+    weight, column = Fraction(2**12), []
     for j in range(length):
         weight *= Fraction(2 * j - 1, 2 * j) if j else 1
-        total += math.floor(weight) ** 2
-    return total
+        column.append(math.floor(weight))
+    return column
 
 
 def check_neighbours(subject: Subject, effort: Effort) -> list[Finding]:

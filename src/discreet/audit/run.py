@@ -12,6 +12,7 @@ from discreet.audit.lattice import check_lattice
 from discreet.audit.law import check_law
 from discreet.audit.neighbours import check_neighbours
 from discreet.audit.pages import check_constants
+from discreet.audit.questions import check_questions
 from discreet.audit.refusals import check_refusals
 from discreet.audit.replay import check_replay
 from discreet.audit.witness import check_witness
@@ -27,6 +28,7 @@ FAMILIES: Mapping[str, Check] = MappingProxyType(
         "law": check_law,
         "lattice": check_lattice,
         "replay": check_replay,
+        "questions": check_questions,
         "refusals": check_refusals,
         "end to end": check_end_to_end,
     }
@@ -76,7 +78,7 @@ def audit_mechanism(
 def run_family(name: str, subject: Subject, effort: Effort) -> Sequence[Finding]:
     """The checks of one family; an error inside them is a failure."""
     try:
-        families = CURVES if subject.of_curves else FAMILIES
+        families = {**FAMILIES, **CURVES} if subject.of_curves else FAMILIES
         return families[name](subject, effort)
     except Exception as error:  # noqa: BLE001 - broken code may break a check in any way
         kind = type(error).__name__
