@@ -1,6 +1,6 @@
 """Privacy bugs of private Newton, selection and the way to a release, found by reading the proofs.
 
-No family of the audit is named for them: tests notice them.
+`tests/audit/test_questions.py` says which of them the audit notices, and why not the others.
 """
 
 from discreet import release
