@@ -62,7 +62,7 @@ SITES = b'[[site]]\nhost = "a"\nport = 9\ncertificate = "x"\n'
 DIRECTIVES = list("aAbBcdfGHIjmMpSuUVwWxXyYzZ%")
 SAS = bytes(32) + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011") + bytes(972)
 """The mark of SAS, and nothing: no library here writes such files."""
-COMPILED = ("likelihood.score_walk", "likelihood.kernels")
+COMPILED = ("core.walk", "likelihood.kernels")
 """Loaded before the fuzzer watches: numba cannot compile what it has rewritten."""
 
 

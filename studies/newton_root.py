@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from newton_designs import designs, error, fit, loss_of, tail_designs
 
+from discreet.core.scores import LARGEST, Whitened, alone, block_scores, score_tables
 from discreet.likelihood.problem import Problem
-from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.mechanisms.newton.steps import whitening
 from discreet.types import Array
 
@@ -67,7 +67,9 @@ def root(
 
 def score_at(loss: Problem, scores: Whitened) -> Array:
     """The exact sum of bounded scores."""
-    (sums,) = loss.engine.reduce(block_scores, scores, Levels.make(scores, loss.persons))
+    (sums,) = loss.engine.reduce(
+        block_scores, alone(scores), *score_tables(alone(scores), loss.persons)
+    )
     return sums * (scores.bound / LARGEST)
 
 

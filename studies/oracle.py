@@ -28,7 +28,7 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.likelihood.problem import Problem
-from discreet.likelihood.score import Whitened
+from discreet.mechanisms.newton.foreseen import CohortScores
 from discreet.mechanisms.newton.steps import whitening
 from discreet.people.source import People
 from discreet.privacy.accountant import rho_for
@@ -95,7 +95,7 @@ def _slope(loss: Problem, point: Array, frame: Array, bound: float) -> Array:
     """Of the summed bounded score by the point, in whitened coordinates."""
 
     def score(move: Array) -> Array:
-        there = Whitened(loss.design, loss.link, point + frame @ move, frame, bound)
+        there = CohortScores(loss.design, loss.link, point + frame @ move, frame, bound)
         return score_at(loss, there)
 
     moves = DIFFERENCE * np.eye(len(point))

@@ -13,12 +13,12 @@ import z3
 
 from discreet.core.bins import DIAGONAL, OFF_DIAGONAL, UNIT, Stretches, stretches_of
 from discreet.core.cells import row_weights
+from discreet.core.covariate_sums import shorten
+from discreet.core.information import LARGEST_FACTOR, cut_sum
 from discreet.core.question import INFORMATION, SCORES, half_weights, moment_limit, of_moments
+from discreet.core.scores import LARGEST
+from discreet.core.walk import quantise
 from discreet.design.groups import strategy
-from discreet.likelihood.covariate_sums import shorten
-from discreet.likelihood.score import LARGEST
-from discreet.likelihood.score_information import LARGEST_FACTOR, cut_sum
-from discreet.likelihood.score_walk import quantise
 from discreet.mechanisms.contract import MOST_PERSONS
 from discreet.mechanisms.newton.split import FIRST_SHARES, split
 from discreet.people.episodes import Episodes

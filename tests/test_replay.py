@@ -87,16 +87,17 @@ def test_every_question_has_a_witness():
     known = {name for name in dir(question) if name.startswith("block_")}
     assert {one.block.__name__ for one in asked} == known
     source = Path(question.__file__).read_text()
-    assert len({one.name for one in asked}) == source.count("return Question(")
+    vectors = {one.name.removesuffix(" of causes") for one in asked}
+    assert len(vectors) == source.count("return Question(")
 
 
 def test_a_draw_that_looks_at_people_between_its_questions_is_noticed(tmp_path, monkeypatch):
     """Bounds, centres and edges must be those of the answers alone."""
     original = question.scores
 
-    def leaky(whitened, persons):
+    def leaky(causes, persons):
         moved = abs(float(scene_engine[0].episodes.covariates.sum()))
-        return original(dataclasses.replace(whitened, bound=1.0 + moved), persons)
+        return original([dataclasses.replace(one, bound=1.0 + moved) for one in causes], persons)
 
     scene = replay.random_scene(4)
     engines = [replay.in_memory(scene, people, tmp_path) for people in (scene.people, scene.other)]

@@ -15,12 +15,12 @@ import numpy as np
 from discreet.core import question
 from discreet.core.bins import Columns, Stretches, marginals_of, stretches_of, time_edges
 from discreet.core.question import Question
+from discreet.core.scores import Whitened
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.groups import Groups
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
-from discreet.likelihood.score import Whitened
 from discreet.people.source import People
 from tests import replay
 
@@ -142,26 +142,26 @@ def witnesses() -> dict[str, Witness]:
         "moments": Witness(alone, lambda: moments(1), *numbers),
         "moments of values that change": Witness(several, lambda: moments(64), *numbers),
         "scores": Witness(
-            alone, lambda: question.scores(whitened(alone, 10.0), 2), left, left | {"event": "1"}
+            alone, lambda: question.scores([whitened(alone, 10.0)], 2), left, left | {"event": "1"}
         ),
         "clipped scores": Witness(
             alone,
-            lambda: question.scores(whitened(alone, 10.0, clipped=True), 2),
+            lambda: question.scores([whitened(alone, 10.0, clipped=True)], 2),
             left,
             left | {"event": "1"},
         ),
         "scores of causes": Witness(
             causes,
-            lambda: question.cause_scores(both_causes(causes, 10.0), 2),
+            lambda: question.scores(both_causes(causes, 10.0), 2),
             left,
             left | {"event": "1"},
         ),
         "information": Witness(
-            alone, lambda: question.information(whitened(alone, 10.0), LIMIT, 2), left, right
+            alone, lambda: question.information([whitened(alone, 10.0)], LIMIT, 2), left, right
         ),
         "information of causes": Witness(
             causes,
-            lambda: question.cause_information(both_causes(causes, 10.0), LIMIT, 2),
+            lambda: question.information(both_causes(causes, 10.0), LIMIT, 2),
             left,
             right,
         ),

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from discreet.core.information import Informations
+from discreet.core.scores import Whitened, alone, block_information, information_tables
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -15,8 +17,6 @@ from discreet.engine.local import LocalEngine
 from discreet.engine.stream import StreamEngine, find_files
 from discreet.errors import DataFormError
 from discreet.likelihood.problem import Problem, block_totals
-from discreet.likelihood.score import Whitened
-from discreet.likelihood.score_information import Informations, block_information
 from discreet.people import to_episodes
 from discreet.people.source import People
 
@@ -117,8 +117,8 @@ def information_sums(engine, schema):
     """The people's information at one point, with tables and interval by interval."""
     design = Design(schema, NaturalSpline(3))
     f = np.random.default_rng(1).normal(size=design.dimension)
-    scores = Whitened(design, get_link("logit"), f, np.eye(len(f)), 1.0)
-    tables = (Informations(), Informations.make(scores, 10**9))
+    scores = alone(Whitened(design, get_link("logit"), f, np.eye(len(f)), 1.0))
+    tables = (Informations(), *information_tables(scores, 10**9))
     return [engine.reduce(block_information, scores, 0.5, one)[0] for one in tables]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from discreet import joint
 from discreet.core.question import SCORES
+from discreet.core.scores import LARGEST
 from discreet.curves import CurvesOrder
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
@@ -21,7 +22,6 @@ from discreet.federation.certificates import write_sites
 from discreet.federation.mesh import Mesh
 from discreet.federation.sites import Sites
 from discreet.ledger import open_ledger
-from discreet.likelihood.score import LARGEST
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.mechanisms.newton.layout import Layout

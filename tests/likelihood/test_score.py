@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from discreet.core.people import Levels
+from discreet.core.scores import LARGEST, Whitened, alone, block_scores, score_tables
+from discreet.core.slopes import link_number, slopes
+from discreet.core.walk import ball_weight, quantise
 from discreet.design.baseline import NaturalSpline, PiecewiseConstant
 from discreet.design.link import LINKS
 from discreet.engine.local import LocalEngine
-from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
-from discreet.likelihood.score_expected import Bend
-from discreet.likelihood.score_walk import ball_weight, quantise, slopes
 from discreet.mechanisms.newton.bound import Cohort
+from discreet.mechanisms.newton.expected import Bend
+from discreet.mechanisms.newton.foreseen import CohortScores
 from discreet.people.episodes import Episodes
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms.cases import (
@@ -24,13 +27,19 @@ from tests.mechanisms.cases import (
 )
 from tests.support import make_design, make_episodes
 
+
+def sums_of(block, scores, *tables):
+    """The integers of one cause."""
+    return block_scores(block, alone(scores), *tables)[0]
+
+
 each_link = pytest.mark.parametrize("link", sorted(LINKS))
 
 
 @each_link
 def test_slopes_are_those_of_the_link(link):
     eta = np.linspace(-30, 3.4, 400)
-    kind = Whitened(None, LINKS[link], None, None, 1.0).kind
+    kind = link_number(link)
     computed = np.array([slopes(kind, value) for value in eta])
     assert np.allclose(computed[:, 0], LINKS[link].survival_loss_derivative(eta), rtol=1e-11)
     assert np.allclose(computed[:, 1], -LINKS[link].event_loss_derivative(eta), rtol=1e-11)
@@ -59,16 +68,16 @@ def test_no_record_leaves_the_ball_whatever_the_point(link, clipped):
     random = np.random.default_rng(2)
     constants = make_constants(intervals=12, link=link, time_varying=True)
     people = extreme_people(random, constants, 40)
-    alone = [episodes_of([person], 2) for person in people]
+    blocks = [episodes_of([person], 2) for person in people]
     largest = 0
     for point in hostile_points(random, constants, 25):
         mapping = random.normal(size=(constants.dimension,) * 2) * 10.0 ** random.uniform(-4, 4)
         bound = 10.0 ** random.uniform(-4, 4)
         scores = Whitened(constants.design, LINKS[link], point, mapping, bound, clipped)
-        levels = Levels.make(scores, 10**9)
-        for person in alone:
+        (levels,) = score_tables(alone(scores), 10**9)
+        for person in blocks:
             for table in (Levels(), levels):
-                values = [int(v) for v in scores.sums(person, table)[0]]
+                values = [int(v) for v in sums_of(person, scores, table)]
                 largest = max(largest, sum(v * v for v in values))
     assert largest <= LARGEST**2
     assert largest > 0.99 * LARGEST**2  # the bound is attained, so the check has teeth
@@ -100,15 +109,15 @@ def test_sums_do_not_depend_on_blocks_and_hardly_on_tables(link, late):
     point = np.array([-2.5, 0.3, 0.2, 1.0, -0.7, 0.3])
     for bound in (0.5, 4.0, 1000.0):
         scores = Whitened(design, LINKS[link], point, np.eye(6), bound)
-        levels = Levels.make(scores, 10**6)
-        assert levels.table.size
+        (levels,) = score_tables(alone(scores), 10**6)
+        assert levels.sums.size
         sums = [
-            LocalEngine(episodes, threads=threads).reduce(block_scores, scores, levels)[0]
+            LocalEngine(episodes, threads=threads).reduce(block_scores, alone(scores), levels)[0]
             for threads in (1, 2, 7)
         ]
         assert np.array_equal(sums[0], sums[1])
         assert np.array_equal(sums[0], sums[2])
-        walked = scores.sums(episodes, Levels())[0]
+        walked = sums_of(episodes, scores, Levels())
         assert np.max(np.abs(sums[0] - walked)) <= 900 * (1 + 1e-6 * LARGEST / bound)
 
 
@@ -124,10 +133,10 @@ def test_who_walks_beside_whom_changes_nothing(link, clipped):
         mapping = random.normal(size=(constants.dimension,) * 2)
         bound = 10.0 ** random.uniform(-1, 2)
         scores = Whitened(constants.design, LINKS[link], point, mapping, bound, clipped)
-        for table in (Levels(), Levels.make(scores, 10**9)):
-            alone = sum(scores.sums(episodes_of([person], 2), table)[0] for person in people)
+        for table in (Levels(), *score_tables(alone(scores), 10**9)):
+            each = sum(sums_of(episodes_of([person], 2), scores, table) for person in people)
             for order in (people, shuffled):
-                assert np.array_equal(scores.sums(episodes_of(order, 2), table)[0], alone)
+                assert np.array_equal(sums_of(episodes_of(order, 2), scores, table), each)
 
 
 @each_link
@@ -137,8 +146,8 @@ def test_without_a_bound_the_score_is_the_gradient(link):
     people = [random_person(random, constants, time_varying=True) for _ in range(30)]
     point = np.array([-1.0, 0.2, 0.1, 0.5, -0.4])
     scores = Whitened(constants.design, LINKS[link], point, np.eye(5), 1e3)
-    for table in (Levels(), Levels.make(scores, 10**9)):
-        total = scores.sums(episodes_of(people, 2), table)[0] * (1e3 / LARGEST)
+    for table in (Levels(), *score_tables(alone(scores), 10**9)):
+        total = sums_of(episodes_of(people, 2), scores, table) * (1e3 / LARGEST)
         gradient = sum(person.gradient(constants, point) for person in people)
         assert np.allclose(total, gradient, atol=30 * 2e3 / LARGEST, rtol=1e-6)
 
@@ -176,7 +185,7 @@ def one_by_one(scores, different):
         np.arange(rows + 1),
         rows,
     )
-    return np.array([scores.sums(episodes.slice(i, i + 1), Levels())[0] for i in range(rows)])
+    return np.array([sums_of(episodes.slice(i, i + 1), scores, Levels()) for i in range(rows)])
 
 
 def each_score(scores, different, count):
@@ -200,7 +209,7 @@ def test_the_expected_jacobian_is_that_of_the_mean_score(link):
     design = make_design(12, 1, NaturalSpline(2))
     cohort = random.uniform(-1, 1, (60, 1))
     point = np.array([-2.0, 0.3, 0.7])
-    scores = Whitened(design, LINKS[link], point, np.eye(3), 100.0)
+    scores = CohortScores(design, LINKS[link], point, np.eye(3), 100.0)
     jacobian, meat, full = scores.expected(cohort_of(cohort, np.ones(60), 12))
     assert np.allclose(jacobian, full)
     assert np.allclose(meat, full)
@@ -210,7 +219,7 @@ def test_the_expected_jacobian_is_that_of_the_mean_score(link):
     weight = at_risk * LINKS[link].information(eta)
     z = np.dstack([np.broadcast_to(design.basis, (60, 12, 2)), np.repeat(cohort, 12, 1)])
     assert np.allclose(full, np.einsum("is,isj,isk->jk", weight, z, z), rtol=1e-3)
-    tight = Whitened(design, LINKS[link], point, np.eye(3), 0.8).expected(
+    tight = CohortScores(design, LINKS[link], point, np.eye(3), 0.8).expected(
         cohort_of(cohort, np.ones(60), 12)
     )
     assert np.trace(tight[1]) < np.trace(tight[0]) < np.trace(tight[2])
@@ -228,7 +237,7 @@ def walked(scores, person, constants):
         for interval in range(entry, leave):
             z = np.concatenate([basis[interval], x])
             eta = basis[interval] @ scores.point[:time] + x @ scores.point[time:]
-            a, b = slopes(scores.kind, eta)
+            a, b = slopes(link_number(scores.link.name), eta)
             image = scores.mapping.T @ z
             w = ball_weight(total @ image, total @ total, image @ image, a, b, scores.bound)
             total += w * (-b if event and interval == leave - 1 else a) * image
@@ -247,7 +256,7 @@ def test_the_walk_in_few_coordinates_is_the_walk(link):
             person = random_person(random, constants, time_varying=True)
             block = episodes_of([person], 2)
             rows = list(zip(block.covariates, block.entry, block.exit, block.event, strict=True))
-            found = scores.sums(block, Levels())[0] * (bound / LARGEST)
+            found = sums_of(block, scores, Levels()) * (bound / LARGEST)
             # at the surface the norm is checked in integers, and may be cut by one part in a million
             assert np.allclose(found, walked(scores, rows, constants), atol=3e-6 * bound)
 
@@ -265,7 +274,7 @@ def test_the_foreseen_score_is_the_mean_of_simulated_people(link):
     rows = np.column_stack([x[:, 0], last, hits.any(1)])
     different, count = np.unique(rows, axis=0, return_counts=True)
     for bound in (0.8, 3.0):
-        scores = Whitened(design, LINKS[link], point, np.eye(3), bound)
+        scores = CohortScores(design, LINKS[link], point, np.eye(3), bound)
         cohort, counts = np.arange(-10, 11)[:, None] / 10.0, np.full(21, 1 / 21)
         score, slope, _, _ = scores.foreseen(cohort_of(cohort, counts, 10), truth)
         mean, error = moments(scores, different, count)
@@ -313,13 +322,13 @@ def test_effects_that_change_are_summed_as_by_hand():
     design, random = make_design(10, 2, PiecewiseConstant(2)), np.random.default_rng(19)
     point, truth = np.array([-1.6, -1.2, 0.2, 0.4]), np.array([-1.4, -1.5, 0.1, 0.6])
     people = bent_people(random)
-    scores = Whitened(design, LINKS["logit"], point, np.eye(4), np.inf)
+    scores = CohortScores(design, LINKS["logit"], point, np.eye(4), np.inf)
     found = scores.foreseen(people, truth, None, BEND)
     score, slope, hazards = summed_by_hand(people, point, truth, design.basis)
     # the kernel does not follow a member of whom fewer than NOBODY are left
     assert np.allclose(found[0], score, rtol=1e-4, atol=1e-3)
     assert np.allclose(found[1], slope, rtol=1e-4, atol=1e-3)
-    there = Whitened(design, LINKS["logit"], truth, np.eye(4), np.inf)
+    there = CohortScores(design, LINKS["logit"], truth, np.eye(4), np.inf)
     assert np.allclose(there.rates(people, None, BEND).hazard, hazards, rtol=1e-9)
 
 
@@ -328,7 +337,7 @@ def test_effects_that_change_by_nothing_are_constant_to_the_bit():
     point, truth = random.normal(size=(2, 4))
     people, still = bent_people(random), BEND._replace(theta=np.zeros(2))
     for bound in (0.7, np.inf):
-        scores = Whitened(design, LINKS["cloglog"], point, np.eye(4), bound)
+        scores = CohortScores(design, LINKS["cloglog"], point, np.eye(4), bound)
         pairs = zip(
             scores.foreseen(people, truth), scores.foreseen(people, truth, None, still), strict=True
         )

@@ -1,28 +1,27 @@
 """Scores of competing risks: all causes in one ball for every record, unbiased, the same in blocks."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from discreet.core.information import Informations
+from discreet.core.people import Levels
+from discreet.core.scores import (
+    LARGEST,
+    JointScores,
+    Whitened,
+    block_information,
+    block_scores,
+    information_tables,
+    score_tables,
+)
 from discreet.design.link import LINKS
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import block_information as plain_information
 from discreet.likelihood.problem import block_loss
-from discreet.likelihood.score import LARGEST, Levels, Whitened
-from discreet.likelihood.score_causes import (
-    CauseLevels,
-    CauseScores,
-    Together,
-    block_cause_information,
-    block_cause_scores,
-    information_tables,
-    outcome_weight,
-    scratch_for,
-)
-from discreet.likelihood.score_information import Informations
 from discreet.mechanisms.newton.bound import Cohort
+from discreet.mechanisms.newton.foreseen import CohortScores, chance_of_no_other
 from tests.mechanisms.cases import (
     Person,
     episodes_of,
@@ -52,7 +51,7 @@ def together(constants, points, frames, bounds, *, clipped=False):
     """All causes' scores."""
     design, link = constants.design, constants.link
     triples = zip(points, frames, bounds, strict=True)
-    return Together(tuple(Whitened(design, link, *triple, clipped) for triple in triples))
+    return JointScores(tuple(Whitened(design, link, *triple, clipped) for triple in triples))
 
 
 def walked(constants, block, made, who):
@@ -98,31 +97,8 @@ def test_the_walk_follows_the_page(link, causes):
     for who in range(40):
         alone = block.slice(who, who + 1)
         expected = np.trunc(walked(constants, block, made, who) * LARGEST)
-        found = made.sums(alone, CauseLevels())[0]
+        found = block_scores(alone, made, Levels())[0]
         assert np.max(np.abs(found - expected)) <= 1e-6 * LARGEST
-
-
-def test_the_weight_keeps_every_outcome_in_the_ball_and_is_the_largest():
-    random = np.random.default_rng(2)
-    touched = np.zeros(4, dtype=int)
-    for _ in range(2000):
-        scratch = scratch_for(3, 4)
-        scratch.whole[:, 0] = random.normal(size=12)
-        scratch.whole[:] *= random.uniform(0, 1) / np.linalg.norm(scratch.whole)
-        images = random.normal(size=(3, 4)) * 10.0 ** random.uniform(-2, 1, (3, 1))
-        scratch.survive[:], scratch.happen[:] = 10.0 ** random.uniform(-3, 1, (2, 3))
-        scratch.inner[:] = np.sum(scratch.total * images, axis=1)
-        scratch.norm[:] = np.sum(images**2, axis=1)
-        w = outcome_weight(scratch, 1.0)
-        steps = [scratch.survive[:, None] * images]
-        steps += [-np.eye(3)[:, [k]] * scratch.happen[k] * images for k in range(3)]
-        ends = [np.linalg.norm(scratch.total + w * step) for step in steps]
-        assert 0 <= w <= 1
-        assert max(ends) <= 1 + 1e-9
-        if w < 1:
-            assert math.isclose(max(ends), 1.0, rel_tol=1e-7)
-            touched[int(np.argmax(ends))] += 1
-    assert touched.min() > 50  # each of the R + 1 outcomes is the tight one somewhere
 
 
 @each_link
@@ -138,10 +114,10 @@ def test_no_record_leaves_the_ball_whatever_the_points(link, clipped):
         frames = random.normal(size=(2, 5, 5)) * 10.0 ** random.uniform(-4, 4, (2, 1, 1))
         bounds = 10.0 ** random.uniform(-4, 4, 2)
         made = together(constants, (one, other), frames, bounds, clipped=clipped)
-        tables = CauseLevels.make(made, 10**9)
+        (tables,) = score_tables(made, 10**9)
         for who in range(len(people)):
-            for table in (CauseLevels(), tables):
-                values = made.sums(block.slice(who, who + 1), table)[0].tolist()
+            for table in (Levels(), tables):
+                values = block_scores(block.slice(who, who + 1), made, table)[0].tolist()
                 largest = max(largest, sum(v * v for v in values))
     assert largest <= LARGEST**2
     assert largest > 0.99 * LARGEST**2
@@ -154,14 +130,14 @@ def test_sums_do_not_depend_on_blocks_and_hardly_on_tables(link):
     points = np.array([[-2.5, 0.3, 0.2, 1.0, -0.7], [-3.0, -0.2, 0.1, 0.4, 0.9]])
     for bound in (1.0, 6.0, 1000.0):
         made = together(constants, points, np.stack([np.eye(5)] * 2), (bound, 2 * bound))
-        tables = CauseLevels.make(made, 10**6)
-        assert tables.table.size
+        (tables,) = score_tables(made, 10**6)
+        assert tables.sums.size
         sums = [
-            LocalEngine(block, threads=threads).reduce(block_cause_scores, made, tables)[0]
+            LocalEngine(block, threads=threads).reduce(block_scores, made, tables)[0]
             for threads in (1, 3)
         ]
         assert np.array_equal(sums[0], sums[1])
-        slow = made.sums(block, CauseLevels())[0]
+        slow = block_scores(block, made, Levels())[0]
         assert np.max(np.abs(sums[0] - slow)) <= 300 * (1 + 1e-6 * LARGEST / bound)
 
 
@@ -171,21 +147,11 @@ def test_without_a_bound_each_block_is_the_gradient_of_its_cause(link):
     constants, block = cohort_of(random, 60, link)
     points = np.array([[-1.0, 0.2, 0.1, 0.5, -0.4], [-1.5, 0.1, 0.3, -0.5, 0.2]])
     made = together(constants, points, np.stack([np.eye(5)] * 2), (1e3, 1e3))
-    sums = made.sums(block, CauseLevels())[0].reshape(2, 5) * (1e3 / LARGEST)
+    sums = block_scores(block, made, Levels())[0].reshape(2, 5) * (1e3 / LARGEST)
     for number, point in enumerate(points):
         own = block.of_cause(number + 1)
         _, gradient, _ = block_loss(own, constants.design, constants.link, point)
         assert np.allclose(sums[number], gradient, atol=1e-2)
-
-
-def test_one_cause_is_the_binary_score():
-    random = np.random.default_rng(6)
-    constants, block = cohort_of(random, 100, causes=1)
-    point, frame = np.array([-2.0, 0.2, 0.1, 0.5, -0.4]), random.normal(size=(5, 5))
-    made = together(constants, [point], [frame], [2.0])
-    binary = Whitened(constants.design, constants.link, point, frame, 2.0)
-    found, expected = made.sums(block, CauseLevels())[0], binary.sums(block, Levels())[0]
-    assert np.max(np.abs(found - expected)) <= 100
 
 
 @each_link
@@ -195,8 +161,8 @@ def test_the_information_of_each_cause_is_that_of_its_table(link):
     points = np.array([[-1.0, 0.2, 0.1, 0.5, -0.4], [-1.5, 0.1, 0.3, -0.5, 0.2]])
     made = together(constants, points, np.stack([np.eye(5) / 30] * 2), (1.0, 1.0))
     rows, columns = np.tril_indices(5)
-    for tables in ((Informations(), Informations()), information_tables(made, 10**9)):
-        (halves,) = block_cause_information(block, made, tables, 1.0)
+    for tables in (Informations(), *information_tables(made, 10**9)):
+        (halves,) = block_information(block, made, 1.0, tables)
         for number, half in enumerate(halves.reshape(2, -1)):
             matrix = np.zeros((5, 5))
             matrix[rows, columns] = matrix[columns, rows] = half * 900.0 / 2**26
@@ -235,11 +201,11 @@ def test_scores_add_up_to_nothing_at_the_truth(link):
     block = replace(episodes_of(people, 2), cause=cause[order])
     made = together(constants, points, np.stack([np.eye(5)] * 2), (1.5, 1.5))
     scores = np.array(
-        [made.sums(block.slice(i, i + 1), CauseLevels())[0] / LARGEST for i in range(4000)]
+        [block_scores(block.slice(i, i + 1), made, Levels())[0] / LARGEST for i in range(4000)]
     )
     tight = np.mean(np.linalg.norm(scores, axis=1) > 0.98)
     assert tight > 0.05  # the ball is touched
-    sums = made.sums(block, CauseLevels())[0] / LARGEST
+    sums = block_scores(block, made, Levels())[0] / LARGEST
     deviation = np.sqrt(20_000 * np.mean(scores**2, axis=0))
     assert np.all(np.abs(sums) < 5 * deviation)
 
@@ -256,8 +222,10 @@ def test_expected_sums_are_those_of_simulated_people(link):
     points = np.array([[-1.8, 0.3, 0.1, 1.0, -0.5], [-2.2, -0.2, 0.1, 0.3, 0.8]])
     x, leave, cause = simulated_block(constants, points, 40_000, random)
     made = together(constants, points, np.stack([np.eye(5)] * 2), (1.5, 1.5))
-    own = CauseScores(constants.design, constants.link, points[0], np.eye(5), 1.5, False, made, 0)
-    remaining = made.remaining(x[:4000, None], np.array([0, 12]), 0)
+    scores = constants.design, constants.link
+    others = tuple(CohortScores(*scores, point, np.eye(5), 1.5) for point in points)
+    own = replace(others[0], others=others, cause=0)
+    remaining = chance_of_no_other(others, x[:4000, None], np.array([0, 12]), 0)
     people = Cohort(
         x[:4000, None],
         np.full((4000, 1), 10.0),
@@ -269,7 +237,7 @@ def test_expected_sums_are_those_of_simulated_people(link):
     _, _, meat, _ = own.foreseen(people, points[0])
     scores = np.array(
         [
-            made.sums(_alone(x[i], leave[i], cause[i]), CauseLevels())[0][:5] * (1.5 / LARGEST)
+            block_scores(_alone(x[i], leave[i], cause[i]), made, Levels())[0][:5] * (1.5 / LARGEST)
             for i in range(8000)
         ]
     )

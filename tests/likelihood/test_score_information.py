@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
+from discreet.core.information import LARGEST_FACTOR, Informations
+from discreet.core.scores import Whitened, alone, information_tables
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import LINKS, get_link
-from discreet.likelihood.score import Whitened
-from discreet.likelihood.score_information import LARGEST_FACTOR, Informations
 from discreet.people.episodes import Episodes
 from tests.mechanisms.test_newton_concentration import summed
 from tests.mechanisms.test_newton_steps import mixed_schema
@@ -60,7 +60,7 @@ def test_rows_of_a_person_are_added_and_cut_together(design, link, limit, rows):
     exact = expected(scores, block, limit)
     # rounding toward zero takes up to one unit of every entry of a factor
     close = 4.0 * len(rows) * np.sqrt(limit * np.trace(exact)) / LARGEST_FACTOR
-    for tables in (Informations(), Informations.make(scores, 10**9, reach=3.0)):
+    for tables in (Informations(), *information_tables(alone(scores), 10**9)):
         assert np.allclose(summed(block, scores, limit, tables), exact, atol=close, rtol=2e-3)
     assert np.trace(exact) <= limit * (1.0 + 1e-9)
 
@@ -77,8 +77,8 @@ import resource, sys
 import numpy as np
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
-from discreet.likelihood.score import Whitened
-from discreet.likelihood.score_information import Informations, block_information
+from discreet.core.information import Informations
+from discreet.core.scores import Whitened, alone, block_information
 from discreet.design.link import Logit
 from discreet.design.schema import Schema
 from discreet.people.episodes import Episodes
@@ -94,7 +94,7 @@ def asked(count):
     entry = np.arange(count, dtype=np.int32)
     values, event = np.zeros((count, 1)), np.zeros(count, dtype=np.bool_)
     block = Episodes(values, entry, entry + 1, event, np.array([0, count]), 1)
-    return block_information(block, scores, 1.0, Informations())[0]
+    return block_information(block, alone(scores), 1.0, Informations())[0]
 
 asked(2)  # compiled, and everything that is made once
 with open("/proc/self/statm") as file:

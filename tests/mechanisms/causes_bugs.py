@@ -1,7 +1,6 @@
 """Bugs planted in the private model of competing risks."""
 
-from discreet.core import cells, question
-from discreet.likelihood import score_causes
+from discreet.core import cells, people, question, walk
 from discreet.mechanisms.newton.causes import CausesRun
 from tests.mechanisms import causes_checks
 from tests.mechanisms.bugs import Bug
@@ -9,27 +8,29 @@ from tests.mechanisms.bugs import Bug
 CAUSES_BUGS = [
     Bug(
         "the weight forgets that a cause may happen",
-        score_causes,
-        "outcome_weight",
-        "weight = min(weight, ball_weight(inner, square, norm, 0.0, happen, bound))",
-        "weight = min(weight, 1.0)",
+        walk,
+        "write_weights",
+        "b = happen[r, s, lane]",
+        "b = 0.0",
         causes_checks.check_the_weight_keeps_all_outcomes,
     ),
     Bug(
         "the weight forgets the interval without an event",
-        score_causes,
-        "outcome_weight",
-        "return min(weight, ball_weight(along, square, length, 1.0, 0.0, bound))",
-        "return weight",
+        walk,
+        "write_weights",
+        "if causes > 1:",
+        "if False:",
         causes_checks.check_the_weight_keeps_all_outcomes,
     ),
     Bug(
         "every cause's score bounded by itself: sqrt(R) times the norm",
-        score_causes,
-        "cause_score_sums",
-        "add_quantised(scratch.whole, cut, points.bound, largest, person, result)",
-        "[add_quantised(scratch.whole[r * size : (r + 1) * size], cut, points.bound, largest, "
-        "person[:size], result[r * size : (r + 1) * size]) for r in range(causes)]",
+        people,
+        "score_sums",
+        "add_walked_scores(records, point, walkers, largest, result)",
+        "[add_walked_scores(records._replace(cause=(records.cause == r + 1).astype(np.int8)), "
+        "Point(point.link[:1], *(item[r : r + 1] for item in point[1:4]), point.basis, "
+        "point.baseline[r : r + 1], *point[6:]), walkers, largest, part) "
+        "for r, part in enumerate(np.split(result, len(point.link)))]",
         causes_checks.check_scores_of_all_causes_share_one_ball,
     ),
     Bug(
@@ -43,7 +44,7 @@ CAUSES_BUGS = [
     Bug(
         "scores of causes with the sensitivity of adding or removing a person",
         question,
-        "cause_scores",
+        "scores",
         "arguments, SCORES,",
         "arguments, Sensitivity(LARGEST**2, unit=LARGEST),",
         causes_checks.check_all_causes_are_paid_for,
@@ -59,7 +60,7 @@ CAUSES_BUGS = [
     Bug(
         "the information of causes with half its squared sensitivity",
         question,
-        "cause_information",
+        "information",
         "arguments, INFORMATION,",
         "arguments, Sensitivity(INFORMATION.squared // 2, least=128, unit=2**26),",
         causes_checks.check_information_of_causes_is_paid_for,
@@ -68,9 +69,9 @@ CAUSES_BUGS = [
         "units of the scores taken from the people",
         CausesRun,
         "_scores",
-        "causes = [Whitened(*_fields(one.scores)) for one in equations]",
+        "causes = [one.scores.plain for one in equations]",
         "own = 1.0 + abs(float(self.ask._engine.reduce(lambda block: (block.covariates.sum(),))[0])); "
-        "causes = [replace(Whitened(*_fields(one.scores)), bound=own) for one in equations]; "
+        "causes = [replace(one.scores.plain, bound=own) for one in equations]; "
         "equations = [replace(e, scores=p) for e, p in zip(equations, causes)]",
         causes_checks.check_nothing_but_noisy_sums_of_causes_is_used,
     ),

@@ -6,21 +6,22 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.core import cells as cells_of_people
+from discreet.core import walk
+from discreet.core.information import Informations
+from discreet.core.people import Levels
+from discreet.core.scores import (
+    LARGEST,
+    JointScores,
+    Whitened,
+    block_information,
+    block_scores,
+)
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
-from discreet.likelihood import score_causes
 from discreet.likelihood.problem import Problem
-from discreet.likelihood.score import LARGEST, Whitened
-from discreet.likelihood.score_causes import (
-    CauseLevels,
-    Together,
-    block_cause_information,
-    scratch_for,
-)
-from discreet.likelihood.score_information import Informations
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.layout import Layout
@@ -109,7 +110,7 @@ def hostile(random, design, clipped):
     frames = random.normal(size=(2, size, size)) * 10.0 ** random.uniform(-3, 3, (2, 1, 1))
     units, link = 10.0 ** random.uniform(-3, 3, 2), get_link("logit")
     triples = zip(points, frames, units, strict=True)
-    return Together(tuple(Whitened(design, link, *triple, clipped) for triple in triples))
+    return JointScores(tuple(Whitened(design, link, *triple, clipped) for triple in triples))
 
 
 def check_scores_of_all_causes_share_one_ball():
@@ -120,7 +121,7 @@ def check_scores_of_all_causes_share_one_ball():
         largest = 0
         for _ in range(15):
             made = hostile(random, design, clipped)
-            largest = max(largest, moved(made.sums, people, CauseLevels())[0])
+            largest = max(largest, moved(block_scores, people, made, Levels())[0])
         assert largest <= (2 * LARGEST) ** 2
         assert largest > 0.95 * (2 * LARGEST) ** 2
 
@@ -131,31 +132,39 @@ def check_information_of_all_causes_moves_as_claimed():
     design, largest = Design(schema_of(persons=True), NaturalSpline(3)), 0
     for _ in range(15):
         made, limit = hostile(random, design, False), 10.0 ** random.uniform(-6, 2)
-        tables = (Informations(), Informations())
-        found = moved(block_cause_information, people, made, tables, limit)[0]
+        found = moved(block_information, people, made, limit, Informations())[0]
         largest = max(largest, found)
     assert 0.4 * 2**52 < largest <= 2 * 2**52
 
 
+def weighted(random, causes, size, count):
+    """Weights of people in one interval at random places, and how far every outcome leads."""
+    total = random.normal(size=(causes, size, count))
+    total *= random.uniform(0, 1, count) / np.sqrt(np.sum(total**2, axis=(0, 1)))
+    images = random.normal(size=total.shape) * 10.0 ** random.uniform(-2, 1, (causes, 1, count))
+    survive, happen = 10.0 ** random.uniform(-3, 1, (2, causes, 1, count))
+    lanes = walk.Lanes(total, images, survive[:, 0], survive, happen, np.ones((1, count)))
+    square = np.sum(total**2, axis=(0, 1))
+    inner, norm = np.sum(total * images, axis=1), np.sum(images**2, axis=1)
+    reached = walk.Reached((walk.LOGIT,) * causes, inner, norm, square, np.ones(count))
+    walk.write_weights(reached, 0, 1.0, lanes)
+    own = np.eye(causes)[:, :, None, None] * happen[:, 0][:, None] * images
+    steps = np.concatenate([(survive * images)[None], -own])
+    ends = np.sqrt(np.sum((total + lanes.weight * steps) ** 2, axis=(1, 2)))
+    return lanes.weight[0], ends
+
+
 def check_the_weight_keeps_all_outcomes():
-    """No event, cause 1, cause 2: each is the tight one somewhere, and none leaves the ball."""
-    random, touched = np.random.default_rng(33), np.zeros(3, dtype=int)
-    for _ in range(600):
-        scratch = scratch_for(2, 3)
-        scratch.whole[:, 0] = random.normal(size=6)
-        scratch.whole[:] *= random.uniform(0, 1) / np.linalg.norm(scratch.whole)
-        images = random.normal(size=(2, 3)) * 10.0 ** random.uniform(-1, 1, (2, 1))
-        scratch.survive[:], scratch.happen[:] = 10.0 ** random.uniform(-2, 1, (2, 2))
-        scratch.inner[:] = np.sum(scratch.total * images, axis=1)
-        scratch.norm[:] = np.sum(images**2, axis=1)
-        w = score_causes.outcome_weight(scratch, 1.0)
-        steps = [scratch.survive[:, None] * images]
-        steps += [-np.eye(2)[:, [k]] * scratch.happen[k] * images for k in range(2)]
-        ends = [float(np.linalg.norm(scratch.total + w * step)) for step in steps]
-        assert max(ends) <= 1 + 1e-9
-        if w < 1:
-            touched[int(np.argmax(ends))] += 1
-    assert touched.min() > 20
+    """No event, cause 1, 2 or 3: each is the tight one somewhere, and none leaves the ball."""
+    random = np.random.default_rng(33)
+    for causes in (1, 2, 3):
+        weight, ends = weighted(random, causes, 4, 2000)
+        assert weight.min() >= 0
+        assert weight.max() <= 1
+        assert ends.max() <= 1 + 1e-9
+        tight = weight < 1
+        assert np.allclose(ends.max(axis=0)[tight], 1.0, rtol=1e-7)
+        assert np.bincount(ends.argmax(axis=0)[tight], minlength=causes + 1).min() > 50
 
 
 def cohort(facts, seed, count=None):

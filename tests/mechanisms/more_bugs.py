@@ -4,11 +4,10 @@
 """
 
 from discreet import release
-from discreet.core import cells, optimum, question
+from discreet.core import cells, covariate_sums, optimum, question, walk
 from discreet.core import split as core_split
 from discreet.core.ask import Ask
 from discreet.core.bins import Stretches
-from discreet.likelihood import covariate_sums, score_lanes
 from discreet.mechanisms import contract, output
 from discreet.mechanisms.newton import layout, split
 from discreet.mechanisms.newton.run import Run
@@ -19,10 +18,10 @@ from tests.mechanisms.bugs import Bug
 MORE_BUGS = [
     Bug(
         "slopes of those who walk beside somebody far out rounded otherwise",
-        score_lanes,
-        "slopes_of_lanes",
-        "share = 1.0 / (1.0 + odds[s] * factor[lane])",
-        "share = 1.0 / (1.0 + math.exp(predictor[s] + position[lane]))",
+        walk,
+        "write_slopes",
+        "inside = abs(eta) < LARGEST_PREDICTOR and abs(c) < SAFE_POSITION",
+        "inside = False",
         newton_checks.check_slopes_do_not_depend_on_the_company,
     ),
     Bug(

@@ -9,18 +9,17 @@ import numpy as np
 import pytest
 from numba.core.registry import CPUDispatcher as Dispatcher
 
+from discreet.core import covariate_sums, walk
 from discreet.core.ask import Ask
 from discreet.core.bins import Stretches, marginals_of, stretches_of, time_edges
 from discreet.core.cells import block_marginals
+from discreet.core.information import Informations
 from discreet.core.question import exits
+from discreet.core.scores import LARGEST, Whitened, alone, block_information
 from discreet.core.split import Split
 from discreet.design.link import LINKS
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
-from discreet.likelihood import covariate_sums, score_lanes
-from discreet.likelihood.score import LARGEST, Whitened
-from discreet.likelihood.score_information import Informations, block_information
-from discreet.likelihood.score_walk import interval_grid
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.newton import split as newton_split
 from discreet.mechanisms.newton.layout import Layout
@@ -129,7 +128,7 @@ def check_informations_move_as_claimed():
     people, largest = changing_people(constants, count=30), 0
     for point in hostile_points(random, constants, 12):
         frame = random.normal(size=(5, 5)) * 10.0 ** random.uniform(-3, 3)
-        scores = Whitened(constants.design, constants.link, point, frame, 1.0)
+        scores = alone(Whitened(constants.design, constants.link, point, frame, 1.0))
         limit = 10.0 ** random.uniform(-6, 2)
         moved, _ = movement(block_information, people, 2, scores, limit, Informations())
         largest = max(largest, moved)
@@ -295,15 +294,15 @@ def check_sums_are_asked_with_released_numbers():
 def check_slopes_do_not_depend_on_the_company():
     """Beside a person far out other branches are taken; slopes are the same to the bit, of all links."""
     constants = make_constants(intervals=10)
-    near = np.linspace(-3.0, 3.0, score_lanes.LANES)
+    near = np.linspace(-3.0, 3.0, walk.LANES)
     for link in LINKS.values():
         scores = Whitened(constants.design, link, np.full(5, 0.3), np.eye(5), 1.0)
-        grid, found = interval_grid(scores.kernel_point), []
+        grid, found = walk.interval_grid(alone(scores).point), []
         for company in (0.0, 39.5, 100.0, 300.0, -math.inf, math.nan):
-            survive, happen = np.zeros((2, 10, len(near)))
-            position = np.append(near[:-1], company)
-            score_lanes.slopes_of_lanes(grid, (0, 10), position, survive, happen)
-            found.append((survive[:, :-1].tobytes(), happen[:, :-1].tobytes()))
+            survive, happen = np.zeros((2, 1, 10, len(near)))
+            position = np.append(near[:-1], company)[None]
+            walk.write_slopes(grid, 0, 10, position, survive, happen)
+            found.append((survive[..., :-1].tobytes(), happen[..., :-1].tobytes()))
         assert all(one == found[0] for one in found)
 
 

@@ -9,14 +9,15 @@ import pyarrow as pa
 
 from discreet.core import cells
 from discreet.core.bins import Columns, Stretches, time_edges
+from discreet.core.information import Informations
+from discreet.core.people import Levels
 from discreet.core.question import moments
+from discreet.core.scores import LARGEST, Whitened, alone, block_information, block_scores
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.errors import SettingsError
-from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
-from discreet.likelihood.score_information import Informations, block_information
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, SelectedRidge
 from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.mechanism import PrivateNewton
@@ -77,7 +78,7 @@ def check_scores_of_strata_move_by_twice_the_bound():
     for point in hostile_points(random, constants, 10):
         mapping = random.normal(size=(size, size)) * 10.0 ** random.uniform(-3, 3)
         scores = Whitened(constants.design, constants.link, point, mapping, 1.0)
-        moved, _ = movement(block_scores, people, 2, scores, *[Levels()] * STRATA)
+        moved, _ = movement(block_scores, people, 2, alone(scores), *[Levels()] * STRATA)
         largest = max(largest, moved)
     assert largest <= (2 * LARGEST) ** 2
     assert largest > 0.98 * (2 * LARGEST) ** 2
@@ -91,7 +92,9 @@ def check_informations_of_strata_move_as_claimed():
         frame = random.normal(size=(size, size)) * 10.0 ** random.uniform(-3, 3)
         scores = Whitened(constants.design, constants.link, point, frame, 1.0)
         tables, limit = [Informations()] * STRATA, 10.0 ** random.uniform(-6, 2)
-        largest = max(largest, movement(block_information, people, 2, scores, limit, *tables)[0])
+        largest = max(
+            largest, movement(block_information, people, 2, alone(scores), limit, *tables)[0]
+        )
     assert 0.5 * 2**52 < largest <= 2 * 2**52
 
 
@@ -171,7 +174,7 @@ def check_a_person_is_in_one_stratum():
     for name in PERSONS:
         block = to_episodes(table_of([name, "one row", "event elsewhere"]), SCHEMA)
         found["exits"].append(cells.block_exits(block, time_edges(6, 6), 1, 3, 3)[0])
-        found["scores"].append(block_scores(block, scores, *[Levels()] * 3)[0])
+        found["scores"].append(block_scores(block, alone(scores), *[Levels()] * 3)[0])
     for name, sums in found.items():
         whole = [item.astype(object) for item in sums]
         farthest = max(int(((a - b) ** 2).sum()) for a in whole for b in whole)

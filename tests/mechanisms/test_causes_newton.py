@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 
 from discreet.core.bins import Stretches
+from discreet.core.people import Levels
 from discreet.core.released import Released
+from discreet.core.scores import LARGEST, JointScores, Whitened, block_scores
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.engine.federation import FederatedEngine
-from discreet.likelihood.score import LARGEST, Whitened
-from discreet.likelihood.score_causes import CauseLevels, Together
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.causes import CauseReleases, held_together
@@ -64,7 +64,7 @@ def test_the_bound_is_attained_by_every_outcome(cause):
     level = np.linalg.lstsq(design.basis, np.ones(12), rcond=None)[0]
     point = np.concatenate([low * level, np.zeros(2)])
     parts = [Whitened(design, get_link("logit"), point, 1e3 * np.eye(size), 1.0) for _ in range(3)]
-    (sums,) = Together(tuple(parts)).sums(block, CauseLevels())
+    (sums,) = block_scores(block, JointScores(tuple(parts)), Levels())
     assert 0.999 * LARGEST < np.linalg.norm(sums.astype(float)) <= LARGEST
     if cause != "alive":  # all of it in the block of the cause
         own = ["C", "H", "O"].index(cause)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from discreet.core import bins, cells
+from discreet.core.people import Levels
 from discreet.core.question import half_weights
+from discreet.core.scores import LARGEST, Whitened, alone, block_scores
 from discreet.design.baseline import NaturalSpline, PiecewiseConstant
 from discreet.design.link import LINKS
-from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.people.episodes import Episodes
 from tests.mechanisms import exact_person as exact
 from tests.support import make_design
@@ -97,7 +98,7 @@ def test_scores_are_those_in_fifty_digits(link, hostile):
         for bound in (0.3, 2.0, 50.0):
             scores = Whitened(design, LINKS[link], point, mapping, bound)
             for rows in people(4, 12, hostile=False):
-                (found,) = block_scores(block_of(rows), scores, Levels())
+                (found,) = block_scores(block_of(rows), alone(scores), Levels())
                 expected = exact.score(
                     rows, link, design.basis.tolist(), point.tolist(), mapping.tolist(), bound, LARGEST
                 )  # fmt: skip

@@ -9,7 +9,18 @@ from scipy.stats import chi2
 
 from discreet.core.bins import UNIT, Columns, Stretches, marginals_of, time_edges
 from discreet.core.cells import block_exits, block_marginals, block_moments, row_weights
+from discreet.core.information import Informations
+from discreet.core.people import Levels
 from discreet.core.question import moments
+from discreet.core.scores import (
+    LARGEST,
+    Whitened,
+    alone,
+    block_information,
+    block_scores,
+    information_tables,
+)
+from discreet.core.walk import quantise
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import LINKS, Logit
@@ -17,9 +28,6 @@ from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.likelihood.problem import Problem
-from discreet.likelihood.score import LARGEST, Levels, Whitened
-from discreet.likelihood.score_information import Informations, block_information
-from discreet.likelihood.score_walk import quantise
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.mechanism import PrivateNewton
@@ -158,7 +166,7 @@ def test_score_sums_move_at_most_by_twice_the_bound(link, clipped):
     for point in hostile_points(random, constants, 12):
         mapping = random.normal(size=(5, 5)) * 10.0 ** random.uniform(-3, 3)
         scores = Whitened(constants.design, LINKS[link], point, mapping, 1.0, clipped)
-        largest = max(largest, movement(scores.sums, people, 2, Levels())[0])
+        largest = max(largest, movement(block_scores, people, 2, alone(scores), Levels())[0])
     assert largest <= (2 * LARGEST) ** 2
     assert largest > 0.98 * (2 * LARGEST) ** 2
 
@@ -195,15 +203,15 @@ def test_the_information_is_that_of_the_people(link):
     scores = Whitened(loss.design, loss.link, truth, frame, 1.0)
     rows, columns = np.tril_indices(len(truth))
     found = []
-    for tables in (Informations(), Informations.make(scores, 10**9)):
+    for tables in (Informations(), *information_tables(alone(scores), 10**9)):
         limit = 1.0
-        (half,) = loss.engine.reduce(block_information, scores, limit, tables)
+        (half,) = loss.engine.reduce(block_information, alone(scores), limit, tables)
         matrix = np.zeros_like(exact)
         matrix[rows, columns] = matrix[columns, rows] = half * (limit / 2**26)
         found.append(matrix)
         assert np.allclose(matrix, np.eye(len(truth)), atol=0.03)
     assert np.allclose(*found, atol=2e-3)
-    (cut,) = loss.engine.reduce(block_information, scores, 1e-4, Informations())
+    (cut,) = loss.engine.reduce(block_information, alone(scores), 1e-4, Informations())
     assert np.trace(found[0]) > np.sum(cut[rows == columns]) * (1e-4 / 2**26)
 
 

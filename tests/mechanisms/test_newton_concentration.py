@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from discreet.core.information import LARGEST_FACTOR, Informations
+from discreet.core.scores import alone, block_information
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import LINKS, Logit, get_link
 from discreet.engine.local import LocalEngine
-from discreet.likelihood.score import Whitened
-from discreet.likelihood.score_information import LARGEST_FACTOR, Informations, block_information
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.concentration import (
     LARGEST_COHORT,
@@ -19,6 +19,7 @@ from discreet.mechanisms.newton.concentration import (
     Concentration,
     chosen_limit,
 )
+from discreet.mechanisms.newton.foreseen import CohortScores
 from discreet.mechanisms.newton.picture import CLEAR, kept, tilted
 from discreet.mechanisms.newton.releases import Information
 from discreet.mechanisms.newton.steps import power
@@ -48,7 +49,7 @@ def members(design, *, tail=1.0):
 def at(design, people, link=None):
     """Scores at a point with effects, whitened by the cohort's own information."""
     point = np.concatenate([[-2.0, 0.5, 0.2], np.linspace(-0.6, 0.6, design.dimension - 3)])
-    plain = Whitened(design, link or Logit(), point, np.eye(len(point)), np.inf)
+    plain = CohortScores(design, link or Logit(), point, np.eye(len(point)), np.inf)
     own = plain.expected(people)[2]
     return replace(plain, mapping=power(own, -0.5, 1e-9))
 
@@ -73,7 +74,7 @@ def lived(people, scores, entries=None):
 def summed(block, scores, limit, tables=None):
     """The people's information after the cut, from the integers that are released."""
     given = tables or Informations()
-    (half,) = LocalEngine(block).reduce(block_information, scores, limit, given)
+    (half,) = LocalEngine(block).reduce(block_information, alone(scores), limit, given)
     rows, columns = np.tril_indices(len(scores.point))
     matrix = np.zeros((len(scores.point),) * 2)
     matrix[rows, columns] = matrix[columns, rows] = half * (limit / LARGEST_FACTOR**2)

@@ -10,9 +10,9 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.design.schema import Schema
-from discreet.likelihood.score import Whitened, members_of
 from discreet.mechanisms.newton import diagnosis
 from discreet.mechanisms.newton.diagnosis import Ending, expected_events, mean_hazard
+from discreet.mechanisms.newton.foreseen import CohortScores, members_of
 from discreet.mechanisms.newton.warnings import Counts
 
 INTERVALS = 40
@@ -67,7 +67,7 @@ def test_the_correction_by_the_life_table_sees_the_same_hazards(design):
     people.present, people.stratum = np.ones(INTERVALS), None
     people.of_stratum = lambda _: people
     people.members = members_of(people)
-    plain = Whitened(design, Logit(), POINT, np.eye(4), np.inf)
+    plain = CohortScores(design, Logit(), POINT, np.eye(4), np.inf)
     hazard = mean_hazard(design, Logit(), POINT, people)
     assert plain.rates(people, None).hazard == pytest.approx(hazard)
 

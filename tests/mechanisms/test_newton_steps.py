@@ -24,7 +24,6 @@ from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.design.schema import Schema
 from discreet.estimator.tails import nearest_counts
-from discreet.likelihood.score import Whitened
 from discreet.mechanisms.newton.bound import FLOOR, Cohort, sloped
 from discreet.mechanisms.newton.cohort import (
     COHORT,
@@ -40,6 +39,7 @@ from discreet.mechanisms.newton.cohort import (
 )
 from discreet.mechanisms.newton.combine import combine, lacking_curvature
 from discreet.mechanisms.newton.equation import Setting
+from discreet.mechanisms.newton.foreseen import CohortScores
 from discreet.mechanisms.newton.picture import Picture, power, spreads_of
 from discreet.mechanisms.newton.pin import Pinned
 from discreet.mechanisms.newton.releases import Information, Releases
@@ -612,7 +612,7 @@ def test_a_lens_gives_the_cohort_the_released_information():
     frame = power(own, -0.5, 1e-9)
     random = np.random.default_rng(17).normal(size=(8, 8)) / 8
     wanted = np.eye(8) + random @ random.T * 3
-    scores = Whitened(design, Logit(), point, frame, 1.0)
+    scores = CohortScores(design, Logit(), point, frame, 1.0)
     seen = picture.informed(Information(scores, wanted, 1e-6))
     plain = replace(scores, bound=np.inf)
     found = seen.people.seen(plain).expected(seen.people)[2]

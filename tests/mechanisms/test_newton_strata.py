@@ -10,6 +10,17 @@ import pytest
 
 from discreet import PrivateNewton, SurvivalRegression
 from discreet.core.bins import exit_edges
+from discreet.core.information import Informations
+from discreet.core.people import Levels
+from discreet.core.scores import (
+    LARGEST,
+    Whitened,
+    alone,
+    block_information,
+    block_scores,
+    information_tables,
+    score_tables,
+)
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import LINKS
@@ -18,8 +29,6 @@ from discreet.engine.local import LocalEngine
 from discreet.errors import ArtefactError
 from discreet.forecast import forecasts, outlook_for
 from discreet.likelihood.problem import Problem
-from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
-from discreet.likelihood.score_information import Informations, block_information
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.cohort import stratum_profiles
 from discreet.mechanisms.newton.layout import Layout
@@ -113,13 +122,13 @@ def test_scores_of_strata_are_the_gradient(link):
     frame, bound = np.eye(size) / 100.0, 10.0
     scores = Whitened(loss.design, loss.link, point, frame, bound)
     gradient = frame.T @ loss(point).gradient
-    for levels in ([Levels()] * 3, Levels.each(scores, 10**9)):
-        (sums,) = loss.engine.reduce(block_scores, scores, *levels)
+    for levels in ([Levels()] * 3, score_tables(alone(scores), 10**9)):
+        (sums,) = loss.engine.reduce(block_scores, alone(scores), *levels)
         assert sums * (bound / LARGEST) == pytest.approx(gradient, abs=3000 * bound / LARGEST)
     exact = frame.T @ loss.information(point) @ frame
     rows, columns = np.tril_indices(size)
-    for tables in ([Informations()] * 3, Informations.each(scores, 10**9)):
-        (half,) = loss.engine.reduce(block_information, scores, 0.01, *tables)
+    for tables in ([Informations()] * 3, information_tables(alone(scores), 10**9)):
+        (half,) = loss.engine.reduce(block_information, alone(scores), 0.01, *tables)
         assert half * (0.01 / 2**26) == pytest.approx(exact[rows, columns], abs=0.05 * exact.max())
 
 

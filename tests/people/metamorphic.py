@@ -36,13 +36,14 @@ from discreet.core.bins import (
     time_edges,
 )
 from discreet.core.cells import block_exits, block_marginals, block_moments
+from discreet.core.people import Levels
+from discreet.core.scores import LARGEST, JointScores, Whitened, block_scores
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.engine.stream import StreamEngine
-from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
 from discreet.people import to_episodes
 from discreet.people.databases import Query
 
@@ -465,7 +466,7 @@ def design() -> Design:
 
 
 @cache
-def scores() -> tuple[Whitened, Levels]:
+def scores() -> tuple[JointScores, Levels]:
     """Everybody walks: a fixed public point, whitened by a fixed public map."""
     random = np.random.default_rng(5)
     size = design().dimension
@@ -473,7 +474,7 @@ def scores() -> tuple[Whitened, Levels]:
         random.normal(size=size) / 4,
         np.eye(size) + random.normal(size=(size, size)) / 9,
     )
-    return Whitened(design(), get_link("logit"), point, mapping, 1.5), Levels()
+    return JointScores((Whitened(design(), get_link("logit"), point, mapping, 1.5),)), Levels()
 
 
 def integer_sums(engine: Any) -> dict[str, np.ndarray]:

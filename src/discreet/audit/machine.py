@@ -24,13 +24,13 @@ from discreet.core import question
 from discreet.core.ask import Ask
 from discreet.core.bins import Columns, Stretches, marginals_of
 from discreet.core.question import Question
+from discreet.core.scores import Whitened
 from discreet.core.split import Split
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.groups import Groups
 from discreet.design.link import LINKS
 from discreet.design.schema import Schema
-from discreet.likelihood.score import Whitened
 from discreet.people.source import People
 
 PERSONS, INTERVALS = 500, 12
@@ -93,16 +93,16 @@ def questions() -> Iterator[tuple[str, Schema, Question]]:
         for clipped in (False, True):
             asked = whitened(design, link, clipped=clipped)
             kind = "clip" if clipped else "ball"
-            yield f"scores, {name}, {kind}", plain, question.scores(asked, PERSONS)
-        yield f"information, {name}", plain, question.information(asked, 0.25, PERSONS)
+            yield f"scores, {name}, {kind}", plain, question.scores([asked], PERSONS)
+        yield f"information, {name}", plain, question.information([asked], 0.25, PERSONS)
     design = Design(several, NaturalSpline(1), "orthonormal")
     for name, link in LINKS.items():
         both = [whitened(design, link), whitened(design, link, sign=-1)]
-        yield f"scores of causes, {name}", several, question.cause_scores(both, PERSONS)
+        yield f"scores of causes, {name}", several, question.scores(both, PERSONS)
         yield (
             f"information of causes, {name}",
             several,
-            question.cause_information(both, 0.25, PERSONS),
+            question.information(both, 0.25, PERSONS),
         )
     yield "counts by group", plain, question.group_counts(Groups(plain, ("arm",)), 6, pure=False)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.bins import UNIT, Columns, Leavings, Marginal, Stretches, Varyings
-from discreet.likelihood.covariate_sums import (
+from discreet.core.covariate_sums import (
     Cuts,
     Standard,
     count_levels,

@@ -21,21 +21,18 @@ import numpy as np
 
 from discreet.core.bins import DIAGONAL, OFF_DIAGONAL, UNIT, Columns, Marginal, Stretches
 from discreet.core.cells import block_exits, block_group_counts, block_marginals, block_moments
+from discreet.core.information import LARGEST_FACTOR
+from discreet.core.scores import (
+    LARGEST,
+    JointScores,
+    Whitened,
+    block_information,
+    block_scores,
+    information_tables,
+    score_tables,
+)
 from discreet.core.split import FINE, Sensitivity
 from discreet.design.groups import Groups, strategy, stretch_edges
-from discreet.likelihood.score import LARGEST, Levels, Whitened, block_scores
-from discreet.likelihood.score_causes import (
-    CauseLevels,
-    Together,
-    block_cause_information,
-    block_cause_scores,
-    information_tables,
-)
-from discreet.likelihood.score_information import (
-    LARGEST_FACTOR,
-    Informations,
-    block_information,
-)
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -134,34 +131,27 @@ def moments(centre: Array, spread: Array, stretches: Stretches, columns: Columns
     return Question("moments", block_moments, arguments, size, proof, half_weights(width))
 
 
-def scores(whitened: Whitened, persons: int) -> Question:
-    """The sum of bounded scores, in parts of the bound."""
-    arguments = whitened, *Levels.each(whitened, persons)
-    return Question("scores", block_scores, arguments, SCORES, "private-newton, section 2")
+def scores(causes: Sequence[Whitened], persons: int) -> Question:
+    """The sum of bounded scores of all causes, one after another, in parts of each cause's bound."""
+    joint = JointScores(tuple(causes))
+    arguments = joint, *score_tables(joint, persons)
+    several, page = _described(joint)
+    return Question(f"scores{several}", block_scores, arguments, SCORES, f"{page}, section 2")
 
 
-def information(whitened: Whitened, limit: float, persons: int) -> Question:
-    """The sum of people's information, each cut to the trace `limit`, in parts of it."""
-    arguments = whitened, limit, *Informations.each(whitened, persons)
-    weights, proof = half_weights(whitened.mapping.shape[1]), "private-newton, section 3"
-    return Question("information", block_information, arguments, INFORMATION, proof, weights)
+def information(causes: Sequence[Whitened], limit: float, persons: int) -> Question:
+    """The sum of people's information of all causes, cut together to `limit`, in parts of it."""
+    joint = JointScores(tuple(causes))
+    arguments = joint, limit, *information_tables(joint, persons)
+    weights = np.tile(half_weights(joint.size), len(joint.parts))
+    several, page = _described(joint)
+    name, proof = f"information{several}", f"{page}, section 3"
+    return Question(name, block_information, arguments, INFORMATION, proof, weights)
 
 
-def cause_scores(causes: Sequence[Whitened], persons: int) -> Question:
-    """The sum of scores of all causes, one after another, in parts of each cause's bound."""
-    together = Together(tuple(causes))
-    arguments = together, CauseLevels.make(together, persons)
-    proof = "competing-risks, section 2"
-    return Question("scores of causes", block_cause_scores, arguments, SCORES, proof)
-
-
-def cause_information(causes: Sequence[Whitened], limit: float, persons: int) -> Question:
-    """The sum of people's information of all causes, cut together to the trace `limit`."""
-    together = Together(tuple(causes))
-    arguments = together, information_tables(together, persons), limit
-    weights = np.tile(half_weights(causes[0].mapping.shape[1]), len(causes))
-    name, proof = "information of causes", "competing-risks, section 3"
-    return Question(name, block_cause_information, arguments, INFORMATION, proof, weights)
+def _described(joint: JointScores) -> tuple[str, str]:
+    one = len(joint.parts) == 1
+    return ("", "private-newton") if one else (" of causes", "competing-risks")
 
 
 def group_counts(groups: Groups, stretches: int, *, pure: bool) -> Question:

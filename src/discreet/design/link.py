@@ -11,7 +11,7 @@ singular at distance pi, cloglog's information at pi/2; probit falls like exp(-e
 relative accuracy at eta = -9 allows only 1/2); ``cells``: (half-width, terms) of expansions in
 beta'x that are as exact as doubles (`likelihood.expansion`); ``exponential``: phi = e^eta, whose
 expansion has one term; and ``effect``: what a coefficient is. Every method of eta is vectorised.
-Compiled code has the slopes once more (`likelihood.score_walk`), the published page hazard, loss
+Compiled code has the slopes once more (`core.slopes`), the published page hazard, loss
 and slope (`report/templates/survival.js`); tests compare all three.
 
 Logit and probit are symmetric, ``h(-eta) = 1 - h(eta)``: an event is a survival seen in the

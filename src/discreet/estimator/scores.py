@@ -6,7 +6,7 @@ Conventions
     carriers (P, c), c = e + V: a score's sums over time are those of a w B_s and, for the covariates of
     each stretch, of a w; what multiplies them is constant in a member's life
 
-The walk of the ball is that of `likelihood.score_walk` piece by piece: w is the largest weight in [0, 1]
+The walk of the ball is that of `core.walk` piece by piece: w is the largest weight in [0, 1]
 with |V + w L a z| <= B if no event comes in the L intervals of the piece, and |V - w b z| <= B if one does.
 """
 

@@ -18,13 +18,21 @@ import numba
 import numpy as np
 from numba.core import config
 
-PAPER = ("kernel.py", "sampler.py")
-"""What the paper's room compiles."""
+SOURCES = (
+    "core/*.py",
+    "likelihood/*.py",
+    "mechanisms/newton/*.py",
+    "paper/kernel.py",
+    "paper/sampler.py",
+)
+"""Files with compiled code, in the package's folder."""
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-# fastmath is said to be off because a function without a setting takes over its caller's
-_compile = partial(numba.njit, cache=True, nogil=True, error_model="numpy", fastmath=False)
+# fastmath and forceinline are said to be off: a function without a setting takes over its caller's
+_compile = partial(
+    numba.njit, cache=True, nogil=True, error_model="numpy", fastmath=False, forceinline=False
+)
 
 
 def compiled(function: Function) -> Function:
@@ -35,9 +43,14 @@ def compiled(function: Function) -> Function:
     return _cached(function, _compile)
 
 
-def reordered(function: Function) -> Function:
-    """The same for a sum whose terms may be added in any order, which is all that is relaxed."""
+def compiled_reassociative(function: Function) -> Function:
+    """Compile a sum whose terms may be added in any order, which is all that is relaxed."""
     return _cached(function, partial(_compile, fastmath={"reassoc", "contract", "nsz"}))
+
+
+def compiled_into_callers(function: Function) -> Function:
+    """Compile as a part of every caller: a call in an inner loop would count references to arrays."""
+    return _cached(function, partial(_compile, forceinline=True))
 
 
 def _cached(function: Function, compiler: Callable[[Function], object]) -> Function:
@@ -76,9 +89,10 @@ def _announce(folder: Path) -> None:
 @lru_cache(maxsize=1)
 def _digest() -> str:
     digest = hashlib.sha256()
-    here = Path(__file__).parent
-    for source in [*sorted(here.glob("*.py")), *(here.parent / "paper" / name for name in PAPER)]:
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    package = Path(__file__).parents[1]
+    for source in sorted(path for pattern in SOURCES for path in package.glob(pattern)):
+        name = source.relative_to(package).as_posix()
+        digest.update(name.encode() + b"\0" + source.read_bytes() + b"\0")
     versions = (platform.python_version(), np.__version__, numba.__version__)
     digest.update(repr(versions).encode())
     return digest.hexdigest()[:32]

@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.slopes import CLOGLOG, LOGIT, link_number, mills_ratio
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.likelihood.jit import compiled, reordered
-from discreet.likelihood.score_walk import CLOGLOG, LOGIT, link_number, mills_ratio
+from discreet.likelihood.jit import compiled, compiled_reassociative
 from discreet.paper.sampler import Setting, Span, State, begin_step, end_step
 from discreet.people.episodes import Episodes
 from discreet.types import Array
@@ -204,7 +204,7 @@ def begin(basis: Array, alpha: Array, effects: Array, odds: Array) -> float:
     return min(SAFE - highest, LARGEST) if highest < LARGEST else -math.inf
 
 
-@reordered
+@compiled_reassociative
 def logistic_losses(odds: Array, factor: float, slopes: Array) -> float:
     """The sum of log(1 + y) as the logarithm of a product, y = e^(a_s) e^c; slopes y/(1 + y)."""
     loss = 0.0
@@ -219,7 +219,7 @@ def logistic_losses(odds: Array, factor: float, slopes: Array) -> float:
     return loss
 
 
-@reordered
+@compiled_reassociative
 def collect(slopes: Array, share: float, collected: Array) -> float:
     """Add the share of a row's slopes to those of the batch; returns the sum of its slopes."""
     total = 0.0

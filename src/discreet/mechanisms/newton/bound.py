@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.likelihood.score import Whitened, members_of
-from discreet.likelihood.score_expected import Members
+from discreet.mechanisms.newton.expected import Members
+from discreet.mechanisms.newton.foreseen import CohortScores, members_of
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Cohort:
         """The people's mean of every internal column, over all stretches of time."""
         return np.asarray(np.average(self.cohort, axis=(0, 1), weights=self.counts))
 
-    def seen(self, scores: Whitened) -> Whitened:
+    def seen(self, scores: CohortScores) -> CohortScores:
         """The scores as the cohort is asked for them: its vectors z are taken for A z."""
         if self.lens is None:
             return scores
@@ -136,7 +136,7 @@ def sloped(jacobian: Array) -> Array:
 
 
 def choose_bound(
-    scores: Whitened, people: Cohort, unit_noise: float, residual: "Residual", prior: Array
+    scores: CohortScores, people: Cohort, unit_noise: float, residual: "Residual", prior: Array
 ) -> tuple[float, float]:
     """The B with the smallest predicted error, and its predicted bias squared.
 

@@ -20,14 +20,13 @@ from discreet.core.bins import Stretches
 from discreet.core.released import Released
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.likelihood.score import Whitened
-from discreet.likelihood.score_causes import CauseScores, Together
 from discreet.mechanisms.contract import Draw
 from discreet.mechanisms.newton.bound import sloped
 from discreet.mechanisms.newton.cohort import Profile, completed_spreads, exits_of
 from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.concentration import Concentration
 from discreet.mechanisms.newton.equation import Equation, Setting
+from discreet.mechanisms.newton.foreseen import CohortScores, chance_of_no_other
 from discreet.mechanisms.newton.hazards import Hazards, fitted_hazards
 from discreet.mechanisms.newton.layout import GRID_EXPONENT
 from discreet.mechanisms.newton.picture import Picture, typical_values
@@ -102,9 +101,9 @@ class CauseReleases(Releases):
         if not self.points:
             return None
         size = design.dimension
-        parts = (Whitened(design, link, point, np.eye(size), math.inf) for point in self.points)
+        parts = [CohortScores(design, link, point, np.eye(size), math.inf) for point in self.points]
         edges = np.array(self.stretches.edges, dtype=np.int64)
-        return Together(tuple(parts)).remaining(cohort, edges, self.cause)
+        return chance_of_no_other(parts, cohort, edges, self.cause)
 
 
 def joint_equations(
@@ -119,25 +118,14 @@ def joint_equations(
         setting.equation(point, picture.shape, prior, share)
         for point, picture, prior in zip(points, pictures, priors, strict=True)
     ]
-    together = Together(tuple(one.scores for one in alone))
+    others = tuple(one.scores for one in alone)
     found = []
     for cause, (one, picture) in enumerate(zip(alone, pictures, strict=True)):
-        scores = CauseScores(*_fields(one.scores), together=together, cause=cause)
+        scores = replace(one.scores, others=others, cause=cause)
         jacobian, meat, _ = picture.people.seen(scores).expected(picture.people)
         jacobian = sloped(jacobian)
         found.append(replace(one, scores=scores, jacobian=jacobian, meat=meat))
     return found
-
-
-def _fields(scores: Whitened) -> tuple[Design, Link, Array, Array, float, bool]:
-    return (
-        scores.design,
-        scores.link,
-        scores.point,
-        scores.mapping,
-        scores.bound,
-        scores.clipped,
-    )
 
 
 class Ended(NamedTuple):
@@ -217,8 +205,8 @@ class CausesRun(Run):
 
     def _scores(self, equations: Sequence[Equation], share: Fraction) -> list[Array]:
         """The noisy sum of all causes' scores, each part in its cause's whitened units."""
-        causes = [Whitened(*_fields(one.scores)) for one in equations]
-        found = self.ask(question.cause_scores(causes, self.persons), share)
+        causes = [one.scores.plain for one in equations]
+        found = self.ask(question.scores(causes, self.persons), share)
         parts = found.values.reshape(len(equations), -1)
         return [part * one.scores.bound for part, one in zip(parts, equations, strict=True)]
 
@@ -228,9 +216,9 @@ class CausesRun(Run):
         """The sum of the people's information of every cause, each person's of trace at most R."""
         pairs = zip(equations, pictures, strict=True)
         seen = [Concentration(one.scores, picture.people) for one, picture in pairs]
-        causes = [replace(Whitened(*_fields(one.scores)), bound=1.0) for one in equations]
+        causes = [one.scores.plain for one in equations]
         limit = self._limit(seen)
-        asked = question.cause_information(causes, limit, self.persons)
+        asked = question.information(causes, limit, self.persons)
         found = self.ask(asked, self.budget.share(INFORMATION))
         return [
             as_matrix(one.scores, part, found.deviation, limit)

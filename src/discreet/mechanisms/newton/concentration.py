@@ -18,9 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from discreet.likelihood.score import Whitened, stretches_of
-from discreet.likelihood.score_causes import CauseScores
 from discreet.mechanisms.newton.bound import Cohort
+from discreet.mechanisms.newton.foreseen import CohortScores, stretches_of
 from discreet.mechanisms.newton.steps import power
 from discreet.types import Array, Integers
 
@@ -43,7 +42,7 @@ LARGEST_COHORT = 1 << 23
 class Concentration:
     """A cohort's information at a step's point, and what a limit leaves of it, whitened."""
 
-    scores: Whitened
+    scores: CohortScores
     people: Cohort
 
     @cached_property
@@ -86,7 +85,7 @@ class Concentration:
 class _Stratum:
     """The members of one stratum, at its own rows of the point."""
 
-    scores: Whitened
+    scores: CohortScores
     people: Cohort
 
     def left(self, limit: float) -> Array:
@@ -97,9 +96,7 @@ class _Stratum:
     @cached_property
     def _gathered(self) -> Array:
         """T by interval and member: of all causes together, which share one limit."""
-        every: tuple[Whitened, ...] = (self.scores,)
-        if isinstance(self.scores, CauseScores) and self.scores.together is not None:
-            every = self.scores.together.parts
+        every = self.scores.others or (self.scores,)
         traces: Array = np.sum([self._traces(one) for one in every], axis=0)
         before = np.vstack([np.zeros_like(self._at_risk[:1]), self._at_risk[:-1]])
         there = np.minimum(1.0, before / np.maximum(self._at_risk, 1e-300))
@@ -107,7 +104,7 @@ class _Stratum:
             traces[s] += there[s] * traces[s - 1]
         return traces
 
-    def _traces(self, scores: Whitened) -> Array:
+    def _traces(self, scores: CohortScores) -> Array:
         """a b |z~|^2 by interval and member."""
         time, baseline = scores.design.basis.shape[1], scores.baseline
         tilts = self.people.cohort @ scores.mapping[time:]
@@ -126,7 +123,7 @@ class _Stratum:
         remaining = self.people.remaining
         return np.asarray(masses if remaining is None else masses * remaining.T)
 
-    def _predictors(self, scores: Whitened) -> Array:
+    def _predictors(self, scores: CohortScores) -> Array:
         return scores.predictors(self.people.cohort, self.people.edges).T
 
     @cached_property

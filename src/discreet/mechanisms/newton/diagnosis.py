@@ -11,8 +11,8 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
-from discreet.likelihood.score import Expected
 from discreet.mechanisms.newton.bound import HEAVY
+from discreet.mechanisms.newton.foreseen import Expected
 from discreet.mechanisms.newton.shape import tails_of
 from discreet.mechanisms.newton.varying import NO_CHANGE, Change
 from discreet.mechanisms.newton.warnings import (

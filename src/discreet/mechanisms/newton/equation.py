@@ -22,7 +22,6 @@ from discreet.core.question import SCORES
 from discreet.core.split import Split
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.likelihood.score import Whitened
 from discreet.mechanisms.newton.bound import Cohort, choose_bound, correction, sloped
 from discreet.mechanisms.newton.cohort import (
     Profile,
@@ -31,6 +30,7 @@ from discreet.mechanisms.newton.cohort import (
     numeric_ranges,
 )
 from discreet.mechanisms.newton.combine import Linear
+from discreet.mechanisms.newton.foreseen import CohortScores
 from discreet.mechanisms.newton.shape import Shape
 from discreet.mechanisms.newton.split import informed_step
 from discreet.mechanisms.newton.steps import Prior, Step, variances, whitening
@@ -50,7 +50,7 @@ theirs would gain nothing, and everybody would have to walk."""
 
 def expected_information(design: Design, link: Link, point: Array, people: Cohort) -> Array:
     """The cohort's information at the point, in internal coordinates."""
-    plain = Whitened(design, link, point, np.eye(len(point)), math.inf)
+    plain = CohortScores(design, link, point, np.eye(len(point)), math.inf)
     return people.seen(plain).expected(people)[2]
 
 
@@ -61,7 +61,7 @@ class Equation:
     `informed` says whether the people's information was known when it was made.
     """
 
-    scores: Whitened
+    scores: CohortScores
     jacobian: Array
     meat: Array
     deviation: float
@@ -178,10 +178,10 @@ class Setting:
         people, residual = shape.people, shape.at(point)
         information = expected_information(self.design, self.link, point, people)
         frame = whitening(information + prior.precision)
-        scores = Whitened(self.design, self.link, point, frame, math.inf, self.clipped)
+        scores = CohortScores(self.design, self.link, point, frame, math.inf, self.clipped)
         held = frame.T @ prior.precision @ frame
         bound, doubt = choose_bound(scores, people, self._unit_noise(share), residual, held)
-        scores = Whitened(self.design, self.link, point, frame, bound, self.clipped)
+        scores = CohortScores(self.design, self.link, point, frame, bound, self.clipped)
         jacobian, meat, _ = people.seen(scores).expected(people)
         jacobian = sloped(jacobian)
         informed = people.lens is not None

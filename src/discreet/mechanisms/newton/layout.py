@@ -17,10 +17,10 @@ from scipy.special import chdtr, chdtrc
 
 from discreet.core import question
 from discreet.core.bins import OFF_DIAGONAL, UNIT, Stretches, marginals_of, stretches_of
+from discreet.core.information import LARGEST_FACTOR
 from discreet.core.question import moment_limit, of_exits, of_marginals, of_moments
+from discreet.core.scores import LARGEST
 from discreet.core.split import Sensitivity, Split
-from discreet.likelihood.score import LARGEST
-from discreet.likelihood.score_information import LARGEST_FACTOR
 from discreet.mechanisms.contract import Facts, Plan
 from discreet.mechanisms.newton.split import (
     EXITS,

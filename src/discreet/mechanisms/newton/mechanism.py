@@ -17,7 +17,7 @@ import numpy as np
 
 from discreet.core.ask import Ask
 from discreet.core.question import SCORES
-from discreet.likelihood.score_walk import link_number
+from discreet.core.slopes import link_number
 from discreet.mechanisms.contract import (
     NOT_GIVEN,
     Draw,

@@ -13,7 +13,6 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.schema import Categorical, Numeric
-from discreet.likelihood.score_expected import Bend
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import (
     Shares,
@@ -23,6 +22,7 @@ from discreet.mechanisms.newton.cohort import (
     without_fills,
 )
 from discreet.mechanisms.newton.concentration import NOTHING, Concentration
+from discreet.mechanisms.newton.expected import Bend
 from discreet.mechanisms.newton.leaving import Leaving
 from discreet.mechanisms.newton.releases import Information, Releases
 from discreet.mechanisms.newton.shape import Shape

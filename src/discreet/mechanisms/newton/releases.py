@@ -23,7 +23,6 @@ from discreet.core.bins import (
 from discreet.core.released import Released
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.likelihood.score import Whitened
 from discreet.mechanisms.newton.cohort import (
     Profile,
     Shares,
@@ -32,6 +31,7 @@ from discreet.mechanisms.newton.cohort import (
     stratum_profiles,
     stratum_shares,
 )
+from discreet.mechanisms.newton.foreseen import CohortScores
 from discreet.mechanisms.newton.hazards import Hazards
 from discreet.mechanisms.newton.layout import moment_part
 from discreet.mechanisms.newton.leaving import Bins
@@ -52,7 +52,7 @@ LIFE_TABLES = ("profile", "profiles", "hazards", "bins")
 class Information:
     """The people's information at a step, in its whitened coordinates, each person's cut to a trace."""
 
-    scores: Whitened
+    scores: CohortScores
     matrix: Array
     deviation: float
     limit: float = math.inf
@@ -63,7 +63,7 @@ class Information:
         return replace(self, matrix=self.matrix + noise + noise.T)
 
 
-def as_matrix(scores: Whitened, values: Array, deviation: float, limit: float) -> Information:
+def as_matrix(scores: CohortScores, values: Array, deviation: float, limit: float) -> Information:
     """A released lower triangle, in parts of the limit and times 181/128 off the diagonal."""
     size = scores.mapping.shape[1]
     rows, columns = np.tril_indices(size)

@@ -16,7 +16,6 @@ from discreet.core import question
 from discreet.core.ask import Ask
 from discreet.core.bins import Columns, Marginal, Stretches, exit_edges, gaps_of, marginals_of
 from discreet.core.released import Released
-from discreet.likelihood.score import Whitened
 from discreet.mechanisms.contract import Draw
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import completed_spreads, narrowed, without_fills
@@ -24,6 +23,7 @@ from discreet.mechanisms.newton.combine import combine
 from discreet.mechanisms.newton.concentration import Concentration, chosen_limit
 from discreet.mechanisms.newton.diagnosis import Ending
 from discreet.mechanisms.newton.equation import Setting
+from discreet.mechanisms.newton.foreseen import CohortScores
 from discreet.mechanisms.newton.layout import (
     GRID_EXPONENT,
     Layout,
@@ -219,14 +219,14 @@ class Run:
         noise = information_error(self.budget, self.size, average, len(seen))
         return chosen_limit(seen, average, noise)
 
-    def _information(self, scores: Whitened, people: Cohort) -> Information:
+    def _information(self, scores: CohortScores, people: Cohort) -> Information:
         """The sum of the people's information, each of trace at most R, in whitened units."""
         limit = self._limit([Concentration(scores, people)])
-        asked = question.information(scores, limit, self.persons)
+        asked = question.information([scores.plain], limit, self.persons)
         found = self.ask(asked, self.budget.share(INFORMATION))
         return as_matrix(scores, found.values, found.deviation, limit)
 
-    def _release(self, scores: Whitened, share: Fraction) -> Array:
+    def _release(self, scores: CohortScores, share: Fraction) -> Array:
         """The noisy sum of bounded scores in whitened units."""
-        found = self.ask(question.scores(scores, self.persons), share)
+        found = self.ask(question.scores([scores.plain], self.persons), share)
         return found.values * scores.bound

@@ -26,13 +26,13 @@ from discreet.core.bins import (
     marginals_of,
 )
 from discreet.core.released import Released
+from discreet.core.scores import Whitened
 from discreet.estimator import asking
 from discreet.estimator.estimate import Estimate, Prior, estimate
 from discreet.estimator.field import Field
 from discreet.estimator.picture import picture_of, standardised
 from discreet.estimator.reach import missing
 from discreet.estimator.transcript import Information, Moments, ScoreSum, Transcript
-from discreet.likelihood.score import Whitened
 from discreet.mechanisms.newton.cohort import narrowed
 from discreet.mechanisms.newton.layout import Layout, average_trace, information_error
 from discreet.mechanisms.newton.split import (
@@ -179,10 +179,7 @@ class Sequence:
     def _score(self, asked: ScoreSum, share: Fraction) -> ScoreSum:
         """The released sum of the scores' bounded values, uphill."""
         causes, persons = self._whitened(asked), self.ask.persons
-        if len(causes) == 1:
-            found = self.ask(question.scores(causes[0], persons), share)
-        else:
-            found = self.ask(question.cause_scores(causes, persons), share)
+        found = self.ask(question.scores(causes, persons), share)
         values = -found.values.reshape(len(causes), -1) * asked.bounds[:, None]
         return replace(asked, released=values, deviations=found.deviation * asked.bounds)
 
@@ -192,11 +189,7 @@ class Sequence:
         average = average_trace(size, persons, len(causes))
         noise = information_error(self.layout.budget, size, average, len(causes))
         limit = asking.information_limit(field, found.phi, asked, noise)
-        if len(causes) == 1:
-            put = question.information(causes[0], limit, persons)
-        else:
-            units = [replace(one, bound=1.0) for one in causes]
-            put = question.cause_information(units, limit, persons)
+        put = question.information(causes, limit, persons)
         answer = self.ask(put, self.layout.budget.share(INFORMATION))
         parts = [
             as_matrix(part, answer.deviation, size)

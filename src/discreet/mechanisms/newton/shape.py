@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discreet.core.walk import Point
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.likelihood.score import Whitened
-from discreet.likelihood.score_expected import STEADY, Bend, Rates
-from discreet.likelihood.score_walk import Point
 from discreet.mechanisms.newton.bound import Cohort
 from discreet.mechanisms.newton.cohort import Profile, numeric_columns
+from discreet.mechanisms.newton.expected import STEADY, Bend, Rates
+from discreet.mechanisms.newton.foreseen import CohortScores
 from discreet.types import Array, Integers
 
 RIDGE, WALK = 1.5, 0.4
@@ -82,7 +82,7 @@ class Shape:
     changed: float = 0.0
     start: Array | None = None
     known: dict[bytes, Residual] = field(default_factory=dict)
-    plain: dict[bytes, Whitened] = field(default_factory=dict)
+    plain: dict[bytes, CohortScores] = field(default_factory=dict)
 
     def at(self, f: Array) -> Residual:
         """The residual at f, kept: several steps ask for the same."""
@@ -128,16 +128,16 @@ class Shape:
         shift, own = found.shift, self._plain(f + found.offset).strata[stratum]
         return own.kernel_truth(own.point, shift if shift.ndim == 1 else shift[stratum])
 
-    def _plain(self, f: Array) -> Whitened:
+    def _plain(self, f: Array) -> CohortScores:
         """The scores at f without a bound, kept: what compiled code takes is made once."""
         key = f.tobytes()
         if key not in self.plain:
             self.plain[key] = self._unkept(f)
         return self.plain[key]
 
-    def _unkept(self, f: Array) -> Whitened:
+    def _unkept(self, f: Array) -> CohortScores:
         """The same where they are asked for once."""
-        return Whitened(self.design, self.link, f, np.eye(len(f)), np.inf)
+        return CohortScores(self.design, self.link, f, np.eye(len(f)), np.inf)
 
     @cached_property
     def bins(self) -> int:

@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.core.bins import Varyings
+from discreet.core.walk import LANES, Point
 from discreet.likelihood.jit import compiled
-from discreet.likelihood.score_expected import (
+from discreet.mechanisms.newton.expected import (
     STEADY,
     Bend,
     Members,
@@ -29,8 +30,6 @@ from discreet.likelihood.score_expected import (
     slopes_of_truth,
     true_room,
 )
-from discreet.likelihood.score_lanes import LANES
-from discreet.likelihood.score_walk import Point
 from discreet.mechanisms.newton.layout import moment_left
 from discreet.mechanisms.newton.leaving import spread_within
 from discreet.mechanisms.newton.shape import Shape, not_chance
@@ -279,7 +278,7 @@ def lateness(members: Members, truth: Point, bend: Bend, chances: Array) -> Late
         for k in range(stretches):
             span = (members.edges[k], members.edges[k + 1])
             set_members(members, start, k, values, counts)
-            slopes_of_truth(values, truth.beta, bend, span, there)
+            slopes_of_truth(values, truth.beta[0], bend, span, there)
             for s in range(span[0], span[1]):
                 at = s, places[s], bend.lean[places[s]], chances[s]
                 add_lateness(at, start, members, there, counts, found)
@@ -307,7 +306,7 @@ def add_lateness(
     """Every lane, from member `start` on, through interval s of a piece, its lean and hazard q_s."""
     s, piece, lean, chance = at
     for lane in range(min(LANES, len(found.mean) - start)):
-        rise, fall = there.rise[s, lane], there.fall[s, lane]
+        rise, fall = there.rise[0, s, lane], there.fall[0, s, lane]
         hazard = rise / (rise + fall)
         mass = counts[lane] * members.present[s] * there.alive[lane]
         if members.remaining.shape[0] > 0:

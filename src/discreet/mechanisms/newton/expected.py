@@ -15,18 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.likelihood.jit import compiled, reordered
-from discreet.likelihood.score_lanes import (
+from discreet.core.walk import (
     LANES,
+    Grid,
     Lanes,
+    Point,
     Span,
+    interval_grid,
     lanes_room,
-    locate_lanes,
-    place_lanes,
-    slopes_of_lanes,
-    walk_lanes,
+    locate,
+    walk,
+    write_slopes,
 )
-from discreet.likelihood.score_walk import Grid, Point, interval_grid
+from discreet.likelihood.jit import compiled, compiled_reassociative
 from discreet.types import Array, Integers
 
 FARTHEST_BEND = 2.0
@@ -111,7 +112,7 @@ def expected_sums(
     intervals, parts = point.basis.shape
     people, stretches, width = members.covariates.shape
     here, loads = interval_grid(point), interval_loads(point.basis, members.present)
-    lanes, gathered = lanes_room(mapping.shape[1], parts, intervals), gathered_room(parts)
+    lanes, gathered = lanes_room(1, mapping.shape[2], intervals), gathered_room(parts)
     there = true_room(truth, intervals)
     score, sums = np.zeros(parts + width), np.zeros((3, parts + width, parts + width))
     values, counts = np.zeros((width, LANES)), np.zeros(LANES)
@@ -121,16 +122,16 @@ def expected_sums(
         for k in range(stretches):
             span = (edges[k], edges[k + 1])
             set_members(members, start, k, values, counts)
-            locate_lanes(values, point.beta, mapping, lanes)
-            slopes_of_lanes(here, span, lanes.position, lanes.survive, lanes.happen)
-            slopes_of_truth(values, truth.beta, bend, span, there)
+            locate(values, point.beta, mapping, lanes)
+            write_slopes(here, span[0], span[1], lanes.position, lanes.survive, lanes.happen)
+            slopes_of_truth(values, truth.beta[0], bend, span, there)
             if given.shape[0] > 0:
                 lanes.weight[:, : given.shape[1] - start] = given[:, start : start + LANES]
             elif point.bound < math.inf:
-                walk_lanes(all_of(span), mapping, here, point.bound, lanes)
+                walk(all_of(span), mapping, here, point.bound, lanes)
             gather(span, loads, there, lanes, counts, members.remaining[start:], gathered)
             add_members(values, gathered, score, sums)
-    return to_whitened(score, sums, mapping)
+    return to_whitened(score, sums, mapping[0])
 
 
 @compiled
@@ -148,8 +149,17 @@ def gathered_room(parts: int) -> Gathered:
 @compiled
 def true_room(truth: Point, intervals: int) -> Truth:
     """Room for the truth's slopes."""
-    slopes = np.zeros((2, intervals, LANES))
-    return Truth(interval_grid(truth), slopes[0], slopes[1], np.ones(LANES))
+    rise, fall = np.zeros((1, intervals, LANES)), np.zeros((1, intervals, LANES))
+    return Truth(interval_grid(truth), rise, fall, np.ones(LANES))
+
+
+@compiled
+def place_lanes(values: Array, beta: Array, position: Array) -> None:
+    """Write beta'x of every lane; `values` are covariates, (p, lanes)."""
+    position[:] = 0.0
+    for j in range(values.shape[0]):
+        for lane in range(len(position)):
+            position[lane] += values[j, lane] * beta[j]
 
 
 @compiled
@@ -157,17 +167,17 @@ def slopes_of_truth(
     values: Array, beta: Array, bend: Bend, span: tuple[int, int], there: Truth
 ) -> None:
     """The truth's slopes in every interval of a span, piece by piece where effects change."""
-    where = np.zeros(LANES)
-    place_lanes(values, beta, where)
+    where = np.zeros((1, LANES))
+    place_lanes(values, beta, where[0])
     if len(bend.lean) == 0:
-        slopes_of_lanes(there.grid, span, where, there.rise, there.fall)
+        write_slopes(there.grid, span[0], span[1], where, there.rise, there.fall)
         return
     change = changes_of_lanes(values, bend.theta, bend.mean)
     for piece in range(len(bend.lean)):
         first, last = max(span[0], bend.cuts[piece]), min(span[1], bend.cuts[piece + 1])
         if first < last:
             bent = where + bend.lean[piece] * change
-            slopes_of_lanes(there.grid, (first, last), bent, there.rise, there.fall)
+            write_slopes(there.grid, first, last, bent, there.rise, there.fall)
 
 
 @compiled
@@ -238,7 +248,7 @@ def gather(
     The chance of being without an event at the stretch's end is left in `truth.alive`.
     """
     (single, pairs, present), (_, rise, fall, alive) = loads, truth
-    survive, happen, weight, count = lanes.survive, lanes.happen, lanes.weight, len(counts)
+    survive, happen, weight, count = lanes.survive[0], lanes.happen[0], lanes.weight, len(counts)
     drift, slope, meat, full = gathered
     push, bend, vary, know = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
     for sums in (drift, slope, meat, full):
@@ -249,13 +259,13 @@ def gather(
         for lane in range(min(count, remaining.shape[0])):
             know[lane] *= remaining[lane, s]
         for lane in range(count):
-            hazard = rise[s, lane] / (rise[s, lane] + fall[s, lane])
+            hazard = rise[0, s, lane] / (rise[0, s, lane] + fall[0, s, lane])
             both = weight[s, lane] * (survive[s, lane] + happen[s, lane])
             mass = know[lane]
             push[lane] = mass * (weight[s, lane] * survive[s, lane] - both * hazard)
-            bend[lane] = mass * both * rise[s, lane] * (1.0 - hazard)
+            bend[lane] = mass * both * rise[0, s, lane] * (1.0 - hazard)
             vary[lane] = mass * both * both * hazard * (1.0 - hazard)
-            know[lane] = mass * rise[s, lane] * fall[s, lane]
+            know[lane] = mass * rise[0, s, lane] * fall[0, s, lane]
             alive[lane] *= 1.0 - hazard
         for j in range(drift.shape[0]):
             for lane in range(count):
@@ -299,7 +309,7 @@ def add_members(values: Array, gathered: Gathered, score: Array, sums: Array) ->
             sums[2, j, i] += dot(full[pair], one, other)
 
 
-@reordered
+@compiled_reassociative
 def dot(masses: Array, one: Array, other: Array) -> float:
     """The sum of products over lanes."""
     total = 0.0
@@ -336,7 +346,7 @@ def expected_rates(members: Members, point: Point, bend: Bend, places: int) -> R
             there.alive[:] = 1.0
             span = (members.edges[k], members.edges[k + 1])
             set_members(members, start, k, values, counts)
-            slopes_of_truth(values, point.beta, bend, span, there)
+            slopes_of_truth(values, point.beta[0], bend, span, there)
             traits = values[: places - parts]
             add_rates(span, there, traits, counts, members.remaining[start:], masses, found)
     for s in range(intervals):
@@ -350,7 +360,7 @@ def expected_rates(members: Members, point: Point, bend: Bend, places: int) -> R
     return found
 
 
-@reordered
+@compiled_reassociative
 def add_rates(
     span: tuple[int, int],
     here: Truth,
@@ -371,8 +381,8 @@ def add_rates(
             mass[lane] *= remaining[lane, s]
         total, risk, rising = 0.0, 0.0, 0.0
         for lane in range(count):
-            hazard = rise[s, lane] / (rise[s, lane] + fall[s, lane])
-            steep[lane] = mass[lane] * rise[s, lane] * (1.0 - hazard)
+            hazard = rise[0, s, lane] / (rise[0, s, lane] + fall[0, s, lane])
+            steep[lane] = mass[lane] * rise[0, s, lane] * (1.0 - hazard)
             total += mass[lane]
             risk += mass[lane] * hazard
             rising += steep[lane]

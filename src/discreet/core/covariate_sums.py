@@ -2,7 +2,7 @@
 
 Every row's part is a function of that row, of its weight and of public or released numbers only,
 and it is added in integers, so neither blocks nor threads can change a sum. Bounds and proofs:
-docs/proofs/private-newton.md, section 3.
+docs/proofs/private-newton.md, sections 1 and 3.
 """
 
 import math

@@ -1,0 +1,263 @@
+"""The expected information of each person in whitened coordinates, as sums of integer squares.
+
+A person's information of cause r is H_r = sum of a_r b_r z~_rs z~_rs' over the intervals at risk that
+count for the cause: all of them, without one that ends in another cause. With H_r = F_r F_r' and
+t = sum over r of |F_r|^2 (Frobenius) the person adds C_r C_r' of every cause,
+
+    C_r = trunc(F_r Q SHRINK / sqrt(max(t, limit))),
+
+and adds it only if the integer sum of squares of all C_r is at most Q^2: each sum is positive
+semidefinite exactly, and one unit of it is limit / Q^2.
+
+Conventions are those of `walk`; `mapping` is not in units of a bound. A row's triangle of
+sums has (e + 1)(e + 2) / 2 numbers, row after row, of (B_s, 1)(B_s, 1)'. Proofs:
+docs/proofs/private-newton.md, section 3; docs/proofs/competing-risks.md, section 3.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.core.people import SPACING
+from discreet.core.slopes import slopes
+from discreet.core.walk import Point, Records
+from discreet.likelihood.jit import compiled, compiled_into_callers, compiled_reassociative
+from discreet.types import Array, Integers
+
+LARGEST_FACTOR = 2**13
+"""Q: the entries of a person's factors have a sum of squares of at most Q^2."""
+SHRINK = 1.0 - 2.0**-20
+WIDTH = 8
+"""Doubles in a vector of the processor, or a multiple of that."""
+PEOPLE_PER_FLOAT_SUM = 1 << 16
+"""People whose squares are added in doubles before they become integers: exact below 2^27."""
+
+
+class Informations(NamedTuple):
+    """Prefix sums of a b (B_s, 1)(B_s, 1)' over s < t, at levels origin + n SPACING of c = beta_r'x.
+
+    `sums` (R, q + 1, nodes, (e + 1)(e + 2) / 2); without nodes a row is summed interval by interval.
+    """
+
+    origin: float = 0.0
+    sums: Array = np.zeros((0, 0, 0, 0))
+
+
+class Factor(NamedTuple):
+    """Room for one row of one person, whatever number of rows the person has.
+
+    `masses` the row's triangle of sums; `root` L with L L' = that (e + 1, e + 1); `tilt` x~ (d); `columns`
+    the factors W'(B, x) L (R, e + 1, d); `own` a person's C C' (R, d, d). The last axis of `columns` and
+    `own` ends with zeros, so that compiled loops have whole vectors.
+    """
+
+    masses: Array
+    root: Array
+    tilt: Array
+    columns: Array
+    own: Array
+
+
+@compiled
+def information_sums(
+    records: Records, point: Point, levels: Informations, limit: float, largest: int
+) -> Integers:
+    """The sum over persons of C_r C_r': lower triangles, one cause after the other."""
+    causes, _, size = point.baseline.shape
+    parts, padded = point.basis.shape[1] + 1, (size + WIDTH - 1) // WIDTH * WIDTH
+    result = np.zeros(causes * (size * (size + 1) // 2), dtype=np.int64)
+    room = Factor(
+        np.zeros(parts * (parts + 1) // 2),
+        np.zeros((parts, parts)),
+        np.zeros(size),
+        np.zeros((causes, parts, padded)),
+        np.zeros((causes, size, padded)),
+    )
+    sums = np.zeros((causes, size, padded))
+    persons = len(records.starts) - 1
+    for start in range(0, persons, PEOPLE_PER_FLOAT_SUM):
+        sums[:] = 0.0
+        for who in range(start, min(start + PEOPLE_PER_FLOAT_SUM, persons)):
+            add_person(records, who, point, levels, room, (limit, largest), sums)
+        pair = 0
+        for r in range(causes):
+            for k in range(size):
+                for i in range(k + 1):
+                    result[pair] += int(sums[r, k, i])
+                    pair += 1
+    return result
+
+
+@compiled_into_callers
+def add_person(
+    records: Records,
+    who: int,
+    point: Point,
+    levels: Informations,
+    room: Factor,
+    rounding: tuple[float, int],
+    sums: Array,
+) -> None:
+    """Add a person's C_r C_r' of every cause; none where all C_r together are longer than Q.
+
+    `rounding` is (limit, Q). The trace of all rows comes first, so several rows are gone through twice.
+    """
+    limit, largest = rounding
+    first, last = records.starts[who], records.starts[who + 1]
+    columns, own, causes = room.columns, room.own, len(point.link)
+    trace, square = 0.0, 0.0
+    for r in range(causes):
+        for row in range(first, last):
+            trace += write_factor(records, row, r, point, levels, room)
+    scale = factor_scale(trace, limit, largest)
+    if last - first == 1:
+        for r in range(causes):
+            square = cut_sum(square, round_factor(columns, r, scale, largest), largest)
+        if square <= largest * largest:
+            for r in range(causes):
+                add_square(columns, r, sums)
+        return
+    own[:] = 0.0
+    for row in range(first, last):
+        for r in range(causes):
+            write_factor(records, row, r, point, levels, room)
+            square = cut_sum(square, round_factor(columns, r, scale, largest), largest)
+            add_square(columns, r, own)
+    if square <= largest * largest:
+        sums += own
+
+
+@compiled
+def write_factor(
+    records: Records, row: int, r: int, point: Point, levels: Informations, room: Factor
+) -> float:
+    """Write the columns of a row's factor W_r'(B, x) L of cause r; the sum of their squares.
+
+    Places are indices: a view of an array would be counted for every person.
+    """
+    masses, root, tilt, columns, _ = room
+    mapping, covariates = point.mapping, records.covariates
+    width, size, parts = covariates.shape[1], len(tilt), root.shape[0] - 1
+    position = 0.0
+    for k in range(size):
+        tilt[k] = 0.0
+    for j in range(width):
+        position += covariates[row, j] * point.beta[r, j]
+        for k in range(size):
+            tilt[k] += covariates[row, j] * mapping[r, parts + j, k]
+    entry, leave = records.entry[row], records.exit[row]
+    if records.cause[row] > 0 and records.cause[row] != r + 1:
+        leave -= 1
+    if len(levels.sums) > 0:
+        tabled_masses(levels, r, entry, leave, position, masses)
+    else:
+        walked_masses(point, r, entry, leave, position, masses)
+    write_root(masses, root)
+    total = 0.0
+    for j in range(parts + 1):
+        for k in range(size):
+            columns[r, j, k] = root[parts, j] * tilt[k]
+        for i in range(j, parts):
+            for k in range(size):
+                columns[r, j, k] += mapping[r, i, k] * root[i, j]
+    for k in range(size):
+        for j in range(parts + 1):
+            total += columns[r, j, k] * columns[r, j, k]
+    return total
+
+
+@compiled
+def tabled_masses(
+    levels: Informations, r: int, entry: int, leave: int, position: float, masses: Array
+) -> None:
+    """Write a row's triangle of sums from prefix sums.
+
+    Interpolation between two levels has non-negative shares, so the sum stays semidefinite.
+    """
+    sums, place = levels.sums, (position - levels.origin) / SPACING
+    node = min(max(int(place), 0), sums.shape[2] - 2)
+    share = min(max(place - node, 0.0), 1.0)
+    for pair in range(len(masses)):
+        low = sums[r, leave, node, pair] - sums[r, entry, node, pair]
+        high = sums[r, leave, node + 1, pair] - sums[r, entry, node + 1, pair]
+        masses[pair] = (1.0 - share) * low + share * high
+
+
+@compiled
+def walked_masses(
+    point: Point, r: int, entry: int, leave: int, position: float, masses: Array
+) -> None:
+    """Write a row's triangle of sums interval by interval."""
+    parts = point.basis.shape[1]
+    for pair in range(len(masses)):
+        masses[pair] = 0.0
+    for s in range(entry, leave):
+        survive, happen = slopes(point.link[0], point.predictor[r, s] + position)
+        pair = 0
+        for j in range(parts + 1):
+            one = point.basis[s, j] if j < parts else 1.0
+            for i in range(j + 1):
+                other = point.basis[s, i] if i < parts else 1.0
+                masses[pair] += survive * happen * one * other
+                pair += 1
+
+
+@compiled
+def write_root(masses: Array, root: Array) -> None:
+    """Write the lower triangular L with L L' = S; a pivot that is not positive leaves its column zero."""
+    size = root.shape[0]
+    for j in range(size):
+        for i in range(size):
+            root[j, i] = 0.0
+    for j in range(size):
+        for i in range(j, size):
+            value = masses[i * (i + 1) // 2 + j]
+            for k in range(j):
+                value -= root[i, k] * root[j, k]
+            if i == j:
+                positive = value > 1e-14 * masses[j * (j + 1) // 2 + j]
+                root[j, j] = math.sqrt(value) if positive else 0.0
+            elif root[j, j] > 0.0:
+                root[i, j] = value / root[j, j]
+
+
+@compiled
+def factor_scale(trace: float, limit: float, largest: int) -> float:
+    """Q SHRINK / sqrt(max(t, limit)), which makes a factor C; 0 where t is not positive."""
+    if not trace > 0.0:
+        return 0.0
+    return largest * SHRINK / math.sqrt(max(trace, limit))
+
+
+@compiled_reassociative
+def round_factor(columns: Array, r: int, scale: float, largest: int) -> float:
+    """Round a factor toward zero to integers of size at most Q; the sum of their squares.
+
+    Integers are held as doubles, which are faster: below 2^53 they are exact, in any order.
+    """
+    square = 0.0
+    for j in range(columns.shape[1]):
+        for k in range(columns.shape[2]):
+            value = columns[r, j, k] * scale
+            # a comparison with NaN is false: anything that is not a number in range becomes 0
+            whole = np.trunc(value) if abs(value) <= largest else 0.0
+            columns[r, j, k] = whole
+            square += whole * whole
+    return square
+
+
+@compiled_reassociative
+def add_square(columns: Array, r: int, sums: Array) -> None:
+    """Add C C' of integer columns: entries of at most Q^2 = 2^26, exact for 2^27 people."""
+    for k in range(sums.shape[1]):
+        for j in range(columns.shape[1]):
+            one = columns[r, j, k]
+            for i in range(columns.shape[2]):
+                sums[r, k, i] += one * columns[r, j, i]
+
+
+@compiled
+def cut_sum(square: float, added: float, largest: int) -> float:
+    """A sum of squares with one more, cut at 2 Q^2: longer than Q is long enough."""
+    return min(square + added, 2.0 * largest * largest)

@@ -1,0 +1,244 @@
+"""The sum over people of their bounded scores, each an integer vector whose norm is checked.
+
+Most people stay inside the ball whatever happens: their score is plain and read from tables. The
+others walk through their intervals. Which of the two is a function of the person's own rows: with
+t_r >= sum a_r |z_rs| over the intervals so far, |V| <= sqrt(sum over r of t_r^2), and a step with an
+event is at most max b_r |z_rs| long.
+
+Conventions are those of `walk`. Proofs:
+docs/proofs/private-newton.md, section 2; docs/proofs/competing-risks.md, section 2.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.core.slopes import slopes
+from discreet.core.walk import (
+    LANES,
+    Lanes,
+    Point,
+    Records,
+    Span,
+    add_quantised,
+    ends_of,
+    interval_grid,
+    lanes_room,
+    locate,
+    span_room,
+    walk,
+    write_slopes,
+)
+from discreet.likelihood.jit import compiled
+from discreet.types import Array, Flags, Integers
+
+SPACING = 2.0**-4
+"""Distance of the lattice of levels; cubic interpolation errs by about 1e-8 of a slope."""
+
+
+class Levels(NamedTuple):
+    """Prefix sums over intervals on a lattice of levels c = beta_r'x; without nodes everybody walks.
+
+    Node n is at origin + n SPACING. `sums` (R, q + 1, nodes, 2 (e + 2)): over s < t of (a, a |B~_s|, a B_s),
+    then of their slopes in one step of the lattice; `steepest` (R, q + 1, nodes), the largest b.
+    """
+
+    origin: float = 0.0
+    sums: Array = np.zeros((0, 0, 0, 0))
+    steepest: Array = np.zeros((0, 0, 0))
+
+
+class PathLength(NamedTuple):
+    """How far people may have come, in the units of B.
+
+    `farthest` the largest |B~_rs| of a cause (R); `travelled` t_r, `leap` the longest step with an event
+    (R, L); `within` the ball whatever happens (L).
+    """
+
+    farthest: Array
+    travelled: Array
+    leap: Array
+    within: Flags
+
+
+@compiled
+def score_sums(records: Records, point: Point, levels: Levels, largest: int) -> Integers:
+    """The sum over persons of their quantised bounded scores, each of norm at most `largest`.
+
+    (R d): the coordinates of one cause after those of another.
+    """
+    result = np.zeros(point.mapping.shape[0] * point.mapping.shape[2], dtype=np.int64)
+    walkers = np.arange(len(records.starts) - 1)
+    if len(levels.sums) > 0:
+        walkers = add_plain_scores(records, point, levels, largest, result)
+    add_walked_scores(records, point, walkers, largest, result)
+    return result
+
+
+@compiled
+def add_walked_scores(
+    records: Records, point: Point, walkers: Integers, largest: int, result: Integers
+) -> None:
+    """Add the scores of these people, who walk side by side."""
+    causes, intervals, size = point.baseline.shape
+    grid, span = interval_grid(point), span_room()
+    lanes = lanes_room(causes, size, intervals)
+    values = np.zeros((records.covariates.shape[1], LANES))
+    total = lanes.total.reshape(causes * size, LANES)
+    whole = np.zeros(total.shape, dtype=np.int64)
+    bound, cut = (math.inf, point.bound) if point.clipped else (point.bound, math.inf)
+    for start in range(0, len(walkers), LANES):
+        lanes.total[:] = 0.0
+        number = 0
+        while load_rows(records, walkers[start : start + LANES], number, intervals, span, values):
+            first, last = ends_of(span)
+            locate(values, point.beta, point.mapping, lanes)
+            write_slopes(grid, first, last, lanes.position, lanes.survive, lanes.happen)
+            walk(span, point.mapping, grid, bound, lanes)
+            number += 1
+        add_quantised(total, cut, point.bound, largest, whole, result)
+
+
+@compiled
+def load_rows(
+    records: Records, people: Integers, number: int, intervals: int, span: Span, values: Array
+) -> bool:
+    """Load the row of this number of each of the people into a lane; whether there is any.
+
+    A lane without such a row is never at risk.
+    """
+    starts, covariates, entry, leave, cause = records
+    found = False
+    for lane in range(values.shape[1]):
+        span.first[lane], span.last[lane], span.cause[lane] = intervals, 0, 0
+        row = -1
+        if lane < len(people) and starts[people[lane]] + number < starts[people[lane] + 1]:
+            row, found = starts[people[lane]] + number, True
+            span.first[lane], span.last[lane] = entry[row], leave[row]
+            span.cause[lane] = cause[row]
+        for j in range(values.shape[0]):
+            values[j, lane] = covariates[row, j] if row >= 0 else 0.0
+    return found
+
+
+@compiled
+def add_plain_scores(
+    records: Records, point: Point, levels: Levels, largest: int, result: Integers
+) -> Integers:
+    """Add the scores of the people who stay within the ball whatever happens; the others' numbers."""
+    causes, intervals, size = point.baseline.shape
+    persons, span = np.arange(len(records.starts) - 1), span_room()
+    lanes, path = lanes_room(causes, size, 0), path_room(point.baseline)
+    values = np.zeros((records.covariates.shape[1], LANES))
+    sums = np.zeros((point.basis.shape[1] + 2, LANES))
+    total = lanes.total.reshape(causes * size, LANES)
+    whole = np.zeros(total.shape, dtype=np.int64)
+    reach, cut = (math.inf, point.bound) if point.clipped else (point.bound, math.inf)
+    left, count = np.empty_like(persons), 0
+    for start in range(0, len(persons), LANES):
+        people = persons[start : start + LANES]
+        lanes.total[:] = 0.0
+        path.travelled[:] = 0.0
+        path.within[:] = True
+        number = 0
+        while load_rows(records, people, number, intervals, span, values):
+            locate(values, point.beta, point.mapping, lanes)
+            for r in range(len(point.link)):
+                add_tabled_rows(levels, point, r, span, lanes, sums, path)
+            mark_within_ball(span, reach, path)
+            number += 1
+        for lane in range(len(people)):
+            if not path.within[lane]:
+                left[count] = people[lane]
+                count += 1
+                for k in range(total.shape[0]):
+                    total[k, lane] = 0.0  # a person who walks adds nothing here
+        add_quantised(total, cut, point.bound, largest, whole, result)
+    return left[:count]
+
+
+@compiled
+def path_room(baseline: Array) -> PathLength:
+    """Make room for all lanes, and find the longest image of every cause."""
+    causes, intervals, size = baseline.shape
+    farthest = np.zeros(causes)
+    for r in range(causes):
+        for s in range(intervals):
+            square = 0.0
+            for k in range(size):
+                square += baseline[r, s, k] * baseline[r, s, k]
+            farthest[r] = max(farthest[r], math.sqrt(square))
+    within = np.ones(LANES, dtype=np.bool_)
+    return PathLength(farthest, np.zeros((causes, LANES)), np.zeros((causes, LANES)), within)
+
+
+@compiled
+def interpolated(table: Array, r: int, until: int, node: int, k: int, place: float) -> float:
+    """Sum k over s < until between two nodes: the cubic with their values and (scaled) slopes."""
+    half, rest = table.shape[3] // 2, 1.0 - place
+    lower, upper = table[r, until, node, k], table[r, until, node + 1, k]
+    left, right = table[r, until, node, half + k], table[r, until, node + 1, half + k]
+    value: float = rest * rest * ((1.0 + 2.0 * place) * lower + place * left) + place * place * (
+        (1.0 + 2.0 * rest) * upper - rest * right
+    )
+    return value
+
+
+@compiled
+def add_tabled_rows(
+    levels: Levels, point: Point, r: int, span: Span, lanes: Lanes, sums: Array, path: PathLength
+) -> None:
+    """Add the plain scores of every lane's row for cause r, and the length of its path.
+
+    V_r += M_r'(sum a B) + (sum a) x~_r over all intervals but the last, then the last one's score.
+    `sums` (e + 2, L) is room for sums over these intervals.
+    """
+    (first, last, cause), table, tilt = span, levels.sums, lanes.tilt
+    total, mapping, baseline = lanes.total, point.mapping, point.baseline
+    columns, count = sums.shape
+    length, step, value = np.zeros(count), np.zeros(count), np.zeros(count)
+    final = np.zeros(count, dtype=np.int64)
+    for k in range(tilt.shape[1]):
+        for lane in range(count):
+            length[lane] += tilt[r, k, lane] * tilt[r, k, lane]
+    for lane in range(count):
+        at = (lanes.position[r, lane] - levels.origin) / SPACING
+        node = min(max(int(at), 0), table.shape[2] - 2)
+        late = max(last[lane] - 1, 0)
+        early, final[lane] = min(first[lane], late), late
+        for k in range(columns):
+            before = interpolated(table, r, early, node, k, at - node) if early > 0 else 0.0
+            sums[k, lane] = interpolated(table, r, late, node, k, at - node) - before
+        eta = point.predictor[r, late] + lanes.position[r, lane]
+        survive, happen = slopes(point.link[0], eta)
+        own = -happen if cause[lane] == r + 1 else 0.0
+        if last[lane] > 0:
+            step[lane] = own if cause[lane] > 0 else survive
+            longest = path.farthest[r] + math.sqrt(length[lane])
+            ahead = sums[1, lane] + sums[0, lane] * math.sqrt(length[lane]) + survive * longest
+            path.travelled[r, lane] += ahead
+            path.leap[r, lane] = levels.steepest[r, last[lane], node] * longest
+    for k in range(tilt.shape[1]):
+        for lane in range(count):
+            value[lane] = sums[0, lane] * tilt[r, k, lane]
+        for j in range(columns - 2):
+            for lane in range(count):
+                value[lane] += sums[2 + j, lane] * mapping[r, j, k]
+        for lane in range(count):
+            total[r, k, lane] += value[lane]
+            total[r, k, lane] += step[lane] * (baseline[r, final[lane], k] + tilt[r, k, lane])
+
+
+@compiled
+def mark_within_ball(span: Span, reach: float, path: PathLength) -> None:
+    """Unmark the lanes that may leave the ball of radius `reach` in their row."""
+    for lane in range(len(path.within)):
+        if span.last[lane] > 0:
+            square = 0.0
+            for r in range(len(path.farthest)):
+                square += path.travelled[r, lane] * path.travelled[r, lane]
+            for r in range(len(path.farthest)):
+                # a comparison with NaN is false: such a person walks
+                near = math.sqrt(square) + path.leap[r, lane] <= reach
+                path.within[lane] = path.within[lane] and near
