@@ -62,11 +62,11 @@ class PathLength(NamedTuple):
     within: Flags
 
 
-@compiled
 def score_sums(records: Records, point: Point, levels: Levels, largest: int) -> Integers:
     """The sum over persons of their quantised bounded scores, each of norm at most `largest`.
 
-    (R d): the coordinates of one cause after those of another.
+    (R d): the coordinates of one cause after those of another. Not compiled: both halves would be
+    compiled once more within it.
     """
     result = np.zeros(point.mapping.shape[0] * point.mapping.shape[2], dtype=np.int64)
     walkers = np.arange(len(records.starts) - 1)
