@@ -30,7 +30,7 @@ from real import MEASURES, Exact, exact_fit, private_fit, row_of, sample_of
 from real_sets import DEVELOPMENT
 from simulated import DESIGNS, Sample
 
-PACKAGE = "discreet.mechanisms.newton"
+PACKAGES = ("discreet.mechanisms.newton", "discreet.estimator")
 PANEL = ("rhc", "hdfail", "LeukSurv", "calendar", "labs_3_few", "lognormal_100", "tail20right")
 """A wrong baseline, a horizon far away, few people, censoring by a covariate, generous bounds, tails."""
 EPSILON, DELTA = 1.0, 1e-6
@@ -54,7 +54,13 @@ class Constant:
     @property
     def value(self) -> float:
         """As it is."""
-        return float(vars(import_module(f"{PACKAGE}.{self.home}"))[self.name])
+        return float(self._own)
+
+    @property
+    def _own(self) -> float:
+        """The number in its own module."""
+        home = next(module for module in _modules() if module.__name__.endswith(f".{self.home}"))
+        return vars(home)[self.name]
 
     def times(self, factor: float) -> float:
         """The value that is tried."""
@@ -70,11 +76,15 @@ class Constant:
 
     def _modules(self) -> Iterator[ModuleType]:
         """Those that have the same number, not one of the same name."""
-        own = vars(import_module(f"{PACKAGE}.{self.home}"))[self.name]
-        for found in iter_modules(import_module(PACKAGE).__path__):
-            module = import_module(f"{PACKAGE}.{found.name}")
-            if vars(module).get(self.name) is own:
-                yield module
+        own = self._own
+        return (module for module in _modules() if vars(module).get(self.name) is own)
+
+
+def _modules() -> Iterator[ModuleType]:
+    """The modules of private Newton and of the estimator."""
+    for package in PACKAGES:
+        for found in iter_modules(import_module(package).__path__):
+            yield import_module(f"{package}.{found.name}")
 
 
 CONSTANTS = (

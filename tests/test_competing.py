@@ -232,7 +232,7 @@ def test_commands(tmp_path, printed, command):
     )
     assert out.read_text().splitlines()[0] == (
         "row,incidence_cancer_5,incidence_cancer_5_lower,incidence_cancer_5_upper,"
-        "incidence_cancer_20,incidence_cancer_20_lower,incidence_cancer_20_upper"
+        "incidence_cancer_20,incidence_cancer_20_lower,incidence_cancer_20_upper,repaired"
     )
     hazard = ("--times", 5, "--quantity", "hazard", "--out", tmp_path / "hazard.csv")
     said = command("predict", model, tmp_path / "registry.csv", *hazard)

@@ -32,6 +32,7 @@ DRAWS = ("core", "privacy", "audit", "paper")
 """Who draws noise: the core, the laws themselves, and the paper's exponential mechanism; the audit
 makes its own."""
 SUMS = {
+    "audit/questions.py": "each question of the core once more, person by person; nothing is kept",
     "competing.py": "fits that are not private, cause by cause",
     "estimate.py": "fits that are not private",
     "likelihood/problem.py": "the likelihood of fits that are not private, and of output and "

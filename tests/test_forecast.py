@@ -344,8 +344,8 @@ def test_the_needed_epsilon_is_enough_and_hardly_more(monkeypatch):
         needed_epsilon(outlook, "sex", 0.1)
 
 
-def test_the_recommendation_names_what_is_dear():
-    assert "dear" in compared(epsilon=0.001).recommendation()
+def test_the_recommendation_says_when_privacy_costs_much():
+    assert "costs much" in compared(epsilon=0.001).recommendation()
     assert "dear" not in compared(epsilon=4.0).recommendation()
 
 

@@ -23,7 +23,7 @@ from discreet.ledger import NullLedger, ReleaseRequest
 from discreet.mechanisms import PrivateNewton
 from discreet.models import strict
 from discreet.paper import SanitizedExponential
-from discreet.people import tables, to_episodes
+from discreet.people import files, tables, to_episodes
 from discreet.privacy.guarantee import Guarantee
 from discreet.release import Order
 from tests.cohorts import cohort, schema
@@ -283,7 +283,7 @@ def test_limits_are_told(name):
 
 
 def test_a_first_line_has_a_length(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "LONGEST_HEADER", 30)
+    monkeypatch.setattr(files, "LONGEST_HEADER", 30)
     (tmp_path / "long.csv").write_text("a," * 20 + "\n")
     (tmp_path / "open.csv").write_text('"a,' + "1\n" * 20)
     for name in ("long.csv", "open.csv"):

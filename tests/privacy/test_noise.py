@@ -194,7 +194,7 @@ def test_the_acceptance_is_high_in_every_dimension():
 
 
 def test_a_grid_coarser_than_the_noise_is_refused(source):
-    with pytest.raises(SettingsError, match="finer grid"):
+    with pytest.raises(SettingsError, match="too small for the grid"):
         source.lattice_laplace(9, Fraction(29, 20))
     assert len(source.lattice_laplace(9, Fraction(3, 2))) == 9
 

@@ -203,7 +203,7 @@ class HazardModel:
     def _flow(
         self, hazards: Array, total: Array, people: Array, share: Array, present: Array, late: Array
     ) -> Flow:
-        q, r, *slopes = exposures(total)
+        q, r, *further = exposures(total)
         decay = np.exp(-total)
         entering = np.zeros((*people.shape, self.stretches + 1))
         entering[..., 0] = people
@@ -218,18 +218,9 @@ class HazardModel:
                 at_risk[..., k + 1] += entering[..., k + 1] * q[..., k]
         exposed = at_risk[..., :-1] * q + entering[..., 1:] * r
         exits = (hazards * exposed[:, :, None]).reshape(*people.shape, -1)
-        counts = [exits, at_risk[..., -1:], *([entering] if self.late else [])]
-        return Flow(
-            hazards,
-            total,
-            (q, r, *slopes),
-            at_risk,
-            entering,
-            exposed,
-            np.concatenate(counts, axis=-1),
-            share,
-            present,
-        )
+        parts = [exits, at_risk[..., -1:], *([entering] if self.late else [])]
+        y, slopes = np.concatenate(parts, axis=-1), (q, r, *further)
+        return Flow(hazards, total, slopes, at_risk, entering, exposed, y, share, present)
 
     def density(self, points: Array) -> tuple[Array, Array]:
         """Log density (c,) and gradient (c, P), up to a constant."""

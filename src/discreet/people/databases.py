@@ -35,7 +35,7 @@ _PUBLIC_ERRORS = ("ParserException", "BinderException", "CatalogException")
 
 def is_address(data: object) -> bool:
     """Whether a text or path is the address of a database, as `pathlib` leaves it."""
-    return isinstance(data, str | Path) and ADDRESS.match(str(data)) is not None
+    return issubclass(type(data), str | Path) and ADDRESS.match(str(data)) is not None
 
 
 def require_query(data: object) -> None:
