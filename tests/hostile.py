@@ -17,14 +17,15 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import discreet as ds
-from discreet.audit.release import _audit
+from discreet.audit.release import audit_document
 from discreet.audit.run import Audit
 from discreet.design.schema import Schema
 from discreet.errors import LONGEST_TEXT, DiscreetError
 from discreet.fitted import FittedModel
 from discreet.ledger import UNCHARGED
 from discreet.models.curves_release import CurvesRelease
-from discreet.models.model import Release, model_from_mapping
+from discreet.models.documents import document_of
+from discreet.models.model import Release
 from discreet.models.strict import parse_strict
 from discreet.people import count_repairs, encode_covariates, to_episodes
 from discreet.report import page
@@ -98,13 +99,13 @@ def refusable(use: Callable[..., object]) -> Callable[..., bool]:
 @refusable
 def use_document(content: bytes) -> None:
     """Read a model file and do everything that commands do with it."""
-    model = model_from_mapping(parse_strict(content))
+    model = document_of(parse_strict(content))
     assert all(map(str.isprintable, str(FittedModel(model).summary()).splitlines()))
     people = np.zeros((1, model.design.covariates.dimension))
     model.curves.survival(people, [0.0, model.public_schema.time.horizon])
     model.curves.quantile(people, 0.5)
     if isinstance(model, Release):
-        assert all(map(str.isprintable, _words(_audit(model))))
+        assert all(map(str.isprintable, _words(audit_document(model))))
         draw_page(model)
 
 

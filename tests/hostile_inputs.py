@@ -24,7 +24,7 @@ from discreet.errors import FederationError, SchemaError
 from discreet.federation.agreement import agree
 from discreet.federation.connection import LARGEST_MESSAGE, Connection
 from discreet.federation.sites import Sites
-from discreet.models import curves_release
+from discreet.models.documents import document_of
 from discreet.models.strict import parse_strict
 from discreet.people import encode_covariates
 from discreet.people.columns import read_date
@@ -249,7 +249,7 @@ def curves() -> dict:
 @refusable
 def use(content: bytes, texts) -> None:
     """Read a release, show its texts and page as commands do."""
-    found = curves_release._from_mapping(parse_strict(content))
+    found = document_of(parse_strict(content))
     assert all(map(str.isprintable, texts(found)))
     draw_page(found)
 

@@ -13,7 +13,7 @@ import discreet as ds
 from discreet.competing import predict_survival
 from discreet.design.baseline import parse_baseline
 from discreet.errors import SettingsError
-from discreet.models.causes import read_causes
+from discreet.models.documents import read_document
 from discreet.people import to_episodes
 from tests.test_causes import mapping, people
 
@@ -139,7 +139,7 @@ def test_a_file_gives_the_same_predictions(tmp_path):
     path = tmp_path / "model.json"
     model = ds.CompetingRisks(mapping(), link="logit").fit(people(400))
     model.save(path)
-    read = read_causes(path)
+    read = read_document(path)
     new = people(3, seed=4)
     np.testing.assert_array_equal(
         predict_survival(read, new, [5]), model.predict_survival(new, [5])

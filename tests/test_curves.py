@@ -12,8 +12,8 @@ from cohorts import cohort, episodic, schema
 import discreet as ds
 from discreet.audit.release import audit_release
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.curves_release import CurvesRelease, read_file
-from discreet.models.model import read_model
+from discreet.models.curves_release import CurvesRelease
+from discreet.models.documents import read_document
 from discreet.privacy.testing import SeededNoise
 from discreet.report import make_page
 
@@ -27,7 +27,7 @@ def release(tmp_path_factory):
 
 def test_a_file_gives_back_what_was_released(release):
     made, path = release
-    read = read_file(path)
+    read = read_document(path)
     assert isinstance(read, CurvesRelease)
     assert read.released == made.released
     assert read.digest == made.digest
@@ -43,7 +43,7 @@ def test_nothing_is_computed_again_from_a_file(release, monkeypatch):
         raise AssertionError("computed again")
 
     monkeypatch.setattr("discreet.models.curves_release.group_curves", refused)
-    read = read_file(path)
+    read = read_document(path)
     assert read.table() == made.table()
     assert make_page(read) == make_page(made)
 
@@ -58,7 +58,7 @@ def test_a_file_of_version_0_2_has_its_curves_computed(release, tmp_path):
                 del band[name]
     path = tmp_path / "old.json"
     path.write_text(json.dumps(mapping))
-    old, new = read_file(path).estimates, release[0].estimates
+    old, new = read_document(path).estimates, release[0].estimates
     assert np.allclose(old[1].survival.estimate, new[1].survival.estimate, atol=1e-6)
 
 
@@ -187,9 +187,8 @@ def test_the_audit_computes_everything_again(release, tmp_path):
     assert not audit_release(path).sound
 
 
-def test_a_model_is_not_read_from_curves(release):
-    with pytest.raises(ArtefactError, match="curves by group"):
-        read_model(release[1])
+def test_load_gives_the_curves(release):
+    assert ds.load(release[1]) == release[0]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +206,7 @@ def test_a_damaged_file_is_refused_in_a_sentence(release, tmp_path, damage, says
     path = tmp_path / "damaged.json"
     path.write_text(json.dumps(mapping))
     with pytest.raises(ArtefactError, match=says):
-        read_file(path)
+        read_document(path)
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import pytest
 import discreet as ds
 from discreet.errors import ArtefactError
 from discreet.models.caution import Caution
-from discreet.models.model import Release, model_from_mapping
+from discreet.models.documents import document_of
+from discreet.models.model import Release
 from discreet.privacy.testing import SeededNoise
 from discreet.release import simulate
 from tests.releases import TABLE, Fixed, Table, order, run
@@ -29,15 +30,15 @@ def test_cautions_are_written_and_read_and_texts_of_old_files_stay_texts(tmp_pat
     mapping = run(order(mechanism=Fixed()), []).to_mapping()
     assert mapping["warnings"] == []
     mapping["warnings"] = [told.model_dump(), "The promise is proved for a perfect draw only."]
-    read = model_from_mapping(mapping)
+    read = document_of(mapping)
     assert read.warnings[0] == told
     assert read.warnings[1].code == "note"
     assert read.to_mapping()["warnings"] == mapping["warnings"]
     without = {key: value for key, value in mapping.items() if key != "warnings"}
-    assert model_from_mapping(without).warnings == ()
+    assert document_of(without).warnings == ()
     for odd in ([{"code": "x"}], [{"code": "x", "message": 1}], [1], ["a" * 5000], "x"):
         with pytest.raises(ArtefactError):
-            model_from_mapping(mapping | {"warnings": odd})
+            document_of(mapping | {"warnings": odd})
 
 
 def test_what_a_mechanism_says_against_itself_is_in_the_release_and_its_summary(monkeypatch):
@@ -95,7 +96,7 @@ def test_a_released_covariance_gives_standard_errors(tmp_path):
     mapping = run(order(), []).to_mapping()
     internal = np.diag(np.arange(1.0, 7.0))
     mapping["released"]["covariance"] = internal.tolist()
-    model = model_from_mapping(mapping)
+    model = document_of(mapping)
     transform = model.design.to_user
     expected = np.sqrt(np.diag(transform @ internal @ transform.T))
     model.save(tmp_path / "release.json")
@@ -120,7 +121,7 @@ MUTATIONS = {
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_changed_release_is_refused(name):
     mapping = copy.deepcopy(run(order(), []).to_mapping())
-    model_from_mapping(mapping)
+    document_of(mapping)
     MUTATIONS[name](mapping)
     with pytest.raises(ArtefactError):
-        model_from_mapping(mapping)
+        document_of(mapping)

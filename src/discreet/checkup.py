@@ -19,7 +19,8 @@ from typing import Any, Literal, get_args
 from discreet.design.schema import Categorical, PageWords, Schema
 from discreet.errors import ArtefactError, SettingsError
 from discreet.mechanisms.contract import MOST_COEFFICIENTS
-from discreet.models.model import Release, read_model
+from discreet.models.documents import read_document
+from discreet.models.model import Release
 from discreet.people.grid_hints import grid_hints
 from discreet.people.picture import FEWEST_EVENTS, TENTHS, Key, Picture
 from discreet.people.repairs import LATE_EVENT, OVERLAP, SHARE, RepairReport, hints, quote_hints
@@ -411,7 +412,7 @@ def require_names(accept: Collection[str]) -> frozenset[str]:
 
 def proposed_grid(like: str | PathLike[str], schema: Schema) -> str:
     """A time grid in a sentence, from the life table of an earlier release and the schema alone."""
-    model = read_model(Path(like))
+    model = read_document(Path(like))
     if not isinstance(model, Release) or (table := model.life_table) is None:
         raise ArtefactError(f"'{like}' has no private life table to propose a time grid from.")
     intervals = schema.time.intervals

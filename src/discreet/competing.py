@@ -33,13 +33,7 @@ from discreet.estimate import Estimate, estimate, plain_model
 from discreet.fitted import FittedModel
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Draw, Plan
-from discreet.models.causes import (
-    CausesCurves,
-    CausesFile,
-    CausesModel,
-    CausesRelease,
-    read_causes,
-)
+from discreet.models.causes import CausesCurves, CausesFile, CausesModel, CausesRelease
 from discreet.models.curves import Curves
 from discreet.models.description import NOT_PRIVATE, reference_words, release_words, summarise
 from discreet.models.group_curves import NORMAL_POINT
@@ -176,22 +170,6 @@ class CompetingRisks(Saved):
             raise SettingsError("key 'causes' in [time] is missing; a single risk needs none.")
         if self.schema.strata is not None:
             raise SettingsError(WITHOUT_STRATA)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """The model or release of competing risks in a file, ready to predict.
-
-        Parameters
-        ----------
-        path
-            As `save` or `publish` wrote it.
-
-        Raises
-        ------
-        ArtefactError
-            The file is something else.
-        """
-        return cls.of(read_causes(path))
 
     @classmethod
     def of(cls, found: CausesFile) -> Self:

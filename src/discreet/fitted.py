@@ -89,9 +89,9 @@ class Predictions(Saved):
         ArtefactError
             The model is not a private release.
         """
-        from discreet.audit import audit_model  # noqa: PLC0415 - scipy, mechanisms
+        from discreet.audit import audit_document  # noqa: PLC0415 - scipy, mechanisms
 
-        return audit_model(self._model)
+        return audit_document(self._model)
 
     def predict_survival(
         self,

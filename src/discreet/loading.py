@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from discreet.competing import CompetingRisks
-from discreet.errors import ArtefactError
 from discreet.fitted import FittedModel
 from discreet.models.causes import CausesFile
-from discreet.models.curves_release import CurvesRelease, read_file
+from discreet.models.curves_release import CurvesRelease
+from discreet.models.documents import read_document
 
 
 def load(path: str | Path) -> FittedModel | Any:
-    """Read a model or a release from its file.
+    """Read a model, a release or curves by group from its file.
 
     Parameters
     ----------
@@ -20,9 +20,8 @@ def load(path: str | Path) -> FittedModel | Any:
 
     Returns
     -------
-    FittedModel or CompetingRisks
-        With predictions and a summary; a file of competing risks gives `CompetingRisks`, for type
-        checkers ``ds.CompetingRisks.load`` says so.
+    FittedModel, CompetingRisks or CurvesRelease
+        With what follows from its numbers: predictions, a summary, pictures.
 
     Raises
     ------
@@ -33,9 +32,7 @@ def load(path: str | Path) -> FittedModel | Any:
     --------
     >>> load("model.json").predict_survival("patients.csv", times=[12])  # doctest: +SKIP
     """
-    found = read_file(path)
+    found = read_document(path)
     if isinstance(found, CausesFile):
         return CompetingRisks.of(found)
-    if isinstance(found, CurvesRelease):
-        raise ArtefactError(f"'{path}': this file holds curves by group, not a model.")
-    return FittedModel(found)
+    return found if isinstance(found, CurvesRelease) else FittedModel(found)

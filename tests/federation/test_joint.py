@@ -16,8 +16,7 @@ from discreet.joint import Federation, publish_jointly
 from discreet.ledger import open_ledger
 from discreet.mechanisms import OutputPerturbation, PrivateNewton
 from discreet.mechanisms.group_counts import GroupCounts
-from discreet.models.curves_release import read_file
-from discreet.models.model import read_model
+from discreet.models.documents import read_document
 from discreet.people.source import People
 from discreet.points import JointPoint
 from discreet.privacy.noise import NoiseSource
@@ -145,7 +144,7 @@ def test_files_differ_in_the_ledger_alone_and_every_site_has_paid(scene, stage):
     assert mappings[0]["persons"] == sum(table.num_rows for table in TABLES)
     assert mappings[0]["details"]["noise_factor"] == "3/2"
     for item, part in zip(found, scene, strict=True):
-        release = read_model(part["out"])
+        release = read_document(part["out"])
         assert release.digest == item["digest"]
         assert release.joint_digest == release.without_ledger()
     assert states(scene) == [["settled"]] * 3
@@ -157,9 +156,9 @@ def check_the_joint_digest_is_read(path):
     mapping = json.loads(path.read_text())
     path.write_text(json.dumps({**mapping, "persons": 3000}))
     with pytest.raises(ArtefactError, match="joint digest"):
-        read_model(path)
+        read_document(path)
     path.write_text(json.dumps({**mapping, "ledger": "none"}))
-    assert read_model(path).joint_digest == mapping["joint_digest"]
+    assert read_document(path).joint_digest == mapping["joint_digest"]
 
 
 @pytest.mark.parametrize("point", list(JointPoint))
@@ -229,7 +228,7 @@ def test_curves_by_group_are_counted_across_sites(scene, stage):
     found = play(stage, [{**part, "by": "arm"} for part in scene])
     assert all("error" not in item for item in found), found
     assert len({item["joint_digest"] for item in found}) == 1
-    curves = read_file(scene[2]["out"])
+    curves = read_document(scene[2]["out"])
     assert curves.persons == sum(table.num_rows for table in TABLES)
     alone = GroupCounts(1.0, 1e-6).plan(curves.persons, curves.groups)
     assert curves.noise_scale == pytest.approx(alone.noise_scale * 1.5**0.5, rel=1e-9)
@@ -248,7 +247,7 @@ def test_competing_risks_are_fitted_across_sites(scene, stage, tmp_path):
     found = play(stage, [{**part, "schema": str(schema)} for part in scene])
     assert all("error" not in item for item in found), found
     assert len({item["joint_digest"] for item in found}) == 1
-    release = read_file(scene[2]["out"])
+    release = read_document(scene[2]["out"])
     assert set(release.coefficients) == {"one", "two"}
     assert release.persons == sum(table.num_rows for table in TABLES)
     assert audit_release(scene[2]["out"]).sound

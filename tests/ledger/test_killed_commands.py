@@ -13,7 +13,7 @@ from pyarrow import csv as arrow_csv
 from discreet.ledger import open_ledger
 from discreet.ledger.book import Head
 from discreet.ledger.stored import ReleaseClaim
-from discreet.models.curves_release import read_file
+from discreet.models.documents import read_document
 from discreet.points import Point
 from tests.cohorts import cohort
 
@@ -70,7 +70,7 @@ def test_nothing_is_published_that_was_not_charged_first(killed):
         assert path.exists() == (point in UNPAID or point in PUBLISHED)
         assert (line.digest is not None) == (point in UNPAID or point in SETTLED)
         if path.exists():
-            found = read_file(path)
+            found = read_document(path)
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
             assert found.guarantee == line.request.guarantee
             claim = ReleaseClaim(

@@ -32,7 +32,7 @@ from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.cohort import stratum_profiles
 from discreet.mechanisms.newton.layout import Layout
-from discreet.models.model import model_from_mapping
+from discreet.models.documents import document_of
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise
 from discreet.regression import simulate
@@ -173,13 +173,13 @@ def test_a_stratum_that_nobody_has_is_fitted_from_the_prior_and_named():
     assert np.array_equal(tables[:, 0], np.repeat(np.arange(4), rows))
     whole = np.array(drawn.released["life_table"])
     assert np.array_equal(whole[:, 2:], tables[:, 3:].reshape(4, rows, -1).sum(axis=0))
-    read = model_from_mapping(drawn.to_mapping())
+    read = document_of(drawn.to_mapping())
     assert list(read.life_tables) == list(levels)
     assert read.life_tables["C"].survival[-1] < read.life_tables["A"].survival[-1]
     broken = drawn.to_mapping()
     broken["released"]["life_tables"] = tables[:-1].tolist()
     with pytest.raises(ArtefactError, match="not one for each stratum"):
-        model_from_mapping(broken)
+        document_of(broken)
     assert list(read.to_mapping()["coefficients"]["baseline"]) == list(levels)
     errors = np.sqrt(np.diag(read.covariance))
     assert errors[9] > 5 * errors[0]  # the level of D against that of A

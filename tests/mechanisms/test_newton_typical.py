@@ -6,7 +6,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ArtefactError
-from discreet.models.model import model_from_mapping
+from discreet.models.documents import document_of
 
 SCHEMA = ds.Schema.from_mapping(
     {
@@ -75,4 +75,4 @@ def test_a_typical_person_that_does_not_go_with_the_schema_is_refused(release, o
     mapping = release.to_mapping()
     mapping["released"] = mapping["released"] | {"typical": odd}
     with pytest.raises(ArtefactError):
-        model_from_mapping(mapping)
+        document_of(mapping)

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 import discreet as ds
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.calibration import Calibration
+from discreet.models.documents import document_of
 from discreet.models.life_table import LifeTable
-from discreet.models.model import model_from_mapping
 from discreet.plots import events_by_stretch, survival_of_everybody
 from tests.cohorts import cohort, schema
 from tests.releases import order, run
@@ -61,14 +61,14 @@ def test_expected_and_released_events_are_drawn_with_what_chance_may_add():
 
 def test_a_calibration_that_does_not_go_with_the_life_table_is_refused():
     mapping = run(order(), []).to_mapping()
-    assert model_from_mapping(mapping).calibration is None
+    assert document_of(mapping).calibration is None
     q = mapping["schema"]["time"]["intervals"]
     table = [[1, q, 10.0, 5.0]]
     good = {"life_table": table, "calibration": [[1, q, 5.0, 4.0, 1.0]]}
-    assert model_from_mapping(mapping | {"released": good}).calibration.expected == [4.0]
+    assert document_of(mapping | {"released": good}).calibration.expected == [4.0]
     for odd in ([[1, q, 5.0, 4.0]], [[1, q, 5.0, 4.0, 1.0]] * 2, "x", [[1, q, 5.0, "4", 1.0]]):
         with pytest.raises(ArtefactError):
-            model_from_mapping(mapping | {"released": good | {"calibration": odd}})
+            document_of(mapping | {"released": good | {"calibration": odd}})
 
 
 def test_a_release_draws_its_fit_and_a_plain_model_says_that_it_cannot():
@@ -78,7 +78,7 @@ def test_a_release_draws_its_fit_and_a_plain_model_says_that_it_cannot():
         "life_table": [[1, q, 10.0, 5.0]],
         "calibration": [[1, q, 5.0, 4.0, 1.0]],
     }
-    figure = ds.FittedModel(model_from_mapping(mapping)).plot_fit()
+    figure = ds.FittedModel(document_of(mapping)).plot_fit()
     titles = [panel.get_title(loc="left") for panel in figure.axes]
     assert titles == ["Events by time", "Everybody together"]
     with pytest.raises(SettingsError, match="private life table"):

@@ -10,7 +10,8 @@ from discreet.design.design import Design
 from discreet.design.link import LINKS, get_link
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.curves import Curves
-from discreet.models.model import PlainModel, model_from_mapping, read_model
+from discreet.models.documents import document_of, read_document
+from discreet.models.model import PlainModel
 from tests.cohorts import HORIZON, cohort, schema
 
 MODEL = ds.SurvivalRegression(schema(), link="logit").fit(cohort()).model_
@@ -24,12 +25,12 @@ def test_the_file_has_the_promised_keys(tmp_path):
     assert len(mapping["coefficients"]["baseline"]) == 3
     assert set(mapping["internal"]) == {"coordinates", "baseline", "covariates"}
     assert mapping["schema"] == schema().to_mapping()
-    assert read_model(tmp_path / "model.json") == MODEL
+    assert read_document(tmp_path / "model.json") == MODEL
 
 
 def test_the_file_is_a_fixed_point(tmp_path):
     MODEL.save(tmp_path / "a.json")
-    read_model(tmp_path / "a.json").save(tmp_path / "b.json")
+    read_document(tmp_path / "a.json").save(tmp_path / "b.json")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
@@ -79,7 +80,7 @@ def test_a_changed_file_is_refused_in_one_sentence(name):
     mapping = copy.deepcopy(MODEL.to_mapping())
     MUTATIONS[name](mapping)
     with pytest.raises(ArtefactError) as caught:
-        model_from_mapping(mapping)
+        document_of(mapping)
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith(".")
 

@@ -9,8 +9,8 @@ from cohorts import cohort, schema
 import discreet as ds
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError, SchemaError
-from discreet.models.curves_release import curves_from_mapping
-from discreet.models.model import Promised, model_from_mapping
+from discreet.models.documents import document_of
+from discreet.models.model import Promised
 from discreet.models.release_schema import KINDS, MEANINGS, release_schema
 from tests.json_schema import is_valid
 from tests.report.conftest import make_covariance, make_release, make_schema
@@ -61,9 +61,8 @@ def documents():
 
 
 def _readable(mapping):
-    is_curves = mapping.get("format") == "discreet-curves"
     try:
-        (curves_from_mapping if is_curves else model_from_mapping)(mapping)
+        document_of(mapping)
     except (ArtefactError, SchemaError):
         return False
     return True

@@ -20,7 +20,7 @@ from discreet.estimate import _near, estimate, starting_point
 from discreet.likelihood import sums
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
-from discreet.models.model import model_from_mapping
+from discreet.models.documents import document_of
 from discreet.people import to_episodes
 from discreet.regression import simulate
 from tests.cohorts import HORIZON, at_risk, cohort, episodic
@@ -110,7 +110,7 @@ def test_streams_and_files_give_the_same_model(tmp_path):
     names = list(written["coefficients"]["baseline"].items())
     written["coefficients"]["baseline"] = dict(reversed(names))
     with pytest.raises(ArtefactError, match="not those that the schema"):
-        model_from_mapping(written)
+        document_of(written)
 
 
 def test_predictions_are_those_of_each_stratum():

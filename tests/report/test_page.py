@@ -15,7 +15,7 @@ from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.caution import Caution
-from discreet.models.model import model_from_mapping
+from discreet.models.documents import document_of
 from discreet.models.prediction import survival_band
 from discreet.privacy.shares import NoiseShares
 from discreet.report import make_page, write_page
@@ -117,7 +117,7 @@ def test_the_page_begins_in_the_stratum_with_most_people(visit):
     tables = [[number, 1, last, people, 5.0] for number, people in enumerate((-2.0, 400.0, 90.0))]
     counted = release.to_mapping()
     counted["released"]["life_tables"] = tables
-    assert visit(model_from_mapping(counted)).evaluate("discreet.state.a").pop() == 1
+    assert visit(document_of(counted)).evaluate("discreet.state.a").pop() == 1
     assert visit(release).evaluate("discreet.state.a").pop() == 0
 
 
@@ -270,7 +270,7 @@ def _spoken(release, text):
     mapping["schema"]["time"] |= {"duration": f"{text}1", "event": f"{text}2"}
     mapping |= dict.fromkeys(("release_id", "ledger", "library_version"), text)
     mapping |= {"warnings": [text], "mechanism": {"name": text}}
-    return model_from_mapping(mapping)
+    return document_of(mapping)
 
 
 def test_no_text_of_a_release_becomes_an_element():

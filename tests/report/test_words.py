@@ -7,7 +7,7 @@ import pytest
 
 from discreet.design.words import Words
 from discreet.errors import SchemaError
-from discreet.models.model import model_from_mapping
+from discreet.models.documents import document_of
 from discreet.report import make_page
 from discreet.report.card import make_card
 from discreet.report.page import with_words
@@ -57,7 +57,7 @@ def test_words_reach_the_page_and_the_release_stays_as_it_is(release, words):
         assert text in page
         assert text not in before
     assert embedded(page, "document") == release.to_mapping() == embedded(before, "document")
-    assert model_from_mapping(embedded(page, "document")).digest == release.digest
+    assert document_of(embedded(page, "document")).digest == release.digest
     assert release.digest in page
     assert words.digest in page
     assert words.digest not in before

@@ -1,7 +1,7 @@
 """An audit anyone can run: measurements of the running code, and checks of release files."""
 
 from discreet.audit.findings import Effort, Finding, Subject
-from discreet.audit.release import audit_model, audit_release
+from discreet.audit.release import audit_document, audit_release
 from discreet.audit.run import FAMILIES, Audit, audit_mechanism
 
 __all__ = [
@@ -10,7 +10,7 @@ __all__ = [
     "Effort",
     "Finding",
     "Subject",
+    "audit_document",
     "audit_mechanism",
-    "audit_model",
     "audit_release",
 ]

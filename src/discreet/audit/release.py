@@ -1,10 +1,10 @@
 """What a release file claims, checked against what it contains and against a plan made again."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from discreet.ledger.book import Head
 from discreet.ledger.interface import UNCHARGED
 from discreet.mechanisms import Plan, mechanism_from_settings
 from discreet.mechanisms.group_counts import GroupCounts
-from discreet.models.causes import CausesRelease, causes_from_mapping, has_causes
-from discreet.models.curves_release import CurvesRelease, curves_from_mapping
-from discreet.models.model import AGREEMENT, Model, Promised, Release, model_from_mapping
+from discreet.models.causes import CausesRelease
+from discreet.models.curves_release import CurvesRelease
+from discreet.models.documents import document_of
+from discreet.models.model import AGREEMENT, File, Promised, Release
 from discreet.models.strict import read_strict
 from discreet.privacy.shares import NoiseShares
 from discreet.release import Order, weak_promises
@@ -35,96 +36,60 @@ REPRODUCED = 1e-9
 def audit_release(path: str | Path) -> Audit:
     """Every check of one release file; a file that is no release is an `ArtefactError`."""
     mapping = read_strict(path)
-    if mapping.get("format") == CurvesRelease.kind:
-        return _audit_curves(mapping)
-    if has_causes(mapping):
-        return _audit_causes(mapping)
-    if mapping.get("format") != Release.kind:
+    if mapping.get("format") not in {Release.kind, CurvesRelease.kind}:
         raise ArtefactError(f"'{path}' is not a release; there is nothing to audit.")
     try:
-        release = model_from_mapping(mapping)
+        document = document_of(mapping)
     except ArtefactError as error:
         refused = _line("the file", "a sound release", "refused", sound=False, note=str(error))
         return Audit("a release that cannot be read", {}, (refused,))
-    return _audit(cast("Release", release))
+    return audit_document(document)
 
 
-def audit_model(model: Model) -> Audit:
-    """Every check of a release in memory; another model is an `ArtefactError`."""
-    if not isinstance(model, Release):
+def audit_document(document: File) -> Audit:
+    """Every check of a release in memory; another document is an `ArtefactError`."""
+    if isinstance(document, CurvesRelease):
+        name, own = "curves", _curves_again(document)
+    elif isinstance(document, CausesRelease):
+        checks = ((cause, check) for cause in document.causes for check in (_coefficients, _grid))
+        own = [
+            replace(item, check=f"{cause}: {item.check}")
+            for cause, check in checks
+            for item in check(document.of_cause(cause))
+        ]
+        name, own = "release", [*own, *_plan_again(document)]
+    elif isinstance(document, Release):
+        name = "release"
+        own = [*_coefficients(document), *_grid(document), *_plan_again(document)]
+    else:
         raise ArtefactError("only a release can be audited; this model is not private.")
-    return _audit(model)
-
-
-def _audit_causes(mapping: dict[str, Any]) -> Audit:
-    """Competing risks: every cause's numbers, then what all of them share."""
-    try:
-        release = causes_from_mapping(mapping)
-    except ArtefactError as error:
-        refused = _line("the file", "a sound release", "refused", sound=False, note=str(error))
-        return Audit("a release that cannot be read", {}, (refused,))
-    if not isinstance(release, CausesRelease):
-        raise ArtefactError("only a release can be audited; this model is not private.")
-    found = [
-        replace(item, check=f"{cause}: {item.check}")
-        for cause, part in release.models.items()
-        for check in (_coefficients, _grid)
-        for item in check(cast("Release", part))
-    ]
-    shared = [item for check in (_plan_again, _promise, _ledger) for item in check(release)]
-    return _audited(release, [*_form(release), *found, *shared])
-
-
-def _audit(release: Release) -> Audit:
-    checks: tuple[Callable[[Release], list[Finding]], ...] = (
-        _form, _coefficients, _grid, _plan_again, _promise, _ledger,
-    )  # fmt: skip
-    return _audited(release, [item for check in checks for item in check(release)])
-
-
-def _audited(release: Promised, found: list[Finding]) -> Audit:
     facts = {
-        "release_id": release.release_id,
-        "mechanism": release.mechanism.get("name"),
-        "epsilon": release.guarantee.epsilon,
-        "delta": release.guarantee.delta,
-        "digest": release.digest,
+        "release_id": document.release_id,
+        "mechanism": document.mechanism.get("name"),
+        "epsilon": document.guarantee.epsilon,
+        "delta": document.guarantee.delta,
+        "digest": document.digest,
     }
-    return Audit(f"release {release.release_id}", facts, tuple(found))
+    found = (*_form(document), *own, *_promise(document), *_ledger(document))
+    return Audit(f"{name} {document.release_id}", facts, found)
 
 
-def _audit_curves(mapping: dict[str, Any]) -> Audit:
-    """Curves by group: the promise, the plan, and everything printed computed again."""
-    try:
-        curves = curves_from_mapping(mapping)
-    except ArtefactError as error:
-        refused = _line("the file", "sound curves", "refused", sound=False, note=str(error))
-        return Audit("curves that cannot be read", {}, (refused,))
+def _curves_again(curves: CurvesRelease) -> list[Finding]:
+    """The plan, and everything printed, computed again."""
     plan = GroupCounts(curves.guarantee.epsilon, curves.guarantee.delta).plan(
         curves.persons, curves.groups, NoiseShares.read(curves.details)
     )
     again = curves.model_copy(update={"curves": (), "test": None, "warnings": ()}).with_results()
     whole = all(float(item).is_integer() for item in curves.released["sums"])
     version, promise = curves.library_version, curves.guarantee.to_mapping()
-    found = [
-        *_form(curves),
+    return [
         _line("released sums", "integers", "integers" if whole else "others", sound=whole),
         _same("noise scale computed again", plan.noise_scale, curves.noise_scale, version),
         _same("guarantee computed again", plan.guarantee.to_mapping(), promise, version),
         _same("details computed again", dict(plan.details), curves.details, version),
         _same("curves computed again", list(again.curves), list(curves.curves), version),
         _same("test computed again", again.test, curves.test, version),
-        *_promise(curves),
-        *_ledger(curves),
     ]
-    facts = {
-        "release_id": curves.release_id,
-        "mechanism": curves.mechanism.get("name"),
-        "epsilon": curves.guarantee.epsilon,
-        "delta": curves.guarantee.delta,
-        "digest": curves.digest,
-    }
-    return Audit(f"curves {curves.release_id}", facts, tuple(found))
 
 
 def _line(check: str, claimed: str, measured: str, *, sound: bool, note: str = "") -> Finding:

@@ -23,12 +23,12 @@ def page(
     A words file has [page] with title, description, event, curator, contact, citation, sources,
     licence and language, and labels and units of covariates: they change no number.
     """
-    from discreet.models.curves_release import read_file  # noqa: PLC0415
+    from discreet.models.documents import read_document  # noqa: PLC0415
     from discreet.models.strict import require_free  # noqa: PLC0415 - quick first answer
     from discreet.report import write_page  # noqa: PLC0415
 
     if out.suffix.lower() not in {".html", ".htm"}:
         raise SettingsError(f"a page is HTML; name it '{out.with_suffix('.html')}'.")
     require_free(out, overwrite=overwrite)
-    write_page(read_file(release), out, words=options.read_words(words), overwrite=overwrite)
+    write_page(read_document(release), out, words=options.read_words(words), overwrite=overwrite)
     say(wrapped(f"The page is in '{out}': one file, to be opened in a browser or published."))

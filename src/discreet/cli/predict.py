@@ -77,12 +77,13 @@ def predict(  # noqa: PLR0913 - one parameter an option
     "repaired" says what did not fit the schema in a row: its prediction is for the repaired values.
     """
     from discreet.models.causes import CausesFile  # noqa: PLC0415 - numpy and scipy
-    from discreet.models.curves_release import CurvesRelease, read_file  # noqa: PLC0415
+    from discreet.models.curves_release import CurvesRelease  # noqa: PLC0415
+    from discreet.models.documents import read_document  # noqa: PLC0415
     from discreet.people.repairs import REPAIRED, repaired_rows  # noqa: PLC0415 - loads pyarrow
     from discreet.people.tables import held  # noqa: PLC0415
 
     require_free(out, overwrite=overwrite)
-    found = read_file(model)
+    found = read_document(model)
     if isinstance(found, CurvesRelease):
         raise ArtefactError(f"'{model}': this file holds curves by group, not a model.")
     with progress("Predicting"):

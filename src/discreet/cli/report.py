@@ -20,7 +20,7 @@ def report(
     overwrite: options.Overwrite = False,
 ) -> None:
     """Write a model card: the equation, the table of ratios, the promise, and what is left to say."""
-    from discreet.models.curves_release import read_file  # noqa: PLC0415 - quick first answer
+    from discreet.models.documents import read_document  # noqa: PLC0415 - quick first answer
     from discreet.models.strict import require_free, write_new  # noqa: PLC0415
     from discreet.report.card import make_card  # noqa: PLC0415
     from discreet.report.page import with_words  # noqa: PLC0415
@@ -28,7 +28,7 @@ def report(
     if out.suffix.lower() != ".md":
         raise SettingsError(f"a card is Markdown; name it '{out.with_suffix('.md')}'.")
     require_free(out, overwrite=overwrite)
-    model, found = read_file(release), options.read_words(words)
+    model, found = read_document(release), options.read_words(words)
     shown = model if found is None else with_words(model, found)
     write_new(out, make_card(shown).encode(), overwrite=overwrite)
     say(wrapped(f"The model card is in '{out}'; fields marked 'to be filled in' are yours."))

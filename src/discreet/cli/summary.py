@@ -39,9 +39,10 @@ def summary(
     from discreet.competing import summarise_causes  # noqa: PLC0415
     from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy
     from discreet.models.causes import CausesFile  # noqa: PLC0415
-    from discreet.models.curves_release import CurvesRelease, read_file  # noqa: PLC0415
+    from discreet.models.curves_release import CurvesRelease  # noqa: PLC0415
+    from discreet.models.documents import read_document  # noqa: PLC0415
 
-    found = read_file(model)
+    found = read_document(model)
     if isinstance(found, CurvesRelease):
         _show_curves(found)
         return

@@ -16,12 +16,11 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
@@ -44,10 +43,7 @@ from discreet.models.model import (
     Text,
     Uncertainty,
     numbers_of,
-    of_causes,
-    sentence,
 )
-from discreet.models.strict import read_strict
 from discreet.types import Array
 
 Triangle = tuple[tuple[Number, ...], ...]
@@ -316,23 +312,3 @@ def _losses(curves: Curves, encoded: Array) -> Array:
     """-log(1 - h) of one cause, (rows, intervals); more than 700 overflows and means certainty."""
     positions = (encoded @ curves.slopes)[:, None] + curves.effects[0]
     return np.minimum(curves.link.survival_loss(positions), 700.0)
-
-
-def read_causes(path: str | Path) -> CausesModel | CausesRelease:
-    """The model of competing risks in a file."""
-    return causes_from_mapping(read_strict(path))
-
-
-def causes_from_mapping(mapping: dict[str, Any]) -> CausesModel | CausesRelease:
-    """The model of competing risks in a JSON object."""
-    kind = CausesRelease if mapping.get("format") == CausesRelease.kind else CausesModel
-    try:
-        return kind.model_validate(mapping, by_alias=True, by_name=False)
-    except ValidationError as error:
-        raise ArtefactError(sentence(error)) from None
-
-
-def has_causes(mapping: dict[str, Any]) -> bool:
-    """Whether a JSON object is a model of competing risks."""
-    kind = str(mapping.get("format"))  # whatever it is: a file may hold a list there
-    return of_causes(mapping) and kind in {CausesModel.kind, CausesRelease.kind}

@@ -6,17 +6,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import ValidationError, model_validator
+from pydantic import model_validator
 
 from discreet.design.axis import DAYS
 from discreet.design.grid import TimeGrid
 from discreet.design.groups import Groups, strategy, stretch_edges
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.causes import CausesFile, causes_from_mapping, has_causes
 from discreet.models.caution import Caution
 from discreet.models.frames import Tabular
 from discreet.models.group_curves import (
@@ -29,8 +27,7 @@ from discreet.models.group_curves import (
     group_curves,
 )
 from discreet.models.hazard_posterior import Counts
-from discreet.models.model import Model, Promised, model_from_mapping, sentence
-from discreet.models.strict import read_strict
+from discreet.models.model import Promised
 from discreet.text import with_unit
 from discreet.types import Array
 
@@ -363,30 +360,6 @@ class CurvesRelease(Promised, Tabular):
                 f"cause: {', '.join(self.causes)}."
             )
         return (*lines, *map(str, self.warnings))
-
-
-def read_file(path: str | Path) -> Model | CurvesRelease | CausesFile:
-    """The model, release or curves in a file; an `ArtefactError` says in a sentence what is wrong."""
-    mapping = read_strict(path)
-    try:
-        return _from_mapping(mapping)
-    except ArtefactError as error:
-        raise ArtefactError(f"'{path}': {error}") from None
-
-
-def _from_mapping(mapping: dict[str, Any]) -> Model | CurvesRelease | CausesFile:
-    if has_causes(mapping):
-        return causes_from_mapping(mapping)
-    is_curves = mapping.get("format") == CurvesRelease.kind
-    return curves_from_mapping(mapping) if is_curves else model_from_mapping(mapping)
-
-
-def curves_from_mapping(mapping: dict[str, Any]) -> CurvesRelease:
-    """The curves in a JSON object."""
-    try:
-        return CurvesRelease.model_validate(mapping, by_alias=True, by_name=False)
-    except ValidationError as error:
-        raise ArtefactError(sentence(error)) from None
 
 
 def _row(name: str, curve: GroupCurve) -> list[str]:

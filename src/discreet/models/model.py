@@ -33,7 +33,7 @@ from discreet.models.calibration import Calibration
 from discreet.models.caution import Caution
 from discreet.models.curves import Curves
 from discreet.models.life_table import LifeTable
-from discreet.models.strict import read_strict, serialise, write_new
+from discreet.models.strict import serialise, write_new
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.scales import LARGEST_EXPONENT
 from discreet.types import Array
@@ -476,40 +476,6 @@ class Release(Promised, Model):
             return None
         rows = numbers_of("calibration", self.released["calibration"])
         return Calibration.of(rows, self.life_table)
-
-
-_KINDS: dict[str, type[Model]] = {item.kind: item for item in (PlainModel, Release)}
-
-
-def read_model(path: str | Path) -> Model:
-    """The model or release in a file; an `ArtefactError` says in a sentence what is wrong."""
-    try:
-        return model_from_mapping(read_strict(path))
-    except ArtefactError as error:
-        text = str(error)
-        raise ArtefactError(text if str(path) in text else f"'{path}': {text}") from None
-
-
-def model_from_mapping(mapping: dict[str, Any]) -> Model:
-    """The model or release in a JSON object."""
-    kind = _KINDS.get(str(mapping.get("format")))
-    if mapping.get("format") == "discreet-curves":
-        raise ArtefactError("this file holds curves by group, not a model.")
-    if kind is None:
-        raise ArtefactError("this is neither a model nor a release of this package.")
-    if of_causes(mapping):
-        raise ArtefactError("this file holds competing risks: read it with ds.CompetingRisks.load.")
-    try:
-        return kind.model_validate(mapping, by_alias=True, by_name=False)
-    except ValidationError as error:
-        raise ArtefactError(sentence(error)) from None
-
-
-def of_causes(mapping: dict[str, Any]) -> bool:
-    """Whether a JSON object's schema has competing risks."""
-    schema = mapping.get("schema")
-    time = schema.get("time") if isinstance(schema, dict) else None
-    return isinstance(time, dict) and time.get("causes") is not None
 
 
 def numbers_of(name: str, rows: Any) -> Array:

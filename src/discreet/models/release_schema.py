@@ -1,6 +1,6 @@
 """The JSON Schema of the files that are published, made of the classes that read them.
 
-It says what a file looks like: keys, types, ranges.  The reader (`read_file`) checks more: that the
+It says what a file looks like: keys, types, ranges.  The reader (`read_document`) checks more: that the
 numbers of a file belong together and that the promise in words is that of the guarantee.  What the
 schema refuses, the reader refuses too.
 """
