@@ -91,7 +91,7 @@ real: $(READY)  ## private Newton on real data and simulated designs, hours; it 
 	$(BIN)/python studies/real_page.py
 
 # SEED=entropy draws a seed after a freeze, REAL=1 takes the real sets; BASE=checkout measures that source too.
-fresh: $(READY)  ## SEED=n: private Newton on random registries that no constant was chosen on; it resumes; docs/fresh.md
+fresh: $(READY)  ## SEED=n: private Newton on random registries that no constant was chosen on; it resumes; docs/accuracy.md
 	@test -n "$(SEED)$(REAL)" || { echo "make fresh: give a number or entropy, SEED=n, or REAL=1" >&2; exit 1; }
 	PYTHONPATH=studies $(BIN)/python -m fresh $(if $(REAL),--real,--seed $(SEED)) $(if $(BASE),--base $(BASE)) \
 		$(if $(REGISTRIES),--registries $(REGISTRIES)) $(if $(filter command,$(origin DRAWS)),--draws $(DRAWS))

@@ -3,7 +3,7 @@
     python benchmarks/core.py [--fresh] [--table]
 
 Every measurement goes to results/core.csv as it comes, and a run that was stopped resumes there;
-``--fresh`` starts over. At the end (or alone, with ``--table``) docs/benchmarks.md is written from
+``--fresh`` starts over. At the end (or alone, with ``--table``) docs/speed.md is written from
 the file. Contenders take turns, round by round, so that a busy machine disturbs all of them.
 """
 
@@ -28,7 +28,7 @@ from probes import (
     memory_growth,
     second_run,
 )
-from results_file import Key, Results
+from results_file import Key, Results, fill
 from table import page
 
 HERE = Path(__file__).parent
@@ -36,7 +36,7 @@ RESULTS = HERE / "results" / "core.csv"
 SAMPLER = RESULTS.with_name("sampler.csv")
 FILES = RESULTS.with_name("files.csv")
 VERSIONS_FILE = RESULTS.with_name("versions.csv")
-PAGE = HERE.parent / "docs" / "benchmarks.md"
+PAGE = HERE.parent / "docs" / "speed.md"
 ROUNDS = 5
 SLOW_ROUNDS = 3  # statsmodels and scikit-survival take half a minute a fit
 GRIDS = (200, 2_000, 20_000)
@@ -53,7 +53,7 @@ def main() -> None:
     results = Results(RESULTS, fresh=arguments.fresh)
     if not arguments.table:
         measure(results)
-    PAGE.write_text(page(results, *map(Results, (SAMPLER, FILES, VERSIONS_FILE))))
+    fill(PAGE, "speed", page(results, *map(Results, (SAMPLER, FILES, VERSIONS_FILE))))
     print(f"wrote {PAGE.relative_to(HERE.parent)}")
 
 

@@ -69,3 +69,10 @@ class Results:
     def _write(self, row: tuple[str, ...], mode: str) -> None:
         with self.path.open(mode, newline="") as file:
             csv.writer(file, lineterminator="\n").writerow(row)
+
+
+def fill(page: Path, name: str, content: str) -> None:
+    """Replace what stands between the marks of that name in a page."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, _, rest = page.read_text().partition(begin)
+    page.write_text(f"{before}{begin}\n{content}\n{end}{rest.partition(end)[2]}")

@@ -3,7 +3,7 @@
     python benchmarks/scale.py [--fresh] [--table] [--largest N]
 
 Every measurement runs in a process of its own (so that its memory is its own), goes to
-results/scale.csv as it comes, and a run that was stopped resumes there. At the end docs/scale.md
+results/scale.csv as it comes, and a run that was stopped resumes there. At the end docs/speed.md
 and its figure are written from the file.
 """
 
@@ -17,12 +17,12 @@ from functools import partial
 from pathlib import Path
 
 from file_case import COMMANDS, STEPS
-from results_file import Key, Results
+from results_file import Key, Results, fill
 from scale_page import draw, page
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "scale.csv"
-PAGE = HERE.parent / "docs" / "scale.md"
+PAGE = HERE.parent / "docs" / "speed.md"
 FIGURE = HERE.parent / "docs" / "images" / "scale.svg"
 # What every case reports: the time of the fit, of one evaluation of the loss, its extra memory.
 UNITS = {"fit": "s", "evaluation": "s", "memory": "MB", "overhead": "s"}
@@ -41,7 +41,7 @@ def main() -> None:
         measure_file(results)
         if not arguments.file:
             measure(results, arguments.largest)
-    PAGE.write_text(page(results))
+    fill(PAGE, "scale", page(results))
     draw(results, FIGURE)
     print(f"wrote {PAGE.relative_to(HERE.parent)}")
 

@@ -1,4 +1,4 @@
-"""docs/scale.md and its figure, from results/scale.csv."""
+"""A part of docs/speed.md and its figure, from results/scale.csv."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ from results_file import Results
 
 SIZES = (100_000, 1_000_000, 10_000_000)
 
-HEAD = """# Past one machine's memory
+HEAD = """## Past one machine's memory
 
-<!-- Written by benchmarks/scale.py from benchmarks/results/scale.csv; do not edit. -->
+Written by `python benchmarks/scale.py` from `benchmarks/results/scale.csv`.
 
 One fit of simulated people with 8 covariates: the columns in memory, streamed from Parquet files,
 and on single-threaded Dask workers of the same machine (2 cores: read the ratios, not the seconds).
@@ -23,7 +23,7 @@ above what it held before (in memory: beside the table itself).
 
 
 FILE_HEAD = """
-## From a CSV file to a release
+### From a CSV file to a release
 
 One row a person, a million people, 5 covariates, 60 intervals: whole commands, then the steps that
 read and encode. Processor seconds of all threads together, the smallest of three runs; one unit is

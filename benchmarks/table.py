@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, from the results files and nothing else."""
+"""A part of docs/speed.md, from the results files and nothing else."""
 
 from dataclasses import dataclass
 from statistics import median
@@ -6,7 +6,7 @@ from statistics import median
 from results_file import Results
 
 HEAD = """\
-# Benchmarks
+## Against other programs
 
 Written by `make bench` from `benchmarks/results/core.csv`; do not edit. All contenders ran in one
 run, taking turns; a turn is the median of as many fits as go into a second, at least one; times are
@@ -79,21 +79,21 @@ def page(results: Results, sampler: Results, files: Results, versions: Results) 
     parts = [
         HEAD,
         _environment(results),
-        "## n = 53,558, p = 3, q = 200\n",
+        "### n = 53,558, p = 3, q = 200\n",
         _race(results, "small", SMALL),
         _agreement(results),
-        "## n = 1,000,000, p = 8, q = 200\n",
+        "### n = 1,000,000, p = 8, q = 200\n",
         _race(results, "large", LARGE),
         _whole_over_alone(results),
-        "## From a CSV file, n = 1,000,000, p = 5\n",
+        "### From a CSV file, n = 1,000,000, p = 5\n",
         _files(files),
-        "## Cost against the number of intervals\n",
+        "### Cost against the number of intervals\n",
         _flatness(results),
-        "## Cold start, imports, memory\n",
+        "### Cold start, imports, memory\n",
         _probes(results),
-        "## The sampler\n",
+        "### The sampler\n",
         _sampler(sampler),
-        "## Against 0.1.0\n",
+        "### Against 0.1.0\n",
         _versions(versions),
     ]
     return "\n".join(parts)

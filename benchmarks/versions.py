@@ -4,7 +4,7 @@
 
 Both run in this environment, each in processes of its own, with the benchmarks of its own commit:
 fits from a table and from encoded people, fits of a stream, and the memory that a fit takes, by this
-tree's probe. Every measurement goes to results/versions.csv as it comes; then docs/benchmarks.md is
+tree's probe. Every measurement goes to results/versions.csv as it comes; then docs/speed.md is
 written again. Times of two runs on a shared machine differ by more than what is asked here, turns of
 one run do not.
 """

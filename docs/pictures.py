@@ -19,7 +19,7 @@ PHONE = {"width": 390, "height": 844}
 
 
 def main() -> None:
-    """Every picture of docs/gallery.md."""
+    """Every picture of docs/tutorial.md."""
     folder = Path(sys.argv[1]).resolve()
     TARGET.mkdir(parents=True, exist_ok=True)
     ds.load(folder / "release.json").plot().savefig(TARGET / "plot.png", dpi=110)

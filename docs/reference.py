@@ -3,7 +3,7 @@
     python docs/reference.py
 
 writes the JSON Schema of a release, which is committed because others refer to it, and the names in
-`docs/api.md`, for those who read it without the site. The tables of commands and of a release's keys are made while the site is built, so they cannot be out of date.
+`docs/reference.md`, for those who read it without the site. The tables of commands and of a release's keys are made while the site is built, so they cannot be out of date.
 """
 
 import inspect
@@ -23,7 +23,7 @@ from discreet.models.model import VERSION, Promised
 from discreet.models.release_schema import KINDS, release_schema
 
 PUBLISHED = Path(__file__).parent / f"release-schema-{VERSION}.json"
-PYTHON = Path(__file__).parent / "api.md"
+PYTHON = Path(__file__).parent / "reference.md"
 BEGIN, END = "<!-- names begin -->", "<!-- names end -->"
 WITH_METHODS = ("SurvivalRegression", "CompetingRisks", "Curves", "Schema", "Ledger")
 MARK = re.compile(r"^<!-- reference: (\w+) -->$", re.MULTILINE)
@@ -59,7 +59,7 @@ def leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 def section(name: str, command: Any) -> Iterator[str]:
     """Heading, what the command does, how it is called, and a table."""
-    yield from (f"## {name}", "", " ".join((command.help or "").split()), "")
+    yield from (f"### {name}", "", " ".join((command.help or "").split()), "")
     places = [item for item in command.params if isinstance(item, TyperArgument)]
     found = (item for item in command.params if isinstance(item, TyperOption))
     options = [item for item in found if not item.hidden]
@@ -110,7 +110,7 @@ def _heading(kind: type[Promised]) -> str:
 
 
 def _keys(heading: str, node: dict[str, Any]) -> Iterator[str]:
-    yield from (f"### {heading}", "", node["description"], "", "| key | type | meaning |")
+    yield from (f"#### {heading}", "", node["description"], "", "| key | type | meaning |")
     yield "|---|---|---|"
     for name, part in node["properties"].items():
         need = "" if name in node["required"] else " (may be left out)"

@@ -2,7 +2,7 @@
 """Neighbours on one transcript of noisy answers, many random scenes; writes results/replay.csv.
 
     python evidence/replay.py [--scenes 400] [--fresh]
-    python evidence/replay.py --report        writes docs/replay.md from the results
+    python evidence/replay.py --report        writes the part of docs/core.md from the results
 
 A scene (`tests/replay.py`) is a random public schema with raw rows, hostile ones among them, and one
 person replaced. Rows of the results file are a scene and a kind of vector, with the largest ratio of
@@ -26,9 +26,10 @@ from discreet.paper.results import Results  # noqa: E402
 
 COLUMNS = ["scene", "vector", "times", "euclidean", "absolute", "seconds"]
 RESULTS = Results(Path(__file__).parent / "results" / "replay.csv", COLUMNS, ["scene", "vector"])
-PAGE = ROOT / "docs" / "replay.md"
+PAGE = ROOT / "docs" / "core.md"
+BEGIN, END = "<!-- replay: begin -->", "<!-- replay: end -->"
 STREAMED_EVERY = 4
-HEAD = """# No vector moves further than its noise is made for
+HEAD = """## No vector moves further than its noise is made for
 
 Noise protects a person as long as replacing the person moves no released vector of integers by more
 than the sensitivity that the noise was made for. The [proofs](proofs/private-newton.md) say so; this
@@ -68,7 +69,8 @@ def main() -> None:
         for seed in range(arguments.scenes):
             if str(seed) not in done:
                 run(seed)
-    PAGE.write_text(page())
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n{page()}\n{END}{rest.partition(END)[2]}")
 
 
 def run(seed: int) -> None:

@@ -2,7 +2,7 @@
 """What a user of Cox's model gets here: hazard ratios beside those of R's coxph.
 
     python studies/cox.py            R's answers and ours, into results/cox.csv; needs Rscript
-    python studies/cox.py --page     the table of docs/cox.md from them
+    python studies/cox.py --page     the table of docs/comparison.md from them
 
 Five real sets, the same people and covariates for both (numbers cut to the schema's bounds, levels as
 indicators). R: coxph, Efron's ties. Here: the complementary log-log link on 1,000 intervals, or as
@@ -27,7 +27,7 @@ from discreet.fitted import Predictions
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "cox.csv"
-PAGE = HERE.parent / "docs" / "cox.md"
+PAGE = HERE.parent / "docs" / "comparison.md"
 MARKS = ("<!-- cox: begin -->", "<!-- cox: end -->")
 SETS = {"fl": "FL", "tb": "TB", "wt": "WT", "rott2": "rott2", "Dialysis": "Dialysis"}
 INTERVALS, BASELINE = 1000, "natural-spline:5"

@@ -2,7 +2,7 @@
 """Private curves by group: bands against the truth and the sample, errors beside others.
 
     python studies/curves.py --draws 200     so many registries, rows of results/curves.csv; it resumes
-    python studies/curves.py --page          docs/curves-measured.md from these rows
+    python studies/curves.py --page          its part of docs/accuracy.md from these rows
 
 Two parts. Random registries: 2 to 12 groups with shares from 1 % up, 200 to 20,000 people, one to
 three causes, hazards of seven kinds, light to heavy censoring, late entry in one of five, epsilon
@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from marked import fill
 from numpy.random import Generator, default_rng
 
 import discreet as ds
@@ -40,7 +41,8 @@ from discreet.privacy.accountant import rho_for
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "curves.csv"
-PAGE = HERE.parent / "docs" / "curves-measured.md"
+PAGE = HERE.parent / "docs" / "accuracy.md"
+MARKS = ("<!-- curves: begin -->", "<!-- curves: end -->")
 DELTA = 1e-6
 LOWEST, HIGHEST, NUMBERS = 0.93, 0.99, 0.93
 """What is asked of bands, and of intervals of medians and restricted means."""
@@ -655,7 +657,7 @@ def worse(chosen: list[dict[str, str]]) -> str:
     return f"{min(found):.1f} to {max(found):.1f}"
 
 
-TEXT = """# Curves by group, measured
+TEXT = """## Curves by group, measured
 
 Made by `python studies/curves.py --page` from `studies/results/curves.csv`; `make curves` measures
 more. {registries} random registries, drawn with seeds of the system after the constants of
@@ -686,14 +688,14 @@ curve. Standard errors are over groups.
 The log-rank test at 5 % rejects in {level} in which all groups have one hazard: it
 errs on the careful side.
 
-## Real sets
+### Real sets of curves
 
 Sets of lifelines that were not looked at before the constants were fixed. The curve of these people is
 known, so the band of the sample is judged, and the estimate's bias.
 
 {real}
 
-## Errors beside others
+### Errors beside others
 
 Root mean squared distance from the true curve, up to the time by which 80 % have left: two groups with
 one hazard that falls with time, 60 intervals; of 200 people all are in one group. *Exact* is Kaplan
@@ -702,7 +704,7 @@ epsilon, has no bands and no test; it can be compared in the rows with δ = 0 at
 
 {errors}
 
-## Which delta
+### Which delta
 
 Unless another is given δ is 1e-6, or 1/(10 n) where that is smaller. At the same ε a release with δ = 0
 may be as accurate for few people, as the table above says. But it takes far more of a
@@ -744,7 +746,7 @@ def main() -> None:
     if given.real:
         run_real(given.real)
     elif given.page:
-        PAGE.write_text(page())
+        fill(PAGE, MARKS, page())
     else:
         run(given.draws)
 

@@ -1,5 +1,5 @@
 # ruff: noqa: INP001, scripts beside each other, no package
-"""The rows of the tables in docs/newton-measured.md, from the results files.
+"""The rows of the tables in docs/accuracy.md, from the results files.
 
 python studies/newton_tables.py prints them; a test asks for every one of them on the page.
 """

@@ -5,7 +5,7 @@ For q intervals and e knots, d = e + 3 coefficients, n = 10,000 persons, epsilon
 Delta (gradient sensitivity), J (Jacobian term) at a total ridge of 100, the ridge at which J takes
 half of epsilon, and the scale of the tilt there, Delta / (epsilon / 2). "Ours" is in the paper's
 basis, where the two can be compared number by number; "orthonormal" is the basis that fits use.
-Writes results/noise-scales.csv and the table between the marks in docs/noise-scales.md.
+Writes results/noise-scales.csv and the table between the marks in docs/mechanisms.md.
 """
 
 import csv
@@ -28,8 +28,8 @@ from discreet.paper.printed import jacobian_bound as printed_jacobian_bound
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "studies" / "results" / "noise-scales.csv"
-DOCUMENT = ROOT / "docs" / "noise-scales.md"
-MARKS = ("<!-- table: begin -->", "<!-- table: end -->")
+DOCUMENT = ROOT / "docs" / "mechanisms.md"
+MARKS = ("<!-- noise scales: begin -->", "<!-- noise scales: end -->")
 INTERVALS, KNOTS, COVARIATES = (25, 50, 100, 200), (3, 5, 8), 3
 EPSILON, RIDGE, CURVATURE = 1.0, 100.0, 0.25
 

@@ -2,7 +2,7 @@
 """Predicted standard errors against those that releases state, on real data.
 
     python studies/plan.py           predictions for every set, into results/plan.csv
-    python studies/plan.py --page    the table of docs/choosing-epsilon.md from them
+    python studies/plan.py --page    the table of docs/publish.md from them
 
 The planner is told what is public: persons, events, and of the covariates the standard deviations of
 numbers and the shares of levels. What comes out is in results/real.csv (`make real`), newest version:
@@ -26,7 +26,7 @@ from discreet.mechanisms.outlook import Known
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "plan.csv"
-PAGE = HERE.parent / "docs" / "choosing-epsilon.md"
+PAGE = HERE.parent / "docs" / "publish.md"
 MARKS = ("<!-- plan: begin -->", "<!-- plan: end -->")
 EPSILONS, DELTA, BASELINE = (1.0, 4.0), 1e-6, 3
 FACTOR = 1.5

@@ -1,7 +1,7 @@
 # ruff: noqa: INP001, scripts beside each other, no package
-"""docs/accuracy.md from results/real.csv and results/real-sets.csv: failures first.
+"""A part of docs/accuracy.md from results/real.csv and results/real-sets.csv: failures first.
 
-python studies/real_page.py writes the page; a test asks whether it says what the results say.
+python studies/real_page.py writes it; a test asks whether it says what the results say.
 """
 
 import csv
@@ -12,6 +12,7 @@ from pathlib import Path
 import narrower
 from constants_summary import RESULTS as CONSTANTS
 from constants_summary import Worst, worst_cases
+from marked import fill
 from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, LOGARITHMIC, ONCE, OTHERS, PAPER
 from real_summary import (
     BASE,
@@ -30,6 +31,7 @@ from simulated import DESIGNS, RIGHT
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "accuracy.md"
+MARKS = ("<!-- real: begin -->", "<!-- real: end -->")
 FACTS = HERE / "results" / "real-sets.csv"
 CENSORED = HERE / "results" / "censoring.csv"
 CHANGED = HERE / "results" / "changing.csv"
@@ -38,7 +40,7 @@ DELTA, PURE = 1e-6, 0.0
 Facts = dict[str, dict[str, str]]
 Line = tuple[str, ...]
 
-INTRODUCTION = """# Accuracy on real data
+INTRODUCTION = """## Real sets and designs
 
 Written by `make real` from `studies/results/real.csv`; do not edit. Every number is measured through
 the public interface, on twelve real sets from the package SurvSet, the paper's three, and simulated
@@ -56,7 +58,7 @@ designs, right and wrong ones. What fails stands first.
   other measures leave them out.
 """
 
-ESTIMAND = """## What is estimated when the model is wrong
+ESTIMAND = """### What is estimated when the model is wrong
 
 No real set obeys a logit model with linear effects and a spline of three knots. The exact fit then
 estimates the parameters whose likelihood is highest on average over the population (White 1982): of
@@ -88,7 +90,7 @@ do, as far as their own noise lets them; a number whose width is then still unkn
 bounds are the cure.
 """
 
-CENSORING = """## Censoring that goes with covariates
+CENSORING = """### Censoring that goes with covariates
 
 A registry that ends on one day observes those who entered late for a short time only. Cox's model of
 the time to censoring, by `studies/censoring.py`: chi-square over its degrees of freedom (1 where
@@ -98,7 +100,7 @@ baseline and the effect of a year were up to three standard errors off on such s
 
 """
 
-CHANGING = """## Effects that change with time
+CHANGING = """### Effects that change with time
 
 The test of Grambsch and Therneau (1994) on Cox's model, times by their rank, by `studies/changing.py`:
 chi-square over its degrees of freedom (1 where effects are constant), and the covariate whose effect
@@ -108,7 +110,7 @@ corrects for it, and bounds less.
 
 """
 
-CHOICE = """## How sets and constants were chosen
+CHOICE = """### How sets and constants were chosen
 
 The sets: those of SurvSet with at least 1,000 rows, more than 800 events and at least three usable
 covariates, of several fields. One fixed rule prepares all of them (`studies/real_sets.py`): numbers
@@ -139,7 +141,7 @@ set has the same people in every draw, and fresh noise of the real source.
 
 def main() -> None:
     """Write the page."""
-    PAGE.write_text(page(), encoding="utf-8")
+    fill(PAGE, MARKS, page())
 
 
 def page(results: Path = RESULTS, facts: Path = FACTS, constants: Path = CONSTANTS) -> str:
@@ -149,25 +151,25 @@ def page(results: Path = RESULTS, facts: Path = FACTS, constants: Path = CONSTAN
     now, before = newest(rows), cells(rows, BASE)
     sections = (
         INTRODUCTION + _versions(now, before, label) + _earlier(rows, label),
-        "## What fails\n\n" + "\n".join(_failures(now, before, label)) + "\n",
-        "## Real sets\n\n"
+        "### What fails\n\n" + "\n".join(_failures(now, before, label)) + "\n",
+        "### Real sets\n\n"
         + _table(_sets(now, before, about, (*DEVELOPMENT, *FURTHER, *HELD_OUT), DELTA)),
-        "## What is left\n\n" + LEFT + _table(_left(now)),
-        "## What narrower intervals would cost\n\n" + NARROWER + _table(narrower.table()),
-        "## Other real sets\n\n" + OTHER + _table(_sets(now, before, about, OTHERS, DELTA)),
-        "## Sets that were looked at once\n\n"
+        "### What is left\n\n" + LEFT + _table(_left(now)),
+        "### What narrower intervals would cost\n\n" + NARROWER + _table(narrower.table()),
+        "### Other real sets\n\n" + OTHER + _table(_sets(now, before, about, OTHERS, DELTA)),
+        "### Sets that were looked at once\n\n"
         + RUN_ONCE
         + _table(_sets(now, before, about, ONCE, DELTA)),
-        "## The paper's sets\n\n" + _table(_sets(now, before, about, PAPER, DELTA)),
-        "## Simulated designs\n\n" + _table(_sets(now, before, about, tuple(DESIGNS), DELTA)),
-        "## Designs whose truth is known\n\n" + _table(_truths(now)),
-        "## What no data could tell\n\n" + NOTHING + _table(_nothing(now)),
-        "## Logarithmic grids\n\n"
+        "### The paper's sets\n\n" + _table(_sets(now, before, about, PAPER, DELTA)),
+        "### Simulated designs\n\n" + _table(_sets(now, before, about, tuple(DESIGNS), DELTA)),
+        "### Designs whose truth is known\n\n" + _table(_truths(now)),
+        "### What no data could tell\n\n" + NOTHING + _table(_nothing(now)),
+        "### Logarithmic grids\n\n"
         + LOGARITHMS
         + _table(_sets(now, before, about, LOGARITHMIC, DELTA)),
-        "## Pure epsilon\n\n" + _table(_sets(now, before, about, None, PURE)),
-        "## Much budget\n\n" + BUDGET + _table(_budget(now, before)),
-        f"## Version {BASE}\n\n" + OLD + _table(_sets(before, {}, about, None, DELTA)),
+        "### Pure epsilon\n\n" + _table(_sets(now, before, about, None, PURE)),
+        "### Much budget\n\n" + BUDGET + _table(_budget(now, before)),
+        f"### Version {BASE}\n\n" + OLD + _table(_sets(before, {}, about, None, DELTA)),
         ESTIMAND,
         CENSORING + _table(_study(CENSORING_HEAD, CENSORED)),
         CHANGING + _table(_study(CHANGING_HEAD, CHANGED)),
@@ -177,7 +179,7 @@ def page(results: Path = RESULTS, facts: Path = FACTS, constants: Path = CONSTAN
     return "\n".join(sections)
 
 
-PAIRED = """## What each constant does
+PAIRED = """### What each constant does
 
 `studies/constants.py` sets every constant of the post-processing to half of what it is and to double
 on a panel of development sets and designs at epsilon = 1, all values with the same people and the same

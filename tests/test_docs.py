@@ -88,8 +88,10 @@ def run(command, patch):
 def assert_as_shown(command, shown, done):
     expected = re.search(r"# exit status (\d)", command)
     assert done.status == (int(expected[1]) if expected else 0), (command, done.printed)
-    if shown:  # what a release says against itself is up to the noise
-        printed = re.sub(r"^warning: .*\n", "", done.printed, flags=re.MULTILINE)
+    if shown:  # warnings of a release are up to the noise, progress to the machine
+        printed = re.sub(
+            r"^(warning: .*|\w+: \d+ s \.\.\.)\n", "", done.printed, flags=re.MULTILINE
+        )
         assert doctest.OutputChecker().check_output(shown, printed, LOOSE), (command, done)
 
 
@@ -114,10 +116,10 @@ def test_the_tutorial_leaves_what_it_names(tutorial):
     assert not (folder / "second.json").exists()
 
 
-def test_the_guide_turns_a_spreadsheet_into_a_registry(tmp_path, monkeypatch):
+def test_the_page_of_data_turns_a_spreadsheet_into_a_registry(tmp_path, monkeypatch):
     """One value at a time: odd entries change nobody else, and people who are alike stay."""
     monkeypatch.chdir(tmp_path)
-    Page("guide.md").write_files(tmp_path)
+    Page("data.md").write_files(tmp_path)
     heading, person = "diagnosis;last seen;outcome;Größe", "24.12.2019;01.03.2020;yes;1,75"
     for odd in ("31.01.2020;02.02.2020;no;", "soon;02.02.2020;?;about 1,80"):
         Path("export.csv").write_text(f"{heading}\n{person}\n{person}\n{odd}", "latin-1")
@@ -137,7 +139,7 @@ def test_the_guide_turns_a_spreadsheet_into_a_registry(tmp_path, monkeypatch):
 
 def test_a_larger_epsilon_has_smaller_errors_in_the_program_that_is_shown(tutorial, monkeypatch):
     folder, _ = tutorial
-    (_, _, plan), (_, _, done) = Page("choosing-epsilon.md").run(folder, monkeypatch)
+    (_, _, plan), (_, _, done) = Page("publish.md").run(folder, monkeypatch)
     assert plan.status == 0
     assert "newton" in plan.printed
     lines = [line for line in done.printed.splitlines() if re.match(r"[\d.]+ ", line)]
@@ -147,7 +149,7 @@ def test_a_larger_epsilon_has_smaller_errors_in_the_program_that_is_shown(tutori
 
 
 def test_the_bets_are_computed():
-    text = (DOCS / "choosing-epsilon.md").read_text()
+    text = (DOCS / "publish.md").read_text()
     table = re.search(r"bets: begin -->(.*?)<!-- bets: end", text, re.DOTALL)[1]
     rows = re.findall(
         r"^\| ([\d.]+) \| ([\d.]+) times as likely \| (\d+)% \|$", table, re.MULTILINE
@@ -194,9 +196,9 @@ def test_a_diagram_becomes_arrows(hooks):
 
 
 def test_the_reference_has_every_command_with_every_option(hooks, monkeypatch):
-    page = hooks.on_page_markdown((DOCS / "commands.md").read_text())
+    page = hooks.on_page_markdown((DOCS / "reference.md").read_text())
     shown = run("discreet fit --help", monkeypatch).printed
-    section = page.partition("## discreet fit\n")[2].partition("\n## ")[0]
+    section = page.partition("### discreet fit\n")[2].partition("\n### ")[0]
     options = set(re.findall(r"--[a-z][a-z-]+", shown)) - {"--help"}
     assert len(options) > 15
     assert [name for name in options if f"`{name}`" not in section] == []
@@ -210,24 +212,24 @@ def test_the_reference_has_every_command_with_every_option(hooks, monkeypatch):
         "budget init",
         "federation key",
     ):
-        assert f"## discreet {name}\n" in page
+        assert f"### discreet {name}\n" in page
 
 
 def test_the_release_file_is_described_key_by_key(hooks):
-    page = hooks.on_page_markdown((DOCS / "release-file.md").read_text())
+    page = hooks.on_page_markdown((DOCS / "reference.md").read_text())
     for name in ("`discreet-release`", "`discreet-curves`", "| `guarantee` | Guarantee |"):
         assert name in page
 
 
 def test_every_public_name_is_in_the_reference():
-    text = (DOCS / "api.md").read_text()
+    text = (DOCS / "reference.md").read_text()
     described = {path.rpartition(".")[2] for path in re.findall(r"^::: (\S+)$", text, re.MULTILINE)}
     assert described >= set(public_names)
 
 
 def test_the_reference_of_python_reads_without_the_site():
     """A table of names and one of the methods of each class, as `python docs/reference.py` writes."""
-    rows = set(re.findall(r"^\| `(\S+)` \| \S", (DOCS / "api.md").read_text(), re.MULTILINE))
+    rows = set(re.findall(r"^\| `(\S+)` \| \S", (DOCS / "reference.md").read_text(), re.MULTILINE))
     assert rows >= {f"ds.{name}" for name in public_names}
     assert rows >= {name for name in dir(discreet.SurvivalRegression) if name.startswith("predict")}
     assert rows >= {"fit", "publish", "confint", "of_cause", "from_toml", "initialise"}
@@ -236,15 +238,15 @@ def test_the_reference_of_python_reads_without_the_site():
 @pytest.mark.parametrize(
     ("name", "writer", "results"),
     [
-        ("benchmarks.md", "table", ("core.csv", "sampler.csv", "files.csv", "versions.csv")),
-        ("scale.md", "scale_page", ("scale.csv",)),
+        ("speed.md", "table", ("core.csv", "sampler.csv", "files.csv", "versions.csv")),
+        ("speed.md", "scale_page", ("scale.csv",)),
     ],
 )
 def test_a_page_of_measurements_is_what_its_results_say(name, writer, results, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     make, folder = importlib.import_module("results_file").Results, ROOT / "benchmarks" / "results"
     files = [make(folder / result) for result in results]
-    assert importlib.import_module(writer).page(*files) == (DOCS / name).read_text()
+    assert importlib.import_module(writer).page(*files) in (DOCS / name).read_text()
 
 
 def test_the_reproduction_is_what_its_results_say(tmp_path):
@@ -255,7 +257,7 @@ def test_the_reproduction_is_what_its_results_say(tmp_path):
 def test_the_tables_of_private_newton_are_what_their_results_say(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "studies")
     tables = importlib.import_module("newton_tables").tables()
-    page = (DOCS / "newton-measured.md").read_text().splitlines()
+    page = (DOCS / "accuracy.md").read_text().splitlines()
     assert [row for rows in tables.values() for row in rows if row not in page] == []
     assert min(map(len, tables.values())) >= 3
 
@@ -289,7 +291,7 @@ def test_the_site_builds_without_a_warning_and_fetches_nothing(site):
     assert len(pages) > len(list(DOCS.rglob("*.md")))  # and the page of what is not found
     loaded = re.compile(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(?:https?:)?//')
     assert not [page.name for page in pages if loaded.search(page.read_text())]
-    assert "SurvivalRegression" in (site / "api.html").read_text()
+    assert "SurvivalRegression" in (site / "reference.html").read_text()
 
 
 def test_search_works_from_disk(site, browser):
@@ -299,7 +301,7 @@ def test_search_works_from_disk(site, browser):
     page.goto((site / "index.html").as_uri())
     # Key by key: what is put into the field at once is heard only if its focus comes late enough.
     page.locator("input.md-search__input").press_sequentially("federation key")
-    found = page.locator(".md-search-result__item", has_text="Commands")
+    found = page.locator(".md-search-result__item", has_text="Reference")
     found.first.wait_for(timeout=60_000)
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
     page.close()

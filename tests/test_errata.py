@@ -1,4 +1,4 @@
-"""The numbers of docs/errata.md, computed again."""
+"""The numbers of docs/mechanisms.md, computed again."""
 
 import math
 from pathlib import Path
@@ -22,7 +22,7 @@ from discreet.people.episodes import Episodes
 from discreet.solve import minimise
 from tests.support import make_design
 
-TEXT = (Path(__file__).parents[1] / "docs" / "errata.md").read_text()
+TEXT = (Path(__file__).parents[1] / "docs" / "mechanisms.md").read_text()
 
 
 def entry(number):

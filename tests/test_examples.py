@@ -14,7 +14,7 @@ import pytest
 from discreet import Schema, load
 
 ROOT = Path(__file__).parents[1]
-GUIDE = (ROOT / "docs" / "guide.md").read_text()
+SCHEMA = (ROOT / "docs" / "schema.md").read_text()
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -91,8 +91,8 @@ def test_the_readme_shows_a_schema_and_a_program_that_run(tmp_path, monkeypatch,
     assert (tmp_path / "release-1.json").exists()
 
 
-def test_the_guide_shows_a_schema_that_is_accepted():
-    written = re.search(r"```toml\n(.*?)```", GUIDE, re.DOTALL)[1]
+def test_the_page_of_the_schema_shows_one_that_is_accepted():
+    written = re.search(r"```toml\n(.*?)```", SCHEMA, re.DOTALL)[1]
     assert Schema.from_mapping(tomllib.loads(written)).coefficient_names == ("age", "sex[M]")
 
 

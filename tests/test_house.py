@@ -26,10 +26,7 @@ USERS_OWN = {"pandas", "polars", "scikit-learn"}
 DISTRIBUTIONS = packages_distributions()
 
 # pages that scripts write whole
-WRITTEN_BY_RESULTS = {
-    "accuracy.md", "benchmarks.md", "cox.md", "curves-measured.md", "fresh.md", "plan.md", "reliability.md", "replay.md",
-    "reproduction.md", "scale.md",
-}  # fmt: skip
+WRITTEN_BY_RESULTS = {"peers.md", "reliability.md", "reproduction.md"}
 
 # importer -> what it must never import; each arrow is a privacy argument.
 FORBIDDEN = {

@@ -35,7 +35,7 @@ class PrivateNewton(Peer):
 
 
 class ObjectivePerturbation(Peer):
-    """The paper's objective perturbation, its errors corrected (docs/errata.md)."""
+    """The paper's objective perturbation, its errors corrected (docs/mechanisms.md)."""
 
     name: ClassVar[str] = "objective"
     label: ClassVar[str] = "objective perturbation (the paper's, corrected)"

@@ -4,7 +4,7 @@
     changing  people whose effects change at known times, with the truth
     real      sets that other packages ship, with schemas from general knowledge
     fits      the exact fit, a private release, and a row of results for both
-    report    docs/fresh.md from results/fresh.csv, failures first
+    report    its part of docs/accuracy.md from results/fresh.csv, failures first
     __main__  `make fresh`: draws, measures, resumes
 
 Nothing here is imported by discreet, and nothing of discreet but its public names is used.

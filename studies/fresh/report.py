@@ -1,4 +1,4 @@
-"""docs/fresh.md from results/fresh*.csv: failures first; `python -m fresh.report` writes it.
+"""A part of docs/accuracy.md from results/fresh*.csv; `python -m fresh.report` writes it.
 
 Symbols: for each draw and coefficient gap = (f - f*) / SE*, ratio = SE / SE* (see `fits`).
 
@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from marked import fill
 from numpy.typing import NDArray
 
 from fresh.__main__ import REAL, RESULTS, STUDIES, Row, read
 from fresh.family import Array
 from fresh.family import __doc__ as family_words
 
-PAGE = STUDIES.parent / "docs" / "fresh.md"
+PAGE = STUDIES.parent / "docs" / "accuracy.md"
+MARKS = ("<!-- fresh: begin -->", "<!-- fresh: end -->")
 NORMAL = 1.959964
 LOW, UNREACHED = 0.8, "unreached"
 FROZEN = "random, seed from entropy"
@@ -28,7 +30,7 @@ INSIDE, LOW_SHARE, NAMED, DRAWS, REGISTRIES = 0.95, 0.03, 0.80, 6, 200
 WORST = 15
 Flags = NDArray[np.bool_]
 
-INTRODUCTION = """# Registries never seen before
+INTRODUCTION = """## Registries never seen before
 
 Written by `make fresh` from `studies/results/fresh.csv`; do not edit. Private Newton on registries that
 are drawn at random from a wide family and on real sets on which no constant was chosen. Every number is
@@ -187,16 +189,16 @@ def page(rows: list[Row], facts: list[Row], seeds: list[Row]) -> str:
     """Markdown; failures first."""
     rows = [{**row, "people": _kind_of(row["seed"], seeds)} for row in rows]
     lines = [INTRODUCTION]
-    lines += ["## Failures", "", *(_failures(rows, facts) or ["None."])]
+    lines += ["### Failures", "", *(_failures(rows, facts) or ["None."])]
     lines += [*_worst_coefficients(rows, facts), ""]
-    lines += ["## Measures", "", *_measures(rows), ""]
+    lines += ["### Measures", "", *_measures(rows), ""]
     if _paired(rows):
-        lines += ["## New source against base", "", *_ratio_table(rows), ""]
-    lines += ["## By what is special about the people", "", *_by_trait(rows, facts), ""]
-    lines += ["## Seeds", "", *_seed_table(rows, seeds), ""]
+        lines += ["### New source against base", "", *_ratio_table(rows), ""]
+    lines += ["### By what is special about the people", "", *_by_trait(rows, facts), ""]
+    lines += ["### Seeds", "", *_seed_table(rows, seeds), ""]
     table = family_words[family_words.index("=" * 9) : family_words.rindex("=") + 1]
     lines += [
-        "## The family",
+        "### The family",
         "",
         "A registry is a function of (seed, number), `studies/fresh/family.py`:",
         "",
@@ -378,7 +380,7 @@ def _seed_table(rows: list[Row], seeds: list[Row]) -> Iterator[str]:
 def main() -> None:
     """Write the page."""
     files = ("fresh", "fresh-registries", "fresh-seeds")
-    PAGE.write_text(page(*(read(RESULTS / f"{name}.csv") for name in files)), encoding="utf-8")
+    fill(PAGE, MARKS, page(*(read(RESULTS / f"{name}.csv") for name in files)))
 
 
 if __name__ == "__main__":

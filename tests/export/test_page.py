@@ -12,7 +12,7 @@ from tests.test_docs import Page, assert_as_shown
 def session(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exports")
     with pytest.MonkeyPatch.context() as patch:
-        return folder, Page("exports.md").run(folder, patch)
+        return folder, Page("guide.md").run(folder, patch)
 
 
 def test_every_command_prints_what_the_page_shows(session):

@@ -1,4 +1,4 @@
-"""The table of docs/competing.md is made of the committed rows, and says what they say."""
+"""The table of docs/curves.md is made of the committed rows, and says what they say."""
 
 from tests.scripts import ROOT, script
 
@@ -8,7 +8,7 @@ def study():
 
 
 def test_the_page_has_the_table_of_the_rows():
-    assert study().table() in (ROOT / "docs" / "competing.md").read_text()
+    assert study().table() in (ROOT / "docs" / "curves.md").read_text()
 
 
 def test_intervals_hold_the_truth_and_errors_are_about_one():

@@ -235,5 +235,5 @@ def test_the_page_is_what_the_results_say_with_failures_first(study):
     report = study("report")
     files = ("fresh", "fresh-registries", "fresh-seeds")
     text = report.page(*(report.read(report.RESULTS / f"{name}.csv") for name in files))
-    assert report.PAGE.read_text(encoding="utf-8") == text
+    assert text in report.PAGE.read_text(encoding="utf-8")
     assert text.index("## Failures") < text.index("## Measures")

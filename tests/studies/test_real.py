@@ -157,7 +157,7 @@ def test_a_run_resumes_and_its_rows_can_be_repeated(study, summary, tmp_path, mo
 
 def test_the_page_says_what_the_results_say(study):
     page = study("real_page")
-    assert page.PAGE.read_text(encoding="utf-8") == page.page()
+    assert page.page() in page.PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_names_every_failure_first_and_every_cell_once(study, summary):

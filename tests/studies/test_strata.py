@@ -1,4 +1,4 @@
-"""The guide's table on private strata is made of the committed draws."""
+"""The table of docs/schema.md on private strata is made of the committed draws."""
 
 import importlib
 from pathlib import Path
@@ -17,7 +17,7 @@ def study(monkeypatch):
 
 
 def test_the_guide_has_the_table_of_the_results(study):
-    guide = (ROOT / "docs" / "guide.md").read_text()
+    guide = (ROOT / "docs" / "schema.md").read_text()
     assert "\n".join(study.table(study.read())) in guide
 
 

@@ -1,7 +1,7 @@
 """The paper's Algorithms 1 and 2 as printed: for reproducing its figures, never for publishing.
 
 Their constants, their split of epsilon, their basis, a ridge around 0 and noise in floating point.
-What is wrong with them is in `docs/errata.md`.
+What is wrong with them is in `docs/mechanisms.md`.
 """
 
 import math
