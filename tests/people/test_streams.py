@@ -1,6 +1,9 @@
 """What speaks Arrow is read whole, once, and the same at every use."""
 
+import uuid
+
 import duckdb
+import ibis
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -25,8 +28,36 @@ def relation(table):
     return duckdb.connect().from_arrow(table)
 
 
+class Bound:
+    """One-shot and without weak references, as the streams of nanoarrow and arro3 are."""
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, table):
+        self._reader = reader(table)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        if self._reader is None:
+            raise RuntimeError(CANARY)
+        given, self._reader = self._reader, None
+        return given.__arrow_c_stream__(requested_schema)
+
+
+class Batch:
+    """Nothing but an array of structs."""
+
+    def __init__(self, table):
+        self._batch = table.combine_chunks().to_batches()[0]
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self._batch.__arrow_c_array__(requested_schema)
+
+
 KINDS = {
     "reader": reader,
+    "one-shot stream": Bound,
+    "array": Batch,
+    "ibis": ibis.memtable,
     "capsules": Capsules,
     "relation": relation,
     "reader of a relation": lambda table: relation(table).to_arrow_reader(11),
@@ -55,6 +86,15 @@ def test_a_stream_is_not_held_longer_than_its_object():
     assert len(streams._held) == before
 
 
+def test_one_object_without_weak_references_is_held_at_a_time():
+    one, other = Bound(cohort()), Bound(cohort(50))
+    assert [open_table(data).rows for data in (one, one, other, other)] == [400, 400, 50, 50]
+    assert sum(stream.owner is not None for stream in streams._held.values()) == 1
+    with pytest.raises(DataFormError, match="a stream can be read once") as caught:
+        open_table(one)
+    assert CANARY not in str(caught.value)
+
+
 def test_the_form_of_a_stream_is_checked_without_its_records():
     def batches():
         raise AssertionError
@@ -66,15 +106,17 @@ def test_the_form_of_a_stream_is_checked_without_its_records():
         check_form(data, schema(person=True))
 
 
-def test_a_stream_that_breaks_off_stops_the_fit_and_quotes_nothing():
+@pytest.mark.parametrize("error", [pa.ArrowInvalid, OSError, KeyError])
+def test_a_stream_that_breaks_off_stops_the_fit_and_quotes_nothing(error):
     def batches():
         yield from cohort().to_batches(max_chunksize=50)
-        raise pa.ArrowInvalid(CANARY)
+        raise error(CANARY)
 
     data = pa.RecordBatchReader.from_batches(cohort().schema, batches())
-    with pytest.raises(DataFormError, match="cannot be read to its end") as caught:
-        to_episodes(data, schema())
-    assert CANARY not in str(caught.value)
+    for _ in range(2):  # nor is the rest read when it is asked again
+        with pytest.raises(DataFormError, match="cannot be read to its end") as caught:
+            to_episodes(data, schema())
+        assert CANARY not in str(caught.value)
 
 
 def test_arrow_that_is_no_table_is_one_sentence():
@@ -99,6 +141,36 @@ def test_types_that_only_another_library_knows_are_their_storage():
     assert np.array_equal(
         to_episodes(data, schema()).covariates, to_episodes(table, schema()).covariates
     )
+
+
+FOREIGN = {
+    "table": lambda table: table,
+    "reader": lambda table: table.to_reader(max_chunksize=5),
+    "polars": pl.from_arrow,
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_exact_numbers_of_a_database_are_one_person_however_they_are_written(kind):
+    """ADBC hands over PostgreSQL's numerics as texts: 7 and 7.00 there are 7 and 7.00 here."""
+    texts = ["7", "7.00", "7.", "70", "0.10", "0.1", "-3.50", "-3.5", "NaN", "100", "1e-9", None]
+    numeric = pa.opaque(pa.string(), "numeric", "PostgreSQL")
+    ids = pa.ExtensionArray.from_storage(numeric, pa.array(texts))
+    codes, persons = open_table(FOREIGN[kind](pa.table({"id": ids}))).ids("id").codes()
+    assert codes.tolist()[:8] == [0, 0, 0, 1, 2, 2, 3, 3]
+    assert persons == 8
+
+
+@pytest.mark.parametrize("kind", ["table", "reader"])  # to polars a UUID is any bytes
+def test_uuids_are_texts_that_no_blank_at_their_end_confuses(kind):
+    ids = [uuid.UUID(int=number) for number in (9, 10, 13, 32)]
+    raw = [*(one.bytes for one in ids), None]
+    array = pa.ExtensionArray.from_storage(pa.uuid(), pa.array(raw, pa.binary(16)))
+    table = open_table(FOREIGN[kind](pa.table({"id": array})))
+    assert table.ids("id").codes()[1] == 5
+    assert table.column("id").coded()[1] == [str(one) for one in ids]
+    whole = open_table(pa.table({"id": array}).slice(0, 0).to_reader())
+    assert whole.ids("id").codes()[1] == 0
 
 
 def test_two_columns_of_one_name_are_refused():

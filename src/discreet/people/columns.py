@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from discreet.design.axis import TimeAxis
 from discreet.design.schema import Categorical, Strata, level_key, parse_number
 from discreet.errors import DataFormError
+from discreet.people.streams import plain_storage
 from discreet.types import Array
 
 Values = NDArray[Any]
@@ -499,6 +500,7 @@ def arrow_column(name: str, array: Any) -> Column:
     As `make_column`, without narwhals: for arrow's tables it loads arrow's functions, which takes
     longer than to encode a million people.
     """
+    array = plain_storage(array)
     kind = array.type
     if _is_arrow_date(kind):
         return DateColumn(name, array)
@@ -509,6 +511,7 @@ def arrow_column(name: str, array: Any) -> Column:
 
 def require_readable_arrow(name: str, kind: Any, *, dates: bool = False) -> None:
     """As `require_readable`, by arrow's own type."""
+    kind = getattr(kind, "storage_type", kind)
     temporal = pa.types.is_temporal(kind) and not (dates and _is_arrow_date(kind))
     if temporal or pa.types.is_nested(kind):
         raise DataFormError(_temporal_text(name))
@@ -572,7 +575,7 @@ def _arrow_column(series: "nw.Series[Any]") -> Column:
         return ObjectColumn(series.to_list())
     if series.dtype == nw.String and not _holds_texts(array.type):
         return ObjectColumn(series.to_list())  # only the first rows of an object column were texts
-    return ArrowColumn(array)
+    return ArrowColumn(plain_storage(array))
 
 
 def _holds_texts(arrow_type: Any) -> bool:

@@ -290,8 +290,6 @@ def _of_objects(values: Sequence[object]) -> Ids:
 def _of_arrow(array: Any) -> Ids:
     if isinstance(array, pa.ChunkedArray):
         return _stack([_of_arrow(chunk) for chunk in array.chunks])
-    if isinstance(array, pa.ExtensionArray):
-        return _of_arrow(array.storage)
     if pa.types.is_dictionary(array.type):
         return _of_arrow(array.dictionary).take(to_numpy(array.indices.cast(pa.int64()), gap=-1))
     if pa.types.is_null(array.type):

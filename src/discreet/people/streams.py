@@ -1,12 +1,13 @@
 """Arrow's streams and arrays of any library, by the Arrow C interface.
 
-A stream can be read once, and what pyarrow reads of it a second time is an empty table.  So a
+A stream can be read once, and pyarrow gives an empty table for a stream that is read again.  So a
 stream is read to its end and held for as long as the object that gave it lives.
 """
 
 import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -15,6 +16,9 @@ from discreet.errors import DataFormError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+NEEDLESS_ZEROS = r"^([^.]*)\.0*$|^([^.]*\.\d*[1-9])0+$"
+"""A decimal number and the zeros at its end that say nothing."""
+
 
 class Stream:
     """One stream: its schema, which needs no record, and its records."""
@@ -22,24 +26,20 @@ class Stream:
     def __init__(self, reader: Any, *, own: bool) -> None:
         """The user's own reader must not be kept alive by what is held for its life."""
         self._reader: Callable[[], Any] = weakref.ref(reader) if own else lambda: reader
-        self.schema = pa.schema([_stored(item) for item in reader.schema])
+        self.schema = reader.schema
+        self.owner: Any = None
+        """The object that gave the stream, if it has no weak references."""
 
     @cached_property
     def table(self) -> Any:
-        """All records, in memory."""
+        """All records, in memory; of a stream that broke off the rest is never read."""
+        reader, self._reader = self._reader(), lambda: None
         try:
-            found = self._reader().read_all()
-        except (pa.ArrowException, OSError):  # the producer's own text may quote a record
-            raise DataFormError("the stream of Arrow data cannot be read to its end.") from None
-        columns = (
-            [getattr(chunk, "storage", chunk) for chunk in column.chunks]
-            for column in found.columns
-        )
-        arrays = [
-            pa.chunked_array(chunks, item.type)
-            for chunks, item in zip(columns, self.schema, strict=True)
-        ]
-        return pa.Table.from_arrays(arrays, schema=self.schema)
+            return reader.read_all()
+        except Exception:  # noqa: BLE001 - a producer raises anything, and may quote a record
+            raise DataFormError(
+                "the stream of Arrow data cannot be read to its end; make it again."
+            ) from None
 
 
 _held: dict[int, Stream] = {}
@@ -55,8 +55,11 @@ def open_stream(data: Any) -> Stream | None:
     stream = Stream(reader, own=reader is data)
     try:
         weakref.finalize(data, _held.pop, id(data), None)
-    except TypeError:  # an object without weak references: who reads it twice asks it twice
-        return stream
+    except TypeError:  # its end cannot be noticed: it is held until the next of its kind comes
+        for key, other in list(_held.items()):
+            if other.owner is not None:
+                _held.pop(key, None)
+        stream.owner = data
     _held[id(data)] = stream
     return stream
 
@@ -70,15 +73,31 @@ def _reader(data: Any) -> Any:
         if hasattr(data, "__arrow_c_array__"):
             batch = pa.record_batch(data)
             return pa.RecordBatchReader.from_batches(batch.schema, [batch])
-    except (pa.ArrowException, TypeError, ValueError):
+    except Exception:  # noqa: BLE001 - a producer raises anything
         raise DataFormError(
-            f"data of type {type(data).__name__} speak Arrow, but not of a table: columns with "
-            "names are needed."
+            f"data of type {type(data).__name__} speak Arrow, but give no table: columns with "
+            "names are needed, and a stream can be read once."
         ) from None
     return None
 
 
-def _stored(item: Any) -> Any:
-    """A field without what another library's type means beside its storage."""
-    plain = isinstance(item.type, pa.BaseExtensionType)
-    return pa.field(item.name, item.type.storage_type if plain else item.type)
+def plain_storage(array: Any) -> Any:
+    """An array, or its pieces, in Arrow's own type where another library's type is around it.
+
+    A UUID is a text, as a database shows it.  An exact number of PostgreSQL comes as a text: 7 and
+    7.00 are one there, and one person.
+    """
+    if isinstance(array, pa.ChunkedArray) and isinstance(array.type, pa.BaseExtensionType):
+        pieces = [plain_storage(chunk) for chunk in array.chunks]
+        return pa.chunked_array(pieces or [pa.array([], array.type.storage_type)])
+    if not isinstance(array, pa.ExtensionArray):
+        return array
+    named, storage = getattr(array.type, "type_name", array.type.extension_name), array.storage
+    if named in {"arrow.uuid", "uuid"} and storage.type == pa.binary(16):
+        texts = (None if raw is None else str(UUID(bytes=raw)) for raw in storage.to_pylist())
+        return pa.array(texts, pa.string())
+    if named == "numeric" and "string" in str(storage.type):
+        from pyarrow import compute  # noqa: PLC0415 - for such a column alone
+
+        return compute.replace_substring_regex(storage, NEEDLESS_ZEROS, r"\1\2")
+    return storage

@@ -123,12 +123,13 @@ def _outcome_columns(schema: Schema) -> tuple[str, str]:
 
 def check_types(data: Any, columns: Sequence[str], dates: Sequence[str] = ()) -> None:
     """`DataFormError` unless the frame has the columns in types that can be read."""
-    if isinstance(data, pa.Table):
-        check_columns(data.column_names, columns)
+    frame = _frame(data, rows=False)
+    if isinstance(frame, pa.Table):
+        check_columns(frame.column_names, columns)
         for name in columns:
-            require_readable_arrow(name, data.schema.field(name).type, dates=name in dates)
+            require_readable_arrow(name, frame.schema.field(name).type, dates=name in dates)
         return
-    types = _narwhals(data, rows=False).collect_schema()
+    types = frame.collect_schema()
     check_columns(tuple(types), columns)
     for name in columns:
         require_readable(name, types[name], dates=name in dates)
@@ -219,11 +220,11 @@ def open_table(data: Any, columns: Sequence[str] | None = None) -> Table:
         return _open_array(data)
     if isinstance(data, formats.Cells):
         return Table(data.rows, tuple(data.columns), data.column)
-    if isinstance(data, pa.Table):
-        check_columns(data.column_names, data.column_names)
-        present = tuple(data.column_names)
-        return Table(data.num_rows, present, lambda name: arrow_column(name, data.column(name)))
-    frame = _narwhals(data)
+    frame = _frame(data)
+    if isinstance(frame, pa.Table):
+        check_columns(frame.column_names, frame.column_names)
+        present = tuple(frame.column_names)
+        return Table(frame.num_rows, present, lambda name: arrow_column(name, frame.column(name)))
     names = tuple(frame.collect_schema().names())
     if columns is not None:
         check_columns(names, columns)
@@ -274,7 +275,7 @@ def _level_columns(schema: Schema) -> set[str]:
 
 
 def held(data: Any) -> Any:
-    """The rows of a query or a lazy frame as a table, other data as they are.
+    """The rows of a query, a stream or a lazy frame as a table, other data as they are.
 
     What is read several times must be held: a database may give the rows in another order each
     time, and values of one row would be taken for those of another.
@@ -283,10 +284,10 @@ def held(data: Any) -> Any:
         return data.read()
     if data is None or isinstance(data, str | Path | np.ndarray | Table | formats.Cells):
         return data
-    frame = _narwhals(data)
-    if not isinstance(frame, nw.LazyFrame):
-        return data
-    return _collected(frame, frame.collect_schema().names()).to_native()
+    frame = _frame(data)
+    if isinstance(frame, nw.LazyFrame):
+        return _collected(frame, frame.collect_schema().names()).to_native()
+    return frame if isinstance(frame, pa.Table) else data
 
 
 def _collected(frame: "nw.LazyFrame[Any]", columns: Sequence[str]) -> "nw.DataFrame[Any]":
@@ -299,15 +300,16 @@ def _collected(frame: "nw.LazyFrame[Any]", columns: Sequence[str]) -> "nw.DataFr
         ) from None
 
 
-def _narwhals(data: Any, *, rows: bool = True) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
-    """The data as a frame; of a stream of Arrow without its rows, if they are not wanted."""
+def _frame(data: Any, *, rows: bool = True) -> Any:
+    """A table of Arrow, or a frame of narwhals; of a stream without its rows if not wanted."""
+    if isinstance(data, pa.Table):
+        return data
     try:
-        frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(data)
+        frame = nw.from_native(data)
         if type(data).__name__ == "DuckDBPyRelation" and len(set(data.columns)) < len(data.columns):
             raise DuplicateError  # noqa: TRY301 - narwhals keeps one of them
     except DuplicateError:
-        names = list(getattr(data, "column_names", getattr(data, "columns", ())))
-        twice = next((str(name) for name in names if names.count(name) > 1), "")
+        twice = next((str(name) for name in data.columns if list(data.columns).count(name) > 1), "")
         raise DataFormError(f"the data have two columns '{twice}'; keep one.") from None
     except TypeError:
         stream = open_stream(data)
@@ -316,7 +318,7 @@ def _narwhals(data: Any, *, rows: bool = True) -> "nw.DataFrame[Any] | nw.LazyFr
                 f"data of type {type(data).__name__} cannot be read; give a table of pandas, "
                 "polars, pyarrow or DuckDB, an object that speaks Arrow, or the path of a file."
             ) from None
-        return _narwhals(stream.table if rows else empty_table(stream.schema))
+        return stream.table if rows else empty_table(stream.schema)
     return frame
 
 
