@@ -30,6 +30,21 @@ COVARIATES = [
     {"name": "männlich", "levels": ["nein", 'ja "sehr"']},
 ]
 """Every kind of column, with names that other languages must quote."""
+ODD_LEVELS = (
+    '=HYPERLINK("x")', "it's `so`", "back\\slash\\n", "<a>&amp;]]>", "naïve 日本 🎉", "+1-1",
+    "  padded", "NA", "true", "0", "1.50", "a,b;c~*?", "%d {x} $y",
+)  # fmt: skip
+ODD = [
+    {"name": "=1+1", "low": -3.5, "high": 1e-5},
+    {"name": 'say "ah"\\', "levels": ODD_LEVELS, "missing": "indicator"},
+    {"name": "it's", "low": 0, "high": 10, "scale": "spline:4"},
+    {"name": "<b>&amp;", "low": 1e-7, "high": 1e7, "scale": "log", "missing": "indicator"},
+    {"name": "survival", "low": 0, "high": 1},
+    {"name": "x survival", "low": 0, "high": 1},
+    {"name": "survival in bounds", "low": 0, "high": 1, "scale": "spline:3"},
+]
+"""Names and levels that are quotes, formulas, marks of other languages, or taken there."""
+ODD_CAUSES = ("`tödlich`", 'if "=1" \\')
 INTERACTIONS = [{"of": ["age", "stage"]}, {"of": ["size of tumour", "grade"]}]
 CASES = {
     **{
@@ -42,6 +57,8 @@ CASES = {
     "causes": ("logit", "natural-spline:3", "declared", "causes"),
     "causes cloglog": ("cloglog", "piecewise-constant:3", "growing", "causes"),
     "causes probit": ("probit", "log-time:2", "equal", "causes"),
+    "odd names": ("cloglog", "natural-spline:3", "equal", "odd"),
+    "causes with odd names": ("cloglog", "natural-spline:2", "equal", "odd causes"),
 }
 
 
@@ -62,6 +79,13 @@ def people(number=400, seed=3):
     frame.loc[1::19, "age"] = -9.0
     frame.loc[1::7, "dose"] = 99.0
     frame.loc[::11, "size of tumour"] = np.nan
+    for item in ODD:
+        if "levels" in item:
+            frame[item["name"]] = random.choice([*ODD_LEVELS, "unknown"], number)
+        else:
+            frame[item["name"]] = random.uniform(item["low"], item["high"], number)
+    frame.loc[::23, [item["name"] for item in ODD]] = None
+    frame["`日本`"] = random.choice(ODD_LEVELS[:4], number)
     rate = 0.02 * np.exp(
         0.02 * (frame["age"].fillna(55).clip(20, 90) - 55) + 0.4 * (frame["stage"] == "III")
     )
@@ -80,11 +104,24 @@ def fitted(name):
     link, baseline, grid, kind = CASES[name]
     time = {"duration": "time", "event": "event", **GRIDS[grid]}
     schema = {"time": time, "covariate": COVARIATES, "interaction": INTERACTIONS}
+    if kind.startswith("odd"):
+        schema = {
+            "time": time,
+            "covariate": ODD,
+            "interaction": [{"of": [ODD[0]["name"], ODD[1]["name"]]}],
+        }
+        schema["strata"] = {"name": "`日本`", "levels": ODD_LEVELS[:4]}
+    if kind == "odd causes":
+        del schema["strata"], schema["interaction"]
     if kind == "strata":
         schema["strata"] = {"name": "hospital", "levels": ["A", "B", "C"]}
     estimator = ds.SurvivalRegression
-    if kind == "causes":
-        time["event"], time["causes"] = "cause", {"cancer": ["cancer"], "the other": ["other"]}
+    if kind.endswith("causes"):
+        names = ODD_CAUSES if "odd" in kind else ("cancer", "the other")
+        time["event"], time["causes"] = (
+            "cause",
+            dict(zip(names, (["cancer"], ["other"]), strict=True)),
+        )
         estimator = ds.CompetingRisks
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

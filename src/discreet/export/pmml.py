@@ -21,6 +21,7 @@ from discreet.version import __version__
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
 TIME, EVENT = "discreet time", "discreet event"
+HAZARD, SURVIVAL = "cumulative hazard", "survival"
 Node = ET.Element
 
 
@@ -35,24 +36,36 @@ def write(content: Content) -> bytes:
             f"PMML 4.4 has survival curves for proportional hazards alone, and this model has the "
             f"{content.link} link; fit with --link cloglog, or export to r or excel."
         )
+    taken = {item.name for item in content.covariates}
+    taken |= {content.strata.name} if content.strata else set()
+    names = [_free(name, taken) for name in (TIME, EVENT, HAZARD, SURVIVAL)]
+    time, event, hazard, survival = names
     root = ET.Element("PMML", {"version": "4.4", "xmlns": NAMESPACE})
     header = _add(root, "Header", description=" ".join(content.words))
     _add(header, "Application", name="discreet", version=__version__)
-    _dictionary(root, content)
+    _dictionary(root, content, time, event)
     model = _add(
         root, "GeneralRegressionModel", modelName="discreet", functionName="regression",
-        modelType="CoxRegression", endTimeVariable=TIME, statusVariable=EVENT,
+        modelType="CoxRegression", endTimeVariable=time, statusVariable=event,
     )  # fmt: skip
     if content.strata is not None:
         model.set("baselineStrataVariable", content.strata.name)
-    _mining_schema(model, content)
-    _output(model)
-    fields = _derived_fields(model, content)
+    _mining_schema(model, content, time, event)
+    _output(model, hazard, survival)
+    fields = _derived_fields(model, content, taken)
     _parameters(model, content, fields)
     _baseline(model, content)
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that the schema or another field has not taken; a file has one space of names."""
+    while name in taken:
+        name = f"discreet {name}"
+    taken.add(name)
+    return name
 
 
 def _add(parent: Node, tag: str, text: str | None = None, /, **attributes: str) -> Node:
@@ -65,7 +78,7 @@ def _number(value: float) -> str:
     return repr(float(value))
 
 
-def _dictionary(root: Node, content: Content) -> None:
+def _dictionary(root: Node, content: Content, time: str, event: str) -> None:
     """The fields that people have: covariates, stratum, time and event."""
     dictionary = _add(root, "DataDictionary")
     for item in content.covariates:
@@ -79,8 +92,8 @@ def _dictionary(root: Node, content: Content) -> None:
                 _add(field, "Value", value=_number(code), property="missing")
     if content.strata is not None:
         _levels(dictionary, content.strata.name, content.strata.levels)
-    _add(dictionary, "DataField", name=TIME, optype="continuous", dataType="double")
-    _levels(dictionary, EVENT, ("0", "1"))
+    _add(dictionary, "DataField", name=time, optype="continuous", dataType="double")
+    _levels(dictionary, event, ("0", "1"))
 
 
 def _levels(dictionary: Node, name: str, levels: Sequence[str]) -> None:
@@ -89,7 +102,7 @@ def _levels(dictionary: Node, name: str, levels: Sequence[str]) -> None:
         _add(field, "Value", value=level)
 
 
-def _mining_schema(model: Node, content: Content) -> None:
+def _mining_schema(model: Node, content: Content, time: str, event: str) -> None:
     """Unknown levels count as missing; an unknown stratum is the first."""
     schema = _add(model, "MiningSchema")
     for item in content.covariates:
@@ -99,25 +112,23 @@ def _mining_schema(model: Node, content: Content) -> None:
             schema, "MiningField", name=content.strata.name, invalidValueTreatment="asMissing",
             missingValueReplacement=content.strata.levels[0],
         )  # fmt: skip
-    _add(schema, "MiningField", name=TIME)
-    _add(schema, "MiningField", name=EVENT, usageType="target")
+    _add(schema, "MiningField", name=time)
+    _add(schema, "MiningField", name=event, usageType="target")
 
 
-def _output(model: Node) -> None:
+def _output(model: Node, hazard: str, survival: str) -> None:
     """H(t), and S(t) = exp(-H(t))."""
     output = _add(model, "Output")
     _add(
-        output, "OutputField", name="cumulative hazard", optype="continuous", dataType="double",
+        output, "OutputField", name=hazard, optype="continuous", dataType="double",
         feature="predictedValue",
     )  # fmt: skip
-    survival = _add(
-        output, "OutputField", name="survival", optype="continuous", dataType="double",
+    product = _apply(_apply(_add(
+        output, "OutputField", name=survival, optype="continuous", dataType="double",
         feature="transformedValue",
-    )  # fmt: skip
-    power = _apply(survival, "exp")
-    product = _apply(power, "*")
+    ), "exp"), "*")  # fmt: skip
     _constant(product, -1.0)
-    _field(product, "cumulative hazard")
+    _field(product, hazard)
 
 
 # Derived fields: one for each column of x
@@ -136,24 +147,27 @@ def _field(parent: Node, name: str) -> None:
 
 
 class _Columns:
-    """The derived fields of x, by the names of their coefficients."""
+    """The derived fields of x, in the order of the effects."""
 
-    def __init__(self, model: Node) -> None:
+    def __init__(self, model: Node, taken: set[str]) -> None:
         self.transformations = _add(model, "LocalTransformations")
+        self.taken = taken
         self.names: list[str] = []
 
-    def add(self, name: str, *, column: bool = True) -> Node:
-        """A derived field; one that is not a column is read by others."""
+    def add(self, name: str, *, column: bool = True) -> tuple[Node, str]:
+        """A derived field and its name; one that is not a column is read by others."""
+        name = _free(name, self.taken)
         if column:
             self.names.append(name)
-        return _add(
+        node = _add(
             self.transformations, "DerivedField", name=name, optype="continuous", dataType="double"
         )
+        return node, name
 
 
-def _derived_fields(model: Node, content: Content) -> list[str]:
+def _derived_fields(model: Node, content: Content, taken: set[str]) -> list[str]:
     """All columns, in the order of the effects."""
-    columns = _Columns(model)
+    columns = _Columns(model, taken)
     blocks: dict[str, list[str]] = {}
     for item in content.covariates:
         start = len(columns.names)
@@ -163,7 +177,7 @@ def _derived_fields(model: Node, content: Content) -> list[str]:
             _values(columns, item)
         blocks[item.name] = columns.names[start:]
         if item.indicated:
-            missing = _apply(columns.add(f"x {item.name} missing"), "if")
+            missing = _apply(columns.add(f"x {item.name} missing")[0], "if")
             _field(_apply(missing, "isMissing"), item.name)
             _constant(missing, 1.0)
             _constant(missing, 0.0)
@@ -171,7 +185,7 @@ def _derived_fields(model: Node, content: Content) -> list[str]:
         one, other = (blocks[name] for name in interaction.of)
         for left in one:
             for right in other:
-                product = _apply(columns.add(f"{left} by {right}"), "*")
+                product = _apply(columns.add(f"{left} by {right}")[0], "*")
                 _field(product, left)
                 _field(product, right)
     return columns.names
@@ -180,7 +194,7 @@ def _derived_fields(model: Node, content: Content) -> list[str]:
 def _indicators(columns: _Columns, item: Categorical) -> None:
     """1 for a level, 0 for others and where there is none."""
     for place, level in enumerate(item.levels[1:], start=1):
-        known = _apply(columns.add(f"x {item.name} {place}"), "if")
+        known = _apply(columns.add(f"x {item.name} {place}")[0], "if")
         _field(_apply(known, "isMissing"), item.name)
         _constant(known, 0.0)
         same = _apply(known, "if")
@@ -194,9 +208,11 @@ def _indicators(columns: _Columns, item: Categorical) -> None:
 def _values(columns: _Columns, item: Numeric) -> None:
     """The number, filled and clipped, its logarithm, or its spline."""
     plain = item.knots is None and not item.logarithmic
-    clipped = f"x {item.name}" if plain else f"{item.name} in bounds"
     low, high = item.bounds
-    least = _apply(columns.add(clipped, column=plain), "max")
+    node, clipped = columns.add(
+        f"x {item.name}" if plain else f"{item.name} in bounds", column=plain
+    )
+    least = _apply(node, "max")
     _constant(least, low)
     most = _apply(least, "min")
     _constant(most, high)
@@ -205,7 +221,7 @@ def _values(columns: _Columns, item: Numeric) -> None:
     _constant(filled, item.fill)
     _field(filled, item.name)
     if item.logarithmic:
-        _field(_apply(columns.add(f"x log {item.name}"), "ln"), clipped)
+        _field(_apply(columns.add(f"x log {item.name}")[0], "ln"), clipped)
     if item.knots is not None:
         _spline(columns, item, clipped, item.knots)
 
@@ -213,8 +229,8 @@ def _values(columns: _Columns, item: Numeric) -> None:
 def _spline(columns: _Columns, item: Numeric, clipped: str, knots: int) -> None:
     """b_2 = t and b_{i+2} = d_i - d_{k-1} of the natural spline with even knots in [0, 1]."""
     low, high = item.bounds
-    t = f"x {item.name} spline 1"
-    divided = _apply(columns.add(t), "/")
+    node, t = columns.add(f"x {item.name} spline 1")
+    divided = _apply(node, "/")
     shifted = _apply(divided, "-")
     _field(shifted, clipped)
     _constant(shifted, low)
@@ -234,7 +250,7 @@ def _spline(columns: _Columns, item: Numeric, clipped: str, knots: int) -> None:
         _constant(ratio, 1.0 - place)
 
     for number, place in enumerate(places[:-1], start=2):
-        difference = _apply(columns.add(f"x {item.name} spline {number}"), "-")
+        difference = _apply(columns.add(f"x {item.name} spline {number}")[0], "-")
         scaled(difference, float(place))
         scaled(difference, float(places[-1]))
 

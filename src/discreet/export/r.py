@@ -33,8 +33,8 @@ def write(content: Content) -> bytes:
 
 def _model(content: Content) -> str:
     parts, strata = content.parts, content.strata
-    alphas = [(_name(part.cause), _matrix(part.alpha)) for part in parts]
-    betas = [(_name(part.cause), _numbers(part.beta)) for part in parts]
+    alphas = _list([("", _matrix(part.alpha)) for part in parts], 4)
+    betas = _list([("", _numbers(part.beta)) for part in parts], 4)
     pairs = [("", _texts(item.of)) for item in content.interactions]
     fields = [
         ("words", _texts(content.words)),
@@ -52,8 +52,9 @@ def _model(content: Content) -> str:
             else f"list(name = {_text(strata.name)}, levels = {_texts(strata.levels)})",
         ),
         ("names", _texts(content.names)),
-        ("alpha", _list(alphas, 4)),
-        ("beta", _list(betas, 4)),
+        ("causes", "NULL" if len(parts) == 1 else _texts(part.cause for part in parts)),
+        ("alpha", alphas),
+        ("beta", betas),
         ("covariance", "NULL" if content.covariance is None else _matrix(content.covariance)),
     ]
     return f"structure({_list(fields, 2)}, class = {_text('discreet_model')})"
@@ -80,24 +81,17 @@ def _list(fields: Iterable[tuple[str, str]], indent: int = 0) -> str:
     return f"list({space}{f',{space}'.join(items)}{space[:-2]})" if items else "list()"
 
 
-def _name(name: str) -> str:
-    """A name in backquotes: a cause may be a word of R; none for what has none."""
-    escaped = "".join(_character(character, quote="`") for character in name)
-    return f"`{escaped}`" if name else ""
-
-
 def _text(value: str) -> str:
     """A string of R: what is not plain ASCII by its code point, so that no locale changes it."""
-    escaped = "".join(_character(character) for character in value)
-    return f'"{escaped}"'
-
-
-def _character(character: str, quote: str = '"') -> str:
-    if character in {quote, "\\"}:
-        return f"\\{character}"
-    if " " <= character <= "~":
-        return character
-    return f"\\U{ord(character):08X}"
+    escaped = (
+        f"\\{character}"
+        if character in '"\\'
+        else character
+        if " " <= character <= "~"
+        else f"\\U{ord(character):08X}"
+        for character in value
+    )
+    return f'"{"".join(escaped)}"'
 
 
 def _texts(values: Iterable[str]) -> str:

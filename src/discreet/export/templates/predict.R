@@ -22,22 +22,28 @@ discreet_basis <- function(model = discreet_model) {
   outer((size * s + intervals - 1) %/% intervals, seq_len(size), "==") + 0
 }
 
+# The number that a value spells, in decimals; NA if it spells none.
+discreet_read <- function(values) {
+  if (is.numeric(values) || is.logical(values)) return(as.numeric(values))
+  text <- discreet_trim(values)
+  text[tolower(text) %in% "true"] <- "1"
+  text[tolower(text) %in% "false"] <- "0"
+  decimal <- "^[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?|inf|infinity)$"
+  text[!grepl(decimal, text, ignore.case = TRUE)] <- NA
+  as.numeric(text)
+}
+discreet_trim <- function(values) trimws(as.character(values), whitespace = "[\\h\\v]")
+
 # Values that read as the same finite number are one level (1, 1.0, TRUE); other texts must be equal.
 discreet_level <- function(values, levels) {
   if (is.factor(values)) values <- as.character(values)
-  if (is.logical(values)) values <- as.integer(values)
-  as_number <- function(x) {
-    word <- tolower(x)
-    x[word %in% "true"] <- "1"
-    x[word %in% "false"] <- "0"
-    suppressWarnings(as.numeric(x))
-  }
-  text <- trimws(as.character(values))
-  number <- if (is.numeric(values)) as.numeric(values) else as_number(text)
-  known <- as_number(levels)
+  number <- discreet_read(values)
+  known <- discreet_read(levels)
+  text <- discreet_trim(values)
   found <- rep(NA_integer_, length(values))
   for (k in seq_along(levels)) {
-    same <- if (is.finite(known[k])) number == known[k] & is.finite(number) else text == levels[k]
+    same <- if (is.finite(known[k])) number == known[k] & is.finite(number)
+            else text == discreet_trim(levels[k])
     found[!is.na(same) & same] <- k
   }
   found
@@ -46,8 +52,7 @@ discreet_level <- function(values, levels) {
 # A missing or unreadable number, or a code for one, becomes the declared fill; then it is clipped to the public bounds.
 discreet_number <- function(values, item) {
   if (is.factor(values)) values <- as.character(values)
-  number <- if (is.numeric(values) || is.logical(values)) as.numeric(values)
-            else suppressWarnings(as.numeric(values))
+  number <- discreet_read(values)
   missing <- is.na(number) | number %in% item$codes
   number[missing] <- item$fill
   list(value = pmin(pmax(number, item$low), item$high), missing = missing + 0)
@@ -176,9 +181,9 @@ predict_survival <- function(people, times = discreet_model$edges, interval = FA
 # Probability of an event of the cause up to each time; only for a model of competing risks.
 predict_incidence <- function(people, cause, times = discreet_model$edges, interval = FALSE,
                               confidence = 0.95, model = discreet_model) {
-  number <- match(cause, names(model$alpha))
+  number <- match(cause, model$causes)
   if (length(model$alpha) == 1) stop("this model has one event: use predict_survival.", call. = FALSE)
-  if (is.na(number)) stop("causes are ", paste(names(model$alpha), collapse = ", "), ".", call. = FALSE)
+  if (is.na(number)) stop("causes are ", paste(model$causes, collapse = ", "), ".", call. = FALSE)
   found <- discreet_risk(people, times, number, interval, model)
   if (!interval) return(found$risk)
   inner <- pmin(pmax(found$risk, 1e-12), 1 - 1e-12)
@@ -194,7 +199,7 @@ predict_incidence <- function(people, cause, times = discreet_model$edges, inter
 coef.discreet_model <- function(object, ...) {
   vector <- unlist(lapply(seq_along(object$alpha), function(r) c(t(object$alpha[[r]]), object$beta[[r]])))
   names(vector) <- if (length(object$alpha) == 1) object$names
-                   else paste0(rep(names(object$alpha), each = length(object$names)), ": ", object$names)
+                   else paste0(rep(object$causes, each = length(object$names)), ": ", object$names)
   vector
 }
 
