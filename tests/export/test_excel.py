@@ -3,21 +3,32 @@
 import io
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
 
-import discreet as ds
 from discreet.errors import SettingsError
 from discreet.export import export_bytes
-from tests.export.models import CASES, COVARIATES, edges, fitted, people
+from tests.export.models import (
+    CASES,
+    COVARIATES,
+    ODD,
+    ODD_CAUSES,
+    ODD_LEVELS,
+    edges,
+    fitted,
+    people,
+)
 
 OFFICE = shutil.which("soffice")
 needs_office = pytest.mark.skipif(OFFICE is None, reason="LibreOffice is not installed: no soffice")
 PEOPLE = {name: place for place, name in enumerate(CASES)}
 """Every case is asked about another person, with another kind of gaps."""
+TYPED = {"true": True, "0": 0, "1.50": 1.5, "NA": "NA"}
+"""Levels, and what a spreadsheet makes of them where they are typed or chosen."""
 
 
 def typed(name, row):
@@ -25,10 +36,13 @@ def typed(name, row):
     book = openpyxl.load_workbook(io.BytesIO(export_bytes(fitted(name).model_, "excel")))
     sheet = book["Prediction"]
     cells = {sheet[f"A{place}"].value: f"B{place}" for place in range(1, sheet.max_row + 1)}
-    for column in [*(item["name"] for item in COVARIATES), "hospital"]:
-        if column in cells:
-            value = row[column]
-            sheet[cells[column]] = None if pd.isna(value) else value
+    schema = fitted(name).model_.public_schema
+    strata = [] if schema.strata is None else [schema.strata]
+    for item in [*schema.covariates, *strata]:
+        value = row[item.name]
+        sheet[cells[item.name]] = None if pd.isna(value) else value
+        if isinstance(value, str):
+            sheet[cells[item.name]].data_type = "s"
     return book
 
 
@@ -41,6 +55,11 @@ def computed(tmp_path_factory):
     for place, name in enumerate(CASES):
         files.append(root / f"{place}.xlsx")
         typed(name, new.iloc[PEOPLE[name]]).save(files[-1])
+    for place, value in enumerate(TYPED.values()):
+        files.append(root / f"typed{place}.xlsx")
+        person = new.iloc[PEOPLE["odd names"]].copy()
+        person[ODD[1]["name"]] = value
+        typed("odd names", person).save(files[-1])
     subprocess.run(
         [OFFICE, f"-env:UserInstallation=file://{root}/profile", "--headless", "--convert-to", "xlsx",
          "--outdir", root / "out", *files],
@@ -50,6 +69,8 @@ def computed(tmp_path_factory):
         name: openpyxl.load_workbook(root / "out" / f"{place}.xlsx", data_only=True)
         for place, name in enumerate(CASES)
     }
+    for place, level in enumerate(TYPED):
+        books[level] = openpyxl.load_workbook(root / "out" / f"typed{place}.xlsx", data_only=True)
     return books, new
 
 
@@ -69,7 +90,7 @@ def test_the_curve_is_that_of_discreet(computed, name):
     found = model.predict_survival(person, points, interval=True)
     if "causes" in name:
         assert np.abs(column(sheet, "No event") - found.estimate[0]).max() < 1e-9
-        for cause in ("cancer", "the other"):
+        for cause in model.model_.models:
             expected = model.predict_incidence(person, cause, points)[0]
             assert np.abs(column(sheet, f"Incidence {cause}") - expected).max() < 1e-9
         return
@@ -78,9 +99,22 @@ def test_the_curve_is_that_of_discreet(computed, name):
 
 
 @needs_office
+@pytest.mark.parametrize("level", TYPED)
+def test_a_level_is_known_as_the_number_or_truth_value_that_a_spreadsheet_makes_of_it(
+    computed, level
+):
+    books, new = computed
+    model, person = fitted("odd names"), new.iloc[[PEOPLE["odd names"]]].copy()
+    person[ODD[1]["name"]] = level
+    expected = model.predict_survival(person, edges("odd names"))[0]
+    assert np.abs(column(books[level]["Curve"], "Survival") - expected).max() < 1e-9
+
+
+@needs_office
 def test_the_first_sheet_answers_at_its_time_and_no_cell_is_an_error(computed):
     books, new = computed
-    for name, book in books.items():
+    for name in CASES:
+        book = books[name]
         sheet = book["Prediction"]
         cells = {sheet[f"A{row}"].value: sheet[f"B{row}"].value for row in range(1, 40)}
         answer = cells["No event" if "causes" in name else "Survival"]
@@ -103,23 +137,19 @@ def test_values_stand_in_yellow_cells_with_a_chart_and_the_promise():
 
 
 def test_text_of_a_schema_is_no_formula():
-    schema = {
-        "time": {"duration": "time", "event": "event", "horizon": 100.0, "intervals": 4},
-        "covariate": [{"name": "=1+1", "levels": ["nein", "=HYPERLINK(1)"]}],
-    }
-    frame = people().rename(columns={"männlich": "=1+1"})
-    frame["=1+1"] = np.where(frame["=1+1"] == "nein", "nein", "=HYPERLINK(1)")
-    model = ds.SurvivalRegression(schema, link="logit").fit(frame)
-    book = openpyxl.load_workbook(io.BytesIO(export_bytes(model.model_, "excel")))
-    texts = [
-        cell for page in book for row in page.iter_rows() for cell in row
-        if cell.value in {"=1+1", "=HYPERLINK(1)"}
-    ]  # fmt: skip
-    assert len(texts) >= 3
-    assert {cell.data_type for cell in texts} == {"s"}
+    for name in ("odd names", "causes with odd names"):
+        book = openpyxl.load_workbook(io.BytesIO(export_bytes(fitted(name).model_, "excel")))
+        cells = [cell for page in book for row in page.iter_rows() for cell in row if cell.value]
+        odd = [item["name"] for item in ODD] + [*ODD_LEVELS, *ODD_CAUSES]
+        texts = [cell for cell in cells if str(cell.value) in odd]
+        assert set(odd[:-2]) <= {cell.value for cell in texts}
+        assert {cell.data_type for cell in texts} == {"s"}
+        for cell in cells:  # nor is there text of the schema within a formula
+            assert cell.data_type != "f" or not [o for o in odd if len(o) > 4 and o in cell.value]
 
 
 def test_without_openpyxl_there_is_a_sentence(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    monkeypatch.delitem(sys.modules, "discreet.export.excel", raising=False)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(SettingsError, match=r"install it with pip install 'discreet\[files\]'"):
         export_bytes(fitted("one knot").model_, "excel")

@@ -14,14 +14,15 @@ from tests.cohorts import cohort, schema
 from tests.export.models import fitted
 
 
-def test_pandas_reads_the_numbers_of_the_summary():
-    model = fitted("strata")
+@pytest.mark.parametrize("name", ["strata", "odd names"])
+def test_pandas_reads_the_numbers_of_the_summary(name):
+    model = fitted(name)
     read = pd.read_json(io.BytesIO(export_bytes(model.model_, "json-table")), orient="table")
     table = model.summary()
     assert list(read.index) == list(table.names)
     columns = table.columns()
-    for name in ("coefficient", "standard error", "lower", "upper"):
-        assert np.abs(read[name] - columns[name]).max() < 1e-12
+    for column in ("coefficient", "standard error", "lower", "upper"):
+        assert np.abs(read[column] - columns[column]).max() < 1e-12
 
 
 def test_causes_are_a_column_of_the_key():

@@ -39,7 +39,12 @@ def _writer(kind: str) -> Callable[[Content], bytes]:
     if kind == "r":
         from discreet.export.r import write  # noqa: PLC0415 - one format at a time
     elif kind == "excel":
-        from discreet.export.excel import write  # noqa: PLC0415
+        try:
+            from discreet.export.excel import write  # noqa: PLC0415
+        except ModuleNotFoundError:
+            raise SettingsError(
+                "an Excel workbook needs openpyxl; install it with pip install 'discreet[files]'."
+            ) from None
     elif kind == "pmml":
         from discreet.export.pmml import write  # noqa: PLC0415
     elif kind == "json-table":

@@ -1,8 +1,8 @@
 """A workbook whose formulas predict: values go into yellow cells, the curve and its chart follow.
 
 Sheets: `Prediction` (values, the answer at a time, the chart), `Columns` (x, beta and their product for
-each cause), `Curve` (one row for each edge), `Baseline` (A_s, and alpha of the strata), `Slopes` and
-`Covariance` (intervals), `Levels` (what may be typed).
+each cause), `Curve` (one row for each edge), `Chart` (its steps), `Baseline` (A_s, and alpha of the
+strata), `Slopes` and `Covariance` (intervals), `Levels` (what may be typed).
 
     phi = -log(1 - h),   L(u) = sum of phi over intervals ended by u,   dL/df = sum phi' z
     one event: S = exp(-L), limits exp(-L exp(+-1.96 se / L));   causes: P(none) = 1 / (1 + sum of o)
@@ -14,9 +14,15 @@ import io
 from typing import Any
 
 import numpy as np
+from openpyxl import Workbook
+from openpyxl.chart import Reference, ScatterChart, Series
+from openpyxl.chart.shapes import GraphicalProperties
+from openpyxl.styles import Alignment, Font, PatternFill
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.datavalidation import DataValidation
 
-from discreet.design.covariates import Categorical, Numeric
-from discreet.errors import SettingsError
+from discreet.design.covariates import Categorical, Numeric, Strata
+from discreet.design.declared import level_key, parse_number
 from discreet.export.content import Content
 from discreet.text import printable
 
@@ -24,6 +30,7 @@ LARGEST = 100_000
 """Most cells of the sheet `Slopes`; a larger model has its curve without limits."""
 Z = 1.959963984540054
 YELLOW, GREY = "FFF2CC", "D9D9D9"
+COLOURS = ("0072B2", "D55E00", "009E73", "CC79A7", "56B4E9", "E69F00")
 FIRST = 2
 """Row of the first entry of every sheet but `Prediction`."""
 LOSS = {
@@ -40,23 +47,16 @@ SLOPE = {  # in a spreadsheet -x^2 is (-x)^2
 
 def write(content: Content) -> bytes:
     """The workbook."""
-    try:
-        import openpyxl  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise SettingsError(
-            "an Excel workbook needs openpyxl; install it with pip install 'discreet[files]'."
-        ) from None
-    book = openpyxl.Workbook()
+    book = Workbook()
     _Book(book, content).fill()
     file = io.BytesIO()
     book.save(file)
     return file.getvalue()
 
 
-def _letter(column: int) -> str:
-    from openpyxl.utils import get_column_letter  # noqa: PLC0415 - an extra
-
-    return str(get_column_letter(column))
+def _number(value: float) -> str:
+    """A number within a formula."""
+    return repr(float(value)).upper()
 
 
 class _Book:
@@ -67,17 +67,17 @@ class _Book:
         self.front = book.active
         self.front.title = "Prediction"
         self.intervals = len(content.edges) - 1
+        self.last = FIRST + self.intervals
         size = len(content.names)
         known = content.covariance is not None and len(content.parts) == 1
         self.limits = known and size * (self.intervals + 1) <= LARGEST
         self.inputs: dict[str, str] = {}
         self.used: dict[str, str] = {}
         self.stratum = ""
-        self.columns: list[str] = []
+        self.menus = 0
 
     def fill(self) -> None:
-        """All sheets."""
-        self._levels()
+        """All sheets; those for reading come first."""
         row = self._words()
         row = self._values(row)
         self._columns()
@@ -86,31 +86,27 @@ class _Book:
         if self.limits:
             self._covariance()
             self._slopes()
-        self._answer(row)
+        row = self._answer(row)
+        for (cell,) in self.front[f"D1:D{row}"]:
+            cell.alignment = Alignment(indent=1)
         self._chart(row)
 
     # Cells
 
     def _text(self, sheet: Any, cell: str, value: str, *, bold: bool = False) -> None:
         """A text that no spreadsheet takes for a formula."""
-        from openpyxl.styles import Font  # noqa: PLC0415 - an extra
-
         sheet[cell] = printable(value)
         sheet[cell].data_type = "s"
         if bold:
             sheet[cell].font = Font(bold=True)
 
     def _heading(self, sheet: Any, row: int, *names: str) -> None:
-        from openpyxl.styles import PatternFill  # noqa: PLC0415 - an extra
-
         for column, name in enumerate(names, start=1):
-            cell = f"{_letter(column)}{row}"
+            cell = f"{get_column_letter(column)}{row}"
             self._text(sheet, cell, name, bold=True)
             sheet[cell].fill = PatternFill("solid", fgColor=GREY)
 
     def _yellow(self, cell: str, value: float | str) -> None:
-        from openpyxl.styles import PatternFill  # noqa: PLC0415 - an extra
-
         if isinstance(value, str):
             self._text(self.front, cell, value)
         else:
@@ -119,26 +115,8 @@ class _Book:
 
     # Sheets
 
-    def _levels(self) -> None:
-        """One column of levels for each category, and one for the strata."""
-        sheet = self.book.create_sheet("Levels")
-        strata = self.content.strata
-        named = [item for item in self.content.covariates if isinstance(item, Categorical)]
-        lists = [(item.name, item.levels) for item in named]
-        lists += [] if strata is None else [(strata.name, strata.levels)]
-        self.lists: list[str] = []
-        for column, (name, levels) in enumerate(lists, start=1):
-            letter = _letter(column)
-            self._text(sheet, f"{letter}1", name, bold=True)
-            for place, level in enumerate(levels, start=FIRST):
-                self._text(sheet, f"{letter}{place}", level)
-            last = FIRST + len(levels) - 1
-            self.lists.append(f"Levels!${letter}${FIRST}:${letter}${last}")
-
     def _words(self) -> int:
         """Write the sentences on top; the next free row."""
-        from openpyxl.styles import Alignment  # noqa: PLC0415 - an extra
-
         sheet = self.front
         for row, words in enumerate(self.content.words, start=1):
             self._text(sheet, f"A{row}", words, bold=row == 1)
@@ -147,50 +125,78 @@ class _Book:
             sheet.row_dimensions[row].height = 15 * (1 + len(words) // 95)
         for letter, width in zip("ABCDEF", (32, 16, 14, 26, 14, 14), strict=True):
             sheet.column_dimensions[letter].width = width
+        sheet.sheet_properties.pageSetUpPr.fitToPage = True
+        sheet.page_setup.fitToHeight = 0
         return len(self.content.words) + 2
 
     def _values(self, row: int) -> int:
         """The yellow cells, and what the model takes them for."""
-        from openpyxl.worksheet.datavalidation import DataValidation  # noqa: PLC0415 - an extra
-
         sheet = self.front
-        self._heading(sheet, row, "Covariate", "Value", "Used", "Allowed")
-        lists = iter(self.lists)
+        levels = self.book.create_sheet("Levels")
+        self._heading(sheet, row, "Covariate", "Value", "Used", "Range or meaning")
         for item in self.content.covariates:
             row += 1
             cell, used = f"B{row}", f"C{row}"
             self._text(sheet, f"A{row}", item.title)
             self.inputs[item.name] = f"Prediction!$B${row}"
             self.used[item.name] = f"Prediction!$C${row}"
-            if isinstance(item, Numeric):
-                low, high = item.bounds
-                self._yellow(cell, float(item.start))
-                clipped = f"MIN(MAX({cell},{low!r}),{high!r})"
-                sheet[used] = f"=IF({self._given(item, cell)},{clipped},{item.fill!r})"
-                self._text(sheet, f"D{row}", f"{low:g} to {high:g}")
+            if isinstance(item, Categorical):
+                sheet[used] = "=" + self._menu(levels, row, item, item.levels[item.start])
                 continue
-            self._menu(sheet, row, next(lists), item.levels[item.start], DataValidation)
-        if self.content.strata is not None:
+            low, high = item.bounds
+            self._yellow(cell, float(item.start))
+            clipped = f"MIN(MAX({cell},{_number(low)}),{_number(high)})"
+            sheet[used] = f"=IF({self._given(item, cell)},{clipped},{_number(item.fill)})"
+            self._text(sheet, f"D{row}", f"{low:g} to {high:g}")
+        strata = self.content.strata
+        if strata is not None:
             row += 1
-            self._text(sheet, f"A{row}", self.content.strata.title)
+            self._text(sheet, f"A{row}", strata.title)
             self.stratum = f"Prediction!$C${row}"
-            self._menu(sheet, row, next(lists), self.content.strata.levels[0], DataValidation)
-            sheet[f"C{row}"] = f"=MAX(1,{str(sheet[f'C{row}'].value).removeprefix('=')})"
+            sheet[f"C{row}"] = f"=MAX(1,{self._menu(levels, row, strata, strata.levels[0])})"
         return row + 2
 
     def _given(self, item: Numeric, cell: str) -> str:
         """A condition: the cell has a number that is not a code for a missing one."""
-        codes = [f"{cell}<>{code!r}" for code in self.content.codes(item)]
+        codes = [f"{cell}<>{_number(code)}" for code in self.content.codes(item)]
         return f"AND({','.join([f'ISNUMBER({cell})', *codes])})"
 
-    def _menu(self, sheet: Any, row: int, place: str, level: str, rule: Any) -> None:
-        """A cell with a list of levels; what is used is the level's number, 0 if unknown."""
-        self._yellow(f"B{row}", level)
-        menu = rule(type="list", formula1=place, allow_blank=True, showErrorMessage=False)
-        sheet.add_data_validation(menu)
-        menu.add(f"B{row}")
-        sheet[f"C{row}"] = f'=SUMPRODUCT(EXACT({place},B{row}&"")*(ROW({place})-{FIRST - 1}))'
-        self._text(sheet, f"D{row}", "a level of the list")
+    def _menu(self, levels: Any, row: int, item: Categorical | Strata, level: str) -> str:
+        """A cell with a list of levels; the formula of the level's number, 0 if unknown.
+
+        A spreadsheet makes a number of 1.0 and a truth value of true, also where they are chosen from
+        a list: beside its text each level has the number that it spells.
+        """
+        start = 1 + 3 * self.menus
+        self.menus += 1
+        for column, heading in enumerate((item.name, "number", "meaning"), start):
+            self._text(levels, f"{get_column_letter(column)}1", heading, bold=True)
+        text, number, meaning = (get_column_letter(start + k) for k in range(3))
+        for place, (name, shown) in enumerate(
+            zip(item.levels, item.level_titles, strict=True), FIRST
+        ):
+            self._text(levels, f"{text}{place}", name)
+            self._text(levels, f"{meaning}{place}", shown)
+            spelt = parse_number(level_key(name))
+            if spelt is None or not np.isfinite(spelt):
+                self._text(levels, f"{number}{place}", "-")
+            else:
+                levels[f"{number}{place}"] = spelt
+        last = FIRST + len(item.levels) - 1
+        texts, numbers, meanings = (
+            f"Levels!${letter}${FIRST}:${letter}${last}" for letter in (text, number, meaning)
+        )
+        cell, used = f"B{row}", f"C{row}"
+        self._yellow(cell, level)
+        menu = DataValidation(type="list", formula1=texts, allow_blank=True, showErrorMessage=False)
+        self.front.add_data_validation(menu)
+        menu.add(cell)
+        self.front[f"D{row}"] = (
+            f'=IF({used}=0,"unknown or missing",INDEX({meanings},MAX({used},1)))'
+        )
+        typed = f'IF(ISLOGICAL({cell}),IF({cell},1,0),IF(ISNUMBER({cell}),{cell},"?"))'
+        same = f'EXACT({texts},{cell}&"")+({numbers}={typed})>0'
+        return f"SUMPRODUCT(({same})*(ROW({texts})-{FIRST - 1}))"
 
     def _columns(self) -> None:
         """x, beta of each cause, and their products."""
@@ -202,11 +208,11 @@ class _Book:
             self._text(sheet, f"A{row}", name)
             sheet[f"B{row}"] = formula
             for place, part in enumerate(self.content.parts, start=3):
-                sheet[f"{_letter(place)}{row}"] = float(part.beta[row - FIRST])
+                sheet.cell(row, place, float(part.beta[row - FIRST]))
         last = FIRST + len(names) - 1
         self.effects = []
         for place in range(len(causes)):
-            letter = _letter(3 + place)
+            letter = get_column_letter(3 + place)
             total = (
                 f"=SUMPRODUCT($B${FIRST}:$B${last},{letter}{FIRST}:{letter}{last})" if names else 0
             )
@@ -225,7 +231,7 @@ class _Book:
                 formulas += [f"=IF({used}={k},1,0)" for k in range(2, len(item.levels) + 1)]
                 missing = f"=IF({used}=0,1,0)"
             else:
-                formulas += self._number(item, used, FIRST + start)
+                formulas += self._terms(item, used, FIRST + start)
                 missing = f"=IF({self._given(item, self.inputs[item.name])},0,1)"
             blocks[item.name] = [f"B{FIRST + place}" for place in range(start, len(formulas))]
             if item.indicated:
@@ -235,88 +241,84 @@ class _Book:
             formulas += [f"={left}*{right}" for left in one for right in other]
         return formulas
 
-    def _number(self, item: Numeric, used: str, row: int) -> list[str]:
+    def _terms(self, item: Numeric, used: str, row: int) -> list[str]:
         if item.knots is None:
             return [f"=LN({used})" if item.logarithmic else f"={used}"]
         low, high = item.bounds
         t, knots = f"$B${row}", np.linspace(0.0, 1.0, item.knots)[:-1]
-        cubes = [f"MAX({t}-{float(k)!r},0)^3/{1.0 - float(k)!r}" for k in knots]
-        return [f"=({used}-{low!r})/({high - low!r})", *(f"={c}-{cubes[-1]}" for c in cubes[:-1])]
+        cubes = [f"MAX({t}-{_number(k)},0)^3/{_number(1.0 - k)}" for k in knots]
+        scaled = f"=({used}-{_number(low)})/({_number(high - low)})"
+        return [scaled, *(f"={c}-{cubes[-1]}" for c in cubes[:-1])]
 
     def _baseline(self) -> None:
         """A_s in the first columns; below, alpha of each stratum and cause."""
-        sheet = self.book.create_sheet("Baseline")
+        sheet, strata = self.book.create_sheet("Baseline"), self.content.strata
         size = self.content.baseline.dimension
         self._heading(sheet, 1, "Interval", *(f"A{k}" for k in range(1, size + 1)))
-        for row, values in enumerate(self.content.basis, start=FIRST):
-            sheet.cell(row, 1, row - FIRST + 1)
-            for column, value in enumerate(values, start=2):
-                sheet.cell(row, column, float(value))
-        row = FIRST + self.intervals + 1
-        first, last = _letter(2), _letter(size + 1)
+        for number, values in enumerate(self.content.basis, start=1):
+            sheet.append([number, *map(float, values)])
+        row = self.last + 1
+        first, last = get_column_letter(2), get_column_letter(size + 1)
         self.alphas = []
         for part in self.content.parts:
             self._text(sheet, f"A{row}", f"alpha {part.cause}".strip(), bold=True)
             top = row + 1
-            for place, alpha in enumerate(part.alpha, start=top):
-                self._text(sheet, f"A{place}", self._stratum_name(place - top))
+            for place, alpha in enumerate(part.alpha):
+                self._text(sheet, f"A{top + place}", "" if strata is None else strata.levels[place])
                 for column, value in enumerate(alpha, start=2):
-                    sheet.cell(place, column, float(value))
+                    sheet.cell(top + place, column, float(value))
             row = top + len(part.alpha) + 1
             block = f"Baseline!${first}${top}:${last}${row - 2}"
             self.alphas.append(f"INDEX({block},{self.stratum or 1},0)")
         self.basis = (first, last)
 
-    def _stratum_name(self, place: int) -> str:
-        return "" if self.content.strata is None else self.content.strata.levels[place]
-
     def _curve(self) -> None:
         """One row for each edge: predictors, losses or odds, survival, limits or incidences."""
         sheet, parts = self.book.create_sheet("Curve"), self.content.parts
         first, last = self.basis
+        count = len(parts)
         headings = ["Time", *(f"eta {part.cause}".strip() for part in parts)]
         headings += [f"phi {part.cause}".strip() for part in parts]
-        if len(parts) == 1:
-            headings += ["L", "Survival"] + (["slope", "se of L", "Lower", "Upper"] * self.limits)
+        if count == 1:
+            shown = ["Survival", *(["Lower", "Upper"] if self.limits else [])]
+            headings += ["L", "Survival", *(["slope", "se of L", "Lower", "Upper"] * self.limits)]
         else:
-            headings += ["L", "No event", *(f"Incidence {part.cause}" for part in parts)]
+            shown = ["No event", *(f"Incidence {part.cause}" for part in parts)]
+            headings += ["L", *shown]
         self._heading(sheet, 1, *headings)
-        self.place = {name: _letter(column) for column, name in enumerate(headings, start=1)}
-        count = len(parts)
-        for row in range(FIRST, FIRST + self.intervals + 1):
+        self.place = {name: get_column_letter(at) for at, name in enumerate(headings, start=1)}
+        self.shown = shown
+        for row in range(FIRST, self.last + 1):
             sheet.cell(row, 1, float(self.content.edges[row - FIRST]))
-            start = row == FIRST
-            for place in range(count if not start else 0):
-                eta, phi = (f"{_letter(column + place)}{row}" for column in (2, 2 + count))
+            total, alive = (f"{get_column_letter(2 + 2 * count + k)}{row}" for k in (0, 1))
+            sheet[alive] = f"=EXP(-{total})"
+            if row == FIRST:
+                sheet[total] = 0
+                for name in shown[1:]:
+                    sheet[f"{self.place[name]}{row}"] = 0 if count > 1 else 1
+                continue
+            losses = [f"{get_column_letter(2 + count + place)}{row}" for place in range(count)]
+            for place, phi in enumerate(losses):
+                eta = f"{get_column_letter(2 + place)}{row}"
                 basis = f"Baseline!${first}{row - 1}:${last}{row - 1}"
                 sheet[eta] = f"=SUMPRODUCT({basis},{self.alphas[place]})+{self.effects[place]}"
                 sheet[phi] = "=" + LOSS[self.content.link].format(eta=eta)
-            total, alive = (f"{_letter(2 + 2 * count + k)}{row}" for k in (0, 1))
-            losses = [f"{_letter(2 + count + place)}{row}" for place in range(count)]
-            before = f"{_letter(2 + 2 * count)}{row - 1}"
             step = losses[0] if count == 1 else f"LN(1+{'+'.join(f'EXP({x})-1' for x in losses)})"
-            sheet[total] = 0 if start else f"={before}+{step}"
-            sheet[alive] = f"=EXP(-{total})"
-            if count > 1:
-                for place in range(count):
-                    letter = _letter(4 + 2 * count + place)
-                    grown = f"={letter}{row - 1}+{alive}*(EXP({losses[place]})-1)"
-                    sheet[f"{letter}{row}"] = 0 if start else grown
-            elif self.limits:
-                self._limits_of(sheet, row, total, start=start)
+            sheet[total] = f"={self.place['L']}{row - 1}+{step}"
+            for name, loss in zip(shown[1:], losses if count > 1 else (), strict=False):
+                letter = self.place[name]
+                sheet[f"{letter}{row}"] = f"={letter}{row - 1}+{alive}*(EXP({loss})-1)"
+            if self.limits:
+                self._limits_of(sheet, row, total)
 
-    def _limits_of(self, sheet: Any, row: int, total: str, *, start: bool) -> None:
+    def _limits_of(self, sheet: Any, row: int, total: str) -> None:
         slope, error, lower, upper = (
             f"{self.place[name]}{row}" for name in ("slope", "se of L", "Lower", "Upper")
         )
-        if start:
-            sheet[lower], sheet[upper] = 1, 1
-            return
-        last = _letter(len(self.content.names))
-        own = f"Slopes!$A{row}:${last}{row}"
         size = len(self.content.names)
+        last = get_column_letter(size)
+        own, matrix = f"Slopes!$A{row}:${last}{row}", f"Covariance!$A$1:${last}${size}"
         sheet[slope] = "=" + SLOPE[self.content.link].format(eta=f"B{row}")
-        matrix = f"Covariance!$A$1:${last}${size}"
         sheet[error] = f"=SQRT(MAX(0,SUMPRODUCT(MMULT({own},{matrix}),{own})))"
         factor = f"EXP(MIN(700,{Z!r}*{error}/{total}))"
         sheet[lower] = f"=EXP(-{total}*{factor})"
@@ -331,62 +333,81 @@ class _Book:
         """dL/df at every edge: running sums of phi' A_s for the stratum's baseline, and of phi' x."""
         sheet, slope = self.book.create_sheet("Slopes"), self.place["slope"]
         size, strata = self.content.baseline.dimension, len(self.content.parts[0].alpha)
-        for column, name in enumerate(self.content.names, start=1):
-            self._text(sheet, f"{_letter(column)}1", name, bold=True)
-        for row in range(FIRST, FIRST + self.intervals + 1):
-            for column in range(1, len(self.content.names) + 1):
-                letter, phi = _letter(column), f"Curve!${slope}{row}"
-                if row == FIRST:
-                    sheet[f"{letter}{row}"] = 0
-                    continue
-                if column <= size * strata:
-                    stratum, place = divmod(column - 1, size)
-                    value = f"Baseline!${_letter(place + 2)}{row - 1}"
-                    own = f"*({self.stratum}={stratum + 1})" if self.stratum else ""
+        for column, name in enumerate(self.content.names):
+            letter = get_column_letter(column + 1)
+            self._text(sheet, f"{letter}1", name, bold=True)
+            sheet[f"{letter}{FIRST}"] = 0
+            for row in range(FIRST + 1, self.last + 1):
+                value, own = "", ""
+                if column >= size * strata:
+                    value = self.columns[column - size * strata]
                 else:
-                    value, own = self.columns[column - 1 - size * strata], ""
-                sheet[f"{letter}{row}"] = f"={letter}{row - 1}+{phi}*{value}{own}"
+                    stratum, place = divmod(column, size)
+                    value = f"Baseline!${get_column_letter(place + 2)}{row - 1}"
+                    own = f"*({self.stratum}={stratum + 1})" if self.stratum else ""
+                sheet[f"{letter}{row}"] = f"={letter}{row - 1}+Curve!${slope}{row}*{value}{own}"
 
-    def _answer(self, row: int) -> None:
-        """The curve's values at a time of the reader's choice."""
-        sheet, last = self.front, FIRST + self.intervals
+    def _answer(self, row: int) -> int:
+        """The curve's values at a time of the reader's choice; the next free row."""
+        sheet, edges = self.front, self.content.edges
+        time, times = f"$B${row}", f"Curve!$A${FIRST}:$A${self.last}"
         self._text(sheet, f"A{row}", self.content.schema.time.axis_label.capitalize(), bold=True)
-        self._yellow(f"B{row}", float(self.content.edges[-1]))
-        times = f"Curve!$A${FIRST}:$A${last}"
-        names = [name for name in self.place if name in {"Survival", "No event", "Lower", "Upper"}]
-        names += [name for name in self.place if name.startswith("Incidence ")]
-        for place, name in enumerate(names, start=row + 1):
+        self._yellow(f"B{row}", float(edges[-1]))
+        self._text(sheet, f"D{row}", f"{edges[0]:g} to {edges[-1]:g}")
+        within = f"AND(ISNUMBER({time}),{time}>={_number(edges[0])},{time}<={_number(edges[-1])})"
+        for name in self.shown:
+            row += 1
+            self._text(sheet, f"A{row}", name)
             letter = self.place[name]
-            self._text(sheet, f"A{place}", name)
-            values = f"Curve!${letter}${FIRST}:${letter}${last}"
-            sheet[f"B{place}"] = f"=INDEX({values},MATCH($B${row},{times},1))"
-            sheet[f"B{place}"].number_format = "0.0%"
+            values = f"Curve!${letter}${FIRST}:${letter}${self.last}"
+            sheet[f"B{row}"] = f'=IF({within},INDEX({values},MATCH({time},{times},1)),"?")'
+            sheet[f"B{row}"].number_format = "0.0%"
         if not self.limits:
+            row += 1
             why = "causes have" if len(self.content.parts) > 1 else "a model of this size has"
             if self.content.covariance is None:
                 why = "a model without a covariance has"
-            self._text(sheet, f"A{row + len(names) + 1}", f"In a workbook {why} no limits.")
+            self._text(sheet, f"A{row}", f"In a workbook {why} no limits.")
+        return row + 2
 
     def _chart(self, row: int) -> None:
-        """Survival with its limits, or the incidences."""
-        from openpyxl.chart import Reference, ScatterChart, Series  # noqa: PLC0415 - an extra
-
-        chart, sheet = ScatterChart(), self.book["Curve"]
+        """Survival with its limits, or the incidences, as steps."""
+        sheet = self.book.create_sheet("Chart")
+        self._heading(sheet, 1, "Time", *self.shown)
+        # (a_0, S_0), (a_1, S_0), (a_1, S_1), ...: a step is two points
+        ends = [(FIRST, FIRST)]
+        for edge in range(FIRST + 1, self.last + 1):
+            ends += [(edge, edge - 1), (edge, edge)]
+        for time, value in ends:
+            places = [f"=Curve!${self.place[name]}${value}" for name in self.shown]
+            sheet.append([f"=Curve!$A${time}", *places])
+        chart = ScatterChart()
         chart.style, chart.height, chart.width = 13, 9, 18
+        chart.legend.position = "b"
         chart.x_axis.title = printable(self.content.schema.time.axis_label)
+        chart.y_axis.title = "Probability"
         chart.y_axis.scaling.min, chart.y_axis.scaling.max = 0, 1
         chart.x_axis.scaling.min = float(self.content.edges[0])
         chart.x_axis.scaling.max = float(self.content.edges[-1])
         chart.x_axis.delete = chart.y_axis.delete = False
+        chart.x_axis.majorGridlines = None
+        chart.y_axis.majorGridlines.spPr = _line("D9D9D9", 6_000)
         chart.y_axis.number_format = "0%"
-        last = FIRST + self.intervals
-        times = Reference(sheet, min_col=1, min_row=FIRST, max_row=last)
-        for column, name in enumerate(self.place, start=1):
-            if name in {"Survival", "No event", "Lower", "Upper"} or name.startswith("Incidence "):
-                values = Reference(sheet, min_col=column, min_row=1, max_row=last)
-                series = Series(values, times, title_from_data=True)
-                series.marker.symbol, series.smooth = "none", False
-                chart.series.append(series)
-                if name in {"Lower", "Upper"}:
-                    series.graphicalProperties.line.dashStyle = "dash"
-        self.front.add_chart(chart, f"A{row + 8 + len(self.content.parts)}")
+        times = Reference(sheet, min_col=1, min_row=FIRST, max_row=1 + len(ends))
+        for column, name in enumerate(self.shown, start=2):
+            values = Reference(sheet, min_col=column, min_row=1, max_row=1 + len(ends))
+            series = Series(values, times, title_from_data=True)
+            series.marker.symbol, series.smooth = "none", False
+            limit = name in {"Lower", "Upper"}
+            colour = COLOURS[0 if limit else (column - 2) % len(COLOURS)]
+            series.graphicalProperties = _line(colour, 9_000 if limit else 22_000)
+            series.graphicalProperties.line.dashStyle = "dash" if limit else "solid"
+            chart.series.append(series)
+        self.front.add_chart(chart, f"A{row}")
+
+
+def _line(colour: str, width: int) -> Any:
+    """A line of a chart; its width in points of 12,700."""
+    shape = GraphicalProperties()
+    shape.line.solidFill, shape.line.width = colour, width
+    return shape
