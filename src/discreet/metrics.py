@@ -8,6 +8,7 @@ References: Harrell, Lee and Mark (1996); Graf, Schmoor, Sauerbrei and Schumache
 Harrell's concordance index in O(n log n).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.errors import DataFormError, SettingsError
 from discreet.likelihood.problem import Problem
+from discreet.models.frames import Tabular
 from discreet.models.model import Model
 from discreet.people import to_episodes
 from discreet.people.encode import encode, read_strata, repair_spells
@@ -205,7 +207,7 @@ def integrated_brier_score(
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Tabular):
     """Groups of people by predicted survival at one time: predicted against Kaplan-Meier."""
 
     time: float
@@ -214,14 +216,23 @@ class Calibration:
     observed: Array
     standard_error: Array
 
+    def columns(self) -> dict[str, Array | Sequence[object]]:
+        """Groups from 1, the lowest predicted survival first."""
+        return {
+            "group": list(range(1, len(self.persons) + 1)),
+            "persons": self.persons.tolist(),
+            "predicted": self.predicted,
+            "observed": self.observed,
+            "standard error": self.standard_error,
+        }
+
     def __str__(self) -> str:
-        heading = ("group", "persons", "predicted", "observed", "standard error")
-        columns = (self.persons, self.predicted, self.observed, self.standard_error)
+        columns = self.columns()
         rows = [
             (str(group), f"{count:,}", *(f"{value:.4f}" for value in values))
-            for group, (count, *values) in enumerate(zip(*columns, strict=True), 1)
+            for group, count, *values in zip(*columns.values(), strict=True)
         ]
-        return f"Survival at {self.time:g}\n\n{aligned([heading, *rows])}"
+        return f"Survival at {self.time:g}\n\n{aligned([tuple(columns), *rows])}"
 
     __repr__ = __str__
 

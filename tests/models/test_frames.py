@@ -53,6 +53,18 @@ def test_a_life_table_begins_at_the_start_of_time(release):
     assert frame["time"].iloc[-1] == 24.0
 
 
+def test_a_calibration_has_a_row_for_each_group():
+    table = cohort(600)
+    found = ds.metrics.calibration(
+        ds.SurvivalRegression(schema()).fit(table), table, 12.0, groups=4
+    )
+    frame = same(found)
+    assert frame["group"].tolist() == [1, 2, 3, 4]
+    assert frame["persons"].sum() == 600
+    assert frame["predicted"].is_monotonic_increasing
+    assert "standard error" in str(found)
+
+
 def test_a_plan_has_a_column_for_each_epsilon():
     frame = same(ds.plan(schema(), persons=5000, events=1000, epsilon=[1.0, 4.0]))
     assert list(frame.columns) == ["not private", "epsilon 1", "epsilon 4"]
