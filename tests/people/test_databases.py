@@ -94,6 +94,10 @@ def test_every_command_that_takes_a_file_takes_a_query(registry, command, tmp_pa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "schema.toml").write_text(SCHEMA)
     select = ("--query", "SELECT * FROM people")
+    status, out, err = command("new", registry, *select)
+    assert (status, err) == (0, "")
+    assert out.startswith("# What is public about ")
+    assert 'name = "arm"' in out
     status, out, err = command("check", registry, *select, "--schema", "schema.toml")
     assert (status, err) == (0, "")
     assert "400 persons" in out
@@ -149,13 +153,38 @@ def test_a_password_is_in_no_file_log_or_error(server, command, tmp_path, monkey
         ):
             said.append(command(*line))
             assert said[-1][0] not in {0, 1}, line
-    assert command("new", f"postgresql://u:{word}@localhost")[0] == 2
+    for options in (), ("--query", select):
+        said.append(command("new", f"postgresql://u:{word}@localhost:1/x", *options))
+        assert said[-1][0] not in {0, 1}
     said.append(command("budget", "show", "budget.db"))
     said.append(command("summary", "release.json"))
     texts = [text for _, *texts in said for text in texts]
     assert not [text for text in texts if word in text]
     assert not [path for path in tmp_path.iterdir() if word.encode() in path.read_bytes()]
     assert word not in repr(Query(url, select))
+
+
+def test_the_question_at_a_terminal_names_a_server_without_its_password(
+    server,  # noqa: F811
+    command,
+    tmp_path,
+    monkeypatch,
+):
+    monkeypatch.chdir(tmp_path)
+    server.forget_ledgers()
+    url, asked = server.url("postgres"), []
+    write("postgresql", url, cohort())
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    assert command("budget", "init", url, "--epsilon", "4", "--population", "p")[0] == 0
+    monkeypatch.setattr("typer.confirm", lambda text, **_: asked.append(text))
+    people = (url, "--query", "SELECT * FROM people", "--schema", "schema.toml")
+    paid = ("--epsilon", "1", "--ledger", f"{url}population=p", "--out", "out.json")
+    for words in (("fit", *people), ("curves", *people, "--by", "arm")):
+        monkeypatch.setattr(f"discreet.cli.{words[0]}.at_terminal", lambda: True)
+        status, *texts = command(*words, *paid)
+        assert status == 1, texts
+        assert server.password not in "".join([*texts, *asked])
+        assert " to PostgreSQL at " in asked.pop()
 
 
 def test_an_address_without_a_query_is_one_sentence(command):
@@ -244,6 +273,18 @@ def test_numerics_of_postgresql_are_numbers_and_7_00_is_7(server):  # noqa: F811
     assert found.column("age").numbers().tolist()[:2] == [30.5, 31.0]
     assert np.isnan(found.column("age").numbers()[2:]).all()
     assert found.column("tag").coded()[1] == ["00000000-0000-0000-0000-000000000001"]
+
+
+def test_infinite_dates_and_money_of_postgresql_are_what_they_mean(server):  # noqa: F811
+    """The driver by itself makes a date millions of years ago of infinity, and cents of money."""
+    days = "'infinity'::{0}), ('-infinity'::{0}), (NULL), ('2020-02-29'::{0}), ('99999-01-01'::{0}"
+    first, last, leap = -719162.0, 2932896.0, 18321.0
+    for kind in ("date", "timestamp", "timestamptz"):
+        sql = f"SELECT * FROM (VALUES ({days.format(kind)})) AS t (day)"
+        found = open_table(Query(server.url("postgres"), sql).read()).column("day").days(None)
+        np.testing.assert_allclose(found, [last, first, np.nan, leap, last], atol=1.0)
+    cost = Query(server.url("postgres"), "SELECT '12.50'::money AS cost").read()
+    assert open_table(cost).column("cost").numbers().tolist() == [12.5]
 
 
 @pytest.mark.parametrize("ids", [kind for kind in world.IDS if kind != "mixed"])

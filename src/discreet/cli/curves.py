@@ -55,7 +55,7 @@ def curves(  # noqa: PLR0913 - one parameter an option
         counted = GroupCounts(epsilon, delta)
         require_affordable(counted, ledger, persons=persons, release_id=release_id)
     if ledger is not None and at_terminal():
-        seen.ask(f"epsilon {epsilon:g} (curves by {by}) to '{ledger}'", yes=yes)
+        seen.ask(f"epsilon {epsilon:g} (curves by {by})", ledger, yes=yes)
     elif seen.first(persons, federation, yes=yes):
         seen.refuse()
     with warnings_as_lines(), progress("Counting"):

@@ -130,7 +130,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
     if ledger is not None and (at_terminal() or seen.first(persons, federation, yes=yes)):
         require_affordable(chosen, ledger, persons=persons, release_id=release_id)
     if ledger is not None and at_terminal():
-        seen.ask(f"epsilon {epsilon:g} (mechanism {name}) to '{ledger}'", yes=yes)
+        seen.ask(f"epsilon {epsilon:g} (mechanism {name})", ledger, yes=yes)
     elif seen.first(persons, federation, yes=yes):
         seen.refuse()
     with warnings_as_lines(), progress("Fitting"):
@@ -198,8 +198,10 @@ class Seen:
         if found.report.persons and found.obstacles:  # a file without rows is a matter of its form
             raise RefusedError(REFUSED)
 
-    def ask(self, charge: str, *, yes: bool) -> None:
+    def ask(self, charge: str, ledger: str, *, yes: bool) -> None:
         """At a terminal, show what `check` finds and let a person decide, who may say --yes."""
+        from discreet.release import as_ledger  # noqa: PLC0415 - loads the mechanisms
+
         found = self.check()
         if yes:
             _warn(found)
@@ -207,7 +209,9 @@ class Seen:
         show(found)
         hopeless = "This file would give no useful model, or a wrong one. " * bool(found.obstacles)
         anyway = " all the same" if found.obstacles else ""
-        question = f"{hopeless}Charge {charge} and publish{anyway}?"
+        # the URL of a server may hold a password
+        place = as_ledger(ledger).name if "://" in ledger else f"'{ledger}'"
+        question = f"{hopeless}Charge {charge} to {place} and publish{anyway}?"
         if not typer.confirm(question, default=not found.obstacles):
             say("Nothing was charged and nothing was released.")
             raise typer.Exit(1)

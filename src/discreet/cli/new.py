@@ -1,11 +1,11 @@
 """`discreet new`: a schema to be filled in, from the names of the columns and nothing else."""
 
 import re
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.output import say
 from discreet.errors import DataFormError
 
@@ -14,16 +14,27 @@ DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
 
 
 def new(
-    data: Annotated[Path, typer.Argument(help="The file whose columns are to be described.")],
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="What has the columns to be described: a file, or a database (--query)."
+        ),
+    ],
+    query: options.Select = None,
 ) -> None:
     """Print a schema with empty places; no record is looked at. `check` says what is missing.
 
     Columns of dates, the time, the event and the person are guessed from names.
     """
-    from discreet.design.draft import skeleton  # noqa: PLC0415 - the command alone needs it
-    from discreet.people.files import column_names, date_names  # noqa: PLC0415 - loads pyarrow
+    import pyarrow as pa  # noqa: PLC0415 - the command alone needs it
 
-    names = column_names(data)
+    from discreet.design.draft import skeleton  # noqa: PLC0415
+    from discreet.people.databases import Query  # noqa: PLC0415
+    from discreet.people.files import file_columns  # noqa: PLC0415
+
+    source = options.people(data, query)
+    found = source.schema() if isinstance(source, Query) else file_columns(source)
+    names = tuple(found.names)
     mark = next((mark for mark in SEPARATORS if len(names) == 1 and mark in names[0]), None)
     if mark is not None:
         raise DataFormError(
@@ -33,10 +44,11 @@ def new(
     names = tuple(name for name in names if name.strip())  # a data frame's index has no name
     if 2 * sum(_is_value(name) for name in names) >= len(names):
         raise DataFormError(
-            f"the first line of '{data}' is made of values, so it may be a record: give the file a "
+            f"the first line of '{source.name}' is made of values, so it may be a record: give the file a "
             "line with the names of its columns, because a schema is public."
         )
-    say("\n".join(skeleton(data.name, names, date_names(data))))
+    dates = [item.name for item in found if pa.types.is_temporal(item.type)]
+    say("\n".join(skeleton(source.name, names, dates)))
 
 
 def _is_value(text: str) -> bool:

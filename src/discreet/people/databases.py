@@ -82,10 +82,14 @@ class Query:
         return self.sql.strip().rstrip(";")
 
     @property
-    def _place(self) -> str:
-        """The database in words, without user, server and password."""
+    def name(self) -> str:
+        """The database, without user, server and password."""
         kind, place = _split(self.address)
-        return "PostgreSQL" if kind == "postgresql" else f"'{Path(place).name}'"
+        return "PostgreSQL" if kind == "postgresql" else Path(place).name
+
+    @property
+    def _place(self) -> str:
+        return self.name if self.name == "PostgreSQL" else f"'{self.name}'"
 
     @contextmanager
     def _connected(self) -> Iterator[tuple[str, Any]]:
@@ -223,15 +227,23 @@ def _postgresql_schema(connection: Any, statement: str) -> Any:
 
 
 def _read_postgresql(connection: Any, statement: str, schema: Any, columns: list[str]) -> Any:
-    """Numerics as texts without trailing zeros (7 and 7.00 are one person), others by Arrow."""
+    """By Arrow what it holds as it is: exact numbers and other types of PostgreSQL come as texts.
+
+    Numbers without trailing zeros (7 and 7.00 are one person), and dates within the calendar: the
+    driver would make a date millions of years ago of PostgreSQL's infinity.
+    """
     selected = []
     for name in columns:
         item, column = schema.field(name), _quoted([name])
-        if (item.metadata or {}).get(b"POSTGRESQL:type") == b"numeric":
-            column = f"trim_scale({column})::text AS {column}"
+        value, kind = column, (item.metadata or {}).get(b"POSTGRESQL:type")
+        if kind in {b"numeric", b"money"}:
+            value = f"trim_scale({column}::numeric)::text"
+        elif kind in {b"date", b"timestamp", b"timestamptz"}:
+            within = f"LEAST(GREATEST({column}, '0001-01-01'), '9999-12-31')"
+            value = f"CASE WHEN {column} IS NOT NULL THEN {within} END"
         elif isinstance(item.type, pa.BaseExtensionType):
-            column = f"{column}::text AS {column}"
-        selected.append(column)
+            value = f"{column}::text"
+        selected.append(f"{value} AS {column}")
     with connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
         cursor.execute(f"SELECT {', '.join(selected)} FROM (\n{statement}\n) AS discreet_query")

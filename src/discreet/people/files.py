@@ -46,17 +46,10 @@ def check_file(path: Path, columns: Sequence[str]) -> Any:
         return typed_columns(FORMATS[_ending(path)].schema(path), columns)
 
 
-def column_names(path: Path) -> tuple[str, ...]:
-    """The names of a file's columns, from its first line or footer; no record is looked at."""
+def file_columns(path: Path) -> Any:
+    """Names and types of a file's columns, from its first line or footer; no record is looked at."""
     with _typed(path):
-        return tuple(FORMATS[_ending(path)].schema(path).names)
-
-
-def date_names(path: Path) -> tuple[str, ...]:
-    """The columns that a file declares to hold dates; a CSV file declares none."""
-    with _typed(path):
-        found = FORMATS[_ending(path)].schema(path)
-    return tuple(item.name for item in found if pa.types.is_temporal(item.type))
+        return FORMATS[_ending(path)].schema(path)
 
 
 def typed_columns(schema: pa.Schema, columns: Sequence[str]) -> Any:

@@ -33,8 +33,8 @@ from discreet.people.databases import Query
 from discreet.people.files import (
     check_columns,
     check_file,
-    column_names,
     empty_table,
+    file_columns,
     read_file,
     typed_columns,
 )
@@ -164,7 +164,7 @@ def other_columns(data: Any, schema: Schema) -> dict[str, list[object]]:
     """
     known = {item.name for item in schema.covariates} | set(schema.columns) - {schema.person}
     if isinstance(data, str | Path):
-        present = column_names(Path(data))
+        present = file_columns(Path(data)).names
         names = [name for name in present if name not in known and present.count(name) == 1]
         data = read_file(Path(data), names, ()) if names else None
     data = held(data)
