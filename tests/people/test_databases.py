@@ -275,16 +275,14 @@ def test_numerics_of_postgresql_are_numbers_and_7_00_is_7(server):  # noqa: F811
     assert found.column("tag").coded()[1] == ["00000000-0000-0000-0000-000000000001"]
 
 
-def test_infinite_dates_and_money_of_postgresql_are_what_they_mean(server):  # noqa: F811
-    """The driver by itself makes a date millions of years ago of infinity, and cents of money."""
+def test_infinite_dates_of_postgresql_lie_at_the_ends_of_the_calendar(server):  # noqa: F811
+    """The driver by itself makes a date millions of years ago of infinity."""
     days = "'infinity'::{0}), ('-infinity'::{0}), (NULL), ('2020-02-29'::{0}), ('99999-01-01'::{0}"
     first, last, leap = -719162.0, 2932896.0, 18321.0
     for kind in ("date", "timestamp", "timestamptz"):
         sql = f"SELECT * FROM (VALUES ({days.format(kind)})) AS t (day)"
         found = open_table(Query(server.url("postgres"), sql).read()).column("day").days(None)
         np.testing.assert_allclose(found, [last, first, np.nan, leap, last], atol=1.0)
-    cost = Query(server.url("postgres"), "SELECT '12.50'::money AS cost").read()
-    assert open_table(cost).column("cost").numbers().tolist() == [12.5]
 
 
 @pytest.mark.parametrize("ids", [kind for kind in world.IDS if kind != "mixed"])

@@ -24,8 +24,11 @@ def reader(table):
     return table.to_reader(max_chunksize=7)
 
 
+DATABASE = duckdb.connect()
+
+
 def relation(table):
-    return duckdb.connect().from_arrow(table)
+    return DATABASE.cursor().from_arrow(table)
 
 
 class Bound:

@@ -200,7 +200,7 @@ class Seen:
 
     def ask(self, charge: str, ledger: str, *, yes: bool) -> None:
         """At a terminal, show what `check` finds and let a person decide, who may say --yes."""
-        from discreet.release import as_ledger  # noqa: PLC0415 - loads the mechanisms
+        from discreet.release import OpenLedger  # noqa: PLC0415 - loads the mechanisms
 
         found = self.check()
         if yes:
@@ -210,7 +210,7 @@ class Seen:
         hopeless = "This file would give no useful model, or a wrong one. " * bool(found.obstacles)
         anyway = " all the same" if found.obstacles else ""
         # the URL of a server may hold a password
-        place = as_ledger(ledger).name if "://" in ledger else f"'{ledger}'"
+        place = OpenLedger(ledger).name if "://" in ledger else f"'{ledger}'"
         question = f"{hopeless}Charge {charge} to {place} and publish{anyway}?"
         if not typer.confirm(question, default=not found.obstacles):
             say("Nothing was charged and nothing was released.")

@@ -227,22 +227,20 @@ def _postgresql_schema(connection: Any, statement: str) -> Any:
 
 
 def _read_postgresql(connection: Any, statement: str, schema: Any, columns: list[str]) -> Any:
-    """By Arrow what it holds as it is: exact numbers and other types of PostgreSQL come as texts.
+    """Dates within the calendar, and as texts what Arrow has no type for.
 
-    Numbers without trailing zeros (7 and 7.00 are one person), and dates within the calendar: the
-    driver would make a date millions of years ago of PostgreSQL's infinity.
+    The driver would make a date millions of years ago of PostgreSQL's infinity.
     """
     selected = []
     for name in columns:
-        item, column = schema.field(name), _quoted([name])
-        value, kind = column, (item.metadata or {}).get(b"POSTGRESQL:type")
-        if kind in {b"numeric", b"money"}:
-            value = f"trim_scale({column}::numeric)::text"
-        elif kind in {b"date", b"timestamp", b"timestamptz"}:
+        kind, column = schema.field(name).type, _quoted([name])
+        value = column
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
             within = f"LEAST(GREATEST({column}, '0001-01-01'), '9999-12-31')"
             value = f"CASE WHEN {column} IS NOT NULL THEN {within} END"
-        elif isinstance(item.type, pa.BaseExtensionType):
-            value = f"{column}::text"
+        elif isinstance(kind, pa.BaseExtensionType):
+            number = getattr(kind, "type_name", "") == "numeric"  # 7.00 is 7
+            value = f"trim_scale({column})::text" if number else f"{column}::text"
         selected.append(f"{value} AS {column}")
     with connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
