@@ -9,6 +9,8 @@ import pytest
 import discreet as ds
 from discreet.people.databases import Query
 from discreet.people.tables import open_table
+from tests.ledger.conftest import server  # noqa: F401 - the fixture
+from tests.people.test_databases import write
 from tests.test_docs import Page, assert_as_shown
 
 # ibis leaves the file of its own database to the interpreter's end
@@ -66,6 +68,33 @@ def test_the_omop_recipe_gives_death_or_end_of_observation(ran):
         assert row["sex"] == {8507: "male", 8532: "female"}[people[who][0]]
         assert row["age"] == entered.year - people[who][1]
         assert row["diabetes"] == ("yes" if before else "no")
+
+
+def test_the_omop_query_runs_on_postgresql_with_the_one_change_that_the_page_names(
+    ran,
+    server,  # noqa: F811
+):
+    folder, _ = ran
+    sql, address = (folder / "cohort.sql").read_text(), f"duckdb:///{folder}/cdm.duckdb"
+    url = server.url("postgres")
+    for name in ("person", "cohort", "observation_period", "condition_occurrence", "death"):
+        write("postgresql", url, Query(address, f"SELECT * FROM {name}").read(), name)
+    changed = sql.replace("year(entered)", "extract(year FROM entered)")
+    ours, theirs = (
+        open_table(Query(place, f"{text} ORDER BY person_id").read())
+        for place, text in ((address, sql), (url, changed))
+    )
+    assert ours.rows == theirs.rows == 2700
+    for name in ours.names:
+        one, other = ours.column(name), theirs.column(name)
+        if name in {"entered", "ended"}:
+            assert one.days(None).tolist() == other.days(None).tolist()
+        elif name in {"sex", "diabetes"}:
+            assert [one.coded()[1][code] for code in one.coded()[0]] == [
+                other.coded()[1][code] for code in other.coded()[0]
+            ]
+        else:
+            assert one.numbers().tolist() == other.numbers().tolist()
 
 
 def test_the_redcap_recipe_joins_the_rows_of_a_record(ran):

@@ -40,6 +40,7 @@ def write(kind, place, table, name="people"):
     else:
         types = {"int64": "int8", "double": "float8", "bool": "bool", "string": "text"}
         types |= dict.fromkeys(("uint64", "decimal128"), "numeric")
+        types |= {"int32": "int4", "date32[day]": "date"}
         kinds = [types[str(item.type).partition("(")[0]] for item in table.schema]
         typed = ", ".join(map(" ".join, zip(table.column_names, kinds, strict=True)))
         with psycopg.connect(place) as connection, connection.cursor() as cursor:
