@@ -5,12 +5,12 @@ could vouch for a stranger.  Keys are P-256, written with mode 0600, and never l
 """
 
 import json
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
+from discreet import disk
 from discreet.errors import SettingsError
 from discreet.privacy.shares import NoiseShares
 
@@ -172,6 +172,5 @@ def _make(folder: Path) -> None:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with os.fdopen(os.open(path, flags, mode), "wb") as file:
+    with disk.create(path, mode) as file:
         file.write(content)

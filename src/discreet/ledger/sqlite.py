@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
+from discreet import disk
 from discreet.errors import LedgerError, SettingsError
 from discreet.ledger import systems
 from discreet.ledger.book import ADOPTED, PLACED, Entry, Head, Place, Row
@@ -45,7 +46,7 @@ class Witness:
 
     def create(self, head: Head) -> None:
         """Make the file exclusively (mode 0600, no link followed) with its first promise."""
-        with systems.create_private(self.path) as file:
+        with disk.create(self.path) as file:
             _write(file, 0, _slot(head) + b"\n" * _BLOCK)
 
     def read(self) -> Head:
@@ -57,7 +58,7 @@ class Witness:
         """Whether a later head of the same chain is remembered durably by now."""
         with self._opened(writable=True) as file:
             later = _newest(file)[0].sequence >= head.sequence
-            systems.force(file)  # whoever wrote it may not have come to that yet
+            disk.force(file)  # whoever wrote it may not have come to that yet
             return later
 
     def promise(self, head: Head) -> None:
@@ -71,7 +72,7 @@ class Witness:
             if newest.sequence < head.sequence:
                 _write(file, (1 - slot) * _BLOCK, _slot(head))
             else:
-                systems.force(file)
+                disk.force(file)
 
     def replace(self, head: Head) -> None:
         """Start afresh at `head`, when a custodian adopts a copy; see `StoredLedger.adopt`."""
@@ -81,7 +82,7 @@ class Witness:
     @contextmanager
     def _opened(self, *, writable: bool) -> Iterator[FileIO]:
         try:
-            file = systems.open_existing(self.path, writable=writable)
+            file = disk.open_existing(self.path, writable=writable)
         except FileNotFoundError:
             raise LedgerError(
                 "the ledger's witness file (its name with -head) is missing, so it cannot be known "
@@ -96,7 +97,7 @@ def _write(file: FileIO, offset: int, content: bytes) -> None:
     file.seek(offset)
     if file.write(content) != len(content):
         raise OSError(errno.ENOSPC, "short write")
-    systems.force(file)
+    disk.force(file)
 
 
 def _newest(file: FileIO) -> tuple[Head, int]:
@@ -235,7 +236,7 @@ class SqliteStore:
         with typed_faults(self._lock_timeout):
             self._refuse_leftovers()
             systems.require_local(self._path.parent)
-            systems.create_private(self._path).close()
+            disk.create(self._path).close()
             try:
                 entry = first(systems.place_of(self._path))
                 self._fill(entry)
@@ -245,7 +246,7 @@ class SqliteStore:
                 for ending in ("", *_SIDE_FILES):
                     Path(f"{self._path}{ending}").unlink(missing_ok=True)
                 raise
-            systems.force_folder(self._path.parent)
+            disk.force_folder(self._path.parent)
             return entry
 
     @contextmanager

@@ -1,12 +1,8 @@
-"""What a ledger file needs of the operating system: a safe open, a forced write, its own identity.
+"""What a ledger file needs of the operating system: a local disk, and its own identity.
 
 | | Linux | macOS | Windows |
 |---|---|---|---|
 | writers take turns | SQLite's lock (fcntl) | SQLite's lock (fcntl) | SQLite's lock (LockFileEx) |
-| a write is forced to disk | fsync | F_FULLFSYNC | FlushFileBuffers (`os.fsync`) |
-| a new name is forced to disk | fsync of the folder | fsync of the folder | by NTFS' own journal |
-| mode 0600 | yes | yes | no: the folder's access list decides |
-| a symbolic link is not followed | O_NOFOLLOW | O_NOFOLLOW | looked at before, not while opening |
 | a network drive is refused | by the table of mounts | no | by the type of the drive |
 | inode | `st_ino` | `st_ino` | file index |
 | birth | statx | `st_birthtime` | creation time |
@@ -26,7 +22,6 @@ import re
 import stat
 import struct
 import sys
-from io import FileIO
 from pathlib import Path
 
 from discreet.errors import LedgerError
@@ -44,41 +39,6 @@ UUID_FILE_SYSTEMS = frozenset(["btrfs", "ext2", "ext3", "ext4", "overlay", "tmpf
 
 MOUNTS = Path("/proc/self/mountinfo")
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
-
-_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-
-
-def create_private(path: Path) -> FileIO:
-    """Make the file (mode 0600); `FileExistsError` where there is anything of that name."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE, 0o600)
-    return os.fdopen(descriptor, "r+b", buffering=0)
-
-
-def open_existing(path: Path, *, writable: bool) -> FileIO:
-    """Open the existing file, unbuffered; no symbolic link is followed."""
-    descriptor = os.open(path, (os.O_RDWR if writable else os.O_RDONLY) | _SAFE)
-    return os.fdopen(descriptor, "r+b" if writable else "rb", buffering=0)
-
-
-def force(file: FileIO) -> None:
-    """Return once what was written to the file is on the disk."""
-    if sys.platform == "darwin":
-        import fcntl  # noqa: PLC0415 - not on every system
-
-        fcntl.fcntl(file.fileno(), fcntl.F_FULLFSYNC)
-    else:
-        os.fsync(file.fileno())
-
-
-def force_folder(folder: Path) -> None:
-    """Return once the names in the folder are on the disk, where a folder can be forced at all."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def require_local(folder: Path) -> None:

@@ -2,8 +2,8 @@
 
 Reading refuses what a careless parser lets pass: duplicate keys, NaN and infinities, numbers that
 overflow, deep nesting, files that are too large, texts that would steer the terminal on which they
-are shown.  Writing never shows half a file, never follows
-a symbolic link, and never replaces a file unless asked to.
+are shown.  Writing never shows half a file, never follows a symbolic link, and never replaces a file
+unless asked to.
 """
 
 import errno
@@ -12,16 +12,17 @@ import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping
+from io import BufferedWriter
 from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
 
+from discreet import disk
 from discreet.errors import ArtefactError, SettingsError
 from discreet.points import Point, reach
 
 LARGEST_FILE = 1 << 25
 DEEPEST_NESTING = 12
-_PRIVATE = 0o600
 
 
 def parse_strict(content: bytes) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def require_free(path: Path, *, overwrite: bool) -> None:
 
 
 def write_new(
-    path: str | Path, content: bytes, *, overwrite: bool = False, mode: int = _PRIVATE
+    path: str | Path, content: bytes, *, overwrite: bool = False, mode: int = disk.PRIVATE
 ) -> None:
     """Write the whole file or nothing: temporary file (mode 0600), fsync, mode, then its name."""
     target = Path(path)
@@ -99,7 +100,7 @@ def write_new(
         reach(Point.RELEASE_WRITTEN)
         _name(temporary, target, overwrite=overwrite)
         reach(Point.RELEASE_RENAMED)
-        _sync_folder(target.parent)
+        disk.force_folder(target.parent)
     except FileExistsError:
         raise SettingsError(f"'{target}' exists now; nothing was overwritten.") from None
     except OSError as error:
@@ -109,13 +110,12 @@ def write_new(
 
 
 def _write_durably(path: Path, content: bytes, mode: int) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    with os.fdopen(os.open(path, flags, _PRIVATE), "wb") as file:
+    with BufferedWriter(disk.create(path)) as file:
         file.write(content)
-        if mode != _PRIVATE and hasattr(os, "fchmod"):  # not on Windows before Python 3.13
+        if mode != disk.PRIVATE and hasattr(os, "fchmod"):  # not on Windows before Python 3.13
             os.fchmod(file.fileno(), mode)
         file.flush()
-        os.fsync(file.fileno())
+        disk.force(file)
 
 
 def _name(temporary: Path, target: Path, *, overwrite: bool) -> None:
@@ -126,22 +126,11 @@ def _name(temporary: Path, target: Path, *, overwrite: bool) -> None:
     try:
         target.hardlink_to(temporary)
     except OSError as error:
-        if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.ENOSYS}:
+        if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL}:
             raise
         # a file system without hard links: claim the name first, then replace the empty file
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL, _PRIVATE))
+        disk.create(target).close()
         temporary.replace(target)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name durable, where folders can be synchronised at all."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _check_nesting(content: bytes) -> None:
