@@ -1,11 +1,11 @@
 """A real PostgreSQL server of our own: a fresh cluster in a temporary folder, on a Unix socket."""
 
 import os
-import pwd
 import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -28,6 +28,8 @@ class PostgresServer:
     """One cluster with a password, started and killed at will."""
 
     def __init__(self) -> None:
+        if sys.platform != "linux":
+            raise NoServerError("the tests start and kill a PostgreSQL server on Linux alone")
         self.binaries = find_binaries()
         self.folder = Path(tempfile.mkdtemp(prefix="discreet-postgres-"))
         self.password = f"canary-{secrets.token_hex(8)}"
@@ -134,6 +136,8 @@ def _look_for_binaries() -> Path | None:
 
 def _owner() -> dict[str, object]:
     """The server refuses to run as root: then it runs as the user of its package."""
+    import pwd  # noqa: PLC0415 - not on every system
+
     if os.geteuid() != 0:
         return {}
     try:
