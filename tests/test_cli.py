@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -817,6 +818,19 @@ def test_without_a_terminal_long_work_writes_lines(monkeypatch, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert 2 <= len(lines) <= 10  # each after twice the time
     assert re.fullmatch(r"Fitting: \d+ s, 40% done \.\.\.", lines[-1])
+
+
+def test_what_an_encoding_lacks_stops_no_command(discreet, folder):
+    """The code pages of Windows have no rule for the head of a table."""
+    assert discreet(FIT)[0] == 0
+    done = subprocess.run(
+        [sys.executable, "-m", "discreet", "summary", folder / "model.json"],
+        env={**os.environ, "PYTHONIOENCODING": "cp1252:strict"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"????????" in done.stdout
 
 
 def test_python_m_runs_the_command():

@@ -1,6 +1,8 @@
 """The command `discreet`: a sentence on stderr and an exit status for whatever goes wrong."""
 
+import os
 import sys
+from io import TextIOWrapper
 
 from discreet.errors import DiscreetError
 
@@ -9,6 +11,10 @@ def main() -> None:
     """Run the command; errors that this package raises on purpose never show a traceback."""
     from discreet.cli.app import app  # noqa: PLC0415 - importing the package stays cheap
 
+    # a file or pipe of Windows has an encoding without the rules of a table; a schema is UTF-8
+    if isinstance(sys.stdout, TextIOWrapper):
+        lasting = os.name == "nt" and not sys.stdout.isatty()
+        sys.stdout.reconfigure(encoding="utf-8" if lasting else None, errors="replace")
     try:
         app(prog_name="discreet")  # however it was started: completion goes by this name
     except DiscreetError as error:
