@@ -3,7 +3,6 @@
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
-from decimal import ROUND_DOWN, Context, Decimal
 
 NARROWEST = 8
 """A column of names narrower than this cannot be read."""
@@ -93,6 +92,8 @@ def filled(text: str, width: int) -> str:
 
 def at_most(value: float, digits: int = 4) -> str:
     """A number that somebody may ask for, in so many digits and never above it."""
+    from decimal import ROUND_DOWN, Context, Decimal  # noqa: PLC0415 - help comes without it
+
     short = Context(prec=digits, rounding=ROUND_DOWN).create_decimal(Decimal(repr(value)))
     return f"{float(short):.15g}"
 

@@ -3,7 +3,6 @@
 A ledger's statement as a bar and tables; names from outside are shown, never interpreted.
 """
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -217,6 +216,8 @@ def adopt(
 
 def read_claim(path: Path) -> "ReleaseClaim":
     """What a release file says of its charge."""
+    from hashlib import sha256  # noqa: PLC0415 - help comes without it
+
     from discreet.ledger import UNCHARGED, Head, ReleaseClaim  # noqa: PLC0415 - numpy
     from discreet.privacy.guarantee import Guarantee  # noqa: PLC0415 - with the next
 
@@ -231,4 +232,4 @@ def read_claim(path: Path) -> "ReleaseClaim":
     if not isinstance(guarantee, dict):
         raise ArtefactError("this is no release: it lacks a guarantee.")
     claimed = Guarantee.from_mapping(guarantee)
-    return ReleaseClaim(release_id, Head.parse(head), claimed, hashlib.sha256(content).hexdigest())
+    return ReleaseClaim(release_id, Head.parse(head), claimed, sha256(content).hexdigest())

@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import re
-import secrets
 from collections.abc import Iterator, Mapping
 from io import BufferedWriter
 from math import isfinite
@@ -92,9 +91,11 @@ def write_new(
     path: str | Path, content: bytes, *, overwrite: bool = False, mode: int = disk.PRIVATE
 ) -> None:
     """Write the whole file or nothing: temporary file (mode 0600), fsync, mode, then its name."""
+    from secrets import token_hex  # noqa: PLC0415 - help comes without it
+
     target = Path(path)
     require_free(target, overwrite=overwrite)
-    temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.part")
+    temporary = target.with_name(f".{target.name[:80]}.{token_hex(8)}.part")
     try:
         _write_durably(temporary, content, mode)
         reach(Point.RELEASE_WRITTEN)
