@@ -4,21 +4,13 @@ An export is a function of a file, as the page is: it sees neither people nor fi
 every format is written from; each format is one module.
 """
 
-from collections.abc import Callable
-
 from discreet.errors import SettingsError
 from discreet.export.content import Content
 from discreet.models.causes import CausesFile
 from discreet.models.curves_release import CurvesRelease
 from discreet.models.model import Model
 
-FORMATS: dict[str, str] = {
-    "r": ".R",
-    "excel": ".xlsx",
-    "pmml": ".pmml",
-    "json-table": ".json",
-}
-"""The formats, and how their files usually end."""
+FORMATS = ("r", "excel", "pmml", "json-table")
 
 
 def export_bytes(found: Model | CausesFile | CurvesRelease, kind: str) -> bytes:
@@ -31,11 +23,6 @@ def export_bytes(found: Model | CausesFile | CurvesRelease, kind: str) -> bytes:
     kind
         "r", "excel", "pmml" or "json-table".
     """
-    content = Content.of(found)
-    return _writer(kind)(content)
-
-
-def _writer(kind: str) -> Callable[[Content], bytes]:
     if kind == "r":
         from discreet.export.r import write  # noqa: PLC0415 - one format at a time
     elif kind == "excel":
@@ -51,4 +38,4 @@ def _writer(kind: str) -> Callable[[Content], bytes]:
         from discreet.export.table import write  # noqa: PLC0415
     else:
         raise SettingsError(f"unknown format '{kind}': write {', '.join(FORMATS)}.")
-    return write
+    return write(Content.of(found))

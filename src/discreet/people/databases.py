@@ -253,7 +253,8 @@ def _library(name: str, what: str) -> Any:
         return import_module(name)
     except ImportError:
         raise SettingsError(
-            f"{what} is not supported yet; install this package with its extra 'databases'."
+            f"the library that reads {what} is not installed; install this package with its extra "
+            "'databases'."
         ) from None
 
 
