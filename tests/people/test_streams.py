@@ -24,11 +24,8 @@ def reader(table):
     return table.to_reader(max_chunksize=7)
 
 
-DATABASE = duckdb.connect()
-
-
 def relation(table):
-    return DATABASE.cursor().from_arrow(table)
+    return duckdb.connect().from_arrow(table)
 
 
 class Bound:
