@@ -44,7 +44,7 @@ def new(
     names = tuple(name for name in names if name.strip())  # a data frame's index has no name
     if 2 * sum(_is_value(name) for name in names) >= len(names):
         raise DataFormError(
-            f"the first line of '{source.name}' is made of values, so it may be a record: give the file a "
+            f"the first line of '{source.name}' has values for names, so it may be a record: give the file a "
             "line with the names of its columns, because a schema is public."
         )
     dates = [item.name for item in found if pa.types.is_temporal(item.type)]
@@ -52,7 +52,7 @@ def new(
 
 
 def _is_value(text: str) -> bool:
-    """Whether it is a number or a date, as a record has and a name is not."""
+    """True for a number or a date, as a record has and a name is not."""
     try:
         float(text)
     except ValueError:

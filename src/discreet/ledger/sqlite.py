@@ -55,10 +55,10 @@ class Witness:
             return _newest(file)[0]
 
     def covers(self, head: Head) -> bool:
-        """Whether a later head of the same chain is remembered durably by now."""
+        """True once a later head of the same chain is remembered durably."""
         with self._opened(writable=True) as file:
             later = _newest(file)[0].sequence >= head.sequence
-            disk.force(file)  # whoever wrote it may not have come to that yet
+            disk.force(file)  # its writer may not have come to that yet
             return later
 
     def promise(self, head: Head) -> None:

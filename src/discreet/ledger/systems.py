@@ -1,4 +1,4 @@
-"""What a ledger file needs of the operating system: a local disk, and its own identity.
+"""A ledger file and the operating system: a local disk, and the file's own identity.
 
 | | Linux | macOS | Windows |
 |---|---|---|---|
@@ -6,7 +6,7 @@
 | a network drive is refused | by the table of mounts | no | by the type of the drive |
 | inode | `st_ino` | `st_ino` | file index |
 | birth | statx | `st_birthtime` | creation time |
-| file system | `f_fsid`, where it is made of a UUID | volume UUID | serial number of the volume |
+| file system | `f_fsid`, where it comes from a UUID | volume UUID | serial number of the volume |
 | machine | /etc/machine-id | gethostuuid | MachineGuid |
 
 A killed process (SIGKILL, TerminateProcess) loses its locks on all three.  Which rows are tested
@@ -35,7 +35,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
 """As Linux names them, without its prefix "fuse."."""
 
 UUID_FILE_SYSTEMS = frozenset(["btrfs", "ext2", "ext3", "ext4", "overlay", "tmpfs", "zfs"])
-"""Whose `f_fsid` is made of a UUID; XFS and others put the device's number there, which changes."""
+"""Their `f_fsid` comes from a UUID; XFS and others put the device's number there, which changes."""
 
 MOUNTS = Path("/proc/self/mountinfo")
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
@@ -53,7 +53,7 @@ def require_local(folder: Path) -> None:
 
 
 def place_of(path: Path) -> dict[str, str]:
-    """What tells this file from a copy of it, by name; what the system does not know is left out.
+    """Properties that a copy of this file does not have, by name, as far as the system knows them.
 
     A second hard link or a symbolic link would give the same file a second write-ahead log under
     another name, which SQLite does not notice; both are refused.
@@ -97,7 +97,7 @@ def _birth(path: Path, status: os.stat_result) -> int:
 
 
 def _file_system_id(path: Path, status: os.stat_result) -> str:
-    """What differs between two fresh file systems and stays over a reboot; empty if not known."""
+    """An identity that two fresh file systems do not share and a reboot keeps; empty if not known."""
     if sys.platform == "win32":
         return f"{status.st_dev & 0xFFFFFFFF:x}"
     if sys.platform == "darwin":

@@ -34,7 +34,7 @@ _PUBLIC_ERRORS = ("ParserException", "BinderException", "CatalogException")
 
 
 def is_address(data: object) -> bool:
-    """Whether a text or path is the address of a database, as `pathlib` leaves it."""
+    """True for the address of a database, also where `pathlib` has taken slashes from it."""
     return issubclass(type(data), str | Path) and ADDRESS.match(str(data)) is not None
 
 
