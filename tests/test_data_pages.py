@@ -1,10 +1,16 @@
 """The pages that bring data run word for word, and their recipes give the rows they promise."""
 
 import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import duckdb
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 import discreet as ds
 from discreet.people.databases import Query
@@ -12,6 +18,8 @@ from discreet.people.tables import open_table
 from tests.ledger.conftest import server  # noqa: F401 - the fixture
 from tests.people.test_databases import write
 from tests.test_docs import Page, assert_as_shown
+
+ROOT = Path(__file__).parents[1]
 
 # ibis leaves the file of its own database to the interpreter's end
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -44,6 +52,44 @@ def test_every_container_gives_the_same_model(ran):
     (printed,) = [done.printed for command, _, done in session if "containers.py" in command]
     printed = printed.splitlines()
     assert len({line.split()[-1] for line in printed}) == 1
+
+
+def test_the_examples_for_postgresql_give_that_model_too(
+    ran,
+    server,  # noqa: F811
+    monkeypatch,
+):
+    folder, _ = ran
+    monkeypatch.chdir(folder)
+    url, page = server.url("postgres"), (ROOT / "docs" / "data.md").read_text()
+    write("postgresql", url, parquet.read_table("people.parquet"))
+    address = re.compile(r"postgresql://registry@db[^\s\"]*")
+    fences = re.findall(r"```(sh|python)\n(.*?)```", page, re.DOTALL)
+    shell, program = (text for _, text in fences if address.search(text))
+    (folder / "people.sql").write_text("SELECT * FROM people")
+    shell = shell.replace("\\\n", " ").replace("cohort.sql", "people.sql")
+    words = shlex.split(shell.replace("budget.db", "other.db"))
+    words = [url if address.match(word) else word for word in words]
+    words[words.index("release.json")] = "other.json"
+    for command in (
+        [*["discreet", "budget", "init", "other.db", "--population", "p", "--epsilon", "4"]],
+        words,
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", *command], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert json.loads((folder / "other.json").read_text())["persons"] == 500
+    (folder / "cursor.py").write_text(
+        f"import discreet as ds\n{address.sub(lambda _: url, program)}\nmodel.save('cursor.json')\n"
+    )
+    subprocess.run([sys.executable, "cursor.py"], check=True)
+    found, first = (
+        json.loads((folder / name).read_text())["internal"] for name in ("cursor.json", "csv.json")
+    )
+    assert np.allclose(found["covariates"], first["covariates"], rtol=1e-8)
+    for name in ("cursor.json", "other.json"):
+        (folder / name).unlink()
 
 
 def test_the_omop_recipe_gives_death_or_end_of_observation(ran):
