@@ -3,7 +3,6 @@
 import uuid
 
 import duckdb
-import ibis
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -57,7 +56,6 @@ KINDS = {
     "reader": reader,
     "one-shot stream": Bound,
     "array": Batch,
-    "ibis": ibis.memtable,
     "capsules": Capsules,
     "relation": relation,
     "reader of a relation": lambda table: relation(table).to_arrow_reader(11),
