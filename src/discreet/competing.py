@@ -395,7 +395,7 @@ def _joint_covariance(engine: Engine, problems: list[Problem], found: list[Estim
         for problem, point in zip(problems, points, strict=True)
     ]
     sample, design = engine.sample(), problems[0].design
-    (middle,) = sample.reduce(block_products, design.basis, points, problems[0].link)
+    (middle,) = sample.reduce(block_products, design, points, problems[0].link)
     scale = engine.persons / max(sample.persons, 1)
     rows = [
         [
@@ -407,26 +407,27 @@ def _joint_covariance(engine: Engine, problems: list[Problem], found: list[Estim
     return np.asarray(np.block(rows))
 
 
-def block_products(block: Episodes, basis: Array, points: list[Array], link: Link) -> tuple[Array]:
+def block_products(
+    block: Episodes, design: Design, points: list[Array], link: Link
+) -> tuple[Array]:
     """M_rk = sum over people and intervals of P(none) a_r a_k z z', shape (R, R, d, d)."""
-    time, number = basis.shape[1], len(points)
-    size = time + block.dimension
-    middle = np.zeros((number, number, size, size))
-    positions = [block.covariates @ point[time:] for point in points]
+    basis, number = design.basis, len(points)
+    time = basis.shape[1]
+    middle = np.zeros((number, number, design.dimension, design.dimension))
     for step, row in enumerate(basis, start=1):
+        places = design.in_force(0, design.periods.of_interval[step - 1])
         here = np.flatnonzero((block.entry < step) & (step <= block.exit))
-        eta = [
-            place[here] + row @ point[:time] for place, point in zip(positions, points, strict=True)
-        ]
+        x, own = block.covariates[here], [point[places] for point in points]
+        eta = [x @ point[time:] + row @ point[:time] for point in own]
         slopes = [link.survival_loss_derivative(value) for value in eta]
         odds = [np.expm1(np.minimum(link.survival_loss(value), 700.0)) for value in eta]
         staying = 1.0 / (1.0 + np.add.reduce(odds))
-        vectors = np.hstack([np.tile(row, (len(here), 1)), block.covariates[here]])
+        vectors = np.hstack([np.tile(row, (len(here), 1)), x])
         for r in range(number):
             for k in range(r):
                 product = (vectors * (staying * slopes[r] * slopes[k])[:, None]).T @ vectors
-                middle[r, k] += product
-                middle[k, r] += product
+                middle[r, k][np.ix_(places, places)] += product
+                middle[k, r][np.ix_(places, places)] += product
     return (middle,)
 
 

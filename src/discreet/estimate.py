@@ -276,7 +276,7 @@ def compare_baselines(total: Problem, found: Estimate) -> tuple[str, ...]:
     best = min(values, key=lambda name: values[name], default=mine)
     if mine not in values or values[mine] - values[best] <= CLEARLY_BETTER:
         return ()
-    middle = curves[mine].slopes * 0.0  # the middle of all covariates' ranges
+    middle = np.zeros(own.covariates.dimension)  # of all covariates' ranges
     times = [own.schema.time.zero + part * own.schema.time.length for part in (0.25, 0.5, 1.0)]
     mine_there, best_there = (
         curves[name].survival(middle[None], times)[0] for name in (mine, best)

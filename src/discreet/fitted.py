@@ -289,9 +289,16 @@ class Predictions(Saved):
         return found[:, 0] if np.ndim(probability) == 0 else found
 
     def predict_risk(self, data: Any) -> Array:
-        """beta'x on the user's own scale: higher means earlier events."""
-        slopes, offset = self._model.curves.slopes, self._model.design.covariates.offset
-        return np.asarray(self._encoded(data) @ slopes - float(offset @ slopes))
+        """beta'x on the user's own scale: higher means earlier events.
+
+        Where effects change with time it is the logarithm of the cumulative hazard until the horizon
+        (with strata: under the baseline of the first).
+        """
+        curves, encoded = self._model.curves, self._encoded(data)
+        if len(curves.slopes) > 1:
+            return np.log(curves.cumulative_hazard(encoded, [curves.grid.horizon])[:, 0])
+        slopes, offset = curves.slopes[0], self._model.design.covariates.offset
+        return np.asarray(encoded @ slopes - float(offset @ slopes))
 
     def predict(self, data: Any) -> Array:
         """The risk, under the name that scikit-learn's tools call."""

@@ -32,6 +32,7 @@ from discreet.mechanisms.contract import (
     Predicts,
     States,
     require_few_coefficients,
+    require_lasting_effects,
     require_one_baseline,
     require_positive,
 )
@@ -367,6 +368,7 @@ def _forecast(
     try:
         mechanism = kind(**{key: value for key, value in given.items() if key in known})
         require_one_baseline(mechanism, outlook.facts)
+        require_lasting_effects(mechanism, outlook.facts)
         plan: Plan = mechanism.plan(outlook.facts)
     except SettingsError as refusal:
         return Forecast(name, note=str(refusal))

@@ -10,6 +10,7 @@ Harrell's concordance index in O(n log n).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -137,17 +138,24 @@ def concordance(model: Any, data: Any, outcome: Any = None) -> float:
     """Harrell's C: how often, of two people, the one at higher risk has the event first.
 
     With one row a person exact times are compared; with several rows a person (time-varying
-    covariates), the people at risk in the interval of each event, by their covariates then.
+    covariates) or effects that change, the people at risk in the interval of each event, by their
+    covariates and effects then.
     """
     fitted = _pure(model)
-    observed = _observed(data, fitted.public_schema, outcome)
-    if observed is None:
-        episodes = to_episodes(data, fitted.public_schema, outcome)
-        risk = episodes.covariates @ fitted.curves.slopes
-        times, entries = episodes.exit.astype(float), episodes.entry.astype(float)
-        return concordance_index(episodes.event, times, risk, entries)
-    risk = observed.encoded @ fitted.curves.slopes
-    return concordance_index(observed.event, observed.time, risk, observed.entry)
+    periods = fitted.design.periods
+    observed = _observed(data, fitted.public_schema, outcome) if periods.number == 1 else None
+    if observed is not None:
+        (risk,) = fitted.curves.positions(observed.encoded).T
+        return concordance_index(observed.event, observed.time, risk, observed.entry)
+    episodes = to_episodes(data, fitted.public_schema, outcome)
+    risks, exits = fitted.curves.positions(episodes.covariates), episodes.exit
+    parts = []
+    for period, (first, last) in enumerate(pairwise(periods.ends)):
+        rows = np.flatnonzero((episodes.entry < last) & (exits > first))
+        event = episodes.event[rows] & (exits[rows] <= last)
+        times, entries = np.minimum(exits[rows], last), np.maximum(episodes.entry[rows], first)
+        parts.append((event, times.astype(float), risks[rows, period], entries.astype(float)))
+    return concordance_index(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 def log_likelihood(model: Any, data: Any, outcome: Any = None) -> float:

@@ -234,14 +234,15 @@ def typical(model: Model) -> list[Profile]:
     """The reference person with the strongest covariate varied over its levels or bounds."""
     schema = model.public_schema
     start = [item.start for item in schema.covariates]
-    beta = np.array(list(model.coefficients.covariates.values()))
+    beta = np.array(list(model.coefficients.covariates.values()))[model.design.periods.places]
     strongest, people = 0.0, [Profile("", user_columns(schema, start))]
     for index, item in enumerate(schema.covariates):
         varied = []
         for value in _varied(item):
             row = user_columns(schema, [*start[:index], value, *start[index + 1 :]])
             varied.append(Profile(_words(item, value), row))
-        range_of_effects = float(np.ptp([person.raw @ beta for person in varied]))
+        effects = np.array([beta @ person.raw for person in varied])
+        range_of_effects = float(np.max(np.ptp(effects, axis=0)))
         if range_of_effects > strongest:
             strongest, people = range_of_effects, varied[: len(COLOURS)]
     return people
@@ -285,11 +286,13 @@ def _standard_errors(model: Model) -> dict[str, float] | None:
 def _steps(model: Model) -> dict[str, float]:
     """A round step near a quarter of the range, so that numbers and indicators compare."""
     steps = dict.fromkeys(model.coefficients.covariates, 1.0)
+    names = {term.name: term.names for term in model.public_schema.terms}
     for item in model.public_schema.covariates:
         if isinstance(item, Numeric) and item.value_names == (item.name,):
             quarter = (item.bounds[1] - item.bounds[0]) / 4
             power = 10.0 ** np.floor(np.log10(quarter))
-            steps[item.name] = float(power * max(k for k in (1, 2, 5) if k * power <= quarter))
+            step = float(power * max(k for k in (1, 2, 5) if k * power <= quarter))
+            steps |= dict.fromkeys(names[item.name], step)
     return steps
 
 

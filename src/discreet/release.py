@@ -55,6 +55,7 @@ from discreet.mechanisms.contract import (
     Mechanism,
     Plan,
     require_few_coefficients,
+    require_lasting_effects,
     require_one_baseline,
     settings_of,
 )
@@ -264,6 +265,7 @@ class ModelOrder(AbstractOrder[Document]):
         self.schema.require_bounds()
         facts = Facts.of(persons, self.design, self.link, self.sites)
         require_one_baseline(self.mechanism, facts)
+        require_lasting_effects(self.mechanism, facts)
         return self.mechanism.plan(facts)
 
     def draw(self, plan: Plan, engine: Engine, noise: "NoiseSource") -> Draw:

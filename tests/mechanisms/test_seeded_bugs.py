@@ -20,6 +20,7 @@ from tests.ledger.ledger_bugs import LEDGER_BUGS
 from tests.mechanisms import (
     budget_checks,
     causes_checks,
+    changes_checks,
     checks,
     curves_checks,
     leaving_checks,
@@ -32,6 +33,7 @@ from tests.mechanisms import (
 from tests.mechanisms.budget_bugs import BUDGET_BUGS
 from tests.mechanisms.bugs import BUGS, TERM_BUGS
 from tests.mechanisms.causes_bugs import CAUSES_BUGS
+from tests.mechanisms.changes_bugs import CHANGES_BUGS
 from tests.mechanisms.curves_bugs import CURVES_BUGS
 from tests.mechanisms.identity_bugs import IDENTITY_BUGS
 from tests.mechanisms.more_bugs import MORE_BUGS
@@ -50,12 +52,14 @@ ALL_BUGS = [
     *CURVES_BUGS,
     *CAUSES_BUGS,
     *STRATA_BUGS,
+    *CHANGES_BUGS,
 ]
 CHECKS = {
     name: check
     for module in (
         budget_checks,
         causes_checks,
+        changes_checks,
         checks,
         curves_checks,
         identity_checks,

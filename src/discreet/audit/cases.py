@@ -39,13 +39,19 @@ def make_constants(  # noqa: PLR0913, PLR0917 - each fact by name
     coordinates: Coordinates = "orthonormal",
     strata: int = 1,
     causes: int = 1,
+    changes: Sequence[float] = (),
     **further: Any,
 ) -> Facts:
-    """Public facts of a small cohort with numeric covariates in [-1, 1]."""
+    """Public facts of a small cohort with numeric covariates in [-1, 1].
+
+    All effects but that of the last covariate change at the times in `changes`, between 0 and 1.
+    """
     mapping: dict[str, Any] = {
         "time": {"duration": "time", "event": "event", "horizon": 1.0, "intervals": intervals},
         "covariate": [{"name": f"x{i}", "low": -1, "high": 1} for i in range(covariates)],
     }
+    for item in mapping["covariate"][: -1 if changes else 0]:
+        item["changes_at"] = list(changes)
     if causes > 1:
         mapping["time"]["causes"] = {f"cause{i}": [i] for i in range(1, causes + 1)}
     if strata > 1:
@@ -92,11 +98,12 @@ class Person:
     def _intervals(self, facts: Facts) -> Iterator[tuple[Array, bool]]:
         """z_s = (B_s, x) of every interval at risk, and whether the event is in it."""
         basis, last_row = facts.design.basis, len(self.exit) - 1
-        own = facts.design.columns(self.stratum)
+        period = facts.design.periods.of_interval
         for row, (first, last) in enumerate(zip(self.entry, self.exit, strict=True)):
             for s in range(first, last):
                 ends = self.event and row == last_row and s == last - 1
                 z = np.zeros(facts.dimension)
+                own = facts.design.in_force(self.stratum, period[s])
                 z[own] = np.concatenate([basis[s], self.covariates[row]])
                 yield z, ends
 
@@ -139,7 +146,8 @@ def _strata_of(people: Sequence[Person], counts: list[int]) -> NDArray[np.int16]
 
 def loss_of(people: Sequence[Person], facts: Facts) -> Problem:
     """The total loss that fits use."""
-    engine = LocalEngine(episodes_of(people, facts.covariates), threads=1)
+    width = facts.design.covariates.dimension
+    engine = LocalEngine(episodes_of(people, width), threads=1)
     return Problem(engine, facts.design, facts.link)
 
 
@@ -147,7 +155,7 @@ def random_person(
     random: np.random.Generator, facts: Facts, *, pieces: int = 1, extreme: float = 0.7
 ) -> Person:
     """A person of so many rows; the share `extreme` are on the sphere |x| = 1 and stay long."""
-    intervals, width = facts.intervals, facts.covariates
+    intervals, width = facts.intervals, facts.design.covariates.dimension
     cuts = np.sort(random.choice(intervals + 1, min(pieces, intervals) + 1, replace=False))
     if random.random() < extreme:
         cuts[0], cuts[-1] = 0, intervals
@@ -162,7 +170,7 @@ def random_person(
 
 def corner_people(facts: Facts) -> list[Person]:
     """Hand-made persons: at a corner or its opposite, short or long, with and without event."""
-    intervals, width = facts.intervals, facts.covariates
+    intervals, width = facts.intervals, facts.design.covariates.dimension
     corner = np.ones(width) / math.sqrt(max(width, 1))
     axes = np.eye(width)
     directions = [corner, -corner, *axes, *(-axes), np.zeros(width), -0.0 * corner]

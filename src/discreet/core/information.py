@@ -10,7 +10,7 @@ and adds it only if the integer sum of squares of all C_r is at most Q^2: each s
 semidefinite exactly, and one unit of it is limit / Q^2.
 
 Conventions are those of `walk`; `mapping` is not in units of a bound. A row's triangle of
-sums has (e + 1)(e + 2) / 2 numbers, row after row, of (B_s, 1)(B_s, 1)'. Proofs:
+sums in a period has (e + 1)(e + 2) / 2 numbers, row after row, of (B_s, 1)(B_s, 1)'. Proofs:
 docs/proofs/private-newton.md, section 3; docs/proofs/competing-risks.md, section 3.
 """
 
@@ -47,9 +47,10 @@ class Informations(NamedTuple):
 class Factor(NamedTuple):
     """Room for one row of one person, whatever number of rows the person has.
 
-    `masses` the row's triangle of sums; `root` L with L L' = that (e + 1, e + 1); `tilt` x~ (d); `columns`
-    the factors W'(B, x) L (R, e + 1, d); `own` a person's C C' (R, d, d). The last axis of `columns` and
-    `own` ends with zeros, so that compiled loops have whole vectors.
+    `masses` the row's triangle of sums in a period; `root` L with L L' = that (e + 1, e + 1); `tilt` x~ (d);
+    `columns` the factors W'(B, x) L of the periods that the row has time in, one after another
+    (R, K (e + 1), d); `own` a person's C C' (R, d, d). The last axis of `columns` and `own` ends with
+    zeros, so that compiled loops have whole vectors.
     """
 
     masses: Array
@@ -71,7 +72,7 @@ def information_sums(
         np.zeros(parts * (parts + 1) // 2),
         np.zeros((parts, parts)),
         np.zeros(size),
-        np.zeros((causes, parts, padded)),
+        np.zeros((causes, len(point.periods) * parts, padded)),
         np.zeros((causes, size, padded)),
     )
     sums = np.zeros((causes, size, padded))
@@ -106,24 +107,25 @@ def add_person(
     limit, largest = rounding
     first, last = records.starts[who], records.starts[who + 1]
     columns, own, causes = room.columns, room.own, len(point.link)
-    trace, square = 0.0, 0.0
+    trace, square, used = 0.0, 0.0, 0
     for r in range(causes):
         for row in range(first, last):
-            trace += write_factor(records, row, r, point, levels, room)
+            length, used = write_factor(records, row, r, point, levels, room)
+            trace += length
     scale = factor_scale(trace, limit, largest)
     if last - first == 1:
         for r in range(causes):
-            square = cut_sum(square, round_factor(columns, r, scale, largest), largest)
+            square = cut_sum(square, round_factor(columns, r, used, scale, largest), largest)
         if square <= largest * largest:
             for r in range(causes):
-                add_square(columns, r, sums)
+                add_square(columns, r, used, sums)
         return
     own[:] = 0.0
     for row in range(first, last):
         for r in range(causes):
-            write_factor(records, row, r, point, levels, room)
-            square = cut_sum(square, round_factor(columns, r, scale, largest), largest)
-            add_square(columns, r, own)
+            _, used = write_factor(records, row, r, point, levels, room)
+            square = cut_sum(square, round_factor(columns, r, used, scale, largest), largest)
+            add_square(columns, r, used, own)
     if square <= largest * largest:
         sums += own
 
@@ -131,38 +133,53 @@ def add_person(
 @compiled
 def write_factor(
     records: Records, row: int, r: int, point: Point, levels: Informations, room: Factor
-) -> float:
-    """Write the columns of a row's factor W_r'(B, x) L of cause r; the sum of their squares.
+) -> tuple[float, int]:
+    """Write W_r'(B, x) L of a row in each period; the sum of the squares, and how many columns.
 
     Places are indices: a view of an array would be counted for every person.
     """
     masses, root, tilt, columns, _ = room
-    mapping, covariates = point.mapping, records.covariates
-    width, size, parts = covariates.shape[1], len(tilt), root.shape[0] - 1
-    position = 0.0
-    for k in range(size):
-        tilt[k] = 0.0
-    for j in range(width):
-        position += covariates[row, j] * point.beta[r, j]
-        for k in range(size):
-            tilt[k] += covariates[row, j] * mapping[r, parts + j, k]
-    entry, leave = records.entry[row], records.exit[row]
+    mapping, covariates, periods = point.mapping, records.covariates, point.periods
+    size, parts = len(tilt), root.shape[0] - 1
+    leave, total, used = records.exit[row], 0.0, 0
     if records.cause[row] > 0 and records.cause[row] != r + 1:
         leave -= 1
-    if len(levels.sums) > 0:
-        tabled_masses(levels, r, entry, leave, position, masses)
-    else:
-        walked_masses(point, r, entry, leave, position, masses)
-    write_root(masses, root)
-    total = 0.0
-    for j in range(parts + 1):
+    for period in range(len(periods)):
+        begin, end = max(records.entry[row], periods[period, 0]), min(leave, periods[period, 1])
+        if begin >= min(records.exit[row], periods[period, 1]):
+            continue
+        position = 0.0
         for k in range(size):
-            columns[r, j, k] = root[parts, j] * tilt[k]
-        for i in range(j, parts):
+            tilt[k] = 0.0
+        for j in range(covariates.shape[1]):
+            place = periods[period, 2 + j]
+            position += covariates[row, j] * point.beta[r, place]
             for k in range(size):
-                columns[r, j, k] += mapping[r, i, k] * root[i, j]
+                tilt[k] += covariates[row, j] * mapping[r, parts + place, k]
+        if len(levels.sums) > 0:
+            tabled_masses(levels, r, begin, end, position, masses)
+        else:
+            walked_masses(point, r, begin, end, position, masses)
+        write_root(masses, root)
+        total += write_columns(mapping, r, used, root, tilt, columns)
+        used += parts + 1
+    return total, used
+
+
+@compiled_into_callers
+def write_columns(
+    mapping: Array, r: int, used: int, root: Array, tilt: Array, columns: Array
+) -> float:
+    """Write W_r'(B, x) L of a row in one period after the columns that are used; the sum of squares."""
+    total, size, parts = 0.0, len(tilt), root.shape[0] - 1
+    for j in range(used, used + parts + 1):
+        for k in range(size):
+            columns[r, j, k] = root[parts, j - used] * tilt[k]
+        for i in range(j - used, parts):
+            for k in range(size):
+                columns[r, j, k] += mapping[r, i, k] * root[i, j - used]
     for k in range(size):
-        for j in range(parts + 1):
+        for j in range(used, used + parts + 1):
             total += columns[r, j, k] * columns[r, j, k]
     return total
 
@@ -231,13 +248,13 @@ def factor_scale(trace: float, limit: float, largest: int) -> float:
 
 
 @compiled_reassociative
-def round_factor(columns: Array, r: int, scale: float, largest: int) -> float:
+def round_factor(columns: Array, r: int, used: int, scale: float, largest: int) -> float:
     """Round a factor toward zero to integers of size at most Q; the sum of their squares.
 
     Integers are held as doubles, which are faster: below 2^53 they are exact, in any order.
     """
     square = 0.0
-    for j in range(columns.shape[1]):
+    for j in range(used):
         for k in range(columns.shape[2]):
             value = columns[r, j, k] * scale
             # a comparison with NaN is false: anything that is not a number in range becomes 0
@@ -248,10 +265,10 @@ def round_factor(columns: Array, r: int, scale: float, largest: int) -> float:
 
 
 @compiled_reassociative
-def add_square(columns: Array, r: int, sums: Array) -> None:
+def add_square(columns: Array, r: int, used: int, sums: Array) -> None:
     """Add C C' of integer columns: entries of at most Q^2 = 2^26, exact for 2^27 people."""
     for k in range(sums.shape[1]):
-        for j in range(columns.shape[1]):
+        for j in range(used):
             one = columns[r, j, k]
             for i in range(columns.shape[2]):
                 sums[r, k, i] += one * columns[r, j, i]

@@ -113,9 +113,12 @@ def block_score(
 def _row_losses(block: "Episodes", design: "Design", link: "Link", point: Array) -> Array:
     """Loss of every row, interval by interval."""
     size = design.basis.shape[1]
-    effect, level = _effects(block.covariates, point[size:]), design.basis @ point[:size]
+    level = design.basis @ point[:size]
     losses = np.zeros(block.rows)
     for interval, height in enumerate(level, start=1):
+        if interval - 1 in design.periods.ends:
+            own = point[design.in_force(0, design.periods.of_interval[interval - 1])]
+            effect = _effects(block.covariates, own[size:])
         here = np.flatnonzero((block.entry < interval) & (interval <= block.exit))
         eta = height + effect[here]
         dies = block.event[here] & (block.exit[here] == interval)

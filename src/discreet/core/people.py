@@ -6,7 +6,7 @@ t_r >= sum a_r |z_rs| over the intervals so far, |V| <= sqrt(sum over r of t_r^2
 event is at most max b_r |z_rs| long.
 
 Conventions are those of `walk`. Proofs:
-docs/proofs/private-newton.md, section 2; docs/proofs/competing-risks.md, section 2.
+docs/proofs/private-newton.md, sections 2 and 3; docs/proofs/competing-risks.md, section 2.
 """
 
 import math
@@ -89,34 +89,46 @@ def add_walked_scores(
     whole = np.zeros(total.shape, dtype=np.int64)
     bound, cut = (math.inf, point.bound) if point.clipped else (point.bound, math.inf)
     for start in range(0, len(walkers), LANES):
+        people = walkers[start : start + LANES]
         lanes.total[:] = 0.0
-        number = 0
-        while load_rows(records, walkers[start : start + LANES], number, intervals, span, values):
-            first, last = ends_of(span)
-            locate(values, point.beta, point.mapping, lanes)
-            write_slopes(grid, first, last, lanes.position, lanes.survive, lanes.happen)
-            walk(span, point.mapping, grid, bound, lanes)
-            number += 1
+        for period in point.periods:
+            limits, number = (period[0], period[1], intervals), 0
+            while load_rows(records, people, number, limits, span, values):
+                first, last = ends_of(span)
+                locate(values, point.beta, point.mapping, period[2:], lanes)
+                write_slopes(grid, first, last, lanes.position, lanes.survive, lanes.happen)
+                walk(span, point.mapping, grid, bound, lanes)
+                number += 1
         add_quantised(total, cut, point.bound, largest, whole, result)
 
 
 @compiled
 def load_rows(
-    records: Records, people: Integers, number: int, intervals: int, span: Span, values: Array
+    records: Records,
+    people: Integers,
+    number: int,
+    limits: tuple[int, int, int],
+    span: Span,
+    values: Array,
 ) -> bool:
     """Load the row of this number of each of the people into a lane; whether there is any.
 
-    A lane without such a row is never at risk.
+    `limits` are a period's first interval and the one after its last, and q: what a row has in other
+    periods is left out. A lane without intervals is never at risk.
     """
     starts, covariates, entry, leave, cause = records
+    begin, end, intervals = limits
     found = False
     for lane in range(values.shape[1]):
         span.first[lane], span.last[lane], span.cause[lane] = intervals, 0, 0
         row = -1
         if lane < len(people) and starts[people[lane]] + number < starts[people[lane] + 1]:
             row, found = starts[people[lane]] + number, True
-            span.first[lane], span.last[lane] = entry[row], leave[row]
-            span.cause[lane] = cause[row]
+            if max(entry[row], begin) < min(leave[row], end):
+                span.first[lane], span.last[lane] = max(entry[row], begin), min(leave[row], end)
+                span.cause[lane] = cause[row] if leave[row] <= end else 0
+            else:
+                row = -1
         for j in range(values.shape[0]):
             values[j, lane] = covariates[row, j] if row >= 0 else 0.0
     return found
@@ -141,13 +153,14 @@ def add_plain_scores(
         lanes.total[:] = 0.0
         path.travelled[:] = 0.0
         path.within[:] = True
-        number = 0
-        while load_rows(records, people, number, intervals, span, values):
-            locate(values, point.beta, point.mapping, lanes)
-            for r in range(len(point.link)):
-                add_tabled_rows(levels, point, r, span, lanes, sums, path)
-            mark_within_ball(span, reach, path)
-            number += 1
+        for period in point.periods:
+            limits, number = (period[0], period[1], intervals), 0
+            while load_rows(records, people, number, limits, span, values):
+                locate(values, point.beta, point.mapping, period[2:], lanes)
+                for r in range(len(point.link)):
+                    add_tabled_rows(levels, point, r, span, lanes, sums, path)
+                mark_within_ball(span, reach, path)
+                number += 1
         for lane in range(len(people)):
             if not path.within[lane]:
                 left[count] = people[lane]

@@ -6,8 +6,9 @@ alone, so the weighted score has expectation zero at the truth. Here are the pub
 that it takes, for one cause and for several, and tables of prefix sums on a lattice of levels
 c = beta'x, which are functions of these numbers alone.
 
-Conventions. Axes are R causes, q intervals, e baseline functions, p covariates, d whitened coordinates;
-f = (alpha, beta) has e + p places, or those of all baselines with strata. Proofs:
+Conventions. Axes are R causes, q intervals, e baseline functions, p effects of covariates, d whitened
+coordinates; f = (alpha, beta) has e + p places, or those of all baselines with strata. Where effects change
+with time p counts those of all periods. Proofs:
 docs/proofs/private-newton.md, sections 2 and 3; docs/proofs/competing-risks.md, sections 2 and 3;
 docs/proofs/persons.md, section 3.
 """
@@ -123,6 +124,7 @@ class JointScores:
 
     def _point(self, units: tuple[float, ...], bound: float) -> Point:
         first, unit = self.parts[0], np.array(units)[:, None, None]
+        periods = first.design.periods
         return Point(
             (link_number(first.link.name),) * len(self.parts),
             np.stack([part.beta for part in self.parts]),
@@ -132,6 +134,7 @@ class JointScores:
             np.stack([part.baseline for part in self.parts]) / unit,
             bound,
             bool(first.clipped),
+            np.column_stack([periods.ends[:-1], periods.ends[1:], periods.places]),
         )
 
 
@@ -203,7 +206,11 @@ def _lattice(scores: JointScores, persons: int, width: int) -> tuple[float, Arra
     |x| <= 1, so the levels cover all |c| <= max |beta_r|, and one more at each end. A table has `width`
     numbers for each interval and level.
     """
-    farthest = max(float(np.linalg.norm(part.beta)) for part in scores.parts)
+    farthest = max(
+        float(np.linalg.norm(part.beta[places]))
+        for part in scores.parts
+        for places in part.design.periods.places
+    )
     nodes = 2 * math.ceil(farthest / SPACING) + 3
     intervals = len(scores.parts[0].design.basis)
     if nodes * (intervals + 1) * width > LARGEST_TABLE or 4 * nodes > persons:

@@ -11,6 +11,10 @@ the e + 1 numbers (m_r, u_r), not the d of V_r: with c_r = M_r x~_r and images g
 
     V_r'z_rs = (M_r V_r0 + c_r u_r)'B_s + m_r'(g_rs + c_r) + V_r0'x~_r + u_r |x~_r|^2.
 
+Where effects change with time, W_r has rows for the effects of each period, and x stands in those that
+are in force: a row at risk across the end of a period is walked as one row before it and another after
+it. Periods are public, so z_rs is a function of s and of the row.
+
 Conventions. Axes, in this order: R causes, q intervals, d whitened coordinates (or e baseline
 functions, or p covariates), L = LANES people. Intervals count from 0 here: a row is at risk in
 first ... last - 1. Units are those of B.
@@ -64,6 +68,9 @@ class Point(NamedTuple):
     one cause has no loops over causes. `beta` (R, p); `mapping` W (R, e + p, d); `predictor` alpha_r'B_s (R, q);
     `basis` B_s (q, e); `baseline` its images W_r'(B_s, 0) (R, q, d); `bound` the radius B; `clipped`:
     every weight is 1, and V is cut to the norm B in the end.
+
+    `periods` (K, 2 + columns): the first interval of each period of effects, the one after its last, and
+    the place of each column of the covariates among the p effects of all periods.
     """
 
     link: tuple[int, ...]
@@ -74,6 +81,7 @@ class Point(NamedTuple):
     baseline: Array
     bound: float
     clipped: bool
+    periods: Integers
 
 
 class Grid(NamedTuple):
@@ -184,12 +192,12 @@ def span_room() -> Span:
 
 
 @compiled
-def locate(values: Array, beta: Array, mapping: Array, lanes: Lanes) -> None:
-    """Write beta_r'x and x~_r of every lane; `values` are the covariates x (p, L)."""
+def locate(values: Array, beta: Array, mapping: Array, places: Integers, lanes: Lanes) -> None:
+    """Write beta_r'x and x~_r of every lane; `values` are the columns of x (columns, L)."""
     position, tilt = lanes.position, lanes.tilt
     causes, size, count = tilt.shape
     width = values.shape[0]
-    time = mapping.shape[1] - width
+    time = mapping.shape[1] - beta.shape[1]
     for r in range(causes):
         for lane in range(count):
             position[r, lane] = 0.0
@@ -197,10 +205,11 @@ def locate(values: Array, beta: Array, mapping: Array, lanes: Lanes) -> None:
             for lane in range(count):
                 tilt[r, k, lane] = 0.0
         for j in range(width):
+            place = places[j]
             for lane in range(count):
-                position[r, lane] += values[j, lane] * beta[r, j]
+                position[r, lane] += values[j, lane] * beta[r, place]
             for k in range(size):
-                entry = mapping[r, time + j, k]
+                entry = mapping[r, time + place, k]
                 for lane in range(count):
                     tilt[r, k, lane] += values[j, lane] * entry
 

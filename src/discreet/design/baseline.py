@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -226,6 +226,108 @@ class LogTime(Baseline):
         """A(t), one row per time. Time 0 counts as 2^-40."""
         logarithm = np.log(np.maximum(times, EARLIEST))
         return np.asarray(np.vander(logarithm, self.powers, increasing=True))
+
+
+SPANNED = 1e-6
+"""A step is left out where what the functions do not span of it is shorter than this part of it."""
+
+
+@dataclass(frozen=True)
+class Stepped(Baseline):
+    """A baseline whose level may change where effects do: A(t), then 1{t > t_k} for later periods.
+
+    The baseline is the main effect of time, and a product of a covariate with the periods needs
+    that of the periods too. Without the steps the hazard at a covariate's zero would be smooth, and
+    at every other value it would jump: the fit would depend on the zero of a number and on the
+    reference level, and a test of equal effects would be one of the baseline's form. Steps that A
+    spans on the grid are left out, such as those at the ends of its pieces.
+
+    `ends` are the last intervals of the periods, without q; `steps` are those of which A has a step.
+    """
+
+    inner: Baseline
+    intervals: int
+    ends: tuple[int, ...]
+    steps: tuple[int, ...]
+    kind: ClassVar[str] = "stepped"
+
+    @classmethod
+    def of(cls, inner: Baseline, intervals: int, ends: tuple[int, ...]) -> "Stepped":
+        """The baseline with the steps that it does not span already.
+
+        Parameters
+        ----------
+        inner
+            A(t).
+        intervals
+            q, the number of intervals.
+        ends
+            The last interval of every period but the last.
+        """
+        span, _ = np.linalg.qr(inner.basis(intervals))
+        steps = []
+        for end in ends:
+            step = (np.arange(1, intervals + 1) > end).astype(np.float64)
+            rest = step - span @ (span.T @ step)
+            rest -= span @ (span.T @ rest)
+            if np.linalg.norm(rest) > SPANNED * np.linalg.norm(step):
+                span = np.column_stack([span, rest / np.linalg.norm(rest)])
+                steps.append(end)
+        return cls(inner, intervals, ends, tuple(steps))
+
+    @property
+    def degree(self) -> int:  # type: ignore[override]  # that of an instance
+        """That of A."""
+        return self.inner.degree
+
+    @property
+    def dimension(self) -> int:
+        """e and the number of steps."""
+        return self.inner.dimension + len(self.steps)
+
+    @property
+    def spelling(self) -> str:
+        """A as written: its steps follow from the schema."""
+        return self.inner.spelling
+
+    @property
+    def constant(self) -> Array:
+        """v with v'A(t) = 1 for every t."""
+        return np.append(self.inner.constant, np.zeros(len(self.steps)))
+
+    @property
+    def breaks(self) -> Breaks | None:
+        """Those of A, and the ends of the periods."""
+        if self.inner.breaks is None:
+            return None
+        ends = (Fraction(end, self.intervals) for end in self.ends)
+        return tuple(sorted({*self.inner.breaks, *ends}))
+
+    @cached_property
+    def levels(self) -> Array:
+        """v_k with v_k'A_s = 1 in the intervals s of period k, and 0 in others; one row a period."""
+        basis = self.basis(self.intervals)
+        begun = np.zeros(
+            (len(self.ends) + 2, self.dimension)
+        )  # from a period on; the last has none
+        begun[0] = self.constant
+        for row, end in enumerate(self.ends, start=1):
+            if end in self.steps:
+                begun[row, self.inner.dimension + self.steps.index(end)] = 1.0
+            else:
+                step = (np.arange(1, self.intervals + 1) > end).astype(np.float64)
+                begun[row] = np.linalg.lstsq(basis, step, rcond=None)[0]
+        return np.asarray(begun[:-1] - begun[1:])
+
+    def evaluate(self, times: Array) -> Array:
+        """A(t) and the steps, one row per time."""
+        steps = [np.asarray(times) > end / self.intervals for end in self.steps]
+        return np.column_stack([self.inner.evaluate(times), *steps])
+
+    def basis(self, intervals: int) -> Array:
+        """A_s and the steps, for s = 1 ... q."""
+        steps = [np.arange(1, intervals + 1) > end for end in self.steps]
+        return np.column_stack([self.inner.basis(intervals), *steps])
 
 
 BASELINES: dict[str, Callable[[int], Baseline]] = {

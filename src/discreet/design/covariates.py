@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Annotated, Self
 
 from pydantic import (
@@ -31,9 +32,22 @@ from discreet.errors import SchemaError
 
 MAX_LEVELS = 1_000
 MAX_STRATA = 100
+MAX_CHANGES = 20
 KNOTS = range(3, 11)
 """How many knots a spline of a covariate may have."""
 MIDPOINT, INDICATOR = "midpoint", "indicator"
+
+
+def _check_order(times: tuple[float, ...]) -> tuple[float, ...]:
+    if any(not later > earlier for earlier, later in pairwise(times)):
+        raise ValueError("must increase from one time to the next")
+    return times
+
+
+ChangesAt = Annotated[
+    tuple[Number, ...], AfterValidator(_check_order), Field(min_length=1, max_length=MAX_CHANGES)
+]
+"""The times at which an effect becomes another one."""
 
 
 def _check_scale(scale: str) -> str:
@@ -85,6 +99,8 @@ class Numeric(Public):
         None.
     scale
         "linear", "log" or "spline:k".
+    changes_at
+        Times at which the effect becomes another one; one effect for all time if None.
     label, unit
         Words for people.
     typical
@@ -102,6 +118,7 @@ class Numeric(Public):
     missing: Annotated[float | str, BeforeValidator(_check_fill)] | None = None
     missing_values: MissingValues | None = None
     scale: Annotated[Name, AfterValidator(_check_scale)] | None = None
+    changes_at: ChangesAt | None = None
     label: Name | None = None
     unit: Name | None = None
     typical: Number | None = None
@@ -222,6 +239,8 @@ class Categorical(Public):
         "indicator" gives missing and unknown values a column of their own.
     missing_values
         Codes in the file that mean that there is no value; those of the schema if None.
+    changes_at
+        Times at which the effects become others; one of each level for all time if None.
     label, labels
         Words for people: of the column, and of each level.
     typical
@@ -243,6 +262,7 @@ class Categorical(Public):
     ]
     missing: Annotated[str, BeforeValidator(_check_mark)] | None = None
     missing_values: MissingValues | None = None
+    changes_at: ChangesAt | None = None
     label: Name | None = None
     labels: Annotated[tuple[Name, ...], Field(max_length=MAX_LEVELS)] | None = None
     typical: Annotated[Name, BeforeValidator(level_text)] | None = None

@@ -1,6 +1,7 @@
 """Public coordinates: from the schema and the baseline to the vectors z_s = (B_s, x).
 
-Nothing here sees a record. The internal coordinates are those in which the model is fitted and
+Where effects change with time (`periods`) x stands in the places of its coefficients in the period
+of s, and the baseline has a step there. Nothing here sees a record. The internal coordinates are those in which the model is fitted and
 noise is drawn; ``to_user`` maps a parameter vector f = (baseline, covariates) to the user's scale.
 """
 
@@ -10,7 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.design.baseline import Baseline
+from discreet.design.baseline import Baseline, Stepped
+from discreet.design.grid import TimeGrid
+from discreet.design.periods import Periods
 from discreet.design.schema import Schema
 from discreet.design.terms import CovariateMap
 from discreet.errors import SettingsError
@@ -34,11 +37,16 @@ class Design:
     coordinates: Coordinates = "orthonormal"
 
     def __post_init__(self) -> None:
-        if self.baseline.dimension > self.intervals:
+        declared = self.declared
+        if declared.dimension > self.intervals:
             raise SettingsError(
                 f"baseline {self.baseline.spelling} has more parameters than the time axis has "
                 f"intervals ({self.intervals}): use fewer, or a finer grid"
             )
+        stepped = declared
+        if self.periods.number > 1:
+            stepped = Stepped.of(declared, self.intervals, self.periods.ends[1:-1])
+        object.__setattr__(self, "baseline", stepped)
         if self.baseline.dimension * self.intervals > MOST_NUMBERS:
             raise SettingsError(
                 f"baseline {self.baseline.spelling} has too many parameters for a time axis of "
@@ -50,6 +58,16 @@ class Design:
         """q."""
         return self.schema.time.intervals
 
+    @property
+    def declared(self) -> Baseline:
+        """The baseline without the steps of effects that change."""
+        return self.baseline.inner if isinstance(self.baseline, Stepped) else self.baseline
+
+    @cached_property
+    def periods(self) -> Periods:
+        """In which every effect is one number."""
+        return Periods.of(self.schema)
+
     @cached_property
     def strata(self) -> int:
         """G, the number of baselines."""
@@ -58,17 +76,32 @@ class Design:
 
     @cached_property
     def time_dimension(self) -> int:
-        """Parameters of all baselines, G e."""
+        """Parameters of all baselines, G e, steps included."""
         return self.strata * self.baseline.dimension
 
     @cached_property
     def dimension(self) -> int:
-        """d = G e + p."""
-        return self.time_dimension + len(self.covariates.names)
+        """d = G e + P, P the effects of all columns in all periods."""
+        return self.time_dimension + self.periods.coefficients
 
     def columns(self, stratum: int) -> Integers:
         """Places in f of one stratum's baseline and of the effects that all share."""
         return np.asarray(self._places[stratum])
+
+    def in_force(self, stratum: int, period: int) -> Integers:
+        """Places in f of one stratum's baseline and of the p effects in force in a period."""
+        size = self.baseline.dimension
+        effects = self.time_dimension + self.periods.places[period]
+        return np.concatenate([self._places[stratum, :size], effects])
+
+    def vectors(self, basis: Array, x: Array, stratum: int = 0) -> Array:
+        """z_s of a person whose columns x stay as they are, one row an interval; `basis` has B_s."""
+        found = np.zeros((self.intervals, self.dimension))
+        for period in range(self.periods.number):
+            rows = slice(*self.periods.ends[period : period + 2])
+            own = np.hstack([basis[rows], np.tile(x, (len(basis[rows]), 1))])
+            found[rows, self.in_force(stratum, period)] = own
+        return found
 
     @cached_property
     def _places(self) -> Integers:
@@ -117,27 +150,45 @@ class Design:
     def to_user(self) -> Array:
         """T with f_user = T f_internal.
 
-        From ``x_internal = x T_x + offset``: ``beta_user = T_x beta`` and the offset moves into
-        the baseline, ``alpha_user = M alpha + v offset'beta`` with v'A_s = 1.
+        From ``x_internal = x T_x + offset``: ``beta_user = T_x beta`` in every period k, and the
+        offset moves into the baseline, ``alpha_user = M alpha + sum_k v_k offset'beta_k`` with
+        v_k'A_s = 1 in the intervals of the period.
         """
         size, time = self.baseline.dimension, self.time_dimension
         matrix = np.zeros((self.dimension, self.dimension))
         for start in range(0, time, size):
             own = slice(start, start + size)
             matrix[own, own] = self._factors[1]
-            matrix[own, time:] = np.outer(self.baseline.constant, self.covariates.offset)
-        matrix[time:, time:] = self.covariates.matrix
+            for places, level in zip(self.periods.places, self._levels, strict=True):
+                matrix[own, time + places] += np.outer(level, self.covariates.offset)
+        for places in time + self.periods.places:
+            matrix[np.ix_(places, places)] = self.covariates.matrix
         return matrix
+
+    @property
+    def _levels(self) -> Array:
+        """v_k, one row a period."""
+        return (
+            self.baseline.levels
+            if isinstance(self.baseline, Stepped)
+            else self.baseline.constant[None]
+        )
 
     @cached_property
     def baseline_names(self) -> tuple[str, ...]:
-        """Names of the baselines' coefficients: ``baseline[1]``, or ``baseline[hospital=A][1]``."""
-        numbers = range(1, self.baseline.dimension + 1)
+        """Names of the baselines' coefficients: ``baseline[1]``, or ``baseline[hospital=A][1]``.
+
+        That of a step is ``baseline from 365``.
+        """
+        found = [f"[{k}]" for k in range(1, self.declared.dimension + 1)]
+        if isinstance(self.baseline, Stepped):
+            edges = TimeGrid.of(self.schema.time).edges
+            found += (f" from {edges[end]:.10g}" for end in self.baseline.steps)
         declared = self.schema.strata
         if declared is None:
-            return tuple(f"baseline[{k}]" for k in numbers)
+            return tuple(f"baseline{one}" for one in found)
         name, levels = declared.name, declared.levels
-        return tuple(f"baseline[{name}={level}][{k}]" for level in levels for k in numbers)
+        return tuple(f"baseline[{name}={level}]{one}" for level in levels for one in found)
 
     @cached_property
     def _factors(self) -> tuple[Array, Array]:

@@ -85,7 +85,8 @@ class Groups:
     @cached_property
     def reading(self) -> Schema:
         """The schema of what is read of a person: time, identity and the group."""
-        read = tuple(item.model_copy(update={"missing": None}) for item in self.covariates)
+        unused = {"missing": None, "changes_at": None}
+        read = tuple(item.model_copy(update=unused) for item in self.covariates)
         return self.schema.model_copy(
             update={"covariates": read, "interactions": (), "strata": None}
         )

@@ -43,8 +43,11 @@ from discreet.design.declared import (
     level_key,
     parse_number,
 )
+from discreet.design.grid import TimeGrid
+from discreet.design.periods import Term, intervals_before, period_words
 from discreet.design.wording import nearest, sentence, toml_hint
 from discreet.errors import SchemaError
+from discreet.text import with_unit
 
 __all__ = [
     "LARGEST_NUMBER",
@@ -180,6 +183,7 @@ class Schema(Public):
                 "and the strata must be different columns"
             )
         self._check_interactions()
+        self._check_changes()
         twice = repeated(self.coefficient_names)
         if twice:
             raise ValueError(f"two coefficients would be named '{twice}'; rename a covariate")
@@ -199,6 +203,29 @@ class Schema(Public):
         pairs = [":".join(sorted(item.of)) for item in self.interactions]
         if repeated(pairs) is not None:
             raise ValueError("an [[interaction]] of the same two covariates is there twice")
+
+    def _check_changes(self) -> None:
+        grid = TimeGrid.of(self.time)
+        for item in self.covariates:
+            if item.changes_at is None:
+                continue
+            where = f"key 'changes_at' in [[covariate]] '{item.name}'"
+            for cut in item.changes_at:
+                if not grid.zero < cut < grid.horizon:
+                    start = with_unit(f"{grid.zero:g}", grid.unit)
+                    raise ValueError(
+                        f"{where} has {cut:.10g}, which is not between {start} and the horizon, "
+                        f"{grid.horizon_words}; remove it"
+                    )
+            ends = (0, *intervals_before(item.changes_at, grid), grid.intervals)
+            for words, first, last in zip(
+                period_words(item.changes_at), ends[:-1], ends[1:], strict=True
+            ):
+                if first == last:
+                    raise ValueError(
+                        f"{where} leaves an effect '{words}' without an interval: none begins "
+                        "then; remove a time, or take a finer grid"
+                    )
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
@@ -275,22 +302,36 @@ class Schema(Public):
         return {name: codes for name, codes in found.items() if codes}
 
     @property
+    def terms(self) -> tuple[Term, ...]:
+        """The columns of all covariates, then products of two."""
+        own, found = {}, []
+        for item in self.covariates:
+            titled = zip(item.coefficient_names, item.coefficient_titles, strict=True)
+            terms = [Term(name, title, item.changes_at or ()) for name, title in titled]
+            own[item.name] = terms[: len(item.value_names)]  # that for what is missing stays alone
+            found += terms
+        for interaction in self.interactions:
+            for left, right in product(*(own[name] for name in interaction.of)):
+                both = tuple(cut for cut in left.cuts if cut in right.cuts)
+                name, title = f"{left.name}:{right.name}", f"{left.title} and {right.title}"
+                found.append(Term(name, title, both))
+        return tuple(found)
+
+    @property
     def coefficient_names(self) -> tuple[str, ...]:
-        """Names of the covariate coefficients: ``age``, ``sex[M]``, ..."""
-        own = [name for covariate in self.covariates for name in covariate.coefficient_names]
-        columns = {item.name: item.value_names for item in self.covariates}
-        pairs = (product(*(columns[name] for name in item.of)) for item in self.interactions)
-        return (*own, *(":".join(pair) for block in pairs for pair in block))
+        """Names of the covariate coefficients: ``age``, ``sex[M]``, ``stage[III] until 365``, ..."""
+        return tuple(name for term in self.terms for name in term.names)
 
     @property
     def coefficient_titles(self) -> tuple[str, ...]:
         """The same for people: labels, units and the labels of levels."""
-        own = [title for item in self.covariates for title in item.coefficient_titles]
-        columns = {
-            item.name: item.coefficient_titles[: len(item.value_names)] for item in self.covariates
-        }
-        pairs = (product(*(columns[name] for name in item.of)) for item in self.interactions)
-        return (*own, *(" and ".join(pair) for block in pairs for pair in block))
+        unit = self.time.counted_in
+        return tuple(title for term in self.terms for title in term.titles(unit))
+
+    @property
+    def changing(self) -> tuple[str, ...]:
+        """Names of the covariates whose effects change with time."""
+        return tuple(item.name for item in self.covariates if item.changes_at is not None)
 
     @property
     def interaction_titles(self) -> tuple[tuple[str, ...], ...]:

@@ -203,7 +203,7 @@ class _Builder:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        size = len(schema.coefficient_names)
+        size = len(schema.terms)
         self.blocks = _count_blocks(schema)
         self.root = float(np.sqrt(max(self.blocks, 1)))
         margin = 16 * size + 256 if schema.has_terms else size + 8
@@ -228,7 +228,7 @@ class _Builder:
         # fills first: a spline and a product see the number that was filled in
         order = sorted(self.derived, key=lambda part: (Filled, Spline, Product).index(type(part)))
         return CovariateMap(
-            self.schema.coefficient_names,
+            tuple(term.name for term in self.schema.terms),
             self.centre,
             self.scale,
             np.array(self.leads, dtype=np.int64),

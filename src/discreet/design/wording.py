@@ -44,7 +44,8 @@ def sentence(error: ValidationError, mapping: object, keys: Keys) -> str:
     if first["type"] == "value_error" and not _is_leaf(path):
         return message if message.endswith("?") else f"{message}."
     if first["type"] == "too_short":
-        count = "one entry" if path[-1:] == ["event_values"] else "two entries"
+        one = path[-1:] in (["event_values"], ["changes_at"])
+        count = "one entry" if one else "two entries"
         message = f"needs at least {count}"
     if first["type"] == "string_too_long":
         message = f"must be at most {error.errors()[0]['ctx']['max_length']} characters long"
@@ -68,7 +69,9 @@ def toml_hint(text: str, complaint: str) -> str:
 
 
 def _is_leaf(path: list[int | str]) -> bool:
-    """Whether a complaint is about one key and not about a whole table."""
+    """Whether a complaint is about one key, or an entry of it, and not about a whole table."""
+    if path and isinstance(path[-1], int):
+        return _is_leaf(path[:-1])
     return (
         len(path) > 0
         and isinstance(path[-1], str)

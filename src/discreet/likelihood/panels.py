@@ -107,6 +107,20 @@ class TimeRule:
     panels: tuple[Panel, ...]
     bases: tuple[Array, ...]
 
+    def within(self, first: int, last: int) -> "TimeRule":
+        """The panels of the intervals first + 1 ... last; polynomials end where periods do."""
+        panels: list[Panel] = []
+        bases: list[Array] = []
+        for panel, basis in zip(self.panels, self.bases, strict=True):
+            low, high = max(panel.first, first), min(panel.last, last)
+            if low < high and isinstance(panel, EveryInterval):
+                panels.append(EveryInterval(low, high))
+                bases.append(basis[low - panel.first : high - panel.first])
+            elif low < high:
+                panels.append(panel)
+                bases.append(basis)
+        return TimeRule(tuple(panels), tuple(bases))
+
 
 def choose_rule(design: Design, link: Link, alpha: Array) -> TimeRule:
     """Panels if they save at least half of the nodes, else every interval."""

@@ -1,10 +1,14 @@
 """Objectives: the total loss over people, and what mechanisms add to it.
 
 loss(f) = sum_i [ sum over survived intervals phi(eta_is) + [event] psi(eta_i,exit) ]
+
+A stratum has its own baseline, a period the effects in force: sums are those of each stratum in each
+period, in the places of f that are theirs.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +25,7 @@ from discreet.likelihood.rows import (
     strata_blocks,
 )
 from discreet.likelihood.sums import (
+    Part,
     Sums,
     event_functions,
     event_sums,
@@ -80,53 +85,54 @@ class Problem:
 
 def block_loss(block: Episodes, design: Design, link: Link, f: Array) -> tuple[Array, Array, Array]:
     """Loss, gradient and Hessian of the people of one block."""
-    return _arrays(_over_strata(_loss, block, design, link, f))
+    sums = _over_parts(_loss, block, design, link, f)
+    return np.array(sums.value), sums.gradient, sums.hessian
 
 
-def _over_strata(
-    sums_of: Callable[[Episodes, Design, Link, Array, int | None], Sums],
+def block_information(block: Episodes, design: Design, link: Link, f: Array) -> tuple[Array]:
+    """Expected information of the people of one block."""
+    return (_over_parts(_information, block, design, link, f).hessian,)
+
+
+def _over_parts(
+    sums_of: Callable[[Episodes, Design, Link, Part], Sums],
     block: Episodes,
     design: Design,
     link: Link,
     f: Array,
 ) -> Sums:
-    """The sums of each stratum, in its own baseline's places and the shared ones."""
-    if design.strata == 1:
-        return sums_of(block, design, link, f, None)
+    """The sums of each stratum in each period, in the places of its baseline and effects."""
     total = Sums.zeros(design.dimension)
-    for stratum, part in enumerate(strata_blocks(block)):
-        places = design.columns(stratum)
-        if part.rows:
-            found = sums_of(part, design, link, f[places], block.rows)
-            total.value += found.value
-            total.gradient[places] += found.gradient
-            total.hessian[np.ix_(places, places)] += found.hessian
+    for stratum, own in enumerate(strata_blocks(block)):
+        for period, limits in enumerate(pairwise(design.periods.ends)):
+            places = design.in_force(stratum, period)
+            if own.rows:
+                found = sums_of(own, design, link, Part(f[places], limits, block.rows))
+                total.value += found.value
+                total.gradient[places] += found.gradient
+                total.hessian[np.ix_(places, places)] += found.hessian
     return total
 
 
-def _loss(block: Episodes, design: Design, link: Link, f: Array, among: int | None) -> Sums:
+def _loss(block: Episodes, design: Design, link: Link, part: Part) -> Sums:
     functions = survival_functions(link)
     if link.linear_event:
-        rows = closed_prefixes(block)
-        sums = prefix_sums(rows, design, link, f, functions, exact=True, among=among)
-        linear = event_totals(block).linear(design.basis)
-        sums.value -= float(linear @ f)
+        rows = closed_prefixes(block, part.limits)
+        sums = prefix_sums(rows, design, link, part, functions, exact=True)
+        linear = event_totals(block, part.limits).linear(design.basis)
+        sums.value -= float(linear @ part.f)
         sums.gradient = sums.gradient - linear
     else:
-        rows = open_prefixes(block)
-        sums = prefix_sums(rows, design, link, f, functions, exact=True, among=among)
-        sums += event_sums(event_rows(block), design.basis, f, event_functions(link))
+        rows = open_prefixes(block, part.limits)
+        sums = prefix_sums(rows, design, link, part, functions, exact=True)
+        events = event_rows(block, part.limits)
+        sums += event_sums(events, design.basis, part.f, event_functions(link))
     return sums
 
 
-def block_information(block: Episodes, design: Design, link: Link, f: Array) -> tuple[Array]:
-    """Expected information of the people of one block."""
-    return (_over_strata(_information, block, design, link, f).hessian,)
-
-
-def _information(block: Episodes, design: Design, link: Link, f: Array, among: int | None) -> Sums:
-    rows, functions = closed_prefixes(block), information_functions(link)
-    return prefix_sums(rows, design, link, f, functions, exact=False, among=among)
+def _information(block: Episodes, design: Design, link: Link, part: Part) -> Sums:
+    rows, functions = closed_prefixes(block, part.limits), information_functions(link)
+    return prefix_sums(rows, design, link, part, functions, exact=False)
 
 
 def block_totals(block: Episodes) -> tuple[NDArray[np.int64]]:
@@ -139,7 +145,3 @@ def block_strata(block: Episodes, strata: int) -> tuple[NDArray[np.int64]]:
     """Rows at risk of each stratum."""
     numbers = np.zeros(0, dtype=np.int16) if block.stratum is None else block.stratum
     return (np.bincount(numbers, minlength=strata).astype(np.int64),)
-
-
-def _arrays(sums: Sums) -> tuple[Array, Array, Array]:
-    return np.array(sums.value), sums.gradient, sums.hessian

@@ -3,26 +3,33 @@
 A row at risk in the intervals entry + 1 ... stop is the prefix 1 ... stop with weight +1 and the
 prefix 1 ... entry with weight -1. Sorted by prefix length, every sum over people and intervals
 becomes a sum over prefixes; left truncation and time-varying covariates need nothing more.
+
+Where effects change with time the sums of a period are asked for one by one: of its intervals
+first + 1 ... last a prefix has those from first + 1 on, so that a row at risk when the period begins is
+still one prefix.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.people.episodes import Episodes
-from discreet.types import Array
+from discreet.types import Array, Flags
 
 Built = TypeVar("Built")
+Asked = ParamSpec("Asked")
+Limits = tuple[int, int]
+"""(first, last): the intervals first + 1 ... last of a period."""
 
 
 @dataclass(frozen=True)
 class PrefixRows:
-    """Prefixes 1 ... length with a weight and covariates, sorted by length (never 0)."""
+    """Prefixes first + 1 ... length with a weight and covariates, sorted by length (above first)."""
 
     lengths: NDArray[np.int32]
     weights: Array
@@ -73,15 +80,18 @@ class EventTotals:
         return np.concatenate([self.counts @ basis[: len(self.counts)], self.covariates])
 
 
-def _remembered(build: Callable[[Episodes], Built]) -> Callable[[Episodes], Built]:
-    """Build once a block and keep it as long as the block lives."""
-    memo: WeakKeyDictionary[Episodes, Built] = WeakKeyDictionary()
+def _remembered(
+    build: Callable[Concatenate[Episodes, Asked], Built],
+) -> Callable[Concatenate[Episodes, Asked], Built]:
+    """Build once a block and period, and keep it as long as the block lives."""
+    memo: WeakKeyDictionary[Episodes, dict[object, Built]] = WeakKeyDictionary()
 
     @wraps(build)
-    def recall(block: Episodes) -> Built:
-        if block not in memo:
-            memo[block] = build(block)
-        return memo[block]
+    def recall(block: Episodes, /, *limits: Asked.args, **none: Asked.kwargs) -> Built:
+        known = memo.setdefault(block, {})
+        if limits not in known:
+            known[limits] = build(block, *limits, **none)
+        return known[limits]
 
     return recall
 
@@ -95,41 +105,49 @@ def strata_blocks(block: Episodes) -> tuple[Episodes, ...]:
 
 
 @_remembered
-def closed_prefixes(block: Episodes) -> PrefixRows:
+def closed_prefixes(block: Episodes, limits: Limits) -> PrefixRows:
     """Prefixes that include the event's interval: every interval at risk."""
-    return _prefixes(block, block.exit)
+    return _prefixes(block, block.exit, limits)
 
 
 @_remembered
-def open_prefixes(block: Episodes) -> PrefixRows:
+def open_prefixes(block: Episodes, limits: Limits) -> PrefixRows:
     """Prefixes that leave the event's interval out: every interval survived."""
-    return _prefixes(block, block.exit - block.event.astype(np.int32))
+    return _prefixes(block, block.exit - block.event.astype(np.int32), limits)
 
 
 @_remembered
-def event_totals(block: Episodes) -> EventTotals:
+def event_totals(block: Episodes, limits: Limits) -> EventTotals:
     """Sufficient statistics of the events of a block."""
-    counts = np.bincount(block.exit[block.event], minlength=1)[1:]
-    return EventTotals(counts, block.event @ block.covariates)
+    events = _events_within(block, limits)
+    counts = np.bincount(block.exit[events], minlength=1)[1:]
+    return EventTotals(counts, events @ block.covariates)
 
 
 @_remembered
-def event_rows(block: Episodes) -> EventRows:
+def event_rows(block: Episodes, limits: Limits) -> EventRows:
     """The events of a block."""
-    return EventRows(block.exit[block.event], block.covariates[block.event])
+    events = _events_within(block, limits)
+    return EventRows(block.exit[events], block.covariates[events])
 
 
-def _prefixes(block: Episodes, stops: NDArray[np.int32]) -> PrefixRows:
-    late = np.flatnonzero(block.entry)
-    if not len(late) and _ascending(stops):
-        first = int(np.searchsorted(stops, 0, side="right"))
-        weights = np.ones(len(stops) - first)
-        return PrefixRows(stops[first:], weights, block.covariates[first:])
-    lengths = np.concatenate([stops, block.entry[late]])
-    rows = np.concatenate([np.arange(len(stops)), late])
-    weights = np.concatenate([np.ones(len(stops)), -np.ones(len(late))])
+def _events_within(block: Episodes, limits: Limits) -> Flags:
+    first, last = limits
+    return block.event & (block.exit > first) & (block.exit <= last)
+
+
+def _prefixes(block: Episodes, stops: NDArray[np.int32], limits: Limits) -> PrefixRows:
+    first, last = limits
+    late = np.flatnonzero((block.entry > first) & (block.entry < last))
+    if not np.any(block.entry > first) and _ascending(stops):
+        begin = int(np.searchsorted(stops, first, side="right"))
+        weights = np.ones(len(stops) - begin)
+        return PrefixRows(np.minimum(stops[begin:], last), weights, block.covariates[begin:])
+    here = np.flatnonzero((stops > first) & (block.entry < last))
+    lengths = np.concatenate([np.minimum(stops[here], last), block.entry[late]])
+    rows = np.concatenate([here, late])
+    weights = np.concatenate([np.ones(len(here)), -np.ones(len(late))])
     order = _stable_order(lengths)
-    order = order[np.searchsorted(lengths[order], 0, side="right") :]
     return PrefixRows(lengths[order], weights[order], block.covariates[rows[order]])
 
 

@@ -28,7 +28,7 @@ from discreet.design.link import Link
 from discreet.errors import SettingsError
 from discreet.likelihood.expansion import Expansion, choose_expansion
 from discreet.likelihood.panels import Panel, Polynomial, TimeRule, choose_rule
-from discreet.likelihood.rows import EventRows, PrefixRows
+from discreet.likelihood.rows import EventRows, Limits, PrefixRows
 from discreet.types import Array, Integers
 
 # Below this many rows numpy is fast enough that nobody should wait for a compiler.
@@ -67,6 +67,17 @@ class Sums:
         self.gradient = self.gradient + other.gradient
         self.hessian = self.hessian + other.hessian
         return self
+
+
+class Part(NamedTuple):
+    """One stratum in one period: f of its baseline and of the effects in force, and the intervals.
+
+    `among` is the number of rows of all strata.
+    """
+
+    f: Array
+    limits: Limits
+    among: int
 
 
 class PlacedRows(NamedTuple):
@@ -152,27 +163,17 @@ def worth_compiling(rows: int) -> bool:
 
 
 def prefix_sums(
-    rows: PrefixRows,
-    design: Design,
-    link: Link,
-    f: Array,
-    functions: Functions,
-    *,
-    exact: bool,
-    among: int | None = None,
+    rows: PrefixRows, design: Design, link: Link, part: Part, functions: Functions, *, exact: bool
 ) -> Sums:
-    """Sum ``functions`` over every interval of every prefix.
-
-    ``among`` is the number of rows of which these are a stratum: compiled code is worth it for all
-    strata or for none.
-    """
+    """Sum ``functions`` over every interval of every prefix in the period."""
+    f, (first, last) = part.f, part.limits
     if not len(rows.lengths):
         return Sums.zeros(len(f))
     positions = rows.covariates @ f[design.baseline.dimension :]
-    rule = choose_rule(design, link, f[: design.baseline.dimension])
+    rule = choose_rule(design, link, f[: design.baseline.dimension]).within(first, last)
     expansion = choose_expansion(link, positions, len(rows.occurring), exact=exact)
     if expansion is None:
-        return direct_sums(rows, design.basis, f, functions)
+        return direct_sums(rows, design.basis, f, functions, first)
     placed = PlacedRows(
         rows.occurring,
         rows.edges,
@@ -180,7 +181,8 @@ def prefix_sums(
         rows.covariates,
         positions,
     )
-    compiled = worth_compiling(len(positions) if among is None else among)
+    # by the rows of all strata: compiled code is worth it for all of them or for none
+    compiled = worth_compiling(part.among)
     return _tabulated_sums(placed, rule, expansion, f, functions, compiled=compiled)
 
 
@@ -270,12 +272,14 @@ def _paired(at_risk: Array, basis: Array, value: Array, slope: Array, curvature:
     return sums
 
 
-def direct_sums(rows: PrefixRows, basis: Array, f: Array, functions: Functions) -> Sums:
+def direct_sums(
+    rows: PrefixRows, basis: Array, f: Array, functions: Functions, first: int = 0
+) -> Sums:
     """Interval by interval over the rows that reach it: O(rows * q), no approximation."""
     size = basis.shape[1]
     positions = rows.covariates @ f[size:]
     sums = Sums.zeros(len(f))
-    for step in range(rows.longest):
+    for step in range(first, rows.longest):
         here = slice(int(rows.starts[step]), None)
         sums += _interval_sums(
             rows, here, basis[step], basis[step] @ f[:size] + positions[here], functions

@@ -269,6 +269,13 @@ class TakesStrata(Protocol):
 
 
 @runtime_checkable
+class TakesChanges(Protocol):
+    """A mechanism whose proof covers effects that change with time; all others are refused."""
+
+    takes_changes: ClassVar[bool]
+
+
+@runtime_checkable
 class Predicts(Protocol):
     """A mechanism that can say beforehand how large its error will be."""
 
@@ -318,6 +325,16 @@ def require_one_baseline(mechanism: Mechanism, facts: Facts) -> None:
         raise SettingsError(
             f"the mechanism {mechanism.name} has no proof for strata: use newton, or leave [strata] "
             "out of the schema (a covariate with the same levels shares the baseline)."
+        )
+
+
+def require_lasting_effects(mechanism: Mechanism, facts: Facts) -> None:
+    """`SettingsError` where effects change with time and the mechanism has no proof for them."""
+    changing = facts.design.schema.changing
+    if changing and not isinstance(mechanism, TakesChanges):
+        raise SettingsError(
+            f"the mechanism {mechanism.name} does not take effects that change with time yet: remove "
+            f"'changes_at' from [[covariate]] '{changing[0]}', or use output or objective."
         )
 
 

@@ -211,13 +211,14 @@ class Shape:
         return cls(facts, shift, basis, scaled, sensitivity, gradient)
 
     def jacobian(self, ridge: float) -> float:
-        """J(k)."""
+        """J(k); with effects that change, x stands in other places of z_s from period to period."""
+        moving = self.facts.time_varying or self.facts.design.periods.number > 1
         return jacobian_bound(
             self.basis,
             self.facts.covariates,
             self.facts.link.curvature,
             ridge,
-            time_varying=self.facts.time_varying,
+            time_varying=moving,
         )
 
     def tolerance(self, ridge: float, tilt_scale: float) -> Tolerance:

@@ -62,6 +62,7 @@ class PerturbationSettings:
     coordinates: ClassVar["Coordinates"] = "orthonormal"
     needs_memory: ClassVar[bool] = False
     across_sites: ClassVar[bool] = False
+    takes_changes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Reject settings that promise nothing or mean nothing."""

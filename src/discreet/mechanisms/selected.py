@@ -90,6 +90,7 @@ class SelectedRidge:
     proof: ClassVar[str] = "selection"
     needs_memory: ClassVar[bool] = False
     across_sites: ClassVar[bool] = False
+    takes_changes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Reject settings under which nothing could be selected."""

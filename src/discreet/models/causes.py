@@ -310,5 +310,5 @@ class CausesCurves:
 
 def _losses(curves: Curves, encoded: Array) -> Array:
     """-log(1 - h) of one cause, (rows, intervals); more than 700 overflows and means certainty."""
-    positions = (encoded @ curves.slopes)[:, None] + curves.effects[0]
+    positions = curves.positions(encoded)[:, curves.period] + curves.effects[0]
     return np.minimum(curves.link.survival_loss(positions), 700.0)

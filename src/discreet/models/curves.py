@@ -1,7 +1,7 @@
 """Hazard and survival curves of encoded covariates: S(u) = prod over intervals ended by u of 1 - h.
 
-Everything is a function of c = beta'x alone, so a row costs one pass over the intervals; rows are
-taken in blocks to keep the memory flat.
+Everything is a function of c = beta'x alone, of one c for each period where effects change with time, so a
+row costs one pass over the intervals; rows are taken in blocks to keep the memory flat.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
 from discreet.errors import SettingsError
-from discreet.types import Array
+from discreet.types import Array, Integers
 
 Strata = NDArray[np.integer] | None
 
@@ -25,13 +25,15 @@ BLOCK = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """a_s = alpha'B_s for every stratum and interval, beta, and the link.
+    """a_s = alpha'B_s for every stratum and interval, beta of every period, and the link.
 
-    ``stratum`` is the number of each row's stratum; the first where it is None.
+    ``stratum`` is the number of each row's stratum; the first where it is None. ``period`` is that of
+    every interval, a row of ``slopes``.
     """
 
     effects: Array
     slopes: Array
+    period: Integers
     link: Link
     grid: TimeGrid
 
@@ -43,13 +45,14 @@ class Curves:
         grid = TimeGrid.of(design.schema.time)
         # one product for each, so that a stratum's numbers do not depend on how many there are
         effects = np.array([design.basis @ alpha for alpha in baselines])
-        return cls(effects, point[time:], link, grid)
+        slopes = point[time + design.periods.places]
+        return cls(effects, slopes, design.periods.of_interval, link, grid)
 
     def hazard(self, encoded: Array, times: ArrayLike, stratum: Strata = None) -> Array:
         """h of the interval that contains each time, (rows, times)."""
         interval = self.grid.begun(self.checked_times(times)) - 1
         effects = self.effects[_numbers(stratum)][:, interval]
-        return self.link.hazard((encoded @ self.slopes)[:, None] + effects)
+        return self.link.hazard(self.positions(encoded)[:, self.period[interval]] + effects)
 
     def cumulative_hazard(self, encoded: Array, times: ArrayLike, stratum: Strata = None) -> Array:
         """-log S(u) = sum over intervals ended by u of -log(1 - h), (rows, times)."""
@@ -76,6 +79,11 @@ class Curves:
                 result[part, column] = ends[np.count_nonzero(total < level, axis=1)]
         return result
 
+    def positions(self, encoded: Array) -> Array:
+        """beta'x of every period, (rows, K)."""
+        # one product for each, so that a period's numbers do not depend on how many there are
+        return np.column_stack([encoded @ own for own in self.slopes])
+
     def checked_times(self, times: ArrayLike) -> Array:
         """Times within the public axis; there is no model beyond the horizon."""
         try:
@@ -93,11 +101,12 @@ class Curves:
     ) -> Iterator[tuple[slice, Array]]:
         """Running sums of -log(1 - h) over the first intervals, block of rows by block."""
         size = max(1, BLOCK // max(needed, 1))
-        positions, numbers = encoded @ self.slopes, _numbers(stratum)
+        positions, numbers = self.positions(encoded), _numbers(stratum)
         for start in range(0, len(positions) if needed else 0, size):
             part = slice(start, start + size)
             here = numbers if stratum is None else numbers[part]
-            losses = self.link.survival_loss(positions[part, None] + self.effects[here][:, :needed])
+            own = positions[part][:, self.period[:needed]]
+            losses = self.link.survival_loss(own + self.effects[here][:, :needed])
             yield part, np.cumsum(losses, axis=1, out=losses)
 
 

@@ -44,9 +44,7 @@ class Person:
     def of(cls, model: Model, encoded: Array, stratum: int = 0) -> Self:
         """The person with these covariates in internal coordinates."""
         design, link = model.design, get_link(model.link)
-        vectors = np.zeros((design.intervals, design.dimension))
-        own = np.hstack([design.basis, np.tile(encoded, (design.intervals, 1))])
-        vectors[:, design.columns(stratum)] = own
+        vectors = design.vectors(design.basis, encoded, stratum)
         eta = vectors @ model.internal.vector
         loss = link.survival_loss_derivative(eta)[:, None] * vectors
         total = np.concatenate([[0.0], np.cumsum(link.survival_loss(eta))])
@@ -94,12 +92,9 @@ def survival_band(model: Model, raw: Array, confidence: float = 0.95, stratum: i
 
 
 def user_vectors(model: Model, raw: Array, stratum: int = 0) -> Array:
-    """z_s = (A_s in the places of the stratum's baseline, x), one row an interval."""
+    """z_s on the user's own scale, with A_s in the place of B_s."""
     basis = model.design.baseline.basis(model.design.intervals)
-    vectors = np.zeros((len(basis), model.design.dimension))
-    places = model.design.columns(stratum)
-    vectors[:, places] = np.hstack([basis, np.tile(raw, (len(basis), 1))])
-    return vectors
+    return model.design.vectors(basis, raw, stratum)
 
 
 def median_interval(person: Person, confidence: float) -> Estimate:

@@ -122,7 +122,7 @@ def expected_sums(
         for k in range(stretches):
             span = (edges[k], edges[k + 1])
             set_members(members, start, k, values, counts)
-            locate(values, point.beta, mapping, lanes)
+            locate(values, point.beta, mapping, point.periods[0, 2:], lanes)
             write_slopes(here, span[0], span[1], lanes.position, lanes.survive, lanes.happen)
             slopes_of_truth(values, truth.beta[0], bend, span, there)
             if given.shape[0] > 0:

@@ -1,0 +1,110 @@
+"""Periods of effects that change with time: public stretches of the grid, and where coefficients stand.
+
+A covariate with the times c_1 < ... < c_m in ``changes_at`` has m + 1 effects, one for each of its
+periods. The period of interval s is that of its beginning: the number of these times at or before
+a_{s-1}. A time within an interval therefore acts from the next point of the grid on. A product of two
+covariates changes at the times that both have: where it changed and a factor did not, the product's
+zero would decide the fit.
+
+Conventions. p columns of covariates; K periods of all effects together, between any two times of the
+schema; P >= p coefficients, those of one column side by side in the order of time. Period k = 0 ... K - 1
+holds the intervals ends[k] < s <= ends[k + 1].
+
+Nothing here sees a record: periods are functions of schema and grid.
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+
+from discreet.design.grid import TimeGrid
+from discreet.text import with_unit
+from discreet.types import Array, Integers
+
+if TYPE_CHECKING:
+    from discreet.design.schema import Schema
+
+ROUNDING = 8
+"""Units in the last place of the largest time that a point of the grid may be off by."""
+
+Cuts = tuple[float, ...]
+
+
+class Term(NamedTuple):
+    """A column of the covariates: its name, its title for people, and when its effect changes."""
+
+    name: str
+    title: str
+    cuts: Cuts = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its coefficients, one a period: ``age until 365``, ``age from 365``."""
+        return tuple(f"{self.name} {words}".rstrip() for words in period_words(self.cuts))
+
+    def titles(self, unit: str | None) -> tuple[str, ...]:
+        """The same for people."""
+        return tuple(f"{self.title} {words}".rstrip() for words in period_words(self.cuts, unit))
+
+
+def period_words(cuts: Cuts, unit: str | None = None) -> tuple[str, ...]:
+    """``until 365``, ``365 to 1095``, ``from 1095``; an empty text where nothing changes."""
+    if not cuts:
+        return ("",)
+    shown = [f"{cut:.10g}" for cut in cuts]
+    middle = (f"{low} to {high}" for low, high in pairwise(shown))
+    words = (f"until {shown[0]}", *middle, f"from {shown[-1]}")
+    return tuple(with_unit(one, unit) for one in words)
+
+
+def intervals_before(cuts: Cuts, grid: TimeGrid) -> tuple[int, ...]:
+    """How many intervals begin before each of these times: where the next period ends the last one."""
+    slack = ROUNDING * float(np.spacing(max(abs(grid.zero), abs(grid.horizon))))
+    begins = grid.edges[:-1].tolist()
+    return tuple(bisect_left(begins, cut - slack) for cut in cuts)
+
+
+@dataclass(frozen=True, eq=False)
+class Periods:
+    """The periods of a schema.
+
+    `ends` (K + 1,) from 0 to q. `places` (K, p): of each column the coefficient in force, among the P.
+    """
+
+    ends: tuple[int, ...]
+    places: Integers
+    coefficients: int
+
+    @classmethod
+    def of(cls, schema: "Schema") -> Self:
+        """The periods of all covariates together."""
+        grid, terms = TimeGrid.of(schema.time), schema.terms
+        own = [intervals_before(term.cuts, grid) for term in terms]
+        ends = (0, *sorted({end for found in own for end in found}), grid.intervals)
+        places, place = np.zeros((len(ends) - 1, len(terms)), dtype=np.int64), 0
+        for column, found in enumerate(own):
+            # a period of all effects begins where it begins for this one, or later
+            places[:, column] = place + np.searchsorted(found, ends[:-1], side="right")
+            place += len(found) + 1
+        places.setflags(write=False)
+        return cls(ends, places, place)
+
+    @property
+    def number(self) -> int:
+        """K."""
+        return len(self.ends) - 1
+
+    @cached_property
+    def of_interval(self) -> Integers:
+        """The period of each interval, (q,)."""
+        return np.repeat(np.arange(self.number), np.diff(self.ends))
+
+    def placed(self, columns: Array, period: int) -> Array:
+        """Columns of covariates (rows, p) in the places of their coefficients (rows, P)."""
+        found = np.zeros((len(columns), self.coefficients))
+        found[:, self.places[period]] = columns
+        return found

@@ -1,0 +1,44 @@
+"""Bugs planted in effects that change with time."""
+
+from discreet.core import people
+from discreet.likelihood import problem
+from discreet.mechanisms import contract
+from discreet.mechanisms.objective import Shape
+from tests.mechanisms import changes_checks
+from tests.mechanisms.bugs import Bug
+
+CHANGES_BUGS = [
+    Bug(
+        "values stand in the places of all periods at once",
+        problem,
+        "_over_parts",
+        "Part(f[places], limits, block.rows)",
+        "Part(f[places], (0, design.intervals), block.rows)",
+        changes_checks.check_changing_gradients_move_as_claimed,
+    ),
+    Bug(
+        "scores of every period bounded and rounded for themselves",
+        people,
+        "add_walked_scores",
+        "limits, number = (period[0], period[1], intervals), 0",
+        "limits, number = (period[0], period[1], intervals), 0; "
+        "add_quantised(total, cut, point.bound, largest, whole, result); lanes.total[:] = 0.0",
+        changes_checks.check_changing_scores_move_by_twice_the_bound,
+    ),
+    Bug(
+        "Jacobian bound of constant covariates used where effects change",
+        Shape,
+        "jacobian",
+        "self.facts.time_varying or self.facts.design.periods.number > 1",
+        "self.facts.time_varying",
+        changes_checks.check_the_jacobian_of_changing_effects_is_claimed,
+    ),
+    Bug(
+        "effects that change accepted without a proof",
+        contract,
+        "require_lasting_effects",
+        "if changing and",
+        "if False and",
+        changes_checks.check_changes_without_a_proof_are_refused,
+    ),
+]

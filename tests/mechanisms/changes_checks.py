@@ -1,0 +1,115 @@
+"""Checks of effects that change with time, run as they are and once more on broken code."""
+
+import numpy as np
+
+from discreet.core.information import Informations
+from discreet.core.people import Levels
+from discreet.core.scores import LARGEST, Whitened, alone, block_information, block_scores
+from discreet.design.link import get_link
+from discreet.errors import SettingsError
+from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, contract
+from discreet.mechanisms.objective import Shape
+from discreet.mechanisms.outlook import public_guess
+from discreet.paper.exponential import SanitizedExponential
+from tests.changes import changing_design, random_people
+from tests.mechanisms.cases import corner_people, hostile_points, loss_of, make_constants
+from tests.mechanisms.checks import neighbour_movement
+
+CHANGES = (0.3, 0.6)
+
+
+def constants_of(**settings):
+    return make_constants(**{"intervals": 12, "covariates": 2, "changes": CHANGES, **settings})
+
+
+def movements(function, block, *arguments):
+    """The largest squared distance between two persons' integer contributions."""
+    rows = [
+        function(block.slice(who, who + 1), *arguments)[0].astype(object)
+        for who in range(block.persons)
+    ]
+    return max(int(((a - b) ** 2).sum()) for a in rows for b in rows)
+
+
+def check_changing_gradients_move_as_claimed():
+    """Gradients as a fit sums them, of hand-made persons at hostile points."""
+    random = np.random.default_rng(6)
+    constants = constants_of()
+    people, size = corner_people(constants), constants.design.time_dimension
+    points = hostile_points(random, constants, 12)
+    losses = [loss_of([who], constants) for who in people]
+    gradients = np.array([[loss(at).gradient for loss in losses] for at in points])
+    for shift in (-4, 0, 2):
+        scale = np.where(np.arange(constants.dimension) < size, 2.0**shift, 1.0)
+        gaps = (gradients[:, :, None] - gradients[:, None, :]) * scale
+        claimed = Shape.make(constants, public_guess(constants, 0.5), shift).sensitivity
+        assert np.linalg.norm(gaps, axis=-1).max() <= claimed
+
+
+def check_changing_neighbours_move_within_the_noise():
+    """A draw of output perturbation moves by no more than its noise is made for."""
+    random = np.random.default_rng(8)
+    constants = constants_of(persons=3, knots=2)
+    corners = corner_people(constants)
+    for ridge in (0.05, 1.0, 30.0):
+        for _ in range(6):
+            people = [corners[i] for i in random.integers(0, len(corners), 3)]
+            other = corners[int(random.integers(0, len(corners)))]
+            mechanism = OutputPerturbation(epsilon=1.0, ridge=ridge)
+            assert neighbour_movement(mechanism, constants, people, other) <= 1.0
+
+
+def check_the_jacobian_of_changing_effects_is_claimed():
+    """A person at risk all the time has a Hessian of more than e directions."""
+    for constants in (constants_of(), constants_of(covariates=6)):
+        size = constants.design.time_dimension
+        people = [who for who in corner_people(constants) if who.exit.size]
+        bends = [who.hessian(constants, np.zeros(constants.dimension)) for who in people]
+        for shift in (-4, 0, 2):
+            shape = Shape.make(constants, public_guess(constants, 0.5), shift)
+            scale = np.where(np.arange(constants.dimension) < size, 2.0**shift, 1.0)
+            for ridge in (0.01, 0.5, 20.0):
+                scaled = [scale[:, None] * bend * scale / ridge for bend in bends]
+                unit = np.eye(constants.dimension)
+                largest = max(np.linalg.slogdet(unit + bend)[1] for bend in scaled)
+                assert largest <= shape.jacobian(ridge)
+
+
+def check_changing_scores_move_by_twice_the_bound():
+    """Whatever is added in several periods, a person's vector is one of norm at most L."""
+    random = np.random.default_rng(5)
+    design = changing_design()
+    block, largest = random_people(random, design, 30), 0
+    for _ in range(12):
+        point = random.normal(size=design.dimension) * 10.0 ** random.uniform(-1, 2)
+        mapping = random.normal(size=(design.dimension,) * 2) * 10.0 ** random.uniform(-2, 3)
+        scores = alone(Whitened(design, get_link("logit"), point, mapping, 1.0))
+        largest = max(largest, movements(block_scores, block, scores, Levels()))
+    assert largest <= (2 * LARGEST) ** 2
+    assert largest > 0.9 * (2 * LARGEST) ** 2
+
+
+def check_changing_information_moves_as_claimed():
+    """The trace of all periods together is cut, and checked in integers."""
+    random = np.random.default_rng(21)
+    design = changing_design()
+    block, largest = random_people(random, design, 30), 0
+    for _ in range(8):
+        point = random.normal(size=design.dimension)
+        frame = random.normal(size=(design.dimension,) * 2) * 10.0 ** random.uniform(-2, 3)
+        scores, limit = Whitened(design, get_link("logit"), point, frame, 1.0), 10.0**-4
+        found = movements(block_information, block, alone(scores), limit, Informations())
+        largest = max(largest, found)
+    assert 0.2 * 2**52 < largest <= 2 * 2**52
+
+
+def check_changes_without_a_proof_are_refused():
+    """A mechanism that does not say that it takes them is refused before a charge."""
+    constants = constants_of()
+    for mechanism in (OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)):
+        contract.require_lasting_effects(mechanism, constants)
+    try:
+        contract.require_lasting_effects(SanitizedExponential(epsilon=1.0), constants)
+    except SettingsError:
+        return
+    raise AssertionError("a mechanism without a proof was accepted")
