@@ -35,7 +35,13 @@ from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Draw, Plan
 from discreet.models.causes import CausesCurves, CausesFile, CausesModel, CausesRelease
 from discreet.models.curves import Curves
-from discreet.models.description import NOT_PRIVATE, reference_words, release_words, summarise
+from discreet.models.description import (
+    NOT_PRIVATE,
+    change_lines,
+    reference_words,
+    release_words,
+    summarise,
+)
 from discreet.models.group_curves import NORMAL_POINT
 from discreet.models.model import PlainModel, Saved
 from discreet.models.summary import CausesTable
@@ -515,6 +521,7 @@ def _own_words(model: CausesFile, cause: str) -> Iterator[str]:
     if isinstance(model, CausesModel):
         fit = model.fit[cause]
         yield f"{fit.events:,} events; log-likelihood {fit.log_likelihood:,.2f}."
+    yield from change_lines(model.models[cause])
 
 
 def _shared_words(model: CausesFile) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike
 from discreet.design.schema import Schema
 from discreet.design.wording import nearest
 from discreet.errors import DataFormError, SettingsError
-from discreet.models.description import coefficient_names, standard_errors, summarise
+from discreet.models.description import (
+    change_test,
+    coefficient_names,
+    standard_errors,
+    summarise,
+    summarise_proportionality,
+)
 from discreet.models.life_table import LifeTable
 from discreet.models.model import Coefficients, Model, Release, Saved
 from discreet.models.prediction import (
@@ -24,6 +30,7 @@ from discreet.models.prediction import (
     median_interval,
     survival_interval,
 )
+from discreet.models.proportionality import ProportionalityTable
 from discreet.models.summary import CoefficientTable, WaldTest
 from discreet.types import Array
 
@@ -420,10 +427,12 @@ class Predictions(Saved):
         --------
         >>> model.wald_test("stage")  # doctest: +SKIP
         """
-        known, by_covariate = (
-            coefficient_names(self._model),
-            {item.name: item.coefficient_names for item in self._model.public_schema.covariates},
-        )
+        schema, known = self._model.public_schema, coefficient_names(self._model)
+        terms = {term.name: term.names for term in schema.terms}
+        by_covariate = {
+            item.name: tuple(name for column in item.coefficient_names for name in terms[column])
+            for item in schema.covariates
+        }
         chosen = [name for given in names for name in by_covariate.get(given, (given,))]
         if not chosen:
             raise SettingsError("name a covariate or coefficients to be tested.")
@@ -437,6 +446,51 @@ class Predictions(Saved):
         return WaldTest.of(
             tuple(dict.fromkeys(chosen)), values, self.vcov()[np.ix_(places, places)]
         )
+
+    def change_test(self, covariate: str) -> WaldTest:
+        """Joint test that a covariate with ``changes_at`` has one effect for all time.
+
+        Parameters
+        ----------
+        covariate
+            Its name in the schema.
+
+        Returns
+        -------
+        WaldTest
+            Of the differences between neighbouring periods, in all columns of the covariate; in a
+            release with the privacy noise in V.
+
+        Raises
+        ------
+        SettingsError
+            The effect does not change, or the model has no covariance.
+
+        Examples
+        --------
+        >>> model.change_test("stage")  # doctest: +SKIP
+        """
+        return change_test(self._model, covariate)
+
+    def proportionality(self) -> ProportionalityTable:
+        """Which effects seem to change with time, from numbers that the release has anyway.
+
+        Returns
+        -------
+        ProportionalityTable
+            Every effect at the first events and at the last ones, and how far these are apart; below
+            it the tests of effects that change by the schema.
+
+        Raises
+        ------
+        ArtefactError
+            The file does not say: it is no release of private Newton, and no effect changes.
+
+        Examples
+        --------
+        >>> release.proportionality()  # doctest: +SKIP
+        """
+        return summarise_proportionality(self._model)
 
     def plot(self, data: Any = None) -> "Figure":
         """Baseline hazard, coefficients and survival curves, as a matplotlib figure.

@@ -103,7 +103,7 @@ def curves(link="logit", intervals=6):
 def test_survival_multiplies_the_intervals_that_have_ended(link):
     model = curves(link)
     encoded = np.random.default_rng(4).uniform(-0.5, 0.5, (5, 3))
-    hazards = model.link.hazard((encoded @ model.slopes)[:, None] + model.effects)
+    hazards = model.link.hazard((encoded @ model.slopes[0])[:, None] + model.effects)
     step = HORIZON / 6
     for time, ended in [(0, 0), (step - 1e-9, 0), (step, 1), (1.5 * step, 1), (HORIZON, 6)]:
         expected = np.prod(1 - hazards[:, :ended], axis=1)

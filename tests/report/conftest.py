@@ -76,16 +76,16 @@ def make_covariance(size):
     return 0.02 * (half @ half.T / size + np.eye(size))
 
 
-def make_causes(link="logit", baseline="natural-spline:4", first="cancer"):
+def make_causes(link="logit", baseline="natural-spline:4", first="cancer", schema=None):
     """A release of two causes, with round numbers on a grid of 2^-20."""
-    mapping = make_schema().to_mapping()
+    mapping = make_schema().to_mapping() if schema is None else schema
     mapping["time"]["causes"] = {first: ["C"], "other causes": ["O", "1"]}
     declared = Schema.from_mapping(mapping)
     designs = {
         cause: Design(declared.of_cause(cause), parse_baseline(baseline))
         for cause in declared.time.causes
     }
-    release = make_release(link, baseline)
+    release = make_release(link, baseline, schema=next(iter(designs.values())).schema)
     size = release.design.dimension
     point = np.concatenate([release.internal.vector, release.internal.vector[::-1]])
     point[[0, size]] = -5.0

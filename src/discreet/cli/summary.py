@@ -12,9 +12,10 @@ from discreet.text import in_blocks
 
 if TYPE_CHECKING:
     from discreet.models.curves_release import CurvesRelease
+    from discreet.models.proportionality import ProportionalityTable
     from discreet.models.summary import CausesTable, CoefficientTable
 
-    Table = CoefficientTable | CausesTable
+    Table = CoefficientTable | CausesTable | ProportionalityTable
 
 
 class Format(StrEnum):
@@ -34,22 +35,40 @@ def summary(
     form: Annotated[
         Format, typer.Option("--format", help=", ".join(Format) + ".", metavar="NAME")
     ] = Format.TEXT,
+    proportionality: Annotated[
+        bool,
+        typer.Option(
+            "--proportionality", help="Show which effects seem to change with time instead."
+        ),
+    ] = False,
 ) -> None:
     """Show the coefficients, on the data's own scale, and what is promised about them."""
     from discreet.competing import summarise_causes  # noqa: PLC0415
     from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy
     from discreet.models.causes import CausesFile  # noqa: PLC0415
     from discreet.models.curves_release import CurvesRelease  # noqa: PLC0415
+    from discreet.models.description import summarise_proportionality  # noqa: PLC0415
     from discreet.models.documents import read_document  # noqa: PLC0415
 
     found = read_document(model)
     if isinstance(found, CurvesRelease):
         _show_curves(found)
         return
+    if proportionality:
+        parts = found.models if isinstance(found, CausesFile) else {"": found}
+        for cause, part in parts.items():
+            if cause:
+                say(f"Cause: {cause}")
+            _print(summarise_proportionality(part), form)
+        return
     if isinstance(found, CausesFile):
         table: Table = summarise_causes(found, confidence)
     else:
         table = FittedModel(found).summary(confidence)
+    _print(table, form)
+
+
+def _print(table: "Table", form: Format) -> None:
     if form is Format.TEXT:
         _show(table)
     else:

@@ -63,6 +63,11 @@ class Design:
         """The baseline without the steps of effects that change."""
         return self.baseline.inner if isinstance(self.baseline, Stepped) else self.baseline
 
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The last intervals before each of the baseline's steps."""
+        return self.baseline.steps if isinstance(self.baseline, Stepped) else ()
+
     @cached_property
     def periods(self) -> Periods:
         """In which every effect is one number."""
@@ -181,9 +186,9 @@ class Design:
         That of a step is ``baseline from 365``.
         """
         found = [f"[{k}]" for k in range(1, self.declared.dimension + 1)]
-        if isinstance(self.baseline, Stepped):
+        if self.steps:
             edges = TimeGrid.of(self.schema.time).edges
-            found += (f" from {edges[end]:.10g}" for end in self.baseline.steps)
+            found += (f" from {edges[end]:.10g}" for end in self.steps)
         declared = self.schema.strata
         if declared is None:
             return tuple(f"baseline{one}" for one in found)

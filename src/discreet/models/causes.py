@@ -167,7 +167,8 @@ class CausesRelease(Promised, CausesFile):
     """A private model of competing risks: one release of all causes under one promise.
 
     ``released`` has the joint ``covariance``, the ``life_table`` with rows (first interval, last,
-    censored, cause 1, ..., cause R[, entered]) and for every cause its ``calibration``.
+    censored, cause 1, ..., cause R[, entered]) and for every cause its ``calibration`` and, where the
+    mechanism has a picture of it, its ``proportionality``.
     """
 
     kind: ClassVar[str] = "discreet-release"
@@ -229,10 +230,14 @@ class CausesRelease(Promised, CausesFile):
         table = np.column_stack([exits[:, :2], rest, events, exits[:, 3 + number :]])
         if not isinstance(tables, list) or len(tables) != number:
             raise ArtefactError("the released calibration has not a table for every cause.")
+        changes = self.released.get("proportionality")
+        if changes is not None and (not isinstance(changes, list) or len(changes) != number):
+            raise ArtefactError("the released proportionality has not a table for every cause.")
         return {
             "covariance": self.covariance[own, own].tolist(),
             "life_table": table.tolist(),
             "calibration": tables[place],
+            **({} if changes is None else {"proportionality": changes[place]}),
             **{key: item for key, item in self.released.items() if key == "typical"},
         }
 

@@ -1,13 +1,17 @@
 """A model's coefficients as a table, with what must be said above and below it."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
 from discreet.design.link import get_link
+from discreet.design.periods import period_words
 from discreet.design.schema import Categorical, Schema
+from discreet.errors import ArtefactError, SettingsError
 from discreet.models.model import Coefficients, Model, PlainModel, Promised, Release
-from discreet.models.summary import CoefficientTable
+from discreet.models.proportionality import NOT_KNOWN, ProportionalityTable
+from discreet.models.summary import CoefficientTable, WaldTest
 
 NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."
 
@@ -29,11 +33,17 @@ def coefficient_names(model: Model) -> tuple[str, ...]:
 
 def reference_levels(schema: Schema) -> dict[str, str]:
     """By coefficient, the level that its level is compared with."""
-    return {
+    levels = {
         name: item.level_titles[0]
         for item in schema.covariates
         if isinstance(item, Categorical)
         for name in item.value_names
+    }
+    return {
+        name: levels[term.name]
+        for term in schema.terms
+        if term.name in levels
+        for name in term.names
     }
 
 
@@ -42,7 +52,6 @@ def summarise(model: Model, confidence: float = 0.95) -> CoefficientTable:
     known = standard_errors(model)
     errors = None if known is None else known.vector
     baseline = model.design.baseline_names
-    effect = get_link(model.link).effect
     heading, footer = _words(model)
     return CoefficientTable(
         names=coefficient_names(model),
@@ -51,16 +60,63 @@ def summarise(model: Model, confidence: float = 0.95) -> CoefficientTable:
         confidence=confidence,
         heading=heading,
         footer=footer,
-        ratio=effect.removeprefix("log ") if effect.startswith("log ") else "",
+        ratio=_ratio(model),
         baseline=len(baseline),
         labels=(*baseline, *model.public_schema.coefficient_titles),
         references=reference_levels(model.public_schema),
+        groups=_groups(model.public_schema),
     )
+
+
+def _groups(schema: Schema) -> dict[str, tuple[str, str]]:
+    """By coefficient of an effect that changes, its title and the words of its period."""
+    return {
+        name: (term.title, words)
+        for term in schema.terms
+        if term.cuts
+        for name, words in zip(term.names, period_words(term.cuts), strict=True)
+    }
+
+
+def change_test(model: Model, covariate: str) -> WaldTest:
+    """The Wald test of one effect for all time of a covariate, in each of its columns.
+
+    Differences of the coefficients of neighbouring periods are 0: of m columns and K periods m (K - 1).
+    """
+    schema = model.public_schema
+    found = {item.name: item.coefficient_names for item in schema.covariates if item.changes_at}
+    if covariate not in found:
+        known = f"that of {', '.join(found)} does" if found else "no covariate has 'changes_at'"
+        raise SettingsError(f"the effect of '{covariate}' does not change with time; {known}.")
+    if model.covariance is None:
+        raise SettingsError("this model has no covariance of its coefficients.")
+    places = {name: place for place, name in enumerate(coefficient_names(model))}
+    terms = [term for term in schema.terms if term.name in found[covariate]]
+    pairs = [pair for term in terms for pair in pairwise(term.names)]
+    between = np.zeros((len(pairs), len(places)))
+    for row, (one, other) in zip(between, pairs, strict=True):
+        row[places[one]], row[places[other]] = 1.0, -1.0
+    return WaldTest.of(
+        [name for term in terms for name in term.names],
+        between @ model.coefficients.vector,
+        between @ model.covariance @ between.T,
+        f"one effect of {covariate} for all time",
+    )
+
+
+def change_lines(model: Model) -> tuple[str, ...]:
+    """The test of every covariate that changes, as far as the model has a covariance."""
+    if model.covariance is None:
+        return ()
+    noise = ", privacy noise included" if isinstance(model, Release) else ""
+    tests = (change_test(model, name) for name in model.public_schema.changing)
+    return tuple(f"{test}{noise}." for test in tests)
 
 
 def _words(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the numbers are, in at most four lines, and what must be said of them below."""
-    time, compared = model.public_schema.time, reference_words(model.public_schema)
+    time = model.public_schema.time
+    compared = (*reference_words(model.public_schema), *change_lines(model))
     first = f"Survival regression, {model.link} link, {model.baseline} baseline, {time.words}."
     if isinstance(model, PlainModel):
         notes = (f"Note: {note}" for note in model.fit.notes)
@@ -116,3 +172,18 @@ def _release_footer(model: Promised) -> tuple[str, ...]:
     warnings = (f"Warning: {caution}" for caution in model.warnings)
     where = f"Release {model.release_id}; {model.guarantee.relation}, per {model.guarantee.unit}; ledger: {model.ledger}."
     return (*warnings, model.promise, where)
+
+
+def summarise_proportionality(model: Model) -> ProportionalityTable:
+    """Which effects seem to change with time; an `ArtefactError` where the file does not say."""
+    found = model.proportionality if isinstance(model, Release) else None
+    tests = change_lines(model)
+    if found is None and not tests:
+        raise ArtefactError(NOT_KNOWN)
+    return ProportionalityTable.of(found or (), _ratio(model), tests)
+
+
+def _ratio(model: Model) -> str:
+    """What exp(coefficient) is called, "" where it means nothing."""
+    effect = get_link(model.link).effect
+    return effect.removeprefix("log ") if effect.startswith("log ") else ""

@@ -33,6 +33,7 @@ from discreet.models.calibration import Calibration
 from discreet.models.caution import Caution
 from discreet.models.curves import Curves
 from discreet.models.life_table import LifeTable
+from discreet.models.proportionality import EffectOverTime, effects_over_time
 from discreet.models.strict import serialise, write_new
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.scales import LARGEST_EXPONENT
@@ -416,6 +417,7 @@ class Release(Promised, Model):
         _ = self.calibration  # an error if it does not go with the life table
         _ = self.life_tables  # or these with the strata
         _ = self.typical
+        _ = self.proportionality
         return self
 
     @cached_property
@@ -468,6 +470,14 @@ class Release(Promised, Model):
             for part, persons in zip(parts, starts, strict=True)
         ]
         return dict(zip(strata.levels, tables, strict=True))
+
+    @cached_property
+    def proportionality(self) -> tuple[EffectOverTime, ...] | None:
+        """Every effect early and late, where the mechanism released a picture of it."""
+        if "proportionality" not in self.released:
+            return None
+        rows = numbers_of("proportionality", self.released["proportionality"])
+        return effects_over_time(rows, self.public_schema)
 
     @cached_property
     def calibration(self) -> Calibration | None:

@@ -40,18 +40,21 @@ def user_covariance(information: Array, design: Design) -> Array:
 class WaldTest:
     """Joint test that coefficients are 0: W = b' V^{-1} b, chi-squared with rank V degrees.
 
-    V is the covariance of the coefficients b, of a release with the privacy noise in it.  Reference:
-    Wald (1943).
+    V is the covariance of the coefficients b, of a release with the privacy noise in it; b may be
+    differences of coefficients, which ``hypothesis`` says.  Reference: Wald (1943).
     """
 
     names: tuple[str, ...]
     statistic: float
     degrees: int
     p_value: float
+    hypothesis: str = ""
 
     @classmethod
-    def of(cls, names: Sequence[str], values: Array, covariance: Array) -> "WaldTest":
-        """The test of so many coefficients, in the units in which each has variance 1."""
+    def of(
+        cls, names: Sequence[str], values: Array, covariance: Array, hypothesis: str = ""
+    ) -> "WaldTest":
+        """The test of so many numbers, in the units in which each has variance 1."""
         scale = np.sqrt(np.diag(covariance))
         if not np.all(scale > 0):
             raise SettingsError("a coefficient has no standard error, so there is no test of it.")
@@ -59,12 +62,14 @@ class WaldTest:
         inverse = np.linalg.pinv(correlation, rcond=RANK, hermitian=True)
         degrees = int(np.linalg.matrix_rank(correlation, tol=RANK, hermitian=True))
         statistic = float(values / scale @ inverse @ (values / scale))
-        return cls(tuple(names), statistic, degrees, float(special.chdtrc(degrees, statistic)))
+        p_value = float(special.chdtrc(degrees, statistic))
+        return cls(tuple(names), statistic, degrees, p_value, hypothesis)
 
     def __str__(self) -> str:
         freedom = "1 degree" if self.degrees == 1 else f"{self.degrees} degrees"
         p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.4f}"
-        return f"Wald test of {', '.join(self.names)}: {self.statistic:.2f} on {freedom} of freedom, {p}"
+        what = self.hypothesis or ", ".join(self.names)
+        return f"Wald test of {what}: {self.statistic:.2f} on {freedom} of freedom, {p}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +78,8 @@ class CoefficientTable(Tabular):
 
     ``ratio`` is what exp(coefficient) is called, "" where it means nothing; the first ``baseline``
     coefficients have none.  ``labels`` are the names for people, ``references`` the level that a
-    level is compared with, by coefficient.
+    level is compared with, by coefficient.  ``groups`` are the title and the period of a coefficient
+    whose effect changes with time: printed, the periods of one effect stand below its title.
     """
 
     names: tuple[str, ...]
@@ -86,6 +92,7 @@ class CoefficientTable(Tabular):
     baseline: int = 0
     labels: tuple[str, ...] | None = None
     references: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -146,11 +153,17 @@ class CoefficientTable(Tabular):
         ends = [f"{100 * self.confidence:g}% interval"] if known else []
         ratio = [self.ratio] if self.ratio else []
         headings = [name.replace("standard", "std.") for name in shown]
-        yield ("", *headings, *ratio, *ends)
-        for index, name in enumerate(self.labels or self.names):
-            cells = [_cell(key, columns[key][index]) for key in (*shown, *ratio)]
+        heading = ("", *headings, *ratio, *ends)
+        yield heading
+        group = ""
+        for index, label in enumerate(self.labels or self.names):
+            title, name = self.groups.get(self.names[index], ("", label))
+            if title and title != group:
+                yield (title, *[""] * (len(heading) - 1))
+            group, name = title, f"  {name}" if title else name
+            cells = [cell_text(key, columns[key][index]) for key in (*shown, *ratio)]
             if known:
-                low, high = (_cell("", columns[key][index]) for key in interval)
+                low, high = (cell_text("", columns[key][index]) for key in interval)
                 cells.append(f"{low} to {high}" if low and high else "")
             yield (name, *cells)
 
@@ -172,14 +185,14 @@ class CoefficientTable(Tabular):
 
     def to_html(self) -> str:
         """The table as HTML; every text is escaped."""
-        return _paragraphs(self.heading) + _html(self.rows()) + _paragraphs(self.footer)
+        return paragraphs(self.heading) + html_table(self.rows()) + paragraphs(self.footer)
 
     _repr_html_ = to_html
 
     def to_latex(self) -> str:
         """The table as a LaTeX tabular with rules of the package booktabs."""
         head, *body = self.rows()
-        return _tabular(head, [map(_latex_row, body)])
+        return latex_table(head, [map(latex_row, body)])
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -233,7 +246,7 @@ class CausesTable(Tabular):
     def to_html(self) -> str:
         """The tables as HTML; every text is escaped."""
         blocks = (table.to_html() for table in self.tables.values())
-        return _paragraphs(self.heading) + "".join(blocks) + _paragraphs(self.footer)
+        return paragraphs(self.heading) + "".join(blocks) + paragraphs(self.footer)
 
     _repr_html_ = to_html
 
@@ -243,8 +256,8 @@ class CausesTable(Tabular):
         for cause, table in self.tables.items():
             head, *body = table.rows()
             title = rf"\multicolumn{{{len(head)}}}{{l}}{{{_latex(f'Cause: {cause}')}}} \\"
-            blocks.append([title, *map(_latex_row, body)])
-        return _tabular(head, blocks)
+            blocks.append([title, *map(latex_row, body)])
+        return latex_table(head, blocks)
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -276,13 +289,14 @@ class CausesTable(Tabular):
     __repr__ = __str__
 
 
-def _paragraphs(texts: Sequence[str]) -> str:
+def paragraphs(texts: Sequence[str]) -> str:
+    """Texts as HTML, escaped."""
     from html import escape  # noqa: PLC0415 - only notebooks and pages
 
     return "".join(f"<p>{escape(text)}</p>" for text in texts)
 
 
-def _html(rows: Iterator[tuple[str, ...]]) -> str:
+def html_table(rows: Iterator[tuple[str, ...]]) -> str:
     """An HTML table of such rows, the heading first."""
     from html import escape  # noqa: PLC0415 - only notebooks and pages
 
@@ -297,15 +311,16 @@ def _html(rows: Iterator[tuple[str, ...]]) -> str:
     return f"<table><thead><tr>{headings}</tr></thead><tbody>{lines}</tbody></table>"
 
 
-def _tabular(head: Sequence[str], blocks: Sequence[Iterable[str]]) -> str:
+def latex_table(head: Sequence[str], blocks: Sequence[Iterable[str]]) -> str:
     """A LaTeX tabular: the heading and blocks of lines, with a rule above each."""
     columns = "l" + "r" * (len(head) - 1)
     ruled = (line for block in blocks for line in (r"\midrule", *block))
     begin, top = rf"\begin{{tabular}}{{{columns}}}", r"\toprule"
-    return "\n".join([begin, top, _latex_row(head), *ruled, r"\bottomrule", r"\end{tabular}"])
+    return "\n".join([begin, top, latex_row(head), *ruled, r"\bottomrule", r"\end{tabular}"])
 
 
-def _latex_row(cells: Sequence[str]) -> str:
+def latex_row(cells: Sequence[str]) -> str:
+    """A line of a LaTeX table, escaped."""
     return " & ".join(map(_latex, cells)) + r" \\"
 
 
@@ -319,7 +334,8 @@ def _latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def _cell(heading: str, value: float) -> str:
+def cell_text(heading: str, value: float) -> str:
+    """A number as a table shows it; that of a p value and a z differ."""
     if np.isnan(value):
         return ""
     if heading == "p":

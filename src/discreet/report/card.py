@@ -177,11 +177,15 @@ def _outcome(release: Release) -> str:
 def _predictors(release: Release) -> str:
     lines = []
     for item in release.public_schema.covariates:
+        times = ", ".join(f"{cut:.10g}" for cut in item.changes_at or ())
+        changes = f" Its effect changes at {times}." if times else ""
         if isinstance(item, Categorical):
-            lines.append(f"- {_plain(item.title)}: {', '.join(map(_plain, item.level_titles))}.")
+            levels = ", ".join(map(_plain, item.level_titles))
+            lines.append(f"- {_plain(item.title)}: {levels}.{changes}")
         else:
             low, high = item.bounds
-            lines.append(f"- {_plain(item.title)}: {low:g} to {high:g}; outside moved to the edge.")
+            between = f"{low:g} to {high:g}; outside moved to the edge."
+            lines.append(f"- {_plain(item.title)}: {between}{changes}")
     for name, codes in release.public_schema.missing_codes.items():
         lines.append(
             f"- {_plain(name)}: missing where the file has {', '.join(map(_plain, codes))}."
@@ -210,9 +214,19 @@ def _equation(release: Release) -> str:
         f"    eta = alpha'A(s/q) + {terms or '0'}\n    {HAZARDS[release.link]}\n"
         "    S(u) = product of (1 - h) over the intervals that have ended by u\n\n"
         f"with the baseline `{release.baseline}`, alpha = ({baseline}) and, for t from 0 to 1,\n\n"
-        f"    {BASES[release.design.baseline.kind]}\n\n"
-        "The release file has all digits and the covariance."
+        f"    {BASES[release.design.declared.kind]}\n\n"
+        f"{_periods(release)}The release file has all digits and the covariance."
     )
+
+
+def _periods(release: Release) -> str:
+    """What a term of a period and the last numbers of alpha are, where effects change."""
+    design = release.design
+    if not design.schema.changing:
+        return ""
+    ends = ", ".join(f"s > {end}" for end in design.steps)
+    steps = f" After these functions A has steps, 1 for {ends} and 0 before." if ends else ""
+    return f"A term of a period counts in the intervals that begin in it.{steps} "
 
 
 def _table(release: Release) -> str:

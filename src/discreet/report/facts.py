@@ -12,6 +12,7 @@ from discreet.design.schema import Categorical, Numeric, PageWords, Schema
 from discreet.models.causes import CausesRelease
 from discreet.models.caution import Caution
 from discreet.models.curves_release import BANDS, CurvesRelease
+from discreet.models.description import change_test
 from discreet.models.group_curves import Band, GroupCurve, incidence_of
 from discreet.models.model import Promised, Release
 from discreet.types import Array
@@ -29,8 +30,13 @@ def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
         "link": release.link,
         "ratio": get_link(release.link).effect.removeprefix("log "),
         "baseline": {
-            "kind": release.design.baseline.kind,
-            "dimension": release.design.baseline.dimension,
+            "kind": release.design.declared.kind,
+            "dimension": release.design.declared.dimension,
+            "steps": list(release.design.steps),
+        },
+        "periods": {
+            "ends": list(release.design.periods.ends[1:]),
+            "places": release.design.periods.places.tolist(),
         },
         "edges": release.curves.grid.edges.tolist(),
         "horizon": time.horizon,
@@ -41,6 +47,7 @@ def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
         "covariance": None if covariance is None else np.asarray(covariance).tolist(),
         "covariates": _covariates(release, words["unknown"]),
         "coefficients": _coefficients(schema),
+        "changing": _changing(release),
         "interactions": _interactions(schema),
         "strata": _strata(release),
         "life_table": _life_table(release),
@@ -57,6 +64,39 @@ def part_facts(release: Release, cause: str | None) -> dict[str, Any]:
         "alpha": [list(part) for part in release.coefficients.baselines],
         "beta": list(release.coefficients.covariates.values()),
     }
+
+
+def change_tests(release: Release, words: dict[str, str]) -> list[str]:
+    """The test of one effect for all time, of every covariate that changes."""
+    if release.covariance is None:
+        return []
+    titles = {item.name: item.label or item.name for item in release.public_schema.covariates}
+    found = []
+    for name in release.public_schema.changing:
+        test = change_test(release, name)
+        freedom = "1 degree" if test.degrees == 1 else f"{test.degrees} degrees"
+        p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.4f}"
+        statistic, degrees = f"{test.statistic:.2f}", f"{freedom} of freedom"
+        said = words["changes_test"]
+        found.append(said.format(name=titles[name], statistic=statistic, degrees=degrees, p=p))
+    return found
+
+
+def lasting_facts(release: Release, cause: str | None = None) -> list[dict[str, Any]]:
+    """Every effect early and late as texts, those that are furthest apart first."""
+    found = release.proportionality or ()
+    show = float if get_link(release.link).name == "probit" else np.exp
+    with np.errstate(over="ignore"):
+        return [
+            {
+                "title": one.title if cause is None else f"{cause}: {one.title}",
+                "early": f"{show(one.early):.3g}",
+                "late": f"{show(one.late):.3g}",
+                "distance": f"{one.distance:.1f}{' *' if one.stands_out else ''}",
+                "stands_out": one.stands_out,
+            }
+            for one in sorted(found, key=lambda one: -abs(one.distance))
+        ]
 
 
 def _citation(release: Release) -> dict[str, str | None]:
@@ -197,9 +237,19 @@ def _kind(item: Numeric | Categorical, unknown: str) -> dict[str, Any]:
 
 def _coefficients(schema: Schema) -> list[dict[str, Any]]:
     """Titles; the number whose step a coefficient is per; whether it is part of a curve."""
+    unit = schema.time.counted_in
+    return [
+        {**column, "title": title}
+        for term, column in zip(schema.terms, _columns(schema), strict=True)
+        for title in term._replace(title=column["title"]).titles(unit)
+    ]
+
+
+def _columns(schema: Schema) -> list[dict[str, Any]]:
+    """The same of every column, whatever periods its effect has."""
     found: list[dict[str, Any]] = [
-        {"title": title, "number": None, "curve": False, "reference": None}
-        for title in schema.coefficient_titles
+        {"title": term.title, "number": None, "curve": False, "reference": None}
+        for term in schema.terms
     ]
     place = 0
     for index, item in enumerate(schema.covariates):
@@ -213,6 +263,22 @@ def _coefficients(schema: Schema) -> list[dict[str, Any]]:
                 found[column]["title"] = f"{item.title}: {level}"
                 found[column]["reference"] = item.level_titles[0]
         place += len(item.coefficient_names)
+    return found
+
+
+def _changing(release: Release) -> list[dict[str, Any]]:
+    """Covariates' effects that change and are single numbers: their coefficients, and the times between."""
+    design, schema, found, place = release.design, release.public_schema, [], 0
+    own = sum(len(item.coefficient_names) for item in schema.covariates)  # products come after them
+    edges = release.curves.grid.edges
+    for column, (term, facts) in enumerate(zip(schema.terms, _columns(schema), strict=True)):
+        if term.cuts and not facts["curve"] and column < own:
+            places = design.periods.places[:, column]
+            begun = [0, *np.flatnonzero(np.diff(places)) + 1]
+            times = edges[[*(design.periods.ends[period] for period in begun), design.intervals]]
+            numbers = list(range(place, place + len(term.names)))
+            found.append({**facts, "places": numbers, "times": times.tolist()})
+        place += len(term.names)
     return found
 
 

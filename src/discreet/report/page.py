@@ -26,7 +26,9 @@ from discreet.models.strict import write_new
 from discreet.privacy.shares import NoiseShares
 from discreet.report.facts import (
     causes_facts,
+    change_tests,
     curves_facts,
+    lasting_facts,
     page_facts,
     quality_of,
 )
@@ -86,12 +88,30 @@ def explorable(
     release: Release | CausesRelease, facts: dict[str, Any], words: dict[str, str], **more: Any
 ) -> str:
     """The page on which a reader chooses persons."""
-    own = release.public_schema.page or PageWords()
+    own, schema = release.public_schema.page or PageWords(), release.public_schema
+    parts: dict[str | None, Release] = (
+        {cause: release.of_cause(cause) for cause in release.causes}
+        if isinstance(release, CausesRelease)
+        else {None: release}
+    )
+    tests = [
+        line if cause is None else f"{cause}: {line}"
+        for cause, part in parts.items()
+        for line in change_tests(part, words)
+    ]
     return render(
         "page.html",
         release,
         ("survival.js", "page.js"),
         facts,
+        change_tests=tests,
+        proportionality=[
+            row for cause, part in parts.items() for row in lasting_facts(part, cause)
+        ],
+        changes={
+            item.name: ", ".join(f"{cut:.10g}" for cut in item.changes_at or ())
+            for item in schema.covariates
+        },
         title=own.title or words["default_title"],
         lead=words["lead"],
         start="explore",

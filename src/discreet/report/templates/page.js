@@ -18,15 +18,13 @@
   // Person B differs from A in the covariate whose change moves the risk most.
   function another(profile) {
     const moved = facts.covariates.map((item, index) => profile.with(index, item.levels ? farthest(item, index, profile) : elsewhere(item, profile[index])));
-    const own = survival.risk(facts, profile);
-    const gaps = moved.map((other) => Math.abs(survival.risk(facts, other) - own));
+    const gaps = moved.map((other) => survival.apart(facts, other, profile));
     return gaps.length ? moved[gaps.indexOf(Math.max(...gaps))] : profile.slice();
   }
 
   // The level whose risk is farthest from that of the profile's own.
   function farthest(item, index, profile) {
-    const own = survival.risk(facts, profile);
-    const gaps = item.levels.map((_, level) => Math.abs(survival.risk(facts, profile.with(index, level)) - own));
+    const gaps = item.levels.map((_, level) => survival.apart(facts, profile.with(index, level), profile));
     return gaps.indexOf(Math.max(...gaps));
   }
 
@@ -255,6 +253,45 @@
     };
   }
 
+  // Effects that change with time: the ratio of each period, as steps with their bands.
+  function changeRows() {
+    return facts.parts.flatMap((part, place) => facts.changing.flatMap((item) => {
+      const step = item.number === null ? 1 : niceStep(facts.covariates[item.number]);
+      const versus = item.reference === null ? item.title : `${item.title} ${fill(words.versus, { level: item.reference })}`;
+      const named = part.cause === null ? versus : `${part.cause}: ${versus}`;
+      const title = step === 1 ? named : `${named}, ${fill(words.per, { step })}`;
+      return survival.steps(facts, place, { ...item, step }).map((found) => ({ title, ...found }));
+    }));
+  }
+
+  function changesSpec(rows) {
+    const room = element("changes-chart").clientWidth;
+    const columns = Math.max(1, Math.min(3, Math.floor(room / 215)));
+    const width = room / columns - 66;
+    const probit = facts.link === "probit";
+    const none = probit ? 0 : 1;
+    const points = rows.flatMap((item) => [item.start, item.end].map((time) => ({ ...item, time })));
+    const ends = rows.flatMap((item) => [item.ratio, item.lower ?? item.ratio, item.upper ?? item.ratio, none]).filter((value) => Number.isFinite(value) && (probit || value > 0));
+    const scale = { ...(probit ? { zero: false } : { type: "log" }), domain: [Math.min(...ends), Math.max(...ends)], nice: false, padding: 6 };
+    const y = (field) => ({ field, type: "quantitative", scale, title: null, axis: { tickCount: 4, format: ".3~g" } });
+    const x = { ...timeAxis(), title: null, axis: { tickCount: 4, format: ".6~g", labelOverlap: "greedy" } };
+    const one = (title) => ({
+      transform: [{ filter: { field: "title", equal: title } }], width, height: 110,
+      title: { text: inLines(title, width / 6.2), anchor: "start", fontSize: 12, fontWeight: "normal", limit: width + 40, color: colour("ink") },
+      layer: [
+        { mark: { type: "rule", strokeDash: [4, 3], color: colour("soft") }, encoding: { y: { datum: none, type: "quantitative" } } },
+        ...(facts.covariance ? [{ transform: [{ filter: "datum.time === datum.start" }], mark: { type: "rect", color: colour("a"), opacity: 0.2 }, encoding: { x: { ...x, field: "start" }, x2: { field: "end" }, y: y("lower"), y2: { field: "upper" } } }] : []),
+        { mark: { type: "line", interpolate: "step-after", color: colour("a"), strokeWidth: 2.2 }, encoding: { x, y: y("ratio") } },
+      ],
+    });
+    return { data: { values: points }, columns, spacing: { row: 18, column: 16 }, concat: [...new Set(rows.map((item) => item.title))].map(one), autosize: "pad" };
+  }
+
+  function changesTable(rows) {
+    const lines = rows.map((item) => [item.title, `${brief(item.start)} ${words.to} ${brief(item.end)}`, show(item.ratio), item.lower === null ? "—" : `${show(item.lower)} ${words.to} ${show(item.upper)}`]);
+    fillTable("changes-table", [words.covariate, facts.time_label, facts.ratio, words.interval], lines);
+  }
+
   function hazardSpec(values) {
     return {
       width: "container", height: 220, data: { name: "curve", values },
@@ -459,6 +496,11 @@
         await draw("forest-chart", forestSpec(rows));
       }
       await draw("effects-chart", effectsSpec(effectRows()));
+    }
+    if (facts.changing.length) {
+      const rows = changeRows();
+      changesTable(rows);
+      await draw("changes-chart", changesSpec(rows));
     }
     if (facts.parts.length > 1) {
       stackTable(stackRows());

@@ -88,7 +88,12 @@ const survival = (() => {
     return row;
   }
 
+  // The declared functions, then a step at the end of every period of effects, as design.baseline.
   function basis(facts, step) {
+    return [...declared(facts, step), ...facts.baseline.steps.map((end) => (step > end ? 1 : 0))];
+  }
+
+  function declared(facts, step) {
     const size = facts.baseline.dimension;
     if (facts.baseline.kind === "natural-spline") {
       return spline(step / facts.intervals, size);
@@ -127,12 +132,20 @@ const survival = (() => {
     return own.concat(products);
   }
 
-  // z in the places of the stratum's own baseline and of the effects that all share; a profile ends
-  // with the number of the stratum where there are any.
-  function placed(facts, profile, row, x) {
+  // The places of the columns' coefficients in the period of an interval.
+  function places(facts, step) {
+    return facts.periods.places[facts.periods.ends.findIndex((end) => step <= end)];
+  }
+
+  // z in the places of the stratum's own baseline and of the effects in force; a profile ends with the
+  // number of the stratum where there are any.
+  function placed(facts, profile, row, x, step) {
     const before = facts.strata ? profile[facts.covariates.length] * row.length : 0;
-    const after = facts.parts[0].alpha.length * row.length - before - row.length;
-    return [...new Array(before).fill(0), ...row, ...new Array(after).fill(0), ...x];
+    const time = facts.parts[0].alpha.length * row.length;
+    const vector = new Array(time + facts.parts[0].beta.length).fill(0);
+    row.forEach((value, index) => (vector[before + index] = value));
+    places(facts, step).forEach((place, index) => (vector[time + place] = x[index]));
+    return vector;
   }
 
   function quadratic(vector, matrix) {
@@ -156,7 +169,7 @@ const survival = (() => {
     let total = 0;
     let risen = 0;
     for (let step = 1; step <= facts.intervals; step++) {
-      const vector = placed(facts, profile, basis(facts, step), x);
+      const vector = placed(facts, profile, basis(facts, step), x, step);
       const etas = parts.map((part) => dot(vector, part));
       const losses = etas.map((eta) => Math.min(link.loss(eta), 700));
       const odds = losses.map((loss) => Math.expm1(loss));
@@ -207,9 +220,29 @@ const survival = (() => {
     return points.slice(1).reduce((sum, point, index) => sum + points[index][name] * (point.time - points[index].time), 0);
   }
 
-  // beta'x: how persons compare.
+  // beta'x: how persons compare; the largest difference of a period decides where effects change.
   function risk(facts, profile) {
-    return dot(raw(facts, profile), facts.parts[0].beta);
+    const x = raw(facts, profile);
+    return facts.periods.places.map((own) => dot(x, own.map((place) => facts.parts[0].beta[place])));
+  }
+
+  function apart(facts, one, other) {
+    const [left, right] = [risk(facts, one), risk(facts, other)];
+    return Math.max(...left.map((value, period) => Math.abs(value - right[period])));
+  }
+
+  // Of an effect of a part that changes: its ratio (the coefficient of a probit) in every period, with
+  // its interval.
+  function steps(facts, part, item) {
+    const before = facts.parts[part].alpha.flat().length;
+    const size = before + facts.parts[part].beta.length;
+    const shown = facts.link === "probit" ? (value) => value : Math.exp;
+    return item.places.map((place, period) => {
+      const at = part * size + before + place;
+      const [value, error] = [facts.parts[part].beta[place] * item.step, facts.covariance ? Math.sqrt(facts.covariance[at][at]) * item.step : null];
+      const limit = (sign) => (error === null ? null : shown(value + sign * Z * error));
+      return { start: item.times[period], end: item.times[period + 1], ratio: shown(value), lower: limit(-1), upper: limit(1) };
+    });
   }
 
   // Survival is constant between grid points: intervals that have ended by the time count.
@@ -223,5 +256,5 @@ const survival = (() => {
     return found;
   }
 
-  return { curve, median, mean, risk, at, raw, Z };
+  return { curve, median, mean, apart, steps, at, raw, Z };
 })();

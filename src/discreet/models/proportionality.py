@@ -1,0 +1,162 @@
+"""Which effects seem to change with time, from numbers that a release has anyway.
+
+A release may have the table ``proportionality`` with rows (place, early, late, distance):
+
+    place      of a coefficient among those of the covariates, from 0
+    early      the coefficient at the first events, on the user's own scale
+    late       the same at the last events
+    distance   (late - early) / its standard deviation, privacy noise included
+
+It is made of released numbers (`estimator.cautions`), so it costs no budget. Rows are left out where an
+effect is no single number, such as a spline's, or changes by the schema already.
+
+Reference: Grambsch and Therneau (1994), on tests of proportional hazards.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy import special
+
+from discreet.design.schema import Schema
+from discreet.errors import ArtefactError
+from discreet.models.frames import Tabular
+from discreet.models.summary import cell_text, html_table, latex_row, latex_table, paragraphs
+from discreet.text import filled, fitted
+from discreet.types import Array
+
+WIDTH = 80
+CLEARLY = 3.0
+"""Standard deviations beyond which a change stands out among ten effects or so."""
+MEANING = (
+    "Effects at the first events (early) and at the last ones (late), from released numbers; distance "
+    "is their difference in standard deviations, privacy noise included."
+)
+NOT_KNOWN = (
+    "this file does not say whether effects change with time: only a private release of private "
+    "Newton does. Declare 'changes_at' for a covariate and read the test in the summary."
+)
+
+
+class EffectOverTime(NamedTuple):
+    """One effect: its coefficient early and late, and how many standard deviations these are apart."""
+
+    name: str
+    title: str
+    early: float
+    late: float
+    distance: float
+
+    @property
+    def p(self) -> float:
+        """Two-sided p value of no change."""
+        return float(special.erfc(abs(self.distance) / np.sqrt(2.0)))
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the change exceeds what noise and chance do."""
+        return abs(self.distance) > CLEARLY
+
+
+def effects_over_time(rows: Array, schema: Schema) -> tuple[EffectOverTime, ...]:
+    """The rows of a released table, named; an `ArtefactError` where they do not go with the schema."""
+    names, titles = schema.coefficient_names, schema.coefficient_titles
+    places = rows[:, 0] if rows.size else np.zeros(0)
+    if rows.size and (rows.shape[1] != 4 or not np.all(np.isin(places, np.arange(len(names))))):
+        raise ArtefactError("the released proportionality is not of the schema's coefficients.")
+    return tuple(
+        EffectOverTime(names[int(place)], titles[int(place)], *numbers)
+        for place, *numbers in rows.tolist()
+        if numbers
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ProportionalityTable(Tabular):
+    """Each effect early and late, those that are furthest apart first.
+
+    ``ratio`` is what exp(coefficient) is called, "" where it means nothing.
+    """
+
+    effects: tuple[EffectOverTime, ...]
+    heading: tuple[str, ...] = ()
+    footer: tuple[str, ...] = ()
+    ratio: str = ""
+
+    @classmethod
+    def of(cls, effects: Sequence[EffectOverTime], ratio: str, tests: Sequence[str]) -> Self:
+        """The table and what must be said of it; ``tests`` are of effects that change by the schema."""
+        ordered = tuple(sorted(effects, key=lambda one: -abs(one.distance)))
+        far = [one.title for one in ordered if one.stands_out]
+        if not ordered:
+            return cls((), (), tuple(tests), ratio)
+        said = (
+            f"Beyond {CLEARLY:g} standard deviations: {', '.join(far)}. Declare 'changes_at' there to "
+            "estimate an effect for each period."
+            if far
+            else f"No difference exceeds {CLEARLY:g} standard deviations. That is no proof that effects "
+            "stay the same: small changes hide in the noise."
+        )
+        return cls(ordered, (MEANING,), (said, *tests), ratio)
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """The coefficients."""
+        return tuple(one.name for one in self.effects)
+
+    def columns(self) -> Mapping[str, Array | Sequence[object]]:
+        """Numbers by heading."""
+        found = {
+            name: np.array([getattr(one, name) for one in self.effects])
+            for name in ("early", "late", "distance", "p")
+        }
+        if self.ratio:
+            with np.errstate(over="ignore"):
+                found |= {f"{self.ratio} {when}": np.exp(found[when]) for when in ("early", "late")}
+        return found
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Cells as text, the heading first."""
+        columns = self.columns()
+        shown = [f"{self.ratio} early", f"{self.ratio} late"] if self.ratio else ["early", "late"]
+        yield ("", *shown, "distance", "p")
+        for index, one in enumerate(self.effects):
+            numbers = (cell_text(name, columns[name][index]) for name in shown)  # type: ignore[arg-type]
+            yield (one.title, *numbers, f"{one.distance:.1f}", cell_text("p", one.p))
+
+    def records(self) -> list[dict[str, float | str | None]]:
+        """One mapping per effect, with every number in full."""
+        columns = self.columns()
+        return [
+            {
+                "name": one.name,
+                "label": one.title,
+                **{key: float(column[index]) for key, column in columns.items()},  # type: ignore[arg-type]
+            }
+            for index, one in enumerate(self.effects)
+        ]
+
+    def to_html(self) -> str:
+        """The table as HTML; every text is escaped."""
+        return paragraphs(self.heading) + html_table(self.rows()) + paragraphs(self.footer)
+
+    _repr_html_ = to_html
+
+    def to_latex(self) -> str:
+        """The table as a LaTeX tabular with rules of the package booktabs."""
+        head, *body = self.rows()
+        return latex_table(head, [map(latex_row, body)])
+
+    def blocks(self, width: int) -> Iterator[str]:
+        """The table as text for a terminal of that width."""
+        if self.effects:
+            yield fitted(self.rows(), width)
+
+    def __str__(self) -> str:
+        above = (filled(line, WIDTH) for line in self.heading)
+        below = (filled(line, WIDTH) for line in self.footer)
+        return "\n\n".join(["\n".join(above), *self.blocks(WIDTH), *below])
+
+    __repr__ = __str__
