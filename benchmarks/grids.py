@@ -1,4 +1,4 @@
-"""What unequal grids and strata cost: ratios of whole fits in one run.
+"""What unequal grids, strata and effects that change cost: ratios of whole fits in one run.
 
     python benchmarks/grids.py [--people 300000]
 
@@ -21,17 +21,28 @@ import discreet as ds
 RESULTS = Path(__file__).parent / "results" / "grids.csv"
 ROUNDS = 9
 HORIZON = 1826.0
-CASES: dict[str, tuple[dict[str, Any], int]] = {
-    "equal, 200": ({"intervals": 200}, 1),
-    "equal, 2000": ({"intervals": 2_000}, 1),
-    "growing, 200": ({"intervals": 200, "first": 1.0}, 1),
-    "growing, 2000": ({"intervals": 2_000, "first": 0.1}, 1),
-    "5 strata, 200": ({"intervals": 200}, 5),
+TWICE, OFTEN = (365.0, 1095.0), (180.0, 365.0, 730.0, 1095.0)
+CASES: dict[str, tuple[dict[str, Any], int, tuple[float, ...], int]] = {
+    # grid, strata, when effects change, how many of them do
+    "equal, 200": ({"intervals": 200}, 1, (), 0),
+    "equal, 2000": ({"intervals": 2_000}, 1, (), 0),
+    "growing, 200": ({"intervals": 200, "first": 1.0}, 1, (), 0),
+    "growing, 2000": ({"intervals": 2_000, "first": 0.1}, 1, (), 0),
+    "5 strata, 200": ({"intervals": 200}, 5, (), 0),
+    "an effect in 3 periods, 200": ({"intervals": 200}, 1, TWICE, 1),
+    "an effect in 3 periods, 2000": ({"intervals": 2_000}, 1, TWICE, 1),
+    "8 effects in 3 periods, 200": ({"intervals": 200}, 1, TWICE, 8),
+    "an effect in 5 periods, 200": ({"intervals": 200}, 1, OFTEN, 1),
 }
 RATIOS = (
     ("equal, 2000", "equal, 200", 1.4),
     ("growing, 2000", "growing, 200", 1.4),
     ("5 strata, 200", "equal, 200", 1.5),
+    # K periods cost at most 1 + 0.3 K
+    ("an effect in 3 periods, 200", "equal, 200", 1.9),
+    ("8 effects in 3 periods, 200", "equal, 200", 1.9),
+    ("an effect in 5 periods, 200", "equal, 200", 2.5),
+    ("an effect in 3 periods, 2000", "an effect in 3 periods, 200", 1.4),
 )
 
 
@@ -41,12 +52,12 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=300_000)
     people = parser.parse_args().people
     table = simulate(people)
-    for grid, strata in CASES.values():  # compiled, imported
-        fit_seconds(table, grid, strata)
+    for case in CASES.values():  # compiled, imported
+        fit_seconds(table, *case)
     seconds: dict[str, list[float]] = {name: [] for name in CASES}
     for _ in range(ROUNDS):
-        for name, (grid, strata) in CASES.items():
-            seconds[name].append(fit_seconds(table, grid, strata))
+        for name, case in CASES.items():
+            seconds[name].append(fit_seconds(table, *case))
     with RESULTS.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["people", "case", "against", "seconds", "ratio", "limit"])
@@ -76,12 +87,16 @@ def simulate(people: int) -> pa.Table:
     )
 
 
-def fit_seconds(table: pa.Table, grid: dict[str, Any], strata: int) -> float:
+def fit_seconds(
+    table: pa.Table, grid: dict[str, Any], strata: int, changes: tuple[float, ...], changing: int
+) -> float:
     """One whole fit, from the table to the standard errors."""
     schema: dict[str, Any] = {
         "time": {"duration": "t", "event": "e", "horizon": HORIZON, **grid},
         "covariate": [{"name": f"x{k}", "low": -1.0, "high": 1.0} for k in range(8)],
     }
+    for item in schema["covariate"][:changing]:
+        item["changes_at"] = list(changes)
     if strata > 1:
         schema["strata"] = {"name": "hospital", "levels": list("ABCDE")}
     start = time.perf_counter()

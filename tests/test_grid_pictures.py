@@ -30,6 +30,6 @@ def gap(truth, fit):
 def test_grids_and_strata_cost_what_they_may():
     text = (ROOT / "benchmarks" / "results" / "grids.csv").read_text()
     rows = list(csv.DictReader(text.splitlines()))
-    assert len(rows) == 3
+    assert len(rows) == 7
     for row in rows:
         assert float(row["ratio"]) <= float(row["limit"]), row

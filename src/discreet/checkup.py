@@ -7,6 +7,7 @@ What is found are exact counts, so it is for the custodian alone: neither the re
 were any may be published.  `docs/threat-model.md` says what follows for `discreet fit`.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from discreet.design.grid import TimeGrid
+from discreet.design.periods import intervals_before, period_words
 from discreet.design.schema import Categorical, PageWords, Schema
 from discreet.errors import ArtefactError, SettingsError
 from discreet.mechanisms.contract import MOST_COEFFICIENTS
@@ -241,6 +244,7 @@ class Check:
         yield from self._people()
         yield from self._unit()
         yield from self._size()
+        yield from self._changes()
         if self.schema.unbounded:
             listed = ", ".join(f"'{name}'" for name in self.schema.unbounded)
             yield f"A private fit also needs public bounds, low and high, for {listed}."
@@ -292,6 +296,27 @@ class Check:
                 f"their square and more, and it takes at most {MOST_COEFFICIENTS}; few levels and "
                 "large groups also make a more accurate release."
             )
+
+    def _changes(self) -> Iterator[str]:
+        """From when an effect that changes acts, and the events of each of its periods."""
+        grid = TimeGrid.of(self.schema.time)
+        slack = 1e-9 * (grid.horizon - grid.zero)
+        for item in self.schema.covariates:
+            cuts = item.changes_at or ()
+            ends = intervals_before(cuts, grid)
+            for cut, end in zip(cuts, ends, strict=True):
+                if abs(cut - grid.edges[end]) > slack:
+                    yield (
+                        f"The effect of '{item.name}' changes at {cut:.10g}, within an interval: it "
+                        f"acts from {grid.edges[end]:.10g} on, where the next interval begins."
+                    )
+            if cuts:
+                events = [0] * (len(cuts) + 1)
+                for place, count in self.picture.event_counts.items():
+                    events[bisect_left(ends, place)] += count
+                words = period_words(cuts)
+                listed = (f"{count:,} {word}" for word, count in zip(words, events, strict=True))
+                yield f"Events in the periods of '{item.name}': {', '.join(listed)}."
 
     def _event_tenths(self) -> tuple[int, ...]:
         """Events as exits are counted, to be read below them."""

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from discreet.design.baseline import NaturalSpline, PiecewiseConstant
+from discreet.design.baseline import NaturalSpline, PiecewiseConstant, Stepped
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.errors import DataFormError, warn
@@ -253,19 +253,23 @@ def compare_baselines(total: Problem, found: Estimate) -> tuple[str, ...]:
 
     Twelve pieces have the events of the life table in each stretch, and nine knots nearly so.  The
     baselines are compared by BIC, 2 loss + d log(events); a difference above 10 is very strong
-    evidence.  References: Kass and Raftery (1995); Volinsky and Raftery (2000) on censored times.
+    evidence.  Effects that change are one for all time here, and the baselines keep their steps: the
+    form of the baseline is compared, at the cost of a fit in which nothing changes.  References: Kass
+    and Raftery (1995); Volinsky and Raftery (2000) on censored times.
     """
     sample, own = total.engine.sample(), total.design
+    schema, ends = own.schema.lasting, own.periods.ends[1:-1]
     whole = sample is total.engine and found.counts.rows > MOST_COMPARED
     if found.ridge > 0.0 or whole:
         return ()
     events, at_risk, _ = Problem(sample, own, total.link).totals()
-    tried = {item.spelling: item for item in (own.baseline, *FINER)}
+    tried = {item.spelling: item for item in (own.declared, *FINER)}
     values, curves = {}, {}
     for name, baseline in tried.items():
         if baseline.dimension > own.basis.shape[0]:
             continue
-        problem = Problem(sample, Design(own.schema, baseline, own.coordinates), total.link)
+        stepped = Stepped.of(baseline, own.intervals, ends) if ends else baseline
+        problem = Problem(sample, Design(schema, stepped, own.coordinates), total.link)
         start = starting_point(problem.design, total.link, events, at_risk)
         solution = minimise(MeanLoss(problem), start, tolerance=1e-6, limit=MOST_STEPS)
         if solution.converged:

@@ -43,10 +43,9 @@ class Design:
                 f"baseline {self.baseline.spelling} has more parameters than the time axis has "
                 f"intervals ({self.intervals}): use fewer, or a finer grid"
             )
-        stepped = declared
         if self.periods.number > 1:
             stepped = Stepped.of(declared, self.intervals, self.periods.ends[1:-1])
-        object.__setattr__(self, "baseline", stepped)
+            object.__setattr__(self, "baseline", stepped)
         if self.baseline.dimension * self.intervals > MOST_NUMBERS:
             raise SettingsError(
                 f"baseline {self.baseline.spelling} has too many parameters for a time axis of "
@@ -173,11 +172,9 @@ class Design:
     @property
     def _levels(self) -> Array:
         """v_k, one row a period."""
-        return (
-            self.baseline.levels
-            if isinstance(self.baseline, Stepped)
-            else self.baseline.constant[None]
-        )
+        if isinstance(self.baseline, Stepped) and self.periods.number > 1:
+            return self.baseline.levels
+        return self.baseline.constant[None]
 
     @cached_property
     def baseline_names(self) -> tuple[str, ...]:

@@ -329,6 +329,12 @@ class Schema(Public):
         return tuple(title for term in self.terms for title in term.titles(unit))
 
     @property
+    def lasting(self) -> "Schema":
+        """The same with one effect for all time of every column."""
+        kept = tuple(item.model_copy(update={"changes_at": None}) for item in self.covariates)
+        return self.model_copy(update={"covariates": kept})
+
+    @property
     def changing(self) -> tuple[str, ...]:
         """Names of the covariates whose effects change with time."""
         return tuple(item.name for item in self.covariates if item.changes_at is not None)

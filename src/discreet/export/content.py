@@ -65,6 +65,11 @@ class Content:
             raise ArtefactError(
                 "this file holds curves by group, not a model; its table is a CSV file."
             )
+        if found.public_schema.changing:
+            raise ArtefactError(
+                "an export has one coefficient for each column, and the effect of "
+                f"'{found.public_schema.changing[0]}' changes with time: use the file itself."
+            )
         models = found.models if isinstance(found, CausesFile) else {"": found}
         covariance = found.covariance
         if isinstance(found, CausesFile) and covariance is not None:

@@ -103,7 +103,9 @@ def _over_parts(
 ) -> Sums:
     """The sums of each stratum in each period, in the places of its baseline and effects."""
     total = Sums.zeros(design.dimension)
-    for stratum, own in enumerate(strata_blocks(block)):
+    # a design may have one baseline for the strata of all
+    parts = strata_blocks(block) if design.strata > 1 else (block,)
+    for stratum, own in enumerate(parts):
         for period, limits in enumerate(pairwise(design.periods.ends)):
             places = design.in_force(stratum, period)
             if own.rows:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy import special
@@ -34,7 +35,6 @@ from discreet.mechanisms.newton.cohort import (
     draw_cohort,
     released_shares,
 )
-from discreet.mechanisms.newton.equation import expected_information
 from discreet.mechanisms.newton.shape import Shape
 from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.types import Array
@@ -305,7 +305,24 @@ class Outlook:
     @cached_property
     def information(self) -> Array:
         """H: expected information of all persons at the point, in internal coordinates."""
-        return expected_information(self.design, self.link, self.point, self.people)
+        return self._information(self.people)
+
+    def _information(self, people: Cohort) -> Array:
+        """sum of n S_{s-1} i(eta) E z_s z_s': at the point all have one hazard."""
+        design, total = self.design, np.zeros((self.design.dimension,) * 2)
+        level = np.full(design.intervals, self.link.predictor(self._hazard))
+        weights = self.profile.at_risk * self.link.information(level)
+        for stratum in range(design.strata):
+            own = people.of_stratum(stratum)
+            x, shares = own.cohort[:, 0, :], own.counts[:, 0] / own.counts.sum()
+            for period, (first, last) in enumerate(pairwise(design.periods.ends)):
+                places = design.in_force(stratum, period)
+                basis, weight = design.basis[first:last], weights[first:last]
+                cross = np.outer(weight @ basis, shares @ x)
+                second = weight.sum() * (x * shares[:, None]).T @ x
+                own_part = np.block([[(basis * weight[:, None]).T @ basis, cross], [cross.T, second]])
+                total[np.ix_(places, places)] += own_part
+        return total
 
     @property
     def effects(self) -> Array:
@@ -323,8 +340,7 @@ class Outlook:
     @cached_property
     def sampling_variance(self) -> Array:
         """The inverse information of people whose covariates go together."""
-        information = expected_information(self.design, self.link, self.point, self.related)
-        return np.asarray(np.linalg.inv(information), dtype=np.float64)
+        return np.asarray(np.linalg.inv(self._information(self.related)), dtype=np.float64)
 
     def deviations(self, variance: Array) -> tuple[float, ...]:
         """Standard deviations of the covariates' coefficients on the user's scale."""
