@@ -183,7 +183,9 @@ def prefix_sums(
     )
     # by the rows of all strata: compiled code is worth it for all of them or for none
     compiled = worth_compiling(part.among)
-    return _tabulated_sums(placed, rule, expansion, f, functions, compiled=compiled)
+    # far out a hazard is infinite where nobody is at risk: what is not a number is a step too long
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _tabulated_sums(placed, rule, expansion, f, functions, compiled=compiled)
 
 
 def event_sums(rows: EventRows, basis: Array, f: Array, functions: Functions) -> Sums:
