@@ -94,7 +94,7 @@ def test_the_test_does_not_reject_what_does_not_change_and_finds_what_does():
 def _p_value(random, count, *, fades):
     x = random.random(count) < 0.5
     early = random.exponential(1 / (0.05 * np.exp(1.2 * x)))
-    late = 6 + random.exponential(1 / (0.05 * np.exp(0.0 if fades else 1.2 * x)))
+    late = 6 + random.exponential(1 / (0.05 * np.exp((0.0 if fades else 1.2) * x)))
     time = np.where(early < 6, early, late)
     table = pa.table({"time": np.minimum(time, 24.0), "status": time < 24.0, "x": x.astype(float)})
     declared = {

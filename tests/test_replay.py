@@ -40,6 +40,21 @@ def test_neighbours_move_no_vector_further_than_its_sensitivity(seed, tmp_path):
     assert all(one.within for one in ratios)
 
 
+@pytest.mark.parametrize("seed", [1, 6, 8, 12, 14])
+def test_neighbours_of_changing_effects_move_no_vector_further(seed, tmp_path):
+    scene = replay.changing_scene(seed)
+    opening = replay.in_memory if seed % 4 else replay.streamed
+    ratios = replay.replayed(scene, opening, tmp_path)
+    assert len(ratios) == 7
+    assert all(one.within for one in ratios)
+
+
+def test_changing_effects_on_a_cluster(client, tmp_path):
+    with client.as_current():
+        ratios = replay.replayed(replay.changing_scene(1), replay.on_dask, tmp_path)
+    assert all(one.within for one in ratios)
+
+
 def test_neighbours_on_a_cluster(client, tmp_path):
     scene = replay.random_scene(2)
     with client.as_current():
