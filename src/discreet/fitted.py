@@ -10,15 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.design.schema import Schema
-from discreet.design.wording import nearest
 from discreet.errors import DataFormError, SettingsError
-from discreet.models.description import (
-    change_test,
-    coefficient_names,
-    standard_errors,
-    summarise,
-    summarise_proportionality,
-)
+from discreet.models import description
 from discreet.models.life_table import LifeTable
 from discreet.models.model import Coefficients, Model, Release, Saved
 from discreet.models.prediction import (
@@ -319,7 +312,7 @@ class Predictions(Saved):
 
     def summary(self, confidence: float = 0.95) -> CoefficientTable:
         """Coefficients on the user's own scale, with standard errors where they are known."""
-        return summarise(self._model, confidence)
+        return description.summarise(self._model, confidence)
 
     def vcov(self, *, frame: bool = False) -> Any:
         """The covariance of all coefficients on the user's own scale, baseline first.
@@ -339,14 +332,12 @@ class Predictions(Saved):
         SettingsError
             The model has no covariance.
         """
-        covariance = self._model.covariance
-        if covariance is None:
-            raise SettingsError("this model has no covariance of its coefficients.")
+        covariance = description.covariance_of(self._model)
         if not frame:
             return covariance
         import pandas as pd  # noqa: PLC0415 - the user's, not ours
 
-        names = list(coefficient_names(self._model))
+        names = list(description.coefficient_names(self._model))
         return pd.DataFrame(covariance, index=names, columns=names)
 
     def confint(self, confidence: float = 0.95, *, frame: bool = False) -> Any:
@@ -427,25 +418,7 @@ class Predictions(Saved):
         --------
         >>> model.wald_test("stage")  # doctest: +SKIP
         """
-        schema, known = self._model.public_schema, coefficient_names(self._model)
-        terms = {term.name: term.names for term in schema.terms}
-        by_covariate = {
-            item.name: tuple(name for column in item.coefficient_names for name in terms[column])
-            for item in schema.covariates
-        }
-        chosen = [name for given in names for name in by_covariate.get(given, (given,))]
-        if not chosen:
-            raise SettingsError("name a covariate or coefficients to be tested.")
-        wrong = next((name for name in chosen if name not in known), None)
-        if wrong is not None:
-            near = nearest(wrong, (*by_covariate, *known))
-            hint = "" if near is None else f" Did you mean '{near}'?"
-            raise SettingsError(f"there is no coefficient '{wrong}'.{hint}")
-        places = [known.index(name) for name in dict.fromkeys(chosen)]
-        values = self._model.coefficients.vector[places]
-        return WaldTest.of(
-            tuple(dict.fromkeys(chosen)), values, self.vcov()[np.ix_(places, places)]
-        )
+        return description.wald_test(self._model, names)
 
     def change_test(self, covariate: str) -> WaldTest:
         """Joint test that a covariate with ``changes_at`` has one effect for all time.
@@ -458,8 +431,7 @@ class Predictions(Saved):
         Returns
         -------
         WaldTest
-            Of the differences between neighbouring periods, in all columns of the covariate; in a
-            release with the privacy noise in V.
+            Of differences between neighbouring periods; in a release with the noise in V.
 
         Raises
         ------
@@ -470,7 +442,7 @@ class Predictions(Saved):
         --------
         >>> model.change_test("stage")  # doctest: +SKIP
         """
-        return change_test(self._model, covariate)
+        return description.change_test(self._model, covariate)
 
     def proportionality(self) -> ProportionalityTable:
         """Which effects seem to change with time, from numbers that the release has anyway.
@@ -478,19 +450,18 @@ class Predictions(Saved):
         Returns
         -------
         ProportionalityTable
-            Every effect at the first events and at the last ones, and how far these are apart; below
-            it the tests of effects that change by the schema.
+            Every effect at the first events and at the last ones, and how far these are apart.
 
         Raises
         ------
         ArtefactError
-            The file does not say: it is no release of private Newton, and no effect changes.
+            The file does not say.
 
         Examples
         --------
         >>> release.proportionality()  # doctest: +SKIP
         """
-        return summarise_proportionality(self._model)
+        return description.summarise_proportionality(self._model)
 
     def plot(self, data: Any = None) -> "Figure":
         """Baseline hazard, coefficients and survival curves, as a matplotlib figure.
@@ -587,7 +558,7 @@ class FittedModel(Predictions):
     @cached_property
     def standard_errors_(self) -> Coefficients | None:
         """Standard errors on the user's own scale, privacy noise included; None if unknown."""
-        return standard_errors(self.model)
+        return description.standard_errors(self.model)
 
     @property
     def model_(self) -> Model:

@@ -320,7 +320,9 @@ class Outlook:
                 basis, weight = design.basis[first:last], weights[first:last]
                 cross = np.outer(weight @ basis, shares @ x)
                 second = weight.sum() * (x * shares[:, None]).T @ x
-                own_part = np.block([[(basis * weight[:, None]).T @ basis, cross], [cross.T, second]])
+                own_part = np.block(
+                    [[(basis * weight[:, None]).T @ basis, cross], [cross.T, second]]
+                )
                 total[np.ix_(places, places)] += own_part
         return total
 

@@ -1,6 +1,6 @@
 """A model's coefficients as a table, with what must be said above and below it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -8,10 +8,12 @@ import numpy as np
 from discreet.design.link import get_link
 from discreet.design.periods import period_words
 from discreet.design.schema import Categorical, Schema
+from discreet.design.wording import nearest
 from discreet.errors import ArtefactError, SettingsError
 from discreet.models.model import Coefficients, Model, PlainModel, Promised, Release
 from discreet.models.proportionality import NOT_KNOWN, ProportionalityTable
 from discreet.models.summary import CoefficientTable, WaldTest
+from discreet.types import Array
 
 NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."
 
@@ -78,6 +80,35 @@ def _groups(schema: Schema) -> dict[str, tuple[str, str]]:
     }
 
 
+def wald_test(model: Model, given: Sequence[str]) -> WaldTest:
+    """The Wald test of covariates, all columns of each, or of single coefficients."""
+    known, schema = coefficient_names(model), model.public_schema
+    terms = {term.name: term.names for term in schema.terms}
+    by_covariate = {
+        item.name: tuple(name for column in item.coefficient_names for name in terms[column])
+        for item in schema.covariates
+    }
+    chosen = [name for one in given for name in by_covariate.get(one, (one,))]
+    if not chosen:
+        raise SettingsError("name a covariate or coefficients to be tested.")
+    wrong = next((name for name in chosen if name not in known), None)
+    if wrong is not None:
+        near = nearest(wrong, (*by_covariate, *known))
+        hint = "" if near is None else f" Did you mean '{near}'?"
+        raise SettingsError(f"there is no coefficient '{wrong}'.{hint}")
+    names = tuple(dict.fromkeys(chosen))
+    places = [known.index(name) for name in names]
+    covariance = covariance_of(model)[np.ix_(places, places)]
+    return WaldTest.of(names, model.coefficients.vector[places], covariance)
+
+
+def covariance_of(model: Model) -> Array:
+    """The covariance of all coefficients; a `SettingsError` where the model has none."""
+    if model.covariance is None:
+        raise SettingsError("this model has no covariance of its coefficients.")
+    return model.covariance
+
+
 def change_test(model: Model, covariate: str) -> WaldTest:
     """The Wald test of one effect for all time of a covariate, in each of its columns.
 
@@ -88,8 +119,7 @@ def change_test(model: Model, covariate: str) -> WaldTest:
     if covariate not in found:
         known = f"that of {', '.join(found)} does" if found else "no covariate has 'changes_at'"
         raise SettingsError(f"the effect of '{covariate}' does not change with time; {known}.")
-    if model.covariance is None:
-        raise SettingsError("this model has no covariance of its coefficients.")
+    covariance = covariance_of(model)
     places = {name: place for place, name in enumerate(coefficient_names(model))}
     terms = [term for term in schema.terms if term.name in found[covariate]]
     pairs = [pair for term in terms for pair in pairwise(term.names)]
@@ -99,7 +129,7 @@ def change_test(model: Model, covariate: str) -> WaldTest:
     return WaldTest.of(
         [name for term in terms for name in term.names],
         between @ model.coefficients.vector,
-        between @ model.covariance @ between.T,
+        between @ covariance @ between.T,
         f"one effect of {covariate} for all time",
     )
 
