@@ -64,7 +64,8 @@ class Facts:
     sites: NoiseShares = ALONE
 
     def __post_init__(self) -> None:
-        """Reject a count that cannot be a number of persons."""
+        """Reject a count that cannot be a number of persons, and covariates without bounds."""
+        self.design.schema.require_bounds()
         if not is_count(self.persons):
             raise SettingsError("the number of persons must be a positive integer")
         if self.persons > MOST_PERSONS:
