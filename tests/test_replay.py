@@ -17,7 +17,7 @@ CALIBRATED = {
     "of_marginals": ("marginals", "marginals of values that change"),
     "of_moments": ("moments", "moments of values that change"),
     "of_group_counts": tuple(name for name in WITNESSES if name.startswith("group counts")),
-    "SCORES": ("scores", "clipped scores", "scores of causes"),
+    "SCORES": ("scores", "clipped scores", "scores of causes", "scores of effects that change"),
     "INFORMATION": ("information", "information of causes"),
 }
 """What a sensitivity is made by, and the vectors that have it."""

@@ -60,8 +60,10 @@ def row(**cells: str) -> dict[str, str]:
     return usual | cells
 
 
-def schema_of(*, person: bool = False, late: bool = False, causes: bool = False) -> Schema:
-    """Two numbers from -1 to 1 and a category."""
+def schema_of(
+    *, person: bool = False, late: bool = False, causes: bool = False, changes: bool = False
+) -> Schema:
+    """Two numbers from -1 to 1 and a category; the effect of the first may change twice."""
     time: dict[str, Any] = {"duration": "time", "event": "event"}
     time |= {"horizon": float(INTERVALS), "intervals": INTERVALS}
     if causes:
@@ -69,6 +71,8 @@ def schema_of(*, person: bool = False, late: bool = False, causes: bool = False)
     if late:
         time["entry"] = "entry"
     covariates: list[dict[str, Any]] = [{"name": name, "low": -1, "high": 1} for name in "xy"]
+    if changes:
+        covariates[0]["changes_at"] = [2.0, 5.0]
     covariates.append({"name": "arm", "levels": ["a", "b"]})
     mapping = {"time": time, "covariate": covariates}
     return Schema.from_mapping({"person": "id", **mapping} if person else mapping)
@@ -79,7 +83,7 @@ def frame(schema: Schema, *, scale: float) -> tuple[Design, np.ndarray]:
     design = Design(schema, NaturalSpline(2))
     table = replay.table_of([[row(x="1")], [row(id="2", x="-1")]])
     people = People.of(table).open(schema).episodes.covariates
-    images = np.column_stack([np.concatenate([design.basis[0], x]) for x in people])
+    images = np.column_stack([design.vectors(design.basis, x)[0] for x in people])
     wanted = scale * np.eye(design.dimension, 2)
     return design, np.ascontiguousarray((wanted @ np.linalg.pinv(images)).T)
 
@@ -121,7 +125,7 @@ def moments(weight: int) -> Question:
 def witnesses() -> dict[str, Witness]:
     """One for every vector, and for every way to be asked for it."""
     alone, several = schema_of(), schema_of(person=True)
-    late, causes = schema_of(late=True), schema_of(causes=True)
+    late, causes, changes = (schema_of(**{kind: True}) for kind in ("late", "causes", "changes"))
     event, left, right = row(event="1"), row(x="1"), row(x="-1")
     everything = row(x="1", y="1", time="8.0"), row(x="-1", y="-1", arm="b", time="8.0")
     numbers = row(x="1", arm="a"), row(y="1", arm="a")
@@ -154,6 +158,12 @@ def witnesses() -> dict[str, Witness]:
             causes,
             lambda: question.scores(both_causes(causes, 10.0), 2),
             left,
+            left | {"event": "1"},
+        ),
+        "scores of effects that change": Witness(
+            changes,
+            lambda: question.scores([whitened(changes, 10.0)], 2),
+            left | {"time": "8.0"},
             left | {"event": "1"},
         ),
         "information": Witness(

@@ -142,6 +142,13 @@ def test_the_vectors_are_those_of_the_names(baseline):
             )
 
 
+def test_a_coefficient_knows_its_column():
+    design = changing_design(terms=True)
+    names, terms = design.schema.coefficient_names, design.schema.terms
+    for name, column in zip(names, design.periods.column_of, strict=True):
+        assert name in terms[column].names
+
+
 def test_a_vector_is_as_long_as_without_changes():
     """The same values stand in other places."""
     design = changing_design(terms=True)

@@ -103,6 +103,13 @@ class Periods:
         """The period of each interval, (q,)."""
         return np.repeat(np.arange(self.number), np.diff(self.ends))
 
+    @cached_property
+    def column_of(self) -> Integers:
+        """The column of each coefficient, (P,)."""
+        found = np.zeros(self.coefficients, dtype=np.int64)
+        found[self.places] = np.arange(self.places.shape[1])
+        return found
+
     def placed(self, columns: Array, period: int) -> Array:
         """Columns of covariates (rows, p) in the places of their coefficients (rows, P)."""
         found = np.zeros((len(columns), self.coefficients))

@@ -268,17 +268,15 @@ def _columns(schema: Schema) -> list[dict[str, Any]]:
 
 def _changing(release: Release) -> list[dict[str, Any]]:
     """Covariates' effects that change and are single numbers: their coefficients, and the times between."""
-    design, schema, found, place = release.design, release.public_schema, [], 0
-    own = sum(len(item.coefficient_names) for item in schema.covariates)  # products come after them
+    periods, schema, found = release.design.periods, release.public_schema, []
     edges = release.curves.grid.edges
+    own = sum(len(item.coefficient_names) for item in schema.covariates)  # products come after them
     for column, (term, facts) in enumerate(zip(schema.terms, _columns(schema), strict=True)):
         if term.cuts and not facts["curve"] and column < own:
-            places = design.periods.places[:, column]
-            begun = [0, *np.flatnonzero(np.diff(places)) + 1]
-            times = edges[[*(design.periods.ends[period] for period in begun), design.intervals]]
-            numbers = list(range(place, place + len(term.names)))
-            found.append({**facts, "places": numbers, "times": times.tolist()})
-        place += len(term.names)
+            places = np.flatnonzero(periods.column_of == column)
+            begun = [int(np.argmax(periods.places[:, column] == place)) for place in places]
+            times = edges[[*(periods.ends[period] for period in begun), periods.ends[-1]]]
+            found.append({**facts, "places": places.tolist(), "times": times.tolist()})
     return found
 
 
