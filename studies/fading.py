@@ -45,7 +45,7 @@ NORMAL = 1.959964
 
 
 def effects(stage: NDArray[np.int64], *, smooth: bool) -> Array:
-    """Of each person in every month, (people, months)."""
+    """The effect of each person's stage in every month, (people, months)."""
     begins = np.arange(MONTHS)
     if smooth:
         return np.array([0.0, 0.9, 2.0])[stage][:, None] * np.exp(-begins / 20.0)

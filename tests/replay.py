@@ -226,12 +226,12 @@ def asked_in_turn(scene: Scene, engine: Any, noise: SeededNoise) -> Any:
         found.append(answer.values)
         point = point + 0.2 * np.tanh(answer.values.reshape(outcomes, -1))
     answer = ask(question.information(made, 2.0, engine.persons), share)
-    return Told(np.concatenate([point.ravel(), *found, answer.values]))
+    return Answered(np.concatenate([point.ravel(), *found, answer.values]))
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is made of the answers, as a draw has it."""
+class Answered:
+    """The point and the answers, with the members of a draw."""
 
     point: np.ndarray
     extras: dict[str, np.ndarray] = field(default_factory=dict)

@@ -150,7 +150,7 @@ def test_a_coefficient_knows_its_column():
 
 
 def test_a_vector_is_as_long_as_without_changes():
-    """The same values stand in other places."""
+    """The same values have other places."""
     design = changing_design(terms=True)
     x = np.random.default_rng(4).normal(size=design.covariates.dimension)
     for s in range(INTERVALS):

@@ -9,7 +9,7 @@ from tests.mechanisms.bugs import Bug
 
 CHANGES_BUGS = [
     Bug(
-        "values stand in the places of all periods at once",
+        "values placed in all periods at once",
         problem,
         "_over_parts",
         "Part(f[places], limits, block.rows)",

@@ -11,8 +11,8 @@ the e + 1 numbers (m_r, u_r), not the d of V_r: with c_r = M_r x~_r and images g
 
     V_r'z_rs = (M_r V_r0 + c_r u_r)'B_s + m_r'(g_rs + c_r) + V_r0'x~_r + u_r |x~_r|^2.
 
-Where effects change with time, W_r has rows for the effects of each period, and x stands in those that
-are in force: a row at risk across the end of a period is walked as one row before it and another after
+Where effects change with time, W_r has rows for the effects of each period, and x is placed in those
+in force: a row at risk across the end of a period is walked as one row before it and another after
 it. Periods are public, so z_rs is a function of s and of the row.
 
 Conventions. Axes, in this order: R causes, q intervals, d whitened coordinates (or e baseline

@@ -1,7 +1,7 @@
 """Public coordinates: from the schema and the baseline to the vectors z_s = (B_s, x).
 
-Where effects change with time (`periods`) x stands in the places of its coefficients in the period
-of s, and the baseline has a step there. Nothing here sees a record. The internal coordinates are those in which the model is fitted and
+Where effects change with time (`periods`) x has the places of its coefficients in the period of s, and
+the baseline has a step at the end of each. Nothing here sees a record. The internal coordinates are those in which the model is fitted and
 noise is drawn; ``to_user`` maps a parameter vector f = (baseline, covariates) to the user's scale.
 """
 

@@ -1,4 +1,4 @@
-"""Periods of effects that change with time: public stretches of the grid, and where coefficients stand.
+"""Periods of effects that change with time: public stretches of the grid, and places of coefficients.
 
 A covariate with the times c_1 < ... < c_m in ``changes_at`` has m + 1 effects, one for each of its
 periods. The period of interval s is that of its beginning: the number of these times at or before
@@ -47,7 +47,7 @@ class Term(NamedTuple):
         return tuple(f"{self.name} {words}".rstrip() for words in period_words(self.cuts))
 
     def titles(self, unit: str | None) -> tuple[str, ...]:
-        """The same for people."""
+        """Their titles for people."""
         return tuple(f"{self.title} {words}".rstrip() for words in period_words(self.cuts, unit))
 
 
@@ -62,7 +62,7 @@ def period_words(cuts: Cuts, unit: str | None = None) -> tuple[str, ...]:
 
 
 def intervals_before(cuts: Cuts, grid: TimeGrid) -> tuple[int, ...]:
-    """How many intervals begin before each of these times: where the next period ends the last one."""
+    """The number of intervals that begin before each of these times: the last of a period."""
     slack = ROUNDING * float(np.spacing(max(abs(grid.zero), abs(grid.horizon))))
     begins = grid.edges[:-1].tolist()
     return tuple(bisect_left(begins, cut - slack) for cut in cuts)

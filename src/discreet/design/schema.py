@@ -330,7 +330,7 @@ class Schema(Public):
 
     @property
     def lasting(self) -> "Schema":
-        """The same with one effect for all time of every column."""
+        """This schema with one effect for all time of every column."""
         kept = tuple(item.model_copy(update={"changes_at": None}) for item in self.covariates)
         return self.model_copy(update={"covariates": kept})
 

@@ -183,7 +183,7 @@ def prefix_sums(
     )
     # by the rows of all strata: compiled code is worth it for all of them or for none
     compiled = worth_compiling(part.among)
-    # far out a hazard is infinite where nobody is at risk: what is not a number is a step too long
+    # far out a hazard is infinite where no row is at risk: what is not a number is a step too long
     with np.errstate(over="ignore", invalid="ignore"):
         return _tabulated_sums(placed, rule, expansion, f, functions, compiled=compiled)
 

@@ -211,7 +211,7 @@ class Shape:
         return cls(facts, shift, basis, scaled, sensitivity, gradient)
 
     def jacobian(self, ridge: float) -> float:
-        """J(k); with effects that change, x stands in other places of z_s from period to period."""
+        """J(k); with effects that change, x has other places in z_s from period to period."""
         moving = self.facts.time_varying or self.facts.design.periods.number > 1
         return jacobian_bound(
             self.basis,

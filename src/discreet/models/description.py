@@ -214,6 +214,6 @@ def summarise_proportionality(model: Model) -> ProportionalityTable:
 
 
 def _ratio(model: Model) -> str:
-    """What exp(coefficient) is called, "" where it means nothing."""
+    """The name of exp(coefficient), "" where it means nothing."""
     effect = get_link(model.link).effect
     return effect.removeprefix("log ") if effect.startswith("log ") else ""

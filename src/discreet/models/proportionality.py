@@ -7,7 +7,7 @@ A release may have the table ``proportionality`` with rows (place, early, late, 
     late       the same at the last events
     distance   (late - early) / its standard deviation, privacy noise included
 
-It is made of released numbers (`estimator.cautions`), so it costs no budget. Rows are left out where an
+It is computed from released numbers (`estimator.cautions`), so it costs no budget. Rows are left out where an
 effect is no single number, such as a spline's, or changes by the schema already.
 
 Reference: Grambsch and Therneau (1994), on tests of proportional hazards.
@@ -29,7 +29,7 @@ from discreet.types import Array
 
 WIDTH = 80
 CLEARLY = 3.0
-"""Standard deviations beyond which a change stands out among ten effects or so."""
+"""Standard deviations that a change must exceed to be named, among ten effects or so."""
 MEANING = (
     "Effects at the first events (early) and at the last ones (late), from released numbers; distance "
     "is their difference in standard deviations, privacy noise included."
@@ -56,7 +56,7 @@ class EffectOverTime(NamedTuple):
 
     @property
     def stands_out(self) -> bool:
-        """Whether the change exceeds what noise and chance do."""
+        """True where the change exceeds what noise and chance do."""
         return abs(self.distance) > CLEARLY
 
 

@@ -54,7 +54,7 @@ class WaldTest:
     def of(
         cls, names: Sequence[str], values: Array, covariance: Array, hypothesis: str = ""
     ) -> "WaldTest":
-        """The test of so many numbers, in the units in which each has variance 1."""
+        """The test of these numbers, in the units in which each has variance 1."""
         scale = np.sqrt(np.diag(covariance))
         if not np.all(scale > 0):
             raise SettingsError("a coefficient has no standard error, so there is no test of it.")
@@ -79,7 +79,7 @@ class CoefficientTable(Tabular):
     ``ratio`` is what exp(coefficient) is called, "" where it means nothing; the first ``baseline``
     coefficients have none.  ``labels`` are the names for people, ``references`` the level that a
     level is compared with, by coefficient.  ``groups`` are the title and the period of a coefficient
-    whose effect changes with time: printed, the periods of one effect stand below its title.
+    whose effect changes with time: printed, the periods of one effect are below its title.
     """
 
     names: tuple[str, ...]

@@ -220,7 +220,7 @@ def _equation(release: Release) -> str:
 
 
 def _periods(release: Release) -> str:
-    """What a term of a period and the last numbers of alpha are, where effects change."""
+    """Sentences about terms of a period and the last numbers of alpha, where effects change."""
     design = release.design
     if not design.schema.changing:
         return ""

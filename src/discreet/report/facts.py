@@ -246,7 +246,7 @@ def _coefficients(schema: Schema) -> list[dict[str, Any]]:
 
 
 def _columns(schema: Schema) -> list[dict[str, Any]]:
-    """The same of every column, whatever periods its effect has."""
+    """Title, number, curve and reference of every column, whatever periods its effect has."""
     found: list[dict[str, Any]] = [
         {"title": term.title, "number": None, "curve": False, "reference": None}
         for term in schema.terms
