@@ -167,9 +167,11 @@ def test_the_page_names_every_failure_first_and_every_cell_once(study, summary):
     now, before = page.newest(rows), summary.cells(rows, page.BASE)
     text = page.page()
     failures = list(summary.failures(now, before if label != page.BASE else {}))
-    told = text[text.index("## What fails") : text.index("## Real sets")]
-    assert all(line.partition(": ")[2] in told for line in failures)
-    assert text.index("## What fails") < text.index("## Real sets")
+    introduction, _, rest = text.partition("\n### What fails\n")
+    named, _, sets = rest.partition("\n### Real sets\n")
+    assert all(line.partition(": ")[2] in named for line in failures)
+    assert "|---|" not in introduction
+    assert sets
     for name, epsilon, delta in now:
         if epsilon == 1.0 and delta > 0 and name != "no_information":
             assert f"| {name} |" in text, name
