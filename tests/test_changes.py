@@ -22,8 +22,7 @@ from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.engine.cluster import ClusterEngine, local_client
 from discreet.engine.local import LocalEngine
-from discreet.errors import ArtefactError, SettingsError
-from discreet.export import export_bytes
+from discreet.errors import SettingsError
 from discreet.ledger import open_ledger
 from discreet.likelihood.problem import Problem
 from discreet.metrics import concordance
@@ -343,12 +342,6 @@ def test_curves_by_group_see_no_effects():
         for one in (mapping(), lasting)
     ]
     assert str(found[0].table()) == str(found[1].table())
-
-
-def test_exports_are_refused_in_one_sentence(fitted):
-    for kind in ("r", "excel", "pmml", "json-table"):
-        with pytest.raises(ArtefactError, match="the effect of 'arm' changes with time"):
-            export_bytes(fitted.model_, kind)
 
 
 # ------------------------------------------------------------------- commands and files

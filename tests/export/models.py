@@ -45,6 +45,13 @@ ODD = [
 ]
 """Names and levels that are quotes, formulas, marks of other languages, or taken there."""
 ODD_CAUSES = ("`tödlich`", 'if "=1" \\')
+CHANGES = {
+    "age": {"changes_at": [12.0, 24.0]},
+    "size of tumour": {"changes_at": [24.0]},
+    "stage": {"changes_at": [11.0, 24.0]},
+    "dose": {"changes_at": [6.0]},
+}
+"""When effects change: numbers, logarithms, splines, levels, indicators, and a product of two of them."""
 INTERACTIONS = [{"of": ["age", "stage"]}, {"of": ["size of tumour", "grade"]}]
 CASES = {
     **{
@@ -57,6 +64,9 @@ CASES = {
     "causes": ("logit", "natural-spline:3", "declared", "causes"),
     "causes cloglog": ("cloglog", "piecewise-constant:3", "growing", "causes"),
     "causes probit": ("probit", "log-time:2", "equal", "causes"),
+    "changes": ("logit", "natural-spline:3", "growing", "changes"),
+    "changes cloglog": ("cloglog", "piecewise-constant:4", "equal", "changes of strata"),
+    "causes with changes": ("probit", "log-time:2", "declared", "changes of causes"),
     "odd names": ("cloglog", "natural-spline:3", "equal", "odd"),
     "causes with odd names": ("cloglog", "natural-spline:2", "equal", "odd causes"),
 }
@@ -113,8 +123,10 @@ def fitted(name):
         schema["strata"] = {"name": "`日本`", "levels": ODD_LEVELS[:4]}
     if kind == "odd causes":
         del schema["strata"], schema["interaction"]
-    if kind == "strata":
+    if kind.endswith("strata"):
         schema["strata"] = {"name": "hospital", "levels": ["A", "B", "C"]}
+    if kind.startswith("changes"):
+        schema["covariate"] = [item | CHANGES.get(item["name"], {}) for item in COVARIATES]
     estimator = ds.SurvivalRegression
     if kind.endswith("causes"):
         names = ODD_CAUSES if "odd" in kind else ("cancer", "the other")

@@ -15,7 +15,7 @@ from tests.cohorts import cohort, schema
 from tests.export.models import fitted
 
 
-@pytest.mark.parametrize("name", ["strata", "odd names"])
+@pytest.mark.parametrize("name", ["strata", "changes", "odd names"])
 def test_pandas_reads_the_numbers_of_the_summary(name):
     model = fitted(name)
     read = pd.read_json(io.BytesIO(export_bytes(model.model_, "json-table")), orient="table")

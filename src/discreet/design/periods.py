@@ -110,6 +110,15 @@ class Periods:
         found[self.places] = np.arange(self.places.shape[1])
         return found
 
+    @cached_property
+    def stretches(self) -> tuple[Integers, Integers]:
+        """The first and the last interval in which each coefficient is in force, (P,) each."""
+        first, last = (np.zeros(self.coefficients, dtype=np.int64) for _ in range(2))
+        ends = np.array(self.ends)
+        first[self.places[::-1]] = ends[-2::-1, None] + 1  # the earliest of a coefficient's periods
+        last[self.places] = ends[1:, None]
+        return first, last
+
     def placed(self, columns: Array, period: int) -> Array:
         """Columns of covariates (rows, p) in the places of their coefficients (rows, P)."""
         found = np.zeros((len(columns), self.coefficients))

@@ -1,9 +1,9 @@
 """The content of every export: public axes, coefficients on the user's scale, their covariance.
 
 Symbols: A_s the baseline's basis in interval s = 1 ... q, alpha its coefficients for each stratum, beta
-the effects of the user's columns x, R causes (one without a name where there is a single event).
+the P effects of the user's columns x, R causes (one without a name where there is a single event).
 
-    eta_s = alpha'A_s + beta'x
+    eta_s = alpha'A_s + sum over the effects j in force in s of beta_j x_c, c the column of j
 
 The covariance is that of (alpha of the strata, beta), one cause after the other; in a release it holds
 the privacy noise.
@@ -16,10 +16,11 @@ from typing import Self
 import numpy as np
 from scipy.linalg import block_diag
 
-from discreet.design.baseline import Baseline
 from discreet.design.covariates import Categorical, Interaction, Numeric, Strata
 from discreet.design.declared import parse_number
+from discreet.design.design import Design
 from discreet.design.link import get_link
+from discreet.design.periods import Periods
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError
 from discreet.models.causes import CausesFile
@@ -32,7 +33,7 @@ NOT_PRIVATE = "Not private: do not publish without checking who could recognise 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One event, or one cause: alpha (strata, e) and beta (p,)."""
+    """One event, or one cause: alpha (strata, e) and beta (P,)."""
 
     cause: str
     alpha: Array
@@ -50,11 +51,10 @@ class Content:
 
     schema: Schema
     link: str
-    baseline: Baseline
+    design: Design
     edges: Array
     parts: tuple[Part, ...]
     covariance: Array | None
-    baseline_names: tuple[str, ...]
     words: tuple[str, ...]
     """Sentences: the model, its promise, its warnings."""
 
@@ -64,11 +64,6 @@ class Content:
         if isinstance(found, CurvesRelease):
             raise ArtefactError(
                 "this file holds curves by group, not a model; its table is a CSV file."
-            )
-        if found.public_schema.changing:
-            raise ArtefactError(
-                "an export has one coefficient for each column, and the effect of "
-                f"'{found.public_schema.changing[0]}' changes with time: use the file itself."
             )
         models = found.models if isinstance(found, CausesFile) else {"": found}
         covariance = found.covariance
@@ -83,11 +78,10 @@ class Content:
         return cls(
             found.public_schema,
             first.link,
-            first.design.baseline,
+            first.design,
             first.curves.grid.edges,
             parts,
             covariance,
-            first.design.baseline_names,
             _words(found),
         )
 
@@ -112,14 +106,19 @@ class Content:
         return tuple(number for number in numbers if number is not None and math.isfinite(number))
 
     @property
+    def periods(self) -> Periods:
+        """Which effects are in force when; one period where none changes with time."""
+        return self.design.periods
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of one part's coefficients, baselines first."""
-        return (*self.baseline_names, *self.schema.coefficient_names)
+        return (*self.design.baseline_names, *self.schema.coefficient_names)
 
     @property
     def basis(self) -> Array:
         """A_s, one row an interval."""
-        return self.baseline.basis(len(self.edges) - 1)
+        return self.design.baseline.basis(len(self.edges) - 1)
 
     @property
     def errors(self) -> Array | None:

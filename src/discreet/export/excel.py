@@ -1,8 +1,9 @@
 """A workbook whose formulas predict: values go into yellow cells, the curve and its chart follow.
 
-Sheets: `Prediction` (values, the answer at a time, the chart), `Columns` (x, beta and their product for
-each cause), `Curve` (one row for each edge), `Chart` (its steps), `Baseline` (A_s, and alpha of the
-strata), `Slopes` and `Covariance` (intervals), `Levels` (what may be typed).
+Sheets: `Prediction` (values, the answer at a time, the chart), `Columns` (x of each effect, the intervals
+in which it is in force, beta of each cause), `Curve` (one row for each edge), `Chart` (its steps),
+`Baseline` (A_s, and alpha of the strata), `Slopes` and `Covariance` (intervals), `Levels` (what may be
+typed).
 
     phi = -log(1 - h),   L(u) = sum of phi over intervals ended by u,   dL/df = sum phi' z
     one event: S = exp(-L), limits exp(-L exp(+-1.96 se / L));   causes: P(none) = 1 / (1 + sum of o)
@@ -57,6 +58,11 @@ def write(content: Content) -> bytes:
 def _number(value: float) -> str:
     """A number within a formula."""
     return repr(float(value)).upper()
+
+
+def _within(first: str, last: str, interval: int) -> str:
+    """1 where the interval is one of those from first to last, else 0."""
+    return f"({first}<={interval})*({last}>={interval})"
 
 
 class _Book:
@@ -199,30 +205,37 @@ class _Book:
         return f"SUMPRODUCT(({same})*(ROW({texts})-{FIRST - 1}))"
 
     def _columns(self) -> None:
-        """x, beta of each cause, and their products."""
-        sheet = self.book.create_sheet("Columns")
+        """x of each effect, the intervals in which it is in force, and beta of each cause."""
+        sheet, periods = self.book.create_sheet("Columns"), self.content.periods
         causes = [part.cause for part in self.content.parts]
         names = self.content.schema.coefficient_names
-        self._heading(sheet, 1, "Coefficient", "x", *(f"beta {cause}".strip() for cause in causes))
-        for row, (name, formula) in enumerate(zip(names, self._formulas(), strict=True), FIRST):
+        betas = (f"beta {cause}".strip() for cause in causes)
+        self._heading(sheet, 1, "Coefficient", "x", "first interval", "last interval", *betas)
+        self.rows = FIRST + periods.places[0]
+        formulas = self._formulas()
+        for row, (name, column, *stretch) in enumerate(
+            zip(names, periods.column_of, *periods.stretches, strict=True), FIRST
+        ):
+            top = self.rows[column]
             self._text(sheet, f"A{row}", name)
-            sheet[f"B{row}"] = formula
-            for place, part in enumerate(self.content.parts, start=3):
-                sheet.cell(row, place, float(part.beta[row - FIRST]))
-        last = FIRST + len(names) - 1
-        self.effects = []
-        for place in range(len(causes)):
-            letter = get_column_letter(3 + place)
-            total = (
-                f"=SUMPRODUCT($B${FIRST}:$B${last},{letter}{FIRST}:{letter}{last})" if names else 0
-            )
-            sheet[f"{letter}{last + 2}"] = total
-            self.effects.append(f"Columns!${letter}${last + 2}")
-        self._text(sheet, f"A{last + 2}", "beta'x", bold=True)
-        self.columns = [f"Columns!$B${row}" for row in range(FIRST, last + 1)]
+            sheet[f"B{row}"] = formulas[column] if row == top else f"=B{top}"
+            beta = [float(part.beta[row - FIRST]) for part in self.content.parts]
+            for place, value in enumerate([*map(int, stretch), *beta], start=3):
+                sheet.cell(row, place, value)
+
+    def _effect(self, cause: int, interval: int) -> str:
+        """The sum of x times beta over the effects in force in an interval, to be added."""
+        if not self.content.parts[cause].beta.size:
+            return ""
+        end = self.content.parts[cause].beta.size + FIRST - 1
+        x, first, last, beta = (
+            f"Columns!${letter}${FIRST}:${letter}${end}"
+            for letter in ("B", "C", "D", get_column_letter(5 + cause))
+        )
+        return f"+SUMPRODUCT({x},{beta},{_within(first, last, interval)})"
 
     def _formulas(self) -> list[str]:
-        """The formula of every column of x; each is a row of the sheet `Columns`."""
+        """The formula of every column of x, in the row of its first effect in the sheet `Columns`."""
         formulas: list[str] = []
         blocks: dict[str, list[str]] = {}
         for item in self.content.covariates:
@@ -231,9 +244,9 @@ class _Book:
                 formulas += [f"=IF({used}={k},1,0)" for k in range(2, len(item.levels) + 1)]
                 missing = f"=IF({used}=0,1,0)"
             else:
-                formulas += self._terms(item, used, FIRST + start)
+                formulas += self._terms(item, used, self.rows[start])
                 missing = f"=IF({self._given(item, self.inputs[item.name])},0,1)"
-            blocks[item.name] = [f"B{FIRST + place}" for place in range(start, len(formulas))]
+            blocks[item.name] = [f"B{row}" for row in self.rows[start : len(formulas)]]
             if item.indicated:
                 formulas.append(missing)
         for pair in self.content.interactions:
@@ -253,7 +266,7 @@ class _Book:
     def _baseline(self) -> None:
         """A_s in the first columns; below, alpha of each stratum and cause."""
         sheet, strata = self.book.create_sheet("Baseline"), self.content.strata
-        size = self.content.baseline.dimension
+        size = self.content.design.baseline.dimension
         self._heading(sheet, 1, "Interval", *(f"A{k}" for k in range(1, size + 1)))
         for number, values in enumerate(self.content.basis, start=1):
             sheet.append([number, *map(float, values)])
@@ -301,7 +314,8 @@ class _Book:
             for place, phi in enumerate(losses):
                 eta = f"{get_column_letter(2 + place)}{row}"
                 basis = f"Baseline!${first}{row - 1}:${last}{row - 1}"
-                sheet[eta] = f"=SUMPRODUCT({basis},{self.alphas[place]})+{self.effects[place]}"
+                effect = self._effect(place, row - FIRST)
+                sheet[eta] = f"=SUMPRODUCT({basis},{self.alphas[place]}){effect}"
                 sheet[phi] = "=" + LOSS[self.content.link].format(eta=eta)
             step = losses[0] if count == 1 else f"LN(1+{'+'.join(f'EXP({x})-1' for x in losses)})"
             sheet[total] = f"={self.place['L']}{row - 1}+{step}"
@@ -330,9 +344,9 @@ class _Book:
             sheet.append([float(value) for value in row])
 
     def _slopes(self) -> None:
-        """dL/df at every edge: running sums of phi' A_s for the stratum's baseline, and of phi' x."""
+        """dL/df at every edge: running sums of phi' A_s in the stratum's places, and of phi' x in force."""
         sheet, slope = self.book.create_sheet("Slopes"), self.place["slope"]
-        size, strata = self.content.baseline.dimension, len(self.content.parts[0].alpha)
+        size, strata = self.content.design.baseline.dimension, len(self.content.parts[0].alpha)
         for column, name in enumerate(self.content.names):
             letter = get_column_letter(column + 1)
             self._text(sheet, f"{letter}1", name, bold=True)
@@ -340,7 +354,9 @@ class _Book:
             for row in range(FIRST + 1, self.last + 1):
                 value, own = "", ""
                 if column >= size * strata:
-                    value = self.columns[column - size * strata]
+                    at = FIRST + column - size * strata
+                    value = f"Columns!$B${at}"
+                    own = "*" + _within(f"Columns!$C${at}", f"Columns!$D${at}", row - FIRST)
                 else:
                     stratum, place = divmod(column, size)
                     value = f"Baseline!${get_column_letter(place + 2)}{row - 1}"

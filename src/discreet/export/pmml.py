@@ -4,7 +4,8 @@
     H_0(t) = sum over intervals ended by t of exp(alpha'A_s)
 
 so the baseline is a table of H_0 at the edges, one for each stratum, and every column of x is a derived
-field. PMML has no survival curve for other links, none for several causes, and no interval of a curve.
+field. PMML has no survival curve for other links, none for several causes, no effect that changes with
+time, and no interval of a curve.
 
 Reference: Data Mining Group, PMML 4.4, General Regression, section on Cox models.
 """
@@ -30,6 +31,11 @@ def write(content: Content) -> bytes:
     if len(content.parts) > 1:
         raise SettingsError(
             "PMML 4.4 has no model of competing risks; export to r or excel instead."
+        )
+    if content.schema.changing:
+        raise SettingsError(
+            "PMML 4.4 has Cox models whose effects last, and the effect of "
+            f"'{content.schema.changing[0]}' changes with time; export to r or excel instead."
         )
     if content.link != "cloglog":
         raise SettingsError(

@@ -33,6 +33,7 @@ def write(content: Content) -> bytes:
 
 def _model(content: Content) -> str:
     parts, strata = content.parts, content.strata
+    first, last = content.periods.stretches
     alphas = _list([("", _matrix(part.alpha)) for part in parts], 4)
     betas = _list([("", _numbers(part.beta)) for part in parts], 4)
     pairs = [("", _texts(item.of)) for item in content.interactions]
@@ -40,8 +41,12 @@ def _model(content: Content) -> str:
         ("words", _texts(content.words)),
         ("link", _text(content.link)),
         ("effect", _text(content.effect)),
-        ("baseline", _text(content.baseline.kind)),
-        ("baseline_size", str(content.baseline.dimension)),
+        ("baseline", _text(content.design.declared.kind)),
+        ("baseline_size", str(content.design.declared.dimension)),
+        ("baseline_steps", _numbers(np.array(content.design.steps))),
+        ("column", _numbers(content.periods.column_of + 1)),
+        ("first", _numbers(first)),
+        ("last", _numbers(last)),
         ("edges", _numbers(content.edges)),
         ("covariates", _list([("", _covariate(content, item)) for item in content.covariates], 4)),
         ("interactions", _list(pairs, 4)),

@@ -12,14 +12,23 @@ discreet_spline <- function(t, knots) {
   unname(columns)
 }
 
-# A_s, one row for each interval.
+# A_s, one row for each interval: the declared baseline, and a step where effects change.
 discreet_basis <- function(model = discreet_model) {
   intervals <- length(model$edges) - 1
   s <- seq_len(intervals)
   size <- model$baseline_size
-  if (model$baseline == "natural-spline") return(discreet_spline(s / intervals, size))
-  if (model$baseline == "log-time") return(outer(log(s / intervals), seq_len(size) - 1, "^"))
-  outer((size * s + intervals - 1) %/% intervals, seq_len(size), "==") + 0
+  smooth <- switch(model$baseline,
+    "natural-spline" = discreet_spline(s / intervals, size),
+    "log-time" = outer(log(s / intervals), seq_len(size) - 1, "^"),
+    outer((size * s + intervals - 1) %/% intervals, seq_len(size), "==") + 0
+  )
+  unname(cbind(smooth, outer(s, model$baseline_steps, ">") + 0))
+}
+
+# 1 where an effect is in force, one row for each interval and one column for each effect.
+discreet_force <- function(model = discreet_model) {
+  s <- seq_len(length(model$edges) - 1)
+  outer(s, model$first, ">=") * outer(s, model$last, "<=")
 }
 
 # The number that a value spells, in decimals; NA if it spells none.
@@ -124,16 +133,18 @@ discreet_risk <- function(people, times, cause, interval, model = discreet_model
     stratum[is.na(stratum)] <- 1L
   }
   basis <- discreet_basis(model)
+  force <- discreet_force(model)
   causes <- length(model$alpha)
   size <- length(model$alpha[[1]]) + length(model$beta[[1]])
   strata <- nrow(model$alpha[[1]])
   risk <- error <- matrix(NA_real_, nrow(people), length(times))
   for (i in seq_len(nrow(people))) {
-    z <- matrix(0, nrow(basis), size)  # (A_s in the places of the stratum's baseline, x)
+    own <- force * rep(x[i, model$column], each = nrow(basis))  # x in the places of effects in force
+    z <- matrix(0, nrow(basis), size)  # (A_s in the places of the stratum's baseline, own)
     z[, (stratum[i] - 1) * ncol(basis) + seq_len(ncol(basis))] <- basis
-    if (ncol(x)) z[, strata * ncol(basis) + seq_len(ncol(x))] <- rep(x[i, ], each = nrow(basis))
+    z[, strata * ncol(basis) + seq_len(ncol(own))] <- own
     eta <- vapply(seq_len(causes), function(r) {
-      drop(basis %*% model$alpha[[r]][stratum[i], ]) + sum(x[i, ] * model$beta[[r]])
+      drop(basis %*% model$alpha[[r]][stratum[i], ] + own %*% model$beta[[r]])
     }, numeric(nrow(basis)))
     eta <- matrix(eta, ncol = causes)
     loss <- pmin(discreet_loss(eta, model$link), 700)
