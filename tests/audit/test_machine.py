@@ -39,14 +39,31 @@ def test_every_kind_of_question_is_asked(found):
 def test_a_difference_is_told(found, command, monkeypatch):
     changed = {**found, "exits": [found["exits"][0] + 3, *found["exits"][1:]]}
     monkeypatch.setattr(machine, "integers", lambda: changed)
-    said = command("audit", "--machine")
+    said = command("audit", "machine")
     assert said.status == 5
     assert "exits: 12 integers, differ by 3 at most" in said.out
     assert f"1 of {len(found)} differ" in said.out
     monkeypatch.setattr(machine, "integers", lambda: {**found, "exits": [7]})
-    assert command("audit", "--machine").status == 5
+    assert command("audit", "machine").status == 5
     monkeypatch.setattr(machine, "integers", lambda: found)
-    assert command("audit", "--machine").status == 0
+    assert command("audit", "machine").status == 0
+
+
+def test_the_word_is_no_file_and_takes_no_settings(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(machine, "integers", lambda: pytest.fail("nothing was asked for"))
+    (tmp_path / "machine").write_text("{}")
+    for words, said in (
+        (["--quick"], "a machine has none"),
+        (["--out", "found.json"], "writes no file"),
+        (["--mechanism", "output"], "give a release file, the word machine, or"),
+    ):
+        status, _, err = command("audit", "machine", *words)
+        assert (status, err.count("\n")) == (2, 1)
+        assert said in err
+    status, _, err = command("audit", str(tmp_path / "machine"))
+    assert status != 0
+    assert "'machine'" in err
 
 
 @pytest.mark.evidence

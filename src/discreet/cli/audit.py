@@ -15,10 +15,17 @@ if TYPE_CHECKING:
     from discreet.audit import Audit
 
 UNSOUND = 5
+MACHINE = Path("machine")
+"""The word that asks for the integers of this machine; a file of that name has its folder with it."""
 
 
 def audit(  # noqa: PLR0913 - one parameter an option
-    release: Annotated[Path | None, typer.Argument(help="A release file to check.")] = None,
+    subject: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A release file to check, or the word machine: this machine's integers against committed ones."
+        ),
+    ] = None,
     *,
     mechanism: Annotated[
         str | None,
@@ -30,9 +37,6 @@ def audit(  # noqa: PLR0913 - one parameter an option
     delta: Annotated[float | None, typer.Option(help="The same, for mechanisms with one.")] = None,
     strata: Annotated[int, typer.Option(help="Of the models to measure (newton).")] = 1,
     causes: Annotated[int, typer.Option(help="The same, of competing risks.")] = 1,
-    machine: Annotated[
-        bool, typer.Option("--machine", help="Compare this machine's integers with committed ones.")
-    ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer draws: a few minutes instead of an hour.")
     ] = False,
@@ -40,21 +44,25 @@ def audit(  # noqa: PLR0913 - one parameter an option
     picture: Annotated[Path | None, typer.Option(help="A PNG: claimed and measured.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the files.")] = False,
 ) -> None:
-    """Measure a mechanism (--mechanism), a machine or check a release; 5 if a check fails."""
-    if [release is None, mechanism is None, not machine].count(False) != 1:
-        raise SettingsError("give a release file, --mechanism NAME or --machine.")
-    if machine:
+    """Check a release or this machine, or measure a mechanism (--mechanism); 5 if a check fails."""
+    if (subject is None) == (mechanism is None):
+        raise SettingsError("give a release file, the word machine, or --mechanism NAME.")
+    claimed = epsilon is not None or delta is not None or strata > 1 or causes > 1
+    if subject is not None and (claimed or quick or picture):
+        raise SettingsError(
+            "a release states its own claim, and a machine has none; give it without further settings."
+        )
+    if subject == MACHINE:
+        if out is not None:
+            raise SettingsError("the audit of a machine writes no file; leave out --out.")
         _compare_integers()
         return
-    claimed = epsilon is not None or delta is not None or strata > 1 or causes > 1
-    if release is not None and (claimed or quick or picture):
-        raise SettingsError("a release states its own claim; give it without further settings.")
     for path in (out, picture):
         if path is not None:
             require_free(path, overwrite=overwrite)
     found = (
-        _of_release(release)
-        if release
+        _of_release(subject)
+        if subject is not None
         else _of_mechanism(
             mechanism, quick=quick, epsilon=epsilon, delta=delta, strata=strata, causes=causes
         )
