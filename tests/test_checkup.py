@@ -236,6 +236,48 @@ def test_two_endpoints_in_one_file_are_half_of_the_rows():
     assert "Half or more of the rows" in str(found)
 
 
+def moved(persons, rows=2):
+    """200 persons of several rows, so many of whom change their arm; the rest miss it once."""
+    who = np.arange(200 * rows) // rows
+    row = np.arange(200 * rows) % rows
+    last = row == rows - 1
+    arm = np.array(["a", "b", "c"], dtype=object)[who % 3]
+    arm[last & (who < persons)] = np.array(["b", "c", "a"])[who[last & (who < persons)] % 3]
+    arm[last & (who >= persons)] = None
+    step = HORIZON / rows
+    table = {
+        "id": who,
+        "start": row * step,
+        "time": (row + 0.1 + 0.8 * (who % 7) / 7) * step,
+        "status": last.astype(int) * (who % 2),
+        "age": 20.0 + who % 70,
+        "arm": list(arm),
+    }
+    mapping = schema(person=True, entry=True).to_mapping()
+    mapping["covariate"][1]["fixed"] = True
+    return pa.table(table), mapping
+
+
+def test_a_covariate_that_is_declared_fixed_and_changes_is_refused(tmp_path):
+    table, mapping = moved(11)
+    found = ds.check(table, mapping)
+    assert [item.name for item in found.obstacles] == ["not-fixed"]
+    assert "Add a column that has the value at the person's start" in found.obstacles[0].text
+    assert found.picture.changing == {"arm": 11}
+    for part in range(4):
+        parquet.write_table(
+            table.slice(4 * part, 4 if part < 3 else None), tmp_path / f"{part}.parquet"
+        )
+    assert ds.check(tmp_path, mapping).picture.changing == {"arm": 11}
+
+
+def test_a_few_who_change_are_counted_and_a_gap_is_no_change():
+    found = ds.check(*moved(10, rows=3))
+    assert not [item for item in found.obstacles if item.name == "not-fixed"]
+    assert "changes within 10 persons: curves take the first row" in " ".join(str(found).split())
+    assert ds.check(*moved(0)).picture.changing == {}
+
+
 def test_many_coefficients_are_counted_aloud():
     mapping = schema().to_mapping()
     levels = [*mapping["covariate"][1]["levels"], *(f"x{place}" for place in range(40))]

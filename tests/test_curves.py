@@ -246,6 +246,25 @@ def test_bad_groups_are_refused_before_a_charge(registry, command, printed, by, 
     assert "curves" not in printed("budget", "show", book)
 
 
+def test_groups_that_are_declared_fixed_and_change_are_refused_before_a_charge(
+    tmp_path, command, printed
+):
+    pq.write_table(episodic(), tmp_path / "rows.parquet")
+    (tmp_path / "schema.toml").write_text(
+        'person = "id"\n[time]\nduration = "time"\nevent = "status"\nentry = "start"\n'
+        'horizon = 24\nintervals = 12\n[[covariate]]\nname = "arm"\nlevels = ["a", "b", "c"]\n'
+        "fixed = true\n"
+    )
+    book, out = tmp_path / "budget.db", tmp_path / "curves.json"
+    printed("budget", "init", book, "--population", "all", "--epsilon", 2, "--delta", 1e-5)
+    asked = ("curves", tmp_path / "rows.parquet", "--schema", tmp_path / "schema.toml")
+    said = command(*asked, "--by", "arm", "--epsilon", 1, "--ledger", book, "--out", out)
+    assert (said.status, out.exists()) == (6, False)
+    assert "curves" not in printed("budget", "show", book)
+    checked = command("check", *asked[1:])
+    assert "draw curves by it. (not-fixed)" in " ".join(checked.out.split())
+
+
 def test_the_noise_is_the_planned_one():
     """The end-to-end path adds what the plan says: deviations of the sums over many draws."""
     curves = ds.Curves(schema(), by="arm")

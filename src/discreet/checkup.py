@@ -46,6 +46,7 @@ Accepted = Literal[
     "missing-codes",
     "negative-times",
     "dropped-rows",
+    "not-fixed",
 ]
 """Names of what stands against a model; a person who knows better accepts it by name."""
 NAMES: tuple[str, ...] = get_args(Accepted)
@@ -112,7 +113,7 @@ class Check:
             found = [Obstacle("no-risk", "Not one person is at risk in any interval.")]
         else:
             found = [*self._lacking_events(), *self._constant()]
-        return (*found, *self._misread(), *self._unfit())
+        return (*found, *self._misread(), *self._changing(), *self._unfit())
 
     def _constant(self) -> Iterator[Obstacle]:
         for name in self.picture.constant:
@@ -170,6 +171,17 @@ class Check:
                 f"'{self.schema.person}' covers them: was the file exported twice, or does it hold "
                 "two endpoints? Keep one row for each stretch of time of a person.",
             )
+
+    def _changing(self) -> Iterator[Obstacle]:
+        """Covariates that are declared fixed, and change in more persons than mistakes explain."""
+        for name, count in self.picture.changing.items():
+            if count > SHARE * self.report.persons:
+                yield Obstacle(
+                    "not-fixed",
+                    f"Column '{name}' is declared fixed, and changes from row to row of many persons: "
+                    "who is in which group? Add a column that has the value at the person's start in "
+                    "every row, declare that as fixed, and draw curves by it.",
+                )
 
     def _many(self, *problems: str) -> tuple[str, ...]:
         """Columns in which one of the problems is in more rows than single records explain."""
@@ -253,6 +265,11 @@ class Check:
             yield fitted(self._table(), WIDTH, left=(0, 1, 3, 4))
         else:
             yield "Every value fits the schema."
+        for name, count in self.picture.changing.items():
+            yield (
+                f"'{name}' is declared fixed, and changes within {_number(count, 'person')}: curves "
+                "take the first row at risk."
+            )
         yield from hints(self.report, self.schema, self._coded_rows())
         yield from self._questions()
         if not self._miscoded:  # where events come is known only once it is known what they are

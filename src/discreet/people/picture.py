@@ -44,7 +44,8 @@ class Picture:
     by the tenth of the grid's intervals in which their time at risk ends, ``first_exits`` those
     whose only interval is the first; ``ranges`` the smallest and the largest value (of categories:
     number of a level) of each covariate after repair, ``event_values`` a few of the event's column;
-    ``codes`` how often each value that looks like a code for a missing value is in a column.
+    ``codes`` how often each value that looks like a code for a missing value is in a column;
+    ``changing`` in how many persons a covariate changes that is declared fixed, where it does.
     """
 
     event_counts: Mapping[int, int] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class Picture:
     examples: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
     event_values: frozenset[str] = frozenset()
     codes: Mapping[Key, int] = field(default_factory=dict)
+    changing: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def events(self) -> int:
@@ -90,6 +92,7 @@ def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
         examples=_examples(table, schema, report),
         event_values=_event_values(table.column(schema.time.event)),
         codes=_codes(table, schema),
+        changing=_changing(table, schema),
     )
 
 
@@ -111,6 +114,7 @@ def _add(one: Picture, other: Picture) -> Picture:
         },
         event_values=one.event_values | other.event_values,
         codes=dict(Counter(one.codes) + Counter(other.codes)),
+        changing=dict(Counter(one.changing) + Counter(other.changing)),
     )
 
 
@@ -138,12 +142,32 @@ def _last_intervals(spans: Spans) -> Array:
     return np.asarray(spans.exit[spans.offsets[1:][some] - 1], dtype=np.int64)
 
 
+def _levels(column: Column, covariate: Categorical) -> NDArray[np.int32]:
+    """The level of every row by its number, below zero where it is missing or unknown."""
+    lookup = level_lookup(covariate)
+    return column.apply(lambda value: read_level(value, lookup), -2, np.int32)
+
+
+def _changing(table: Table, schema: Schema) -> dict[str, int]:
+    """Persons who have more than one of the declared levels of a covariate that is declared fixed."""
+    fixed = [item for item in schema.covariates if isinstance(item, Categorical) and item.fixed]
+    if schema.person is None or not fixed:
+        return {}
+    person, _ = table.ids(schema.person).codes()
+    found = {}
+    for item in fixed:
+        levels = _levels(table.column(item.name), item)
+        told = levels >= 0
+        different = np.unique(np.stack([person[told], levels[told]]), axis=1)[0]
+        _, levels_of = np.unique(different, return_counts=True)
+        found[item.name] = int(np.count_nonzero(levels_of > 1))
+    return {name: count for name, count in found.items() if count}
+
+
 def _range(column: Column, covariate: Numeric | Categorical) -> tuple[float, float]:
     """The smallest and the largest value, as the fixed rule leaves them."""
     if isinstance(covariate, Categorical):
-        lookup = level_lookup(covariate)
-        levels = column.apply(lambda value: read_level(value, lookup), -2, np.int32)
-        levels = np.maximum(levels, 0)
+        levels = np.maximum(_levels(column, covariate), 0)
         return float(levels.min()), float(levels.max())
     numbers = np.asarray(column.numbers(), dtype=np.float64)
     known = numbers[~np.isnan(numbers)]
