@@ -384,6 +384,23 @@ def test_the_estimators_warning_names_no_value():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("unit", "said"), [(4.0, True), (3.0, True), (2.0, False), (0.0, False)])
+def test_times_in_longer_units_than_intervals_are_told(unit, said):
+    times = np.linspace(0.01, HORIZON - 0.01, 400)
+    times = unit * np.floor(times / unit) if unit else times
+    table = pa.table({"time": times, "status": [1, 1, 1, 0] * 100, "age": TABLE["age"].to_pylist() * 2,
+                      "arm": TABLE["arm"].to_pylist() * 2})  # fmt: skip
+    text = " ".join(str(ds.check(table, schema())).split())  # intervals of two
+    assert ("recorded in longer units than an interval" in text) is said
+
+
+def test_few_events_leave_holes_and_that_is_no_unit():
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        times = np.minimum(random.exponential(4.0, 200), HORIZON - 0.01)
+        assert "longer units" not in grid_of(times, [1, 1, 0, 1] * 50)
+
+
 def test_an_earlier_release_proposes_the_grid(tmp_path):
     model = ds.SurvivalRegression(schema(), link="logit")
     earlier = model.publish(TABLE, mechanism=ds.PrivateNewton(4.0), ledger=ds.NO_LEDGER).release_

@@ -8,6 +8,7 @@ from the records.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from discreet.design.axis import TimeAxis
 from discreet.people.picture import FEWEST_EVENTS, Picture
@@ -17,12 +18,16 @@ FEW_INTERVALS = 3
 """The default baseline has so many parameters; events in fewer intervals do not tell them apart."""
 NEARLY_ALL = 0.9
 HARDLY_ANY = 0.01
+FULL = 10
+"""Events in an interval: with so many on both sides, one without is an accident of e^-10."""
+FEWEST_HOLES = 3
 
 
 def grid_hints(report: RepairReport, picture: Picture, time: TimeAxis) -> Iterator[str]:
     """What to change about the grid, one sentence for each thing that is wrong with it."""
     early = tuple(_crowded(picture, time)) or _early(report, picture, time)
-    found = [*early, *_late(report, picture, time), *_beyond(report, picture), *_narrow(time)]
+    fine = tuple(_narrow(time)) or tuple(_coarse(picture))
+    found = [*early, *_late(report, picture, time), *_beyond(report, picture), *fine]
     yield from found
     if found:
         yield "'Choosing the time grid' in the guide says more."
@@ -95,6 +100,21 @@ def _narrow(time: TimeAxis) -> Iterator[str]:
         yield (
             f"Some intervals are shorter than one of the {time.unit} in which time is measured: "
             f"if times are whole {time.unit}, they stay empty."
+        )
+
+
+def _coarse(picture: Picture) -> Iterator[str]:
+    """Intervals without an event between full ones: times come in longer units than intervals."""
+    full = sorted(picture.event_counts.items())
+    holes = sum(
+        after > before + 1 and min(here, there) >= FULL
+        for (before, here), (after, there) in pairwise(full)
+    )
+    if holes >= FEWEST_HOLES:
+        yield (
+            "Intervals without an event stand between intervals with many: times seem to be recorded "
+            "in longer units than an interval. Make intervals as long as that unit, or give the times "
+            "of visits as edges; bands of curves are too narrow otherwise."
         )
 
 
