@@ -18,9 +18,9 @@ from typer.core import TyperArgument, TyperOption
 
 import discreet
 from discreet.cli.app import app
-from discreet.models.causes import CausesRelease
-from discreet.models.model import VERSION, Promised
-from discreet.models.release_schema import KINDS, release_schema
+from discreet.documents.causes import CausesRelease
+from discreet.documents.model import VERSION, Promised
+from discreet.documents.release_schema import KINDS, release_schema
 
 PUBLISHED = Path(__file__).parent / f"release-schema-{VERSION}.json"
 PYTHON = Path(__file__).parent / "reference.md"

@@ -36,8 +36,8 @@ from marked import fill
 from numpy.random import Generator, default_rng
 
 import discreet as ds
-from discreet.models.group_curves import GroupCurve
 from discreet.privacy.accountant import rho_for
+from discreet.results.group_curves import GroupCurve
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "curves.csv"

@@ -20,13 +20,13 @@ import discreet as ds
 from discreet.audit.release import audit_document
 from discreet.audit.run import Audit
 from discreet.design.schema import Schema
+from discreet.documents.curves import CurvesRelease
+from discreet.documents.model import Release
+from discreet.documents.read import document_of
+from discreet.documents.strict import parse_strict
 from discreet.errors import LONGEST_TEXT, DiscreetError
 from discreet.fitted import FittedModel
 from discreet.ledger import UNCHARGED
-from discreet.models.curves_release import CurvesRelease
-from discreet.models.documents import document_of
-from discreet.models.model import Release
-from discreet.models.strict import parse_strict
 from discreet.people import count_repairs, encode_covariates, to_episodes
 from discreet.report import page
 from tests.cohorts import cohort, schema

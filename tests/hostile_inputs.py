@@ -20,12 +20,12 @@ import discreet as ds
 from discreet.competing import summarise_causes
 from discreet.design.grid import TimeGrid
 from discreet.design.schema import Schema
+from discreet.documents.read import document_of
+from discreet.documents.strict import parse_strict
 from discreet.errors import FederationError, SchemaError
 from discreet.federation.agreement import agree
 from discreet.federation.connection import LARGEST_MESSAGE, Connection
 from discreet.federation.sites import Sites
-from discreet.models.documents import document_of
-from discreet.models.strict import parse_strict
 from discreet.people import encode_covariates
 from discreet.people.columns import read_date
 from tests.cohorts import cohort, schema

@@ -1,6 +1,6 @@
 """A validator of JSON Schema that knows the keywords of our schema and refuses all others.
 
-Small enough to be read in a minute; `tests/models/test_release_schema.py` says what must be valid.
+Small enough to be read in a minute; `tests/documents/test_release_schema.py` says what must be valid.
 """
 
 NOTES = {"$schema", "$id", "title", "description", "$defs"}

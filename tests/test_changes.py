@@ -20,13 +20,13 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
+from discreet.documents.read import document_of, read_document
 from discreet.engine.cluster import ClusterEngine, local_client
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.ledger import open_ledger
 from discreet.likelihood.problem import Problem
 from discreet.metrics import concordance
-from discreet.models.documents import document_of, read_document
 from discreet.paper.exponential import SanitizedExponential
 from discreet.people import to_episodes
 from discreet.people.source import People

@@ -12,8 +12,8 @@ import statsmodels.api as sm
 import discreet as ds
 from discreet.competing import predict_survival
 from discreet.design.baseline import parse_baseline
+from discreet.documents.read import read_document
 from discreet.errors import SettingsError
-from discreet.models.documents import read_document
 from discreet.people import to_episodes
 from tests.test_causes import mapping, people
 

@@ -10,12 +10,12 @@ import pytest
 import discreet as ds
 from discreet.audit.release import audit_release
 from discreet.competing import CausesOrder, predict_incidence, summarise_causes
+from discreet.documents.causes import CausesRelease
+from discreet.documents.caution import Caution
+from discreet.documents.read import read_document
+from discreet.documents.release_schema import release_schema
 from discreet.errors import ArtefactError, BudgetError, SettingsError
 from discreet.ledger import open_ledger
-from discreet.models.causes import CausesRelease
-from discreet.models.caution import Caution
-from discreet.models.documents import read_document
-from discreet.models.release_schema import release_schema
 from tests.json_schema import is_valid
 from tests.test_causes import aalen_johansen, mapping, people
 

@@ -11,9 +11,9 @@ from cohorts import cohort, episodic, schema
 
 import discreet as ds
 from discreet.audit.release import audit_release
+from discreet.documents.curves import CurvesRelease
+from discreet.documents.read import read_document
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.curves_release import CurvesRelease
-from discreet.models.documents import read_document
 from discreet.privacy.testing import SeededNoise
 from discreet.report import make_page
 
@@ -42,7 +42,7 @@ def test_nothing_is_computed_again_from_a_file(release, monkeypatch):
     def refused(*_):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr("discreet.models.curves_release.group_curves", refused)
+    monkeypatch.setattr("discreet.documents.curves.group_curves", refused)
     read = read_document(path)
     assert read.table() == made.table()
     assert make_page(read) == make_page(made)

@@ -9,8 +9,8 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.prediction import survival_band
-from discreet.models.summary import WaldTest
+from discreet.results.prediction import survival_band
+from discreet.results.summary import WaldTest
 from discreet.text import aligned, fitted
 from tests.cohorts import HORIZON, cohort, schema
 

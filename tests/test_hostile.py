@@ -17,11 +17,11 @@ from discreet.design import schema as schemas
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.schema import Schema
+from discreet.documents import strict
 from discreet.engine.stream import StreamEngine, check_files
 from discreet.errors import LONGEST_TEXT, DataFormError, DiscreetError, SchemaError, SettingsError
 from discreet.ledger import NullLedger, ReleaseRequest
 from discreet.mechanisms import PrivateNewton
-from discreet.models import strict
 from discreet.paper import SanitizedExponential
 from discreet.people import files, tables, to_episodes
 from discreet.privacy.guarantee import Guarantee

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from discreet.documents.release_schema import release_schema
 from discreet.errors import DiscreetError, FederationError
 from discreet.federation.agreement import agree, compare
 from discreet.federation.connection import GREETING, HELLO, MOST_HELD
 from discreet.federation.sites import Sites
-from discreet.models.release_schema import release_schema
 from tests.hostile import (
     CANARY,
     changed,

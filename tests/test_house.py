@@ -12,8 +12,8 @@ import pytest
 from packaging.requirements import Requirement
 
 import discreet
-from discreet.models.model import VERSION
-from discreet.models.release_schema import release_schema
+from discreet.documents.model import VERSION
+from discreet.documents.release_schema import release_schema
 from tests.prose import too_long
 
 ROOT = Path(__file__).parents[1]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.documents.caution import Caution
+from discreet.documents.model import Release
+from discreet.documents.read import document_of
 from discreet.errors import ArtefactError
-from discreet.models.caution import Caution
-from discreet.models.documents import document_of
-from discreet.models.model import Release
 from discreet.privacy.testing import SeededNoise
 from discreet.release import simulate
 from tests.releases import TABLE, Fixed, Table, order, run

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.design.schema import Numeric as Numeric
     from discreet.design.schema import Schema as Schema
     from discreet.design.schema import TimeAxis as TimeAxis
+    from discreet.documents.model import Release as Release
     from discreet.estimate import SeparationWarning as SeparationWarning
     from discreet.fitted import FittedModel as FittedModel
     from discreet.forecast import plan as plan
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from discreet.mechanisms import OutputPerturbation as OutputPerturbation
     from discreet.mechanisms import PrivateNewton as PrivateNewton
     from discreet.mechanisms import SelectedRidge as SelectedRidge
-    from discreet.models.model import Release as Release
     from discreet.regression import RepairWarning as RepairWarning
     from discreet.regression import SurvivalRegression as SurvivalRegression
     from discreet.regression import simulate as simulate
@@ -55,7 +55,7 @@ _HOMES = {
     "OutputPerturbation": "mechanisms",
     "PiecewiseConstant": "design.baseline",
     "PrivateNewton": "mechanisms",
-    "Release": "models.model",
+    "Release": "documents.model",
     "RepairWarning": "regression",
     "Schema": "design.schema",
     "SelectedRidge": "mechanisms",

@@ -20,10 +20,10 @@ from typing import Any, Literal, get_args
 from discreet.design.grid import TimeGrid
 from discreet.design.periods import intervals_before, period_words
 from discreet.design.schema import Categorical, PageWords, Schema
+from discreet.documents.model import Release
+from discreet.documents.read import read_document
 from discreet.errors import ArtefactError, SettingsError
 from discreet.mechanisms.contract import MOST_COEFFICIENTS
-from discreet.models.documents import read_document
-from discreet.models.model import Release
 from discreet.people.grid_hints import grid_hints
 from discreet.people.picture import FEWEST_EVENTS, TENTHS, Key, Picture
 from discreet.people.repairs import LATE_EVENT, OVERLAP, SHARE, RepairReport, hints, quote_hints

@@ -27,28 +27,28 @@ from discreet.design.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import DEFAULT_LINK, Link, get_link
 from discreet.design.schema import Schema
+from discreet.documents.causes import CausesCurves, CausesFile, CausesModel, CausesRelease
+from discreet.documents.model import PlainModel, Saved
 from discreet.engine.engine import Arrays, BlockFunction, Engine
 from discreet.errors import SettingsError
 from discreet.estimate import Estimate, estimate, plain_model
 from discreet.fitted import FittedModel
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Draw, Plan
-from discreet.models.causes import CausesCurves, CausesFile, CausesModel, CausesRelease
-from discreet.models.curves import Curves
-from discreet.models.description import (
+from discreet.people.episodes import Episodes
+from discreet.people.source import People
+from discreet.regression import as_schema, publish_order, require_mechanism, tell_repairs
+from discreet.release import ModelOrder, new_release_id, simulate
+from discreet.results.description import (
     NOT_PRIVATE,
     change_lines,
     reference_words,
     release_words,
     summarise,
 )
-from discreet.models.group_curves import NORMAL_POINT
-from discreet.models.model import PlainModel, Saved
-from discreet.models.summary import CausesTable
-from discreet.people.episodes import Episodes
-from discreet.people.source import People
-from discreet.regression import as_schema, publish_order, require_mechanism, tell_repairs
-from discreet.release import ModelOrder, new_release_id, simulate
+from discreet.results.group_curves import NORMAL_POINT
+from discreet.results.summary import CausesTable
+from discreet.results.survival import Curves
 from discreet.types import Array
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.design.groups import Groups
 from discreet.design.schema import Schema
+from discreet.documents.curves import CurvesRelease
 from discreet.engine.engine import Engine
 from discreet.errors import ArtefactError, SettingsError
 from discreet.mechanisms.contract import Draw, Plan
 from discreet.mechanisms.group_counts import GroupCounts
-from discreet.models.curves_release import CurvesRelease
 from discreet.people.source import People
 from discreet.regression import as_schema, publish_order
 from discreet.release import AbstractOrder, Ledger, new_release_id, simulate

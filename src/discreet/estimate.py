@@ -22,11 +22,11 @@ from scipy import linalg
 from discreet.design.baseline import NaturalSpline, PiecewiseConstant, Stepped
 from discreet.design.design import Design
 from discreet.design.link import Link
+from discreet.documents.model import Coefficients, FitRecord, PlainModel, Uncertainty
 from discreet.errors import DataFormError, warn
 from discreet.likelihood.problem import Problem, block_strata
-from discreet.models.curves import Curves
-from discreet.models.model import Coefficients, FitRecord, PlainModel, Uncertainty
-from discreet.models.summary import MOST_COVARIANCE, user_covariance
+from discreet.results.summary import MOST_COVARIANCE, user_covariance
+from discreet.results.survival import Curves
 from discreet.solve import Evaluation, Solution, minimise
 from discreet.text import with_unit
 from discreet.types import Array

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.design.schema import Schema
+from discreet.documents.model import Coefficients, Model, Release, Saved
 from discreet.errors import DataFormError, SettingsError
-from discreet.models import description
-from discreet.models.life_table import LifeTable
-from discreet.models.model import Coefficients, Model, Release, Saved
-from discreet.models.prediction import (
+from discreet.results import description
+from discreet.results.life_table import LifeTable
+from discreet.results.prediction import (
     Estimate,
     Person,
     difference_interval,
@@ -23,8 +23,8 @@ from discreet.models.prediction import (
     median_interval,
     survival_interval,
 )
-from discreet.models.proportionality import ProportionalityTable
-from discreet.models.summary import CoefficientTable, WaldTest
+from discreet.results.proportionality import ProportionalityTable
+from discreet.results.summary import CoefficientTable, WaldTest
 from discreet.types import Array
 
 if TYPE_CHECKING:

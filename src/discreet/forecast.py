@@ -37,10 +37,10 @@ from discreet.mechanisms.contract import (
     require_positive,
 )
 from discreet.mechanisms.outlook import NOTHING, Known, Outlook
-from discreet.models.frames import Tabular
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.regression import as_schema
+from discreet.results.frames import Tabular
 from discreet.text import in_blocks
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.design.schema import Schema
+from discreet.documents.strict import require_free
 from discreet.engine.engine import Engine
 from discreet.engine.federation import FederatedEngine
 from discreet.engine.threads import one_blas_thread
@@ -37,7 +38,6 @@ from discreet.federation.agreement import (
 from discreet.federation.mesh import CONNECTING, Mesh
 from discreet.federation.sites import Sites
 from discreet.mechanisms.contract import Plan
-from discreet.models.strict import require_free
 from discreet.points import JointPoint, reach
 from discreet.release import (
     UNCHARGED,

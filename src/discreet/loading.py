@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from discreet.competing import CompetingRisks
+from discreet.documents.causes import CausesFile
+from discreet.documents.curves import CurvesRelease
+from discreet.documents.read import read_document
 from discreet.fitted import FittedModel
-from discreet.models.causes import CausesFile
-from discreet.models.curves_release import CurvesRelease
-from discreet.models.documents import read_document
 
 
 def load(path: str | Path) -> FittedModel | Any:

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.schema import Schema
+from discreet.documents.model import Model
 from discreet.engine.local import LocalEngine
 from discreet.errors import DataFormError, SettingsError
 from discreet.likelihood.problem import Problem
-from discreet.models.frames import Tabular
-from discreet.models.model import Model
 from discreet.people import to_episodes
 from discreet.people.encode import encode, read_strata, repair_spells
 from discreet.people.tables import read_table
+from discreet.results.frames import Tabular
 from discreet.text import aligned
 from discreet.types import Array, Flags, Integers
 

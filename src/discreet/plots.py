@@ -18,10 +18,10 @@ from scipy import special
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric
 from discreet.design.terms import user_columns
+from discreet.documents.model import Model, Release
 from discreet.errors import SettingsError
-from discreet.models.calibration import Calibration
-from discreet.models.model import Model, Release
-from discreet.models.prediction import survival_band, user_vectors
+from discreet.results.calibration import Calibration
+from discreet.results.prediction import survival_band, user_vectors
 from discreet.types import Array
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ from discreet.design.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import DEFAULT_LINK, Link, get_link
 from discreet.design.schema import Schema
+from discreet.documents.model import Model, Release
 from discreet.errors import DataFormError, NotFittedError, SettingsError, warn
 from discreet.estimate import compare_baselines, estimate, plain_model
 from discreet.fitted import FittedModel, Predictions
 from discreet.likelihood.problem import Problem
-from discreet.models.description import standard_errors
-from discreet.models.model import Model, Release
 from discreet.people.source import EngineName, People, TablePeople
+from discreet.results.description import standard_errors
 
 if TYPE_CHECKING:
     from discreet.joint import Federation

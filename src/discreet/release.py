@@ -36,6 +36,9 @@ from discreet.design.baseline import Baseline
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.schema import Schema
+from discreet.documents.caution import Caution
+from discreet.documents.model import Promised, Release
+from discreet.documents.strict import require_free
 from discreet.engine.engine import Engine
 from discreet.errors import DataFormError, DiscreetError, SettingsError
 from discreet.ledger import (
@@ -59,9 +62,6 @@ from discreet.mechanisms.contract import (
     require_one_baseline,
     settings_of,
 )
-from discreet.models.caution import Caution
-from discreet.models.model import Promised, Release
-from discreet.models.strict import require_free
 from discreet.points import Point, reach
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares

@@ -11,12 +11,12 @@ import pytest
 from pyarrow import csv, parquet
 
 from discreet.audit.release import audit_release
+from discreet.documents.read import read_document
 from discreet.errors import ArtefactError, SettingsError
 from discreet.joint import Federation, publish_jointly
 from discreet.ledger import open_ledger
 from discreet.mechanisms import OutputPerturbation, PrivateNewton
 from discreet.mechanisms.group_counts import GroupCounts
-from discreet.models.documents import read_document
 from discreet.people.source import People
 from discreet.points import JointPoint
 from discreet.privacy.noise import NoiseSource

@@ -31,6 +31,7 @@ from discreet import release
 from discreet.design.baseline import NaturalSpline
 from discreet.design.link import Logit
 from discreet.design.schema import Schema
+from discreet.documents.model import Release
 from discreet.errors import BudgetError, LedgerError
 from discreet.ledger import (
     Ledger,
@@ -43,7 +44,6 @@ from discreet.ledger import (
 )
 from discreet.ledger.book import Book, Budget
 from discreet.mechanisms.contract import Draw, Facts, Plan, settings_of
-from discreet.models.model import Release
 from discreet.people.source import People
 from discreet.points import Point, install
 from discreet.privacy.accountant import Totals, compose, promised

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pyarrow import csv as arrow_csv
 
+from discreet.documents.read import read_document
 from discreet.ledger import open_ledger
 from discreet.ledger.book import Head
 from discreet.ledger.stored import ReleaseClaim
-from discreet.models.documents import read_document
 from discreet.points import Point
 from tests.cohorts import cohort
 

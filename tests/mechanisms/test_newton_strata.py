@@ -25,6 +25,7 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import LINKS
 from discreet.design.schema import Schema
+from discreet.documents.read import document_of
 from discreet.engine.local import LocalEngine
 from discreet.errors import ArtefactError
 from discreet.forecast import forecasts, outlook_for
@@ -32,7 +33,6 @@ from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.cohort import stratum_profiles
 from discreet.mechanisms.newton.layout import Layout
-from discreet.models.documents import document_of
 from discreet.people import to_episodes
 from discreet.privacy.testing import SeededNoise
 from discreet.regression import simulate

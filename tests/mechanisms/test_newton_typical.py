@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as ds
+from discreet.documents.read import document_of
 from discreet.errors import ArtefactError
-from discreet.models.documents import document_of
 
 SCHEMA = ds.Schema.from_mapping(
     {

@@ -15,7 +15,7 @@ from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
 from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
-from discreet.models.documents import document_of
+from discreet.documents.read import document_of
 from tests.cohorts import HORIZON, at_risk, cohort, episodic, points
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not fit the schema.*:UserWarning")

@@ -14,13 +14,13 @@ from discreet.design.baseline import NaturalSpline, parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.design.schema import Schema
+from discreet.documents.read import document_of
 from discreet.engine.local import LocalEngine
 from discreet.errors import ArtefactError, DataFormError, SchemaError, SettingsError
 from discreet.estimate import _near, estimate, starting_point
 from discreet.likelihood import sums
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
-from discreet.models.documents import document_of
 from discreet.people import to_episodes
 from discreet.regression import simulate
 from tests.cohorts import HORIZON, at_risk, cohort, episodic

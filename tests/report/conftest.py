@@ -10,8 +10,8 @@ from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
-from discreet.models.causes import CausesRelease
-from discreet.models.model import Release
+from discreet.documents.causes import CausesRelease
+from discreet.documents.model import Release
 from discreet.privacy.guarantee import Guarantee
 from discreet.report import make_page
 

@@ -7,12 +7,12 @@ from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
 from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
+from discreet.documents.read import document_of
 from discreet.errors import ArtefactError
-from discreet.models.description import change_test
-from discreet.models.documents import document_of
-from discreet.models.prediction import survival_band
 from discreet.report import make_page
 from discreet.report.card import make_card
+from discreet.results.description import change_test
+from discreet.results.prediction import survival_band
 from tests.report.conftest import (
     HOSTILE,
     make_causes,

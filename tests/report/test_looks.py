@@ -8,9 +8,9 @@ import pytest
 
 from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
-from discreet.models.caution import Caution
-from discreet.models.prediction import survival_band
+from discreet.documents.caution import Caution
 from discreet.report import make_page
+from discreet.results.prediction import survival_band
 from tests.report.conftest import HOSTILE, make_causes, make_covariance, make_release, make_schema
 
 LONG = "A label that holds the whole question of the questionnaire, and what was left out of it"

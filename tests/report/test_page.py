@@ -13,13 +13,13 @@ from discreet.design.baseline import BASELINES
 from discreet.design.link import LINKS
 from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
+from discreet.documents.caution import Caution
+from discreet.documents.read import document_of
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.caution import Caution
-from discreet.models.documents import document_of
-from discreet.models.prediction import survival_band
 from discreet.privacy.shares import NoiseShares
 from discreet.report import make_page, write_page
 from discreet.report.card import make_card
+from discreet.results.prediction import survival_band
 from tests.report.conftest import HOSTILE, make_covariance, make_release, make_schema
 
 PROFILES = [(26.0, 0), (35.0, 1), (41.25, 2), (49.0, 1)]

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from discreet.design.words import Words
+from discreet.documents.read import document_of
 from discreet.errors import SchemaError
-from discreet.models.documents import document_of
 from discreet.report import make_page
 from discreet.report.card import make_card
 from discreet.report.page import with_words

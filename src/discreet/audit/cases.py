@@ -19,10 +19,10 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Coordinates, Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
+from discreet.documents.model import Release
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import Facts, Mechanism
-from discreet.models.model import Release
 from discreet.people.episodes import Episodes
 from discreet.privacy.noise import NoiseSource
 from discreet.regression import SurvivalRegression, simulate

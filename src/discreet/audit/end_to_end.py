@@ -19,10 +19,10 @@ from scipy import stats
 from discreet.audit.findings import FALSE_ALARM, Effort, Finding, Subject, judged, not_applicable
 from discreet.audit.orders import causes_of, order_of, published
 from discreet.design.schema import Schema
+from discreet.documents.causes import CausesRelease
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.mechanisms.perturbation import PerturbationSettings
-from discreet.models.causes import CausesRelease
 from discreet.people.source import People
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import SystemNoise

@@ -33,11 +33,11 @@ from discreet.audit.noise import (
 from discreet.audit.orders import published, tables_of, tables_order
 from discreet.audit.witness import steps_of
 from discreet.core.optimum import Optimum
+from discreet.documents.causes import CausesRelease
+from discreet.documents.curves import CurvesRelease
 from discreet.mechanisms import Facts, Plan
 from discreet.mechanisms.output import OutputPerturbation
 from discreet.mechanisms.perturbation import Perturbation, PerturbationSettings
-from discreet.models.causes import CausesRelease
-from discreet.models.curves_release import CurvesRelease
 from discreet.privacy.noise import SystemNoise
 from discreet.release import AbstractOrder
 from discreet.types import Array

@@ -14,16 +14,16 @@ from discreet.competing import CausesOrder
 from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import get_link
+from discreet.documents.causes import CausesRelease
+from discreet.documents.curves import CurvesRelease
+from discreet.documents.model import AGREEMENT, File, Promised, Release
+from discreet.documents.read import document_of
+from discreet.documents.strict import read_strict
 from discreet.errors import ArtefactError, DiscreetError
 from discreet.ledger.book import Head
 from discreet.ledger.interface import UNCHARGED
 from discreet.mechanisms import Plan, mechanism_from_settings
 from discreet.mechanisms.group_counts import GroupCounts
-from discreet.models.causes import CausesRelease
-from discreet.models.curves_release import CurvesRelease
-from discreet.models.documents import document_of
-from discreet.models.model import AGREEMENT, File, Promised, Release
-from discreet.models.strict import read_strict
 from discreet.privacy.shares import NoiseShares
 from discreet.release import Order, weak_promises
 from discreet.version import __version__

@@ -28,11 +28,11 @@ from discreet.audit.findings import Effort, Finding, Subject, judged
 from discreet.audit.noise import KnownNoise
 from discreet.audit.orders import simulated, tables_of, tables_order
 from discreet.design.link import get_link
+from discreet.documents.model import Promised, Release
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.perturbation import Perturbation, PerturbationSettings
-from discreet.models.model import Promised, Release
 from discreet.people import to_episodes
 from discreet.people.source import People
 from discreet.release import AbstractOrder, simulate

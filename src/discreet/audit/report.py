@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from discreet.audit.findings import Finding
 from discreet.audit.run import Audit
-from discreet.models.strict import serialise
+from discreet.documents.strict import serialise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

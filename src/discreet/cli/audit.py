@@ -8,8 +8,8 @@ import typer
 
 from discreet.cli.output import progress, say
 from discreet.cli.reproduce import SAMPLER, load_mechanism
+from discreet.documents.strict import require_free, write_new
 from discreet.errors import SettingsError
-from discreet.models.strict import require_free, write_new
 
 if TYPE_CHECKING:
     from discreet.audit import Audit

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli.output import say
+from discreet.documents.strict import parse_strict, read_content
 from discreet.errors import ArtefactError, LedgerError, SettingsError
-from discreet.models.strict import parse_strict, read_content
 from discreet.text import printable
 
 if TYPE_CHECKING:

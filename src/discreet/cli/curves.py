@@ -8,7 +8,7 @@ import typer
 from discreet.cli import options
 from discreet.cli.fit import Seen, conclude, joint_sites, payer, require_json
 from discreet.cli.output import at_terminal, progress, say, warnings_as_lines, wrapped
-from discreet.models.strict import require_free
+from discreet.documents.strict import require_free
 
 
 def curves(  # noqa: PLR0913 - one parameter an option

@@ -10,15 +10,15 @@ from discreet.cli import options
 from discreet.cli.check import show
 from discreet.cli.output import at_terminal, complain, progress, say, warnings_as_lines, wrapped
 from discreet.cli.reproduce import load_mechanism
+from discreet.documents.strict import require_free
 from discreet.errors import RefusedError, SettingsError
-from discreet.models.strict import require_free
 
 if TYPE_CHECKING:
     from discreet.checkup import Check
     from discreet.competing import CompetingRisks
+    from discreet.documents.model import Promised
     from discreet.joint import Federation
     from discreet.mechanisms.contract import Mechanism
-    from discreet.models.model import Promised
     from discreet.people.source import People
     from discreet.regression import SurvivalRegression
     from discreet.release import Ledger
@@ -151,7 +151,7 @@ def _fit(
     regression: "SurvivalRegression | CompetingRisks", data: Any, out: Path, *, overwrite: bool
 ) -> None:
     """A model that says that it is not private."""
-    from discreet.models.model import PlainModel  # noqa: PLC0415 - numpy
+    from discreet.documents.model import PlainModel  # noqa: PLC0415 - numpy
 
     with warnings_as_lines(), progress("Fitting"):
         regression.fit(data)

@@ -23,8 +23,8 @@ def page(
     A words file has [page] with title, description, event, curator, contact, citation, sources,
     licence and language, and labels and units of covariates: they change no number.
     """
-    from discreet.models.documents import read_document  # noqa: PLC0415
-    from discreet.models.strict import require_free  # noqa: PLC0415 - quick first answer
+    from discreet.documents.read import read_document  # noqa: PLC0415
+    from discreet.documents.strict import require_free  # noqa: PLC0415 - quick first answer
     from discreet.report import write_page  # noqa: PLC0415
 
     if out.suffix.lower() not in {".html", ".htm"}:

@@ -8,8 +8,8 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.output import progress, say, width, wrapped
+from discreet.documents.strict import require_free, write_new
 from discreet.errors import SettingsError
-from discreet.models.strict import require_free, write_new
 from discreet.text import aligned, in_blocks
 
 if TYPE_CHECKING:

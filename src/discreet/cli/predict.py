@@ -10,17 +10,17 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.output import csv_bytes, progress, say, wrapped
+from discreet.documents.strict import require_free, write_new
 from discreet.errors import ArtefactError, DataFormError, SettingsError
-from discreet.models.strict import require_free, write_new
 
 if TYPE_CHECKING:
     from discreet.competing import Interval
     from discreet.design.schema import Schema
+    from discreet.documents.causes import CausesFile
+    from discreet.documents.model import Model
     from discreet.fitted import FittedModel
-    from discreet.models.causes import CausesFile
-    from discreet.models.model import Model
-    from discreet.models.prediction import Estimate
     from discreet.people import RepairReport
+    from discreet.results.prediction import Estimate
     from discreet.types import Array
 
 
@@ -76,9 +76,9 @@ def predict(  # noqa: PLR0913 - one parameter an option
     Columns of the file that the model does not use, such as ids and names, come first. A column
     "repaired" says what did not fit the schema in a row: its prediction is for the repaired values.
     """
-    from discreet.models.causes import CausesFile  # noqa: PLC0415 - numpy and scipy
-    from discreet.models.curves_release import CurvesRelease  # noqa: PLC0415
-    from discreet.models.documents import read_document  # noqa: PLC0415
+    from discreet.documents.causes import CausesFile  # noqa: PLC0415 - numpy and scipy
+    from discreet.documents.curves import CurvesRelease  # noqa: PLC0415
+    from discreet.documents.read import read_document  # noqa: PLC0415
     from discreet.people.repairs import REPAIRED, repaired_rows  # noqa: PLC0415 - loads pyarrow
     from discreet.people.tables import held  # noqa: PLC0415
 

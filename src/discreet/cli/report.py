@@ -20,8 +20,8 @@ def report(
     overwrite: options.Overwrite = False,
 ) -> None:
     """Write a model card: the equation, the table of ratios, the promise, and what is left to say."""
-    from discreet.models.documents import read_document  # noqa: PLC0415 - quick first answer
-    from discreet.models.strict import require_free, write_new  # noqa: PLC0415
+    from discreet.documents.read import read_document  # noqa: PLC0415 - quick first answer
+    from discreet.documents.strict import require_free, write_new  # noqa: PLC0415
     from discreet.report.card import make_card  # noqa: PLC0415
     from discreet.report.page import with_words  # noqa: PLC0415
 

@@ -11,9 +11,9 @@ from discreet.cli.output import csv_bytes, say, width, wrapped
 from discreet.text import in_blocks
 
 if TYPE_CHECKING:
-    from discreet.models.curves_release import CurvesRelease
-    from discreet.models.proportionality import ProportionalityTable
-    from discreet.models.summary import CausesTable, CoefficientTable
+    from discreet.documents.curves import CurvesRelease
+    from discreet.results.proportionality import ProportionalityTable
+    from discreet.results.summary import CausesTable, CoefficientTable
 
     Table = CoefficientTable | CausesTable | ProportionalityTable
 
@@ -44,11 +44,11 @@ def summary(
 ) -> None:
     """Show the coefficients, on the data's own scale, and what is promised about them."""
     from discreet.competing import summarise_causes  # noqa: PLC0415
+    from discreet.documents.causes import CausesFile  # noqa: PLC0415
+    from discreet.documents.curves import CurvesRelease  # noqa: PLC0415
+    from discreet.documents.read import read_document  # noqa: PLC0415
     from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy
-    from discreet.models.causes import CausesFile  # noqa: PLC0415
-    from discreet.models.curves_release import CurvesRelease  # noqa: PLC0415
-    from discreet.models.description import summarise_proportionality  # noqa: PLC0415
-    from discreet.models.documents import read_document  # noqa: PLC0415
+    from discreet.results.description import summarise_proportionality  # noqa: PLC0415
 
     found = read_document(model)
     if isinstance(found, CurvesRelease):

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.documents.caution import Caution
 from discreet.estimator.estimate import Estimate, Prior
 from discreet.estimator.field import Field
-from discreet.models.caution import Caution
 from discreet.types import Array
 
 CLEARLY = 3.0

@@ -4,11 +4,11 @@ An export is a function of a file, as the page is: it sees neither people nor fi
 every format is written from; each format is one module.
 """
 
+from discreet.documents.causes import CausesFile
+from discreet.documents.curves import CurvesRelease
+from discreet.documents.model import Model
 from discreet.errors import SettingsError
 from discreet.export.content import Content
-from discreet.models.causes import CausesFile
-from discreet.models.curves_release import CurvesRelease
-from discreet.models.model import Model
 
 FORMATS = ("r", "excel", "pmml", "json-table")
 

@@ -22,10 +22,10 @@ from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.periods import Periods
 from discreet.design.schema import Schema
+from discreet.documents.causes import CausesFile
+from discreet.documents.curves import CurvesRelease
+from discreet.documents.model import Model, Promised
 from discreet.errors import ArtefactError
-from discreet.models.causes import CausesFile
-from discreet.models.curves_release import CurvesRelease
-from discreet.models.model import Model, Promised
 from discreet.types import Array
 
 NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."

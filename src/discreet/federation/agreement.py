@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from discreet.design.schema import Schema
+from discreet.documents.strict import parse_strict
 from discreet.engine.threads import one_blas_thread
 from discreet.errors import ArtefactError, FederationError
 from discreet.federation.mesh import Mesh
-from discreet.models.strict import parse_strict
 from discreet.version import __version__
 
 _PACKAGES = ("numpy", "scipy", "numba", "opendp", "mpyc")

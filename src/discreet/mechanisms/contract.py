@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from discreet.design.design import Coordinates, Design
     from discreet.design.link import Link
     from discreet.design.schema import Schema
+    from discreet.documents.caution import Caution
     from discreet.likelihood.problem import Problem
     from discreet.mechanisms.outlook import Outlook
-    from discreet.models.caution import Caution
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.noise import NoiseSource
     from discreet.solve import Evaluation

@@ -10,10 +10,10 @@ import numpy as np
 
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical
+from discreet.documents.causes import CausesRelease
+from discreet.documents.model import File, Release, numbers_of
 from discreet.errors import ArtefactError
-from discreet.models.causes import CausesRelease
-from discreet.models.group_curves import NORMAL_POINT
-from discreet.models.model import File, Release, numbers_of
+from discreet.results.group_curves import NORMAL_POINT
 from discreet.types import Array
 
 HAZARDS = {

@@ -9,12 +9,12 @@ from scipy.linalg import block_diag
 
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric, PageWords, Schema
-from discreet.models.causes import CausesRelease
-from discreet.models.caution import Caution
-from discreet.models.curves_release import BANDS, CurvesRelease
-from discreet.models.description import change_test
-from discreet.models.group_curves import Band, GroupCurve, incidence_of
-from discreet.models.model import Promised, Release
+from discreet.documents.causes import CausesRelease
+from discreet.documents.caution import Caution
+from discreet.documents.curves import BANDS, CurvesRelease
+from discreet.documents.model import Promised, Release
+from discreet.results.description import change_test
+from discreet.results.group_curves import Band, GroupCurve, incidence_of
 from discreet.types import Array
 
 NO_INFORMATION = ("at-risk", "events")

@@ -18,11 +18,11 @@ from markupsafe import Markup
 
 from discreet.design.schema import PageWords
 from discreet.design.words import Words
+from discreet.documents.causes import CausesRelease
+from discreet.documents.curves import CurvesRelease
+from discreet.documents.model import File, Promised, Release
+from discreet.documents.strict import write_new
 from discreet.errors import ArtefactError
-from discreet.models.causes import CausesRelease
-from discreet.models.curves_release import CurvesRelease
-from discreet.models.model import File, Promised, Release
-from discreet.models.strict import write_new
 from discreet.privacy.shares import NoiseShares
 from discreet.report.facts import (
     causes_facts,

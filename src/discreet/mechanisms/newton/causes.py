@@ -20,6 +20,7 @@ from discreet.core.bins import Stretches
 from discreet.core.released import Released
 from discreet.design.design import Design
 from discreet.design.link import Link
+from discreet.documents.caution import Caution
 from discreet.mechanisms.contract import Draw
 from discreet.mechanisms.newton.bound import sloped
 from discreet.mechanisms.newton.cohort import Profile, completed_spreads, exits_of
@@ -36,7 +37,6 @@ from discreet.mechanisms.newton.run import Run, released_point
 from discreet.mechanisms.newton.split import INFORMATION, informed_step
 from discreet.mechanisms.newton.spread import Answer, Spread, spread_of
 from discreet.mechanisms.newton.steps import Prior
-from discreet.models.caution import Caution
 from discreet.types import Array, Integers
 
 if TYPE_CHECKING:

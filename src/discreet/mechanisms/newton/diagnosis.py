@@ -11,6 +11,7 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
+from discreet.documents.caution import Caution
 from discreet.mechanisms.newton.bound import HEAVY
 from discreet.mechanisms.newton.foreseen import Expected
 from discreet.mechanisms.newton.shape import tails_of
@@ -24,7 +25,6 @@ from discreet.mechanisms.newton.warnings import (
     tailed,
     varying,
 )
-from discreet.models.caution import Caution
 from discreet.types import Array
 
 CHUNK = 1 << 12

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.documents.caution import Caution
 from discreet.mechanisms.newton.varying import Change
-from discreet.models.caution import Caution
 from discreet.text import with_unit
 from discreet.types import Array, Flags
 

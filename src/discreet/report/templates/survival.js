@@ -1,6 +1,6 @@
 "use strict";
 // The model in the browser: the same formulas as discreet.design.link, discreet.design.baseline and
-// discreet.models.bands, tested against them to 1e-9.
+// discreet.results.prediction, tested against them to 1e-9.
 const survival = (() => {
   const SQRT2 = Math.SQRT2;
 

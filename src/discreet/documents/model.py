@@ -28,15 +28,15 @@ from discreet.design.design import Coordinates, Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link, get_link
 from discreet.design.schema import Schema
+from discreet.documents.caution import Caution
+from discreet.documents.strict import serialise, write_new
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.calibration import Calibration
-from discreet.models.caution import Caution
-from discreet.models.curves import Curves
-from discreet.models.life_table import LifeTable
-from discreet.models.proportionality import EffectOverTime, effects_over_time
-from discreet.models.strict import serialise, write_new
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.scales import LARGEST_EXPONENT
+from discreet.results.calibration import Calibration
+from discreet.results.life_table import LifeTable
+from discreet.results.proportionality import EffectOverTime, effects_over_time
+from discreet.results.survival import Curves
 from discreet.types import Array
 from discreet.version import __version__
 

@@ -8,10 +8,10 @@ from cohorts import cohort, schema
 
 import discreet as ds
 from discreet.design.schema import Schema
+from discreet.documents.model import Promised
+from discreet.documents.read import document_of
+from discreet.documents.release_schema import KINDS, MEANINGS, release_schema
 from discreet.errors import ArtefactError, SchemaError
-from discreet.models.documents import document_of
-from discreet.models.model import Promised
-from discreet.models.release_schema import KINDS, MEANINGS, release_schema
 from tests.json_schema import is_valid
 from tests.report.conftest import make_covariance, make_release, make_schema
 

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from discreet.design.link import get_link
+from discreet.documents.model import Model
 from discreet.errors import SettingsError
-from discreet.models.model import Model
 from discreet.types import Array
 
 

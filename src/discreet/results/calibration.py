@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from discreet.errors import ArtefactError
-from discreet.models.life_table import LifeTable
+from discreet.results.life_table import LifeTable
 from discreet.types import Array
 
 

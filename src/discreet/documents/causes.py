@@ -25,12 +25,8 @@ from pydantic import Field, model_validator
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
-from discreet.errors import ArtefactError, SettingsError
-from discreet.models.caution import Caution
-from discreet.models.curves import BLOCK, Curves
-from discreet.models.group_curves import GroupCurve, Released, group_curves
-from discreet.models.hazard_posterior import Counts
-from discreet.models.model import (
+from discreet.documents.caution import Caution
+from discreet.documents.model import (
     Coefficients,
     File,
     FitRecord,
@@ -44,6 +40,10 @@ from discreet.models.model import (
     Uncertainty,
     numbers_of,
 )
+from discreet.errors import ArtefactError, SettingsError
+from discreet.results.group_curves import GroupCurve, Released, group_curves
+from discreet.results.hazard_posterior import Counts
+from discreet.results.survival import BLOCK, Curves
 from discreet.types import Array
 
 Triangle = tuple[tuple[Number, ...], ...]

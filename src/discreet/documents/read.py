@@ -5,11 +5,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from discreet.documents.causes import CausesModel, CausesRelease
+from discreet.documents.curves import CurvesRelease
+from discreet.documents.model import PlainModel, Release, sentence
+from discreet.documents.strict import read_strict
 from discreet.errors import ArtefactError
-from discreet.models.causes import CausesModel, CausesRelease
-from discreet.models.curves_release import CurvesRelease
-from discreet.models.model import PlainModel, Release, sentence
-from discreet.models.strict import read_strict
 
 Document = PlainModel | CausesModel | Release | CausesRelease | CurvesRelease
 

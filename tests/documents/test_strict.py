@@ -6,9 +6,9 @@ import stat
 
 import pytest
 
+from discreet.documents import strict
+from discreet.documents.strict import parse_strict, read_strict, serialise, write_new
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models import strict
-from discreet.models.strict import parse_strict, read_strict, serialise, write_new
 
 
 def listing(folder):

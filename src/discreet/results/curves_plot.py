@@ -9,7 +9,7 @@ from matplotlib.ticker import PercentFormatter
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from discreet.models.curves_release import CurvesRelease
+    from discreet.documents.curves import CurvesRelease
     from discreet.types import Array
 
 # Okabe and Ito's palette, and dashes that go on where it begins again: no two groups are alike.

@@ -5,11 +5,11 @@ import pytest
 from matplotlib.figure import Figure
 
 import discreet as ds
+from discreet.documents.read import document_of
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.calibration import Calibration
-from discreet.models.documents import document_of
-from discreet.models.life_table import LifeTable
 from discreet.plots import events_by_stretch, survival_of_everybody
+from discreet.results.calibration import Calibration
+from discreet.results.life_table import LifeTable
 from tests.cohorts import cohort, schema
 from tests.releases import order, run
 

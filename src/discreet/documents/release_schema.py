@@ -9,9 +9,9 @@ import inspect
 import re
 from typing import Any
 
-from discreet.models.causes import CausesRelease
-from discreet.models.curves_release import CurvesRelease
-from discreet.models.model import VERSION, Promised, Release
+from discreet.documents.causes import CausesRelease
+from discreet.documents.curves import CurvesRelease
+from discreet.documents.model import VERSION, Promised, Release
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 KINDS: tuple[type[Promised], ...] = (Release, CausesRelease, CurvesRelease)

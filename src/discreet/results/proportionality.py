@@ -22,8 +22,8 @@ from scipy import special
 
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError
-from discreet.models.frames import Tabular
-from discreet.models.summary import cell_text, html_table, latex_row, latex_table, paragraphs
+from discreet.results.frames import Tabular
+from discreet.results.summary import cell_text, html_table, latex_row, latex_table, paragraphs
 from discreet.text import filled, fitted
 from discreet.types import Array
 

@@ -8,10 +8,10 @@ import pytest
 import discreet as ds
 from discreet.design.design import Design
 from discreet.design.link import LINKS, get_link
+from discreet.documents.model import PlainModel
+from discreet.documents.read import document_of, read_document
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.curves import Curves
-from discreet.models.documents import document_of, read_document
-from discreet.models.model import PlainModel
+from discreet.results.survival import Curves
 from tests.cohorts import HORIZON, cohort, schema
 
 MODEL = ds.SurvivalRegression(schema(), link="logit").fit(cohort()).model_
@@ -137,7 +137,7 @@ def test_quantiles_are_where_survival_first_falls_below():
 def test_blocks_do_not_show(monkeypatch):
     model, encoded = curves(), np.random.default_rng(6).uniform(-0.5, 0.5, (50, 3))
     whole = model.survival(encoded, [5.0, 20.0]), model.quantile(encoded, [0.2, 0.5])
-    monkeypatch.setattr("discreet.models.curves.BLOCK", 20)
+    monkeypatch.setattr("discreet.results.survival.BLOCK", 20)
     np.testing.assert_array_equal(model.survival(encoded, [5.0, 20.0]), whole[0])
     np.testing.assert_array_equal(model.quantile(encoded, [0.2, 0.5]), whole[1])
 

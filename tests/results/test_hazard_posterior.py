@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.models.hazard_posterior import (
+from discreet.results.hazard_posterior import (
     CHAINS,
     COSINES,
     KEEP,

@@ -10,9 +10,9 @@ import pytest
 from lifelines import AalenJohansenFitter, KaplanMeierFitter
 from lifelines.statistics import multivariate_logrank_test
 
-from discreet.models import group_curves as curves_module
-from discreet.models import hazard_posterior
-from discreet.models.group_curves import (
+from discreet.results import group_curves as curves_module
+from discreet.results import hazard_posterior
+from discreet.results.group_curves import (
     LogRank,
     Released,
     curve_draws,
@@ -21,7 +21,7 @@ from discreet.models.group_curves import (
     log_rank,
     survival_of,
 )
-from discreet.models.hazard_posterior import Counts
+from discreet.results.hazard_posterior import Counts
 
 STRETCHES = 20
 TIMES = np.arange(STRETCHES + 1.0)

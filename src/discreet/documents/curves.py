@@ -14,10 +14,11 @@ from pydantic import model_validator
 from discreet.design.axis import DAYS
 from discreet.design.grid import TimeGrid
 from discreet.design.groups import Groups, strategy, stretch_edges
+from discreet.documents.caution import Caution
+from discreet.documents.model import Promised
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.caution import Caution
-from discreet.models.frames import Tabular
-from discreet.models.group_curves import (
+from discreet.results.frames import Tabular
+from discreet.results.group_curves import (
     NORMAL_POINT,
     Band,
     GroupCurve,
@@ -26,8 +27,7 @@ from discreet.models.group_curves import (
     Released,
     group_curves,
 )
-from discreet.models.hazard_posterior import Counts
-from discreet.models.model import Promised
+from discreet.results.hazard_posterior import Counts
 from discreet.text import with_unit
 from discreet.types import Array
 
@@ -295,7 +295,7 @@ class CurvesRelease(Promised, Tabular):
         matplotlib.figure.Figure
             One panel of steps; where a group's curve is not known, its pale band alone.
         """
-        from discreet.models.curves_plot import group_figure  # noqa: PLC0415 - matplotlib
+        from discreet.results.curves_plot import group_figure  # noqa: PLC0415 - matplotlib
 
         if cause is not None and cause not in self.causes:
             raise SettingsError(

@@ -9,10 +9,10 @@ from discreet.design.link import get_link
 from discreet.design.periods import period_words
 from discreet.design.schema import Categorical, Schema
 from discreet.design.wording import nearest
+from discreet.documents.model import Coefficients, Model, PlainModel, Promised, Release
 from discreet.errors import ArtefactError, SettingsError
-from discreet.models.model import Coefficients, Model, PlainModel, Promised, Release
-from discreet.models.proportionality import NOT_KNOWN, ProportionalityTable
-from discreet.models.summary import CoefficientTable, WaldTest
+from discreet.results.proportionality import NOT_KNOWN, ProportionalityTable
+from discreet.results.summary import CoefficientTable, WaldTest
 from discreet.types import Array
 
 NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."

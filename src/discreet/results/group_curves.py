@@ -29,7 +29,7 @@ from numpy.random import Generator, default_rng
 from scipy.special import chdtrc
 from threadpoolctl import threadpool_limits
 
-from discreet.models.hazard_posterior import (
+from discreet.results.hazard_posterior import (
     Counts,
     Flow,
     HazardModel,

@@ -12,7 +12,7 @@ from scipy import linalg, special
 
 from discreet.design.design import Design
 from discreet.errors import SettingsError
-from discreet.models.frames import Tabular
+from discreet.results.frames import Tabular
 from discreet.text import filled, fitted
 from discreet.types import Array
 

@@ -5,8 +5,8 @@ import pytest
 
 from discreet.design.link import LINKS, get_link
 from discreet.errors import ArtefactError
-from discreet.models.life_table import LifeTable
-from discreet.models.prediction import survival_band
+from discreet.results.life_table import LifeTable
+from discreet.results.prediction import survival_band
 from tests.report.conftest import make_covariance, make_release
 
 
