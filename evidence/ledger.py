@@ -32,7 +32,7 @@ from tests.ledger.ledger_scenes import RECOVERS, NotPossibleHereError, Outcome  
 from tests.ledger.ledger_server import PostgresServer  # noqa: E402
 from tests.ledger.ledger_server_faults import ServerScene  # noqa: E402
 
-from discreet.ledger import ReleaseRequest, open_ledger  # noqa: E402
+from discreet.ledger import Ledger, ReleaseRequest  # noqa: E402
 from discreet.points import Point  # noqa: E402
 
 from evidence.ledger_report import COLUMNS, RESULTS, write_report  # noqa: E402  # isort: skip
@@ -88,7 +88,7 @@ class Stage:
         if backend == "postgres":
             self.server.forget_ledgers()
             location = self.server.url("postgres")
-        open_ledger(location).initialise("load", epsilon, DELTA)
+        Ledger(location).initialise("load", epsilon, DELTA)
         return location
 
     def stop(self) -> None:
@@ -157,7 +157,7 @@ def throughput(stage: Stage, backend: str, setting: Setting) -> Rows:
     """Durable reserves: fresh processes, one ledger, no kills."""
     folder = stage.new_folder()
     location = stage.new_ledger(backend, folder, "100")
-    open_ledger(location).show()
+    Ledger(location).show()
     requests = [ledger_load.request_of(number) for number in range(setting.reserves)]
     with busy(setting.busy):
         started = time.monotonic()
@@ -168,7 +168,7 @@ def throughput(stage: Stage, backend: str, setting: Setting) -> Rows:
         statuses = [os.waitpid(child, 0)[1] for child in [_forked(work) for work in works]]
         seconds = time.monotonic() - started
     slowest = max(float(path.read_text()) for path in folder.glob("slowest-*"))
-    charged = len(open_ledger(location).show().charges)
+    charged = len(Ledger(location).show().charges)
     sound = not any(statuses) and charged == setting.reserves
     yield "reserves per second", round(setting.reserves / seconds, 1), sound
     yield "slowest reserve in seconds", f"{slowest:.2f}", True
@@ -193,7 +193,7 @@ def _spin() -> None:
 
 
 def _reserve(location: str, folder: Path, requests: list[ReleaseRequest]) -> None:
-    ledger, slowest = open_ledger(location), 0.0
+    ledger, slowest = Ledger(location), 0.0
     for request in requests:
         started = time.monotonic()
         ledger.reserve(request)

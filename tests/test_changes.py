@@ -24,7 +24,7 @@ from discreet.documents.read import document_of, read_document
 from discreet.engine.cluster import ClusterEngine, local_client
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from discreet.likelihood.problem import Problem
 from discreet.metrics import concordance
 from discreet.paper.exponential import SanitizedExponential
@@ -292,7 +292,7 @@ def test_dask_agrees():
 def test_a_release_by_perturbation_is_sound_and_predicts(tmp_path, mechanism):
     table = cohort(800)
     ledger = tmp_path / "budget.db"
-    open_ledger(ledger).initialise("people", "60", "0")
+    Ledger(ledger).initialise("people", "60", "0")
     model = ds.SurvivalRegression(mapping(), link="logit")
     model.publish(
         table, mechanism=mechanism(epsilon=50.0), ledger=str(ledger), path=tmp_path / "r.json"
@@ -309,7 +309,7 @@ def test_a_release_by_perturbation_is_sound_and_predicts(tmp_path, mechanism):
     "mechanism", [ds.PrivateNewton(epsilon=1.0), SanitizedExponential(epsilon=1.0)]
 )
 def test_a_mechanism_that_does_not_take_them_is_refused_before_a_charge(tmp_path, mechanism):
-    ledger = open_ledger(tmp_path / "budget.db")
+    ledger = Ledger(tmp_path / "budget.db")
     ledger.initialise("people", "2", "1e-5")
     model = ds.SurvivalRegression(mapping(), link="logit")
     with pytest.raises(SettingsError, match="does not take effects that change with time"):

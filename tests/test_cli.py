@@ -23,7 +23,7 @@ from discreet.cli import options, output
 from discreet.cli.app import app
 from discreet.cli.fit import DEFAULT_MECHANISM, REFUSED
 from discreet.design.link import DEFAULT_LINK
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from discreet.watch import watcher
 from tests.cohorts import cohort, schema
 
@@ -523,7 +523,7 @@ def test_at_a_terminal_a_person_decides(discreet, folder, budget, monkeypatch, a
     assert "400 persons" in out
     assert asked == [f"Charge epsilon 0.25 (mechanism output) to '{budget}' and publish?"]
     charged = 2 if answer == "y" else 1
-    assert len(open_ledger(budget).show().charges) == charged
+    assert len(Ledger(budget).show().charges) == charged
     assert discreet(f"{command} --yes --overwrite")[0] == 0
     assert len(asked) == 1
 
@@ -552,7 +552,7 @@ def test_a_hopeless_file_is_told_in_the_question_which_is_answered_with_no(
     assert question.startswith("This file would give no useful model, or a wrong one. Charge ")
     assert question.endswith("and publish all the same?")
     assert default is False
-    assert len(open_ledger(budget).show().charges) == 1
+    assert len(Ledger(budget).show().charges) == 1
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -567,7 +567,7 @@ def test_a_hopeless_file_is_charged_with_yes_and_told_to_a_terminal_alone(
     assert ("--yes charges a file" in err) is terminal
     assert (hopeless in err) is terminal
     assert hopeless not in out
-    assert len(open_ledger(budget).show().charges) == 2
+    assert len(Ledger(budget).show().charges) == 2
 
 
 CURVES = "curves people.csv --schema schema.toml --by arm --epsilon 0.25 --delta 0 --out c.json"
@@ -584,7 +584,7 @@ def test_a_hopeless_file_is_refused_before_the_charge_unless_that_is_accepted(
     assert (status, out) == (6, "")
     assert err == f"discreet: {REFUSED}\n"
     assert not (folder / "c.json").exists()
-    assert len(open_ledger(budget).show().charges) == 1
+    assert len(Ledger(budget).show().charges) == 1
     assert discreet(f"{wanted} --accept one-value")[0] == 6
     assert discreet(f"{wanted} --accept few-events")[0] == 0
     assert discreet(f"{wanted} --persons 400 --overwrite")[0] == 0
@@ -647,9 +647,9 @@ def test_curves_ask_before_they_charge_as_a_fit_does(discreet, folder, budget, m
     command = f"{command} --ledger {budget}"
     assert discreet(command)[0] == 1
     assert asked == [f"Charge epsilon 0.25 (curves by arm) to '{budget}' and publish?"]
-    assert len(open_ledger(budget).show().charges) == 1
+    assert len(Ledger(budget).show().charges) == 1
     assert discreet(f"{command} --yes")[0] == 0
-    assert len(open_ledger(budget).show().charges) == 2
+    assert len(Ledger(budget).show().charges) == 2
 
 
 def test_a_wrong_number_of_persons_says_that_the_charge_stands(discreet, budget):

@@ -15,7 +15,7 @@ from discreet.documents.caution import Caution
 from discreet.documents.read import read_document
 from discreet.documents.release_schema import release_schema
 from discreet.errors import ArtefactError, BudgetError, SettingsError
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from tests.json_schema import is_valid
 from tests.test_causes import aalen_johansen, mapping, people
 
@@ -27,7 +27,7 @@ def released(tmp_path_factory):
     """One private release, written, with its ledger."""
     folder = tmp_path_factory.mktemp("causes")
     ledger = folder / "budget.db"
-    open_ledger(ledger).initialise("registry", "3", "1e-4")
+    Ledger(ledger).initialise("registry", "3", "1e-4")
     path = folder / "release.json"
     model = ds.CompetingRisks(mapping(), link="logit")
     model.publish(people(3000), mechanism=ds.PrivateNewton(1.0), ledger=str(ledger), path=path)

@@ -244,9 +244,9 @@ def test_a_hostile_description_is_kept_by_the_ledger_as_it_is(ledger_file, name)
 
 @pytest.fixture
 def ledger_file(tmp_path):
-    from discreet.ledger import open_ledger  # noqa: PLC0415
+    from discreet.ledger import Ledger  # noqa: PLC0415
 
-    found = open_ledger(tmp_path / "ledger")
+    found = Ledger(tmp_path / "ledger")
     found.initialise("'; DROP TABLE entry; --", 1)
     return found
 

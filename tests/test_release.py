@@ -22,7 +22,7 @@ from discreet.errors import (
     SchemaError,
     SettingsError,
 )
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from discreet.mechanisms import get_mechanism
 from discreet.paper import SanitizedExponential
 from discreet.people.source import People
@@ -129,7 +129,7 @@ def test_a_wrong_number_of_persons_is_an_error_after_the_charge():
 
 
 def test_a_repeated_order_finds_its_charge_and_draws_nothing(tmp_path):
-    ledger = open_ledger(tmp_path / "ledger")
+    ledger = Ledger(tmp_path / "ledger")
     ledger.initialise("the people", 10)
     trace = []
     again = order(persons=120, release_id="one")
@@ -290,7 +290,7 @@ def test_a_fit_never_spends_and_cross_validation_charges_nothing(tmp_path):
     from sklearn.base import clone  # noqa: PLC0415
     from sklearn.model_selection import cross_val_score  # noqa: PLC0415
 
-    ledger = open_ledger(tmp_path / "ledger")
+    ledger = Ledger(tmp_path / "ledger")
     ledger.initialise("the people", 10)
     model = ds.SurvivalRegression(PUBLIC, link="logit")
     model.publish(TABLE, mechanism=Fixed(), ledger=ledger)

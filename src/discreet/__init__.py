@@ -11,7 +11,6 @@ from discreet.version import __version__ as __version__
 if TYPE_CHECKING:
     from discreet import metrics as metrics
     from discreet import plots as plots
-    from discreet.accounts import Ledger as Ledger
     from discreet.checkup import check as check
     from discreet.competing import CompetingRisks as CompetingRisks
     from discreet.curves import Curves as Curves
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from discreet.regression import SurvivalRegression as SurvivalRegression
     from discreet.regression import simulate as simulate
     from discreet.release import NO_LEDGER as NO_LEDGER
+    from discreet.release import Ledger as Ledger
 
 # Public name -> the module that defines it; a module that is public itself is its own home.
 # A new name is one line here and one above for type checkers (tests/test_house.py compares them).
@@ -49,7 +49,7 @@ _HOMES = {
     "LogTime": "design.baseline",
     "NaturalSpline": "design.baseline",
     "Numeric": "design.schema",
-    "Ledger": "accounts",
+    "Ledger": "release",
     "NO_LEDGER": "release",
     "ObjectivePerturbation": "mechanisms",
     "OutputPerturbation": "mechanisms",

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from discreet.joint import Federation
     from discreet.mechanisms.contract import Mechanism
-    from discreet.release import Ledger
+    from discreet.release import Payer
 
 NEWTON = "newton"
 WITHOUT_STRATA = "strata do not go with causes yet; remove [strata] or causes."
@@ -221,7 +221,7 @@ class CompetingRisks(Saved):
         data: Any,
         *,
         mechanism: "Mechanism",
-        ledger: "Ledger | str | PathLike[str]",
+        ledger: "Payer | str | PathLike[str]",
         path: str | Path | None = None,
         persons: int | None = None,
         release_id: str | None = None,

@@ -14,7 +14,7 @@ from discreet.mechanisms.contract import Draw, Plan
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.people.source import People
 from discreet.regression import as_schema, publish_order
-from discreet.release import AbstractOrder, Ledger, new_release_id, simulate
+from discreet.release import AbstractOrder, Payer, new_release_id, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +99,7 @@ class Curves:
         *,
         epsilon: float,
         delta: float | None = None,
-        ledger: Ledger | str | PathLike[str],
+        ledger: Payer | str | PathLike[str],
         path: str | Path | None = None,
         persons: int | None = None,
         release_id: str | None = None,

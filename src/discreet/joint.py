@@ -43,7 +43,7 @@ from discreet.release import (
     UNCHARGED,
     AbstractOrder,
     Document,
-    Ledger,
+    Payer,
     Source,
     charge_stands,
     count_persons,
@@ -128,7 +128,7 @@ def publish_jointly(
     source: Source,
     federation: Federation,
     *,
-    ledger: Ledger,
+    ledger: Payer,
     path: Path | None = None,
     overwrite: bool = False,
 ) -> Document:
@@ -203,7 +203,7 @@ def simulate_jointly(
 
 
 def _looked_at(
-    order: AbstractOrder[Any], source: Source, federation: Federation, ledger: Ledger
+    order: AbstractOrder[Any], source: Source, federation: Federation, ledger: Payer
 ) -> int:
     """The persons of this site, once everything was checked that needs no other site."""
     order.require_publishable()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.contract import Mechanism
     from discreet.people import RepairReport
     from discreet.privacy.noise import NoiseSource
-    from discreet.release import AbstractOrder, Document, Ledger, Order
+    from discreet.release import AbstractOrder, Document, Order, Payer
 
 _SUCH_AS = "such as mechanism=ds.PrivateNewton(epsilon=1)"
 
@@ -44,7 +44,7 @@ def publish_order(
     order: "AbstractOrder[Document]",
     people: People,
     *,
-    ledger: "Ledger | str | PathLike[str]",
+    ledger: "Payer | str | PathLike[str]",
     path: str | Path | None,
     overwrite: bool,
     federation: "Federation | None",
@@ -196,7 +196,7 @@ class SurvivalRegression(Predictions):
         outcome: Any = None,
         *,
         mechanism: "Mechanism",
-        ledger: "Ledger | str | PathLike[str]",
+        ledger: "Payer | str | PathLike[str]",
         path: str | Path | None = None,
         persons: int | None = None,
         release_id: str | None = None,

@@ -45,10 +45,9 @@ from discreet.ledger import (
     NO_LEDGER,
     UNCHARGED,
     Ledger,
-    OpenLedger,
+    Payer,
     ReleaseRequest,
     Reservation,
-    open_ledger,
 )
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import (
@@ -76,8 +75,8 @@ __all__ = [
     "Document",
     "Ledger",
     "ModelOrder",
-    "OpenLedger",
     "Order",
+    "Payer",
     "Source",
     "as_ledger",
     "publish",
@@ -101,10 +100,10 @@ _WHICH_LEDGER = (
 )
 
 
-def as_ledger(ledger: Ledger | str | PathLike[str]) -> Ledger:
-    """A ledger from its location; an object passes through."""
+def as_ledger(ledger: Payer | str | PathLike[str]) -> Payer:
+    """Return the ledger at a location; a ledger is returned as it is."""
     if isinstance(ledger, str | PathLike):
-        return open_ledger(ledger)
+        return Ledger(ledger)
     if not hasattr(ledger, "reserve"):
         raise SettingsError(_WHICH_LEDGER)
     return ledger
@@ -318,7 +317,7 @@ def publish(
     order: AbstractOrder[Document],
     source: Source,
     *,
-    ledger: Ledger,
+    ledger: Payer,
     path: Path | None = None,
     overwrite: bool = False,
 ) -> Document:
@@ -375,7 +374,7 @@ def simulate(order: AbstractOrder[Document], source: Source, noise: "NoiseSource
     return order.compose(plan, draw_from(order, plan, source, noise), UNCHARGED)
 
 
-def _checked_plan(order: AbstractOrder[Any], source: Source, ledger: Ledger) -> Plan:
+def _checked_plan(order: AbstractOrder[Any], source: Source, ledger: Payer) -> Plan:
     """The plan, after everything was checked that can be checked without a charge."""
     order.require_publishable()
     if order.mechanism.needs_memory and not source.in_memory:

@@ -20,7 +20,7 @@ from discreet.design.schema import Schema  # noqa: E402
 from discreet.engine.cluster import ClusterEngine, connect, local_client  # noqa: E402
 from discreet.engine.local import LocalEngine  # noqa: E402
 from discreet.errors import DataFormError, SettingsError  # noqa: E402
-from discreet.ledger import open_ledger  # noqa: E402
+from discreet.ledger import Ledger  # noqa: E402
 from discreet.likelihood.problem import Problem, block_totals  # noqa: E402
 from discreet.mechanisms import PrivateNewton  # noqa: E402
 from discreet.mechanisms.contract import Facts  # noqa: E402
@@ -230,7 +230,7 @@ def test_a_killed_worker_changes_nothing(client, tmp_path):
 
 def test_a_private_fit_outlives_a_worker_and_is_charged_once(client, tmp_path, monkeypatch):
     _, spread = _frame()
-    ledger = open_ledger(tmp_path / "registry.ledger")
+    ledger = Ledger(tmp_path / "registry.ledger")
     ledger.initialise("registry", 4, "1e-6")
     calls, original = [], ClusterEngine.reduce
 

@@ -21,7 +21,7 @@ from discreet.errors import DataFormError, LedgerError, SettingsError
 from discreet.federation.certificates import write_sites
 from discreet.federation.mesh import Mesh
 from discreet.federation.sites import Sites
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.mechanisms.newton.layout import Layout
@@ -111,7 +111,7 @@ def check_everybody_is_charged_before_a_sum_leaves():
 def check_a_joint_charge_pays_for_one_draw():
     """The same release again finds its charge, and no second sum leaves."""
     with tempfile.TemporaryDirectory() as folder:
-        ledger, trace = open_ledger(Path(folder) / "ledger"), []
+        ledger, trace = Ledger(Path(folder) / "ledger"), []
         ledger.initialise("people of three sites", 10, 1e-5)
         curves_of_all(Echo(trace), ledger=ledger)
         with pytest.raises(LedgerError):

@@ -19,7 +19,7 @@ from discreet.design.schema import Schema
 from discreet.errors import DiscreetError
 from discreet.federation import agreement
 from discreet.joint import Federation, publish_jointly, simulate_jointly
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.people.source import People
@@ -43,7 +43,7 @@ def order_of(settings):
 def publish(settings):
     federation = Federation.read(settings["sites"], settings["party"], settings.get("waiting", 200))
     path = Path(settings["out"])
-    ledger = open_ledger(settings["ledger"])
+    ledger = Ledger(settings["ledger"])
     people = People.of(settings["data"])
     release = publish_jointly(order_of(settings), people, federation, ledger=ledger, path=path)
     return {"digest": release.digest, "joint_digest": release.joint_digest}

@@ -14,7 +14,7 @@ from discreet.audit.release import audit_release
 from discreet.documents.read import read_document
 from discreet.errors import ArtefactError, SettingsError
 from discreet.joint import Federation, publish_jointly
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from discreet.mechanisms import OutputPerturbation, PrivateNewton
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.people.source import People
@@ -57,7 +57,7 @@ def scene(tmp_path):
     for party, table in enumerate(TABLES):
         data, ledger = tmp_path / f"part{party}.csv", tmp_path / f"budget{party}.db"
         csv.write_csv(table, data)
-        open_ledger(ledger).initialise("people", "2", "1e-5")
+        Ledger(ledger).initialise("people", "2", "1e-5")
         found.append(
             {
                 "sites": str(tmp_path / str(party) / "sites.toml"),
@@ -79,10 +79,7 @@ def play(stage, scene):
 def states(scene):
     """Of every site's ledger: the states of its releases."""
     return [
-        [
-            "settled" if line.digest else "charged"
-            for line in open_ledger(part["ledger"]).show().charges
-        ]
+        ["settled" if line.digest else "charged" for line in Ledger(part["ledger"]).show().charges]
         for part in scene
     ]
 
@@ -206,7 +203,7 @@ def test_what_is_wrong_at_one_site_is_found_before_it_connects(scene, stage, tmp
     """A spent budget, a missing column: the others see an absent site, and nothing is charged."""
     csv.write_csv(TABLES[0].drop_columns("age"), tmp_path / "part0.csv")
     poor = tmp_path / "poor.db"
-    open_ledger(poor).initialise("people", "0.5", "1e-5")
+    Ledger(poor).initialise("people", "0.5", "1e-5")
     scene[1]["ledger"] = str(poor)
     scene[2]["waiting"] = 3
     found = play(stage, scene)

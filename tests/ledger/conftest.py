@@ -3,7 +3,7 @@
 import pytest
 
 import tests.ledger.without_posix  # noqa: F401  # before the ledger
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from tests.ledger.ledger_server import NoServerError, PostgresServer
 
 EPSILON, DELTA = 4, "1e-6"
@@ -39,6 +39,6 @@ def location(request, tmp_path):
 @pytest.fixture
 def ledger(location):
     """A ledger with a budget of epsilon = 4, delta = 1e-6."""
-    made = open_ledger(location, lock_timeout=5)
+    made = Ledger(location, lock_timeout=5)
     made.initialise("norway-births", EPSILON, DELTA)
     return made

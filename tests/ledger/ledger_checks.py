@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from discreet.errors import LedgerError
-from discreet.ledger import ReleaseRequest, book, open_ledger, systems
+from discreet.ledger import Ledger, ReleaseRequest, book, systems
 from discreet.ledger.sqlite import SqliteSession, Witness
 from discreet.privacy.guarantee import Guarantee
 
@@ -24,12 +24,12 @@ def ledger_file() -> Iterator[Path]:
     """A ledger with a budget of 3."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "budget.db"
-        open_ledger(path).initialise("registry", 3)
+        Ledger(path).initialise("registry", 3)
         yield path
 
 
 def reserve(path: Path, name: str) -> None:
-    open_ledger(path).reserve(ReleaseRequest(name, Guarantee(1.0)))
+    Ledger(path).reserve(ReleaseRequest(name, Guarantee(1.0)))
 
 
 def check_a_restored_file_is_born_again() -> None:
@@ -71,7 +71,7 @@ def check_an_old_ledger_learns_its_place_once() -> None:
     places = [short, whole, {**whole, "birth": "1"}]
     with ledger_file() as path, patch.object(systems, "place_of", lambda _path: places[0]):
         old = path.with_name("old.db")
-        open_ledger(old).initialise("registry", 3)
+        Ledger(old).initialise("registry", 3)
         del places[0]
         reserve(old, "one")
         del places[0]
@@ -82,13 +82,13 @@ def check_an_old_ledger_learns_its_place_once() -> None:
 def check_a_placed_entry_moves_nothing() -> None:
     """An entry that adds to the place may not change it: only an adoption does."""
     with ledger_file() as path:
-        ledger = open_ledger(path)
+        ledger = Ledger(path)
         with ledger._store.writing() as session:
             found = ledger._current(session)
             session.append(found.next_entry("placed", {"place": "inode 1"}))
             session.commit()
         with pytest.raises(LedgerError, match="makes no sense"):
-            open_ledger(path).show()
+            Ledger(path).show()
 
 
 def check_a_torn_promise_leaves_the_one_before() -> None:
@@ -112,7 +112,7 @@ def check_a_torn_promise_leaves_the_one_before() -> None:
 def check_a_promise_waits_for_the_write_lock() -> None:
     """Two promises at once would overwrite each other's slot."""
     with ledger_file() as path:
-        now = open_ledger(path).show().head
+        now = Ledger(path).show().head
         head = book.Head(now.ledger, now.sequence + 1, now.hash)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.ledger import Head, ReleaseClaim, StoredLedger, open_ledger
+from discreet.ledger import Head, Ledger, ReleaseClaim
 from discreet.ledger.sqlite import _newest
 from tests.ledger.ledger_scenes import (
     FIRST,
@@ -25,12 +25,16 @@ from tests.ledger.ledger_scenes import (
     published,
     request,
     run_as_root,
+    story,
     unwritable,
 )
 
 ROOT = Path(__file__).parents[2]
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 """On Windows any number ends a process at once."""
+
+
+STORIES: dict[str, Story] = {}
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class Scene(LedgerScene):
         return self.folder / "registry.ledger"
 
     @property
-    def ledger(self) -> StoredLedger:
-        return open_ledger(self.path, self.lock_timeout)
+    def ledger(self) -> Ledger:
+        return Ledger(self.path, self.lock_timeout)
 
     def beside(self, ending: str) -> Path:
         return self.path.with_name(self.path.name + ending)
@@ -65,28 +69,29 @@ def crash(location: Path | str, point: str) -> None:
     """A real process that reserves and is killed at the point, with its log still open."""
     code = (
         "import os, sys\n"
-        "from discreet.ledger import open_ledger\n"
+        "from discreet.ledger import Ledger\n"
         "from discreet.points import install\n"
         "from tests.ledger.ledger_scenes import request\n"
         "def listen(point):\n"
         f"    if point == sys.argv[2]: os.kill(os.getpid(), {KILL:d})\n"
         "install(listen)\n"
-        "open_ledger(sys.argv[1]).reserve(request(50))\n"
+        "Ledger(sys.argv[1]).reserve(request(50))\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(location), point], cwd=ROOT, check=False)
     assert done.returncode in {-KILL, KILL}  # TerminateProcess ends with the number itself
 
 
+@story(STORIES, "disk full (file size limit)", "disk", RECOVERS)
 def disk_full_by_limit(scene: Scene) -> Outcome:
     """The file may not grow (RLIMIT_FSIZE)."""
     scene.begin()
     code = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from discreet.ledger import open_ledger\n"
+        "from discreet.ledger import Ledger\n"
         "from tests.ledger.ledger_faults import attempt, request\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
-        "sys.stdout.write(attempt(open_ledger(sys.argv[1]), Path(sys.argv[2]), request(2)) or '')\n"
+        "sys.stdout.write(attempt(Ledger(sys.argv[1]), Path(sys.argv[2]), request(2)) or '')\n"
     )
     command = [sys.executable, "-c", code, str(scene.path), str(scene.folder)]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
@@ -94,6 +99,7 @@ def disk_full_by_limit(scene: Scene) -> Outcome:
     return Outcome(released, done.stdout, scene.afterwards())
 
 
+@story(STORIES, "disk full (no free block)", "full", RECOVERS)
 def disk_full(scene: Scene) -> Outcome:
     """A file system without a free block."""
     with mounted(scene.folder):
@@ -104,6 +110,7 @@ def disk_full(scene: Scene) -> Outcome:
         return Outcome(released, said or "", scene.afterwards())
 
 
+@story(STORIES, "read-only file system", "read-only", RECOVERS)
 def read_only(scene: Scene) -> Outcome:
     """A file system mounted read-only."""
     with mounted(scene.folder):
@@ -114,6 +121,7 @@ def read_only(scene: Scene) -> Outcome:
         return Outcome(said is None, said or "", scene.afterwards())
 
 
+@story(STORIES, "no permission to write", "read-only", RECOVERS)
 def not_permitted(scene: Scene) -> Outcome:
     """A file and folder that this user may only read."""
     if os.geteuid() == 0:
@@ -124,6 +132,7 @@ def not_permitted(scene: Scene) -> Outcome:
     return Outcome(said is None, said or "", scene.afterwards())
 
 
+@story(STORIES, "locked by another process", "locked by another process", RECOVERS)
 def locked(scene: Scene) -> Outcome:
     """Another process holds the write lock."""
     scene.begin()
@@ -134,6 +143,7 @@ def locked(scene: Scene) -> Outcome:
     return Outcome(said is None, said or "", scene.afterwards())
 
 
+@story(STORIES, "torn write-ahead log", "was promised and is not in", "was promised and is not in")
 def log_torn(scene: Scene) -> Outcome:
     """A process was killed, and the end of its write-ahead log did not reach the disk."""
     scene.begin()
@@ -143,6 +153,7 @@ def log_torn(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
+@story(STORIES, "deleted write-ahead log", "was promised", "was promised")
 def log_deleted(scene: Scene) -> Outcome:
     """A process was killed, and somebody tidied its write-ahead log away."""
     scene.begin()
@@ -159,6 +170,7 @@ def killed_before_the_witness(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
+@story(STORIES, "truncated file", "damaged", "damaged")
 def truncated(scene: Scene) -> Outcome:
     """The file lost its second half."""
     scene.begin()
@@ -166,6 +178,7 @@ def truncated(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
+@story(STORIES, "emptied file", "it is empty", "it is empty")
 def emptied(scene: Scene) -> Outcome:
     """The file is there, with nothing in it."""
     scene.begin()
@@ -173,6 +186,7 @@ def emptied(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
+@story(STORIES, "changed byte", "its hash differs", "its hash differs")
 def overwritten_byte(scene: Scene) -> Outcome:
     """One byte of an entry was changed in the file."""
     scene.begin()
@@ -184,6 +198,7 @@ def overwritten_byte(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
+@story(STORIES, "copied file", "this is a copy", RECOVERS)
 def copied(scene: Scene) -> Outcome:
     """The ledger and all its files were copied elsewhere, and the copy is used."""
     scene.begin()
@@ -195,6 +210,7 @@ def copied(scene: Scene) -> Outcome:
     return Outcome(said is None, said or "", scene.afterwards())
 
 
+@story(STORIES, "rolled back", "was promised", "was promised")
 def rolled_back(scene: Scene) -> Outcome:
     """An older copy was written back into the file."""
     scene.begin()
@@ -206,6 +222,7 @@ def rolled_back(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
+@story(STORIES, "rolled back with its witness", "was promised", "was promised")
 def rolled_back_with_its_witness(scene: Scene) -> Outcome:
     """As above, and the witness with it: only a release can tell, and `verify` asks it."""
     scene.begin()
@@ -222,6 +239,7 @@ def rolled_back_with_its_witness(scene: Scene) -> Outcome:
     return Outcome(found.sound, " ".join(found.problems), " ".join(found.problems))
 
 
+@story(STORIES, "witness missing", "is missing", "is missing")
 def witness_missing(scene: Scene) -> Outcome:
     """Only the ledger file was kept."""
     scene.begin()
@@ -229,6 +247,7 @@ def witness_missing(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
+@story(STORIES, "witness damaged", "is damaged", "is damaged")
 def witness_damaged(scene: Scene) -> Outcome:
     """The witness file was overwritten with nonsense."""
     scene.begin()
@@ -249,6 +268,7 @@ def witness_torn(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
+@story(STORIES, "not a ledger", "not an SQLite database", "not an SQLite database")
 def not_a_ledger(scene: Scene) -> Outcome:
     """Another file stands at the path."""
     scene.folder.mkdir(exist_ok=True)
@@ -256,6 +276,7 @@ def not_a_ledger(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
+@story(STORIES, "another database", "is not a ledger", "is not a ledger")
 def another_database(scene: Scene) -> Outcome:
     """Somebody else's SQLite database stands at the path."""
     scene.folder.mkdir(exist_ok=True)
@@ -265,6 +286,7 @@ def another_database(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
+@story(STORIES, "newer format", "has format 3", "has format 3")
 def newer_format(scene: Scene) -> Outcome:
     """A later version of the package wrote the ledger."""
     scene.begin()
@@ -274,6 +296,7 @@ def newer_format(scene: Scene) -> Outcome:
     return scene.outcome()
 
 
+@story(STORIES, "symbolic link", "symbolic link", RECOVERS)
 def symbolic_link(scene: Scene) -> Outcome:
     """The path is a symbolic link to the ledger."""
     scene.begin()
@@ -284,46 +307,24 @@ def symbolic_link(scene: Scene) -> Outcome:
     return Outcome(said is None, said or "", scene.afterwards())
 
 
+@story(STORIES, "hard link", "hard link", RECOVERS)
 def hard_link(scene: Scene) -> Outcome:
     """The file has a second name, under which its log would not be found."""
     scene.begin()
     second = scene.folder / "second.ledger"
     second.hardlink_to(scene.path)
-    said = attempt(open_ledger(second), scene.folder, request(2))
+    said = attempt(Ledger(second), scene.folder, request(2))
     second.unlink()
     return Outcome(said is None, said or "", scene.afterwards())
 
 
+@story(STORIES, "file missing", "no ledger at this path", "no ledger at this path")
 def missing(scene: Scene) -> Outcome:
     """There is no file at the path."""
     scene.begin()
     scene.path.unlink()
     return scene.outcome()
 
-
-STORIES: dict[str, Story] = {
-    "disk full (file size limit)": (disk_full_by_limit, "disk", RECOVERS),
-    "disk full (no free block)": (disk_full, "full", RECOVERS),
-    "read-only file system": (read_only, "read-only", RECOVERS),
-    "no permission to write": (not_permitted, "read-only", RECOVERS),
-    "locked by another process": (locked, "locked by another process", RECOVERS),
-    "torn write-ahead log": (log_torn, "was promised and is not in", "was promised and is not in"),
-    "deleted write-ahead log": (log_deleted, "was promised", "was promised"),
-    "truncated file": (truncated, "damaged", "damaged"),
-    "emptied file": (emptied, "it is empty", "it is empty"),
-    "changed byte": (overwritten_byte, "its hash differs", "its hash differs"),
-    "copied file": (copied, "this is a copy", RECOVERS),
-    "rolled back": (rolled_back, "was promised", "was promised"),
-    "rolled back with its witness": (rolled_back_with_its_witness, "was promised", "was promised"),
-    "witness missing": (witness_missing, "is missing", "is missing"),
-    "witness damaged": (witness_damaged, "is damaged", "is damaged"),
-    "not a ledger": (not_a_ledger, "not an SQLite database", "not an SQLite database"),
-    "another database": (another_database, "is not a ledger", "is not a ledger"),
-    "newer format": (newer_format, "has format 3", "has format 3"),
-    "symbolic link": (symbolic_link, "symbolic link", RECOVERS),
-    "hard link": (hard_link, "hard link", RECOVERS),
-    "file missing": (missing, "no ledger at this path", "no ledger at this path"),
-}
 
 HARMLESS: dict[str, Callable[[Scene], Outcome]] = {
     "killed before the witness": killed_before_the_witness,

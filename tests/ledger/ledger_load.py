@@ -35,11 +35,10 @@ from discreet.documents.model import Release
 from discreet.errors import BudgetError, LedgerError
 from discreet.ledger import (
     Ledger,
+    Payer,
     ReleaseRequest,
     Reservation,
     Statement,
-    StoredLedger,
-    open_ledger,
     stored,
 )
 from discreet.ledger.book import Book, Budget
@@ -123,7 +122,7 @@ class Worker:
         self.load = load
         self.index = index
         self.path = _trace(load, index)
-        self.ledger = open_ledger(load.location)
+        self.ledger = Ledger(load.location)
         self.attempts = Counter(self._begun())
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         self.trace = os.open(self.path, flags, 0o600)
@@ -200,7 +199,7 @@ class Cheap:
 class Noting:
     """The ledger, and a note when a charge has come back from it."""
 
-    ledger: StoredLedger
+    ledger: Ledger
     note: Callable[[str], None]
 
     def check(self, request: ReleaseRequest, *, least: bool = False) -> None:
@@ -215,7 +214,7 @@ class Noting:
         self.ledger.settle(reservation, digest)
 
 
-def publish(ledger: Ledger, folder: Path, request: ReleaseRequest) -> Release:
+def publish(ledger: Payer, folder: Path, request: ReleaseRequest) -> Release:
     """One release of one person, the way every release goes."""
     order = Order(
         Cheap(request.guarantee),
@@ -258,7 +257,7 @@ def _portions(load: Load) -> Iterator[Load]:
 
 def _supervise(load: Load) -> int:
     """Keep every worker alive until it has finished; the number of SIGKILLed processes."""
-    open_ledger(load.location).show()  # what is imported and computed here, children need not
+    Ledger(load.location).show()  # what is imported and computed here, children need not
     release.simulate(
         Order(Cheap(Guarantee(1.0)), SCHEMA, Logit(), NaturalSpline(1)),
         People.of(TABLE),
@@ -303,7 +302,7 @@ def _spawn(load: Load, index: int) -> int:
 
 def outcome(load: Load) -> dict[str, object]:
     """What the ledger, the published files and the trace say of each other."""
-    ledger = open_ledger(load.location)
+    ledger = Ledger(load.location)
     statement, verification = ledger.show(), ledger.verify()
     lines = {line.request.release_id: line for line in statement.charges}
     notes = [note for i in range(load.processes) for note in read_trace(_trace(load, i))]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import LedgerError
-from discreet.ledger import ReleaseRequest, StoredLedger
+from discreet.ledger import Ledger, ReleaseRequest
 from discreet.privacy.guarantee import Guarantee
 from tests.ledger.ledger_load import publish
 
@@ -50,7 +50,7 @@ class LedgerScene(ABC):
 
     @property
     @abstractmethod
-    def ledger(self) -> StoredLedger:
+    def ledger(self) -> Ledger:
         """The ledger, opened again."""
 
     def afterwards(self) -> str:
@@ -64,6 +64,18 @@ class LedgerScene(ABC):
 
 Story = tuple[Callable[..., Outcome], str, str]
 """A fault, a part of what must be said, a part of what the next start must say."""
+
+
+def story(
+    stories: dict[str, Story], name: str, says: str, then: str
+) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
+    """Enter a fault under its name."""
+
+    def enter(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
+        stories[name] = (function, says, then)
+        return function
+
+    return enter
 
 
 def check_story(scene: LedgerScene, told: Story) -> None:
@@ -82,7 +94,7 @@ def request(number: int, epsilon: float = 0.25) -> ReleaseRequest:
     return ReleaseRequest(f"release-{number}", Guarantee(epsilon), f"request {number}")
 
 
-def attempt(ledger: StoredLedger, folder: Path, asked: ReleaseRequest) -> str | None:
+def attempt(ledger: Ledger, folder: Path, asked: ReleaseRequest) -> str | None:
     """Release the way a fit does; None when it went through, otherwise what was said."""
     (releases(folder) / "published").mkdir(parents=True, exist_ok=True)
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from discreet.ledger import Head, ReleaseClaim, StoredLedger, open_ledger
+from discreet.ledger import Head, Ledger, ReleaseClaim
 from discreet.points import Point, install
 from tests.ledger.ledger_scenes import (
     FIRST,
@@ -19,8 +19,11 @@ from tests.ledger.ledger_scenes import (
     mounted,
     published,
     request,
+    story,
 )
 from tests.ledger.ledger_server import PostgresServer
+
+STORIES: dict[str, Story] = {}
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class ServerScene(LedgerScene):
         return self.server.url("postgres")
 
     @property
-    def ledger(self) -> StoredLedger:
-        return open_ledger(self.url, self.lock_timeout)
+    def ledger(self) -> Ledger:
+        return Ledger(self.url, self.lock_timeout)
 
     def begin(self) -> None:
         self.folder.mkdir(exist_ok=True)
@@ -54,6 +57,7 @@ class ServerScene(LedgerScene):
                 connection.execute(statement)
 
 
+@story(STORIES, "server killed before", "no connection", RECOVERS)
 def server_down(scene: ServerScene) -> Outcome:
     """The server was killed (SIGKILL) before the release."""
     scene.begin()
@@ -66,16 +70,17 @@ def server_down(scene: ServerScene) -> Outcome:
 def killed_at(point: Point) -> Callable[[ServerScene], Outcome]:
     """The server is killed when the release has come to the point."""
 
-    def story(scene: ServerScene) -> Outcome:
+    def fault(scene: ServerScene) -> Outcome:
         scene.begin()
         with at(point, scene.server.kill):
             said = attempt(scene.ledger, scene.folder, request(2))
         scene.server.start()
         return scene.outcome(said)
 
-    return story
+    return fault
 
 
+@story(STORIES, "locked by another session", "locked by another process", RECOVERS)
 def row_locked(scene: ServerScene) -> Outcome:
     """Another session holds the population's row."""
     scene.begin()
@@ -85,6 +90,7 @@ def row_locked(scene: ServerScene) -> Outcome:
     return scene.outcome(said)
 
 
+@story(STORIES, "read-only server", "read-only", RECOVERS)
 def server_read_only(scene: ServerScene) -> Outcome:
     """Transactions are read-only, as on a server that ran into trouble."""
     scene.begin()
@@ -96,6 +102,7 @@ def server_read_only(scene: ServerScene) -> Outcome:
     return scene.outcome(said)
 
 
+@story(STORIES, "disk full (no free block)", "is full", RECOVERS)
 def server_disk_full(scene: ServerScene) -> Outcome:
     """The disk of the entries has no free block."""
     scene.begin()
@@ -123,6 +130,7 @@ def _until_refused(scene: ServerScene) -> str | None:
     return None
 
 
+@story(STORIES, "fsync off", "fsync = off", RECOVERS)
 def fsync_off(scene: ServerScene) -> Outcome:
     """The server was configured to forget."""
     scene.begin()
@@ -134,16 +142,18 @@ def fsync_off(scene: ServerScene) -> Outcome:
     return scene.outcome(said)
 
 
+@story(STORIES, "copied database", "this is a copy", RECOVERS)
 def database_copied(scene: ServerScene) -> Outcome:
     """The database was copied, and the copy is used."""
     scene.begin()
     with psycopg.connect(scene.server.url("template1"), autocommit=True) as owner:
         owner.execute("DROP DATABASE IF EXISTS copy")
         owner.execute("CREATE DATABASE copy TEMPLATE postgres")
-    said = attempt(open_ledger(scene.server.url("copy")), scene.folder, request(2))
+    said = attempt(Ledger(scene.server.url("copy")), scene.folder, request(2))
     return scene.outcome(said)
 
 
+@story(STORIES, "changed entry", "its hash differs", "its hash differs")
 def entry_changed(scene: ServerScene) -> Outcome:
     """The owner switched the guards off and made a charge cheaper."""
     scene.begin()
@@ -154,6 +164,7 @@ def entry_changed(scene: ServerScene) -> Outcome:
     return scene.outcome(attempt(scene.ledger, scene.folder, request(2)))
 
 
+@story(STORIES, "removed entries", "was promised", "was promised")
 def entries_removed(scene: ServerScene) -> Outcome:
     """The owner removed the last entries: only a release can tell, and `verify` asks it."""
     scene.begin()
@@ -167,6 +178,7 @@ def entries_removed(scene: ServerScene) -> Outcome:
     return Outcome(found.sound, said, said)
 
 
+@story(STORIES, "newer format", "another format", "another format")
 def newer_format(scene: ServerScene) -> Outcome:
     """A later version of the package made the tables."""
     scene.begin()
@@ -177,6 +189,7 @@ def newer_format(scene: ServerScene) -> Outcome:
     return scene.outcome(attempt(scene.ledger, scene.folder, request(2)))
 
 
+@story(STORIES, "no ledger", "holds no ledger", "holds no ledger")
 def no_ledger(scene: ServerScene) -> Outcome:
     """The database is another one."""
     scene.begin()
@@ -184,21 +197,12 @@ def no_ledger(scene: ServerScene) -> Outcome:
     return scene.outcome(attempt(scene.ledger, scene.folder, request(2)))
 
 
-STORIES: dict[str, Story] = {
-    "server killed before": (server_down, "no connection", RECOVERS),
-    "server killed, reserve locked": (killed_at(Point.RESERVE_LOCKED), "was lost", RECOVERS),
-    "server killed, reserve appended": (killed_at(Point.RESERVE_APPENDED), "was lost", RECOVERS),
-    "locked by another session": (row_locked, "locked by another process", RECOVERS),
-    "read-only server": (server_read_only, "read-only", RECOVERS),
-    "disk full (no free block)": (server_disk_full, "is full", RECOVERS),
-    "fsync off": (fsync_off, "fsync = off", RECOVERS),
-    "copied database": (database_copied, "this is a copy", RECOVERS),
-    "changed entry": (entry_changed, "its hash differs", "its hash differs"),
-    "removed entries": (entries_removed, "was promised", "was promised"),
-    "newer format": (newer_format, "another format", "another format"),
-    "no ledger": (no_ledger, "holds no ledger", "holds no ledger"),
-}
-"""Name -> story, a part of what must be said, a part of what the next start must say."""
+STORIES["server killed, reserve locked"] = (killed_at(Point.RESERVE_LOCKED), "was lost", RECOVERS)
+STORIES["server killed, reserve appended"] = (
+    killed_at(Point.RESERVE_APPENDED),
+    "was lost",
+    RECOVERS,
+)
 
 PAID_FOR: dict[str, Callable[[ServerScene], Outcome]] = {
     "server killed, release drawn": killed_at(Point.RELEASE_DRAWN),

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from discreet.errors import LedgerError
-from discreet.ledger import ReleaseRequest, open_ledger
+from discreet.ledger import Ledger, ReleaseRequest
 from discreet.privacy.guarantee import Guarantee
 
 MEGABYTES = {"tmpfs": 0, "ext4": 8, "xfs": 320, "btrfs": 120}
@@ -38,7 +38,7 @@ def run(name: str, *words: str) -> None:
 
 def spend(path: Path, name: str) -> str:
     try:
-        open_ledger(path).reserve(ReleaseRequest(name, Guarantee(1.0)))
+        Ledger(path).reserve(ReleaseRequest(name, Guarantee(1.0)))
     except LedgerError as error:
         return str(error)
     return "charged"
@@ -49,7 +49,7 @@ def main(kind: str, work: Path) -> dict[str, object]:
     backup.mkdir()
     fresh(kind, folder, 1)
     path = folder / "budget.db"
-    open_ledger(path).initialise("registry", 1)
+    Ledger(path).initialise("registry", 1)
     names = ("budget.db", "budget.db-head")
     for name in names:
         shutil.copy2(folder / name, backup)
@@ -63,7 +63,7 @@ def main(kind: str, work: Path) -> dict[str, object]:
         "same inode": path.stat().st_ino == inode,
         "first": before,
         "second": spend(path, "second"),
-        "problems": open_ledger(path).verify().problems,
+        "problems": Ledger(path).verify().problems,
     }
     run("umount", str(folder))
     return found

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import csv as arrow_csv
 
 from discreet.documents.read import read_document
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from discreet.ledger.book import Head
 from discreet.ledger.stored import ReleaseClaim
 from discreet.points import Point
@@ -37,7 +37,7 @@ def killed(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     arrow_csv.write_csv(cohort(people=60), folder / "people.csv")
     (folder / "schema.toml").write_text(SCHEMA)
-    open_ledger(folder / "budget.db").initialise("people", 30, "1e-6")
+    Ledger(folder / "budget.db").initialise("people", 30, "1e-6")
     settings = {"folder": str(folder), "words": COMMANDS[request.param].split()}
     done = subprocess.run(
         [sys.executable, SCRIPT, json.dumps(settings)], capture_output=True, text=True, check=True
@@ -62,7 +62,7 @@ def test_what_was_not_charged_can_be_asked_again_and_nothing_else_is_drawn_again
 
 def test_nothing_is_published_that_was_not_charged_first(killed):
     folder, _ = killed
-    ledger = open_ledger(folder / "budget.db")
+    ledger = Ledger(folder / "budget.db")
     lines = {line.request.release_id: line for line in ledger.show().charges}
     assert len(lines) == len(Point)  # each is charged once: by the first attempt or by the second
     for number, point in enumerate(Point):

@@ -13,10 +13,10 @@ from discreet.errors import BudgetError, LedgerError, SettingsError
 from discreet.ledger import (
     UNCHARGED,
     Head,
+    Ledger,
     NullLedger,
     ReleaseClaim,
     ReleaseRequest,
-    open_ledger,
 )
 from discreet.ledger.book import Budget
 from discreet.privacy.accountant import Totals, promised
@@ -48,7 +48,7 @@ def spend(ledger, request):
 
 def test_a_charge_is_there_for_everybody_when_reserve_returns(ledger, location):
     ledger.reserve(pure("first", 1.5))
-    statement = open_ledger(location).show()
+    statement = Ledger(location).show()
     assert [line.request for line in statement.charges] == [pure("first", 1.5)]
     assert statement.left_pure == 2.5
     assert statement.population == "norway-births"
@@ -92,7 +92,7 @@ def test_kinds_are_composed_by_the_filter(ledger):
 
 def test_the_same_request_again_is_the_same_reservation_and_no_second_draw(ledger, location):
     first = ledger.reserve(pure("one", 1.0))
-    again = open_ledger(location).reserve(pure("one", 1.0))
+    again = Ledger(location).reserve(pure("one", 1.0))
     assert again == first
     assert ledger.show().left_pure == 3
     with pytest.raises(LedgerError, match="one charge pays for one draw"):
@@ -207,12 +207,12 @@ def test_a_second_initialisation_changes_nothing(ledger):
 
 
 def test_hostile_texts_are_only_texts(location):
-    ledger = open_ledger(location)
+    ledger = Ledger(location)
     population = "".join(HOSTILE)
     ledger.initialise(population, 4)
     for number, text in enumerate(HOSTILE):
         ledger.reserve(ReleaseRequest(f"release-{number}", Guarantee(0.1), text))
-    statement = open_ledger(location).show()
+    statement = Ledger(location).show()
     assert statement.population == population
     assert [line.request.description for line in statement.charges] == HOSTILE
     assert ledger.verify().sound
@@ -244,7 +244,7 @@ def test_a_release_id_is_plain(release_id):
 )
 def test_what_is_no_budget_is_refused_before_anything_is_made(tmp_path, epsilon, delta):
     with pytest.raises(SettingsError):
-        open_ledger(tmp_path / "x").initialise("p", epsilon, delta)
+        Ledger(tmp_path / "x").initialise("p", epsilon, delta)
     assert not list(tmp_path.iterdir())
 
 
@@ -253,7 +253,7 @@ def test_what_is_no_budget_is_refused_before_anything_is_made(tmp_path, epsilon,
 )
 def test_what_is_no_population_is_refused(tmp_path, population, relation):
     with pytest.raises(SettingsError):
-        open_ledger(tmp_path / "x").initialise(population, 1, 0, relation)
+        Ledger(tmp_path / "x").initialise(population, 1, 0, relation)
     assert not list(tmp_path.iterdir())
 
 
@@ -320,10 +320,10 @@ def test_without_a_ledger_everything_is_admitted_once():
 def test_without_psycopg_a_server_ledger_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(SettingsError, match=r"needs psycopg; install .* extra 'postgres'"):
-        open_ledger("postgresql://localhost/x")
+        Ledger("postgresql://localhost/x")
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_a_lock_timeout_is_positive(tmp_path, seconds):
     with pytest.raises(SettingsError, match="timeout"):
-        open_ledger(tmp_path / "x", seconds)
+        Ledger(tmp_path / "x", seconds)

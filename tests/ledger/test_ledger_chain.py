@@ -136,9 +136,9 @@ def test_well_linked_nonsense_is_not_a_ledger(entries):
 
 
 @pytest.mark.parametrize("ledger", ["", "\x1b[2J", LEDGER.upper(), LEDGER + "0"])
-def test_a_ledger_of_another_name_is_refused(ledger):
+def test_a_malformed_ledger_identifier_is_refused(ledger):
     """The name is printed with every head."""
-    with pytest.raises(LedgerError, match="a name that no ledger has"):
+    with pytest.raises(LedgerError, match="identifier that is not valid"):
         Book.of(rows_of(FIRST, ledger=ledger))
 
 

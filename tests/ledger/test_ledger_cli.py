@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.budget import budget_app, render
 from discreet.errors import ArtefactError, BudgetError, LedgerError, SettingsError
-from discreet.ledger import ReleaseRequest, open_ledger
+from discreet.ledger import Ledger, ReleaseRequest
 from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee
 
@@ -29,7 +29,7 @@ def path(tmp_path):
 @pytest.fixture
 def release(path, tmp_path):
     """A release file that was charged and settled."""
-    ledger = open_ledger(path)
+    ledger = Ledger(path)
     guarantee = Guarantee(1.0)
     reservation = ledger.reserve(ReleaseRequest("first", guarantee, "all births"))
     content = {
@@ -49,7 +49,7 @@ def run(*words):
 
 def shown(path, width=120):
     console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-    console.print(render(open_ledger(path).show()))
+    console.print(render(Ledger(path).show()))
     console.file.close()
     return console.export_text()
 
@@ -61,13 +61,13 @@ def test_init_prints_the_first_head(path, tmp_path):
 
 def test_the_head_can_be_copied_from_a_narrow_terminal(path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    assert f"Head: {open_ledger(path).verify().head}\n" in run("show", path).stdout
+    assert f"Head: {Ledger(path).verify().head}\n" in run("show", path).stdout
 
 
 def test_a_ledger_may_be_named_as_fit_names_it(tmp_path):
     path = tmp_path / "named"
     assert run("init", "--ledger", path, *INIT).exit_code == 0
-    head = open_ledger(path).show().head
+    head = Ledger(path).show().head
     for words in (["show"], ["verify"], ["adopt", "--head", head]):
         assert head.ledger in run(*words, "--ledger", path).output
 
@@ -87,12 +87,12 @@ def test_init_refuses_an_existing_file(path):
 
 def test_init_takes_decimals_exactly(tmp_path):
     run("init", tmp_path / "x", "--population", "p", "--epsilon", "0.3", "--delta", "1e-17")
-    budget = open_ledger(tmp_path / "x").show().budget
+    budget = Ledger(tmp_path / "x").show().budget
     assert (budget.epsilon_nano, budget.delta_atto) == (300_000_000, 10)
 
 
 def test_show_has_a_bar_a_table_and_ideal_draws_apart(path, release):
-    ledger = open_ledger(path)
+    ledger = Ledger(path)
     ideal = Guarantee(0.5, status="ideal-draw-only")
     ledger.reserve(ReleaseRequest("sampled", ideal, "a [red]chain[/red] \x1b[2J"))
     ledger.reserve(ReleaseRequest("as-printed", Guarantee(0.5, status="unproved")))
@@ -100,7 +100,7 @@ def test_show_has_a_bar_a_table_and_ideal_draws_apart(path, release):
     text = shown(path)
     assert "Spent: ━" in text
     assert "56.2%" in text
-    assert "or in its place: epsilon 1.75 without delta" in text
+    assert "or instead: epsilon 1.75 without delta" in text
     proved, _, apart = text.partition("ideal draw only")
     assert "minimised" in proved.partition("conditional promise")[2]
     assert "both are tested, neither is proved" in " ".join(proved.split())
@@ -116,39 +116,39 @@ def test_show_says_that_there_is_no_release_yet(path):
     text = shown(path)
     assert "No release yet." in text
     assert "release: epsilon 4, with Gaussian noise at delta 1e-06 or without delta" in text
-    assert "in its place" not in text
+    assert "or instead" not in text
 
 
 def test_show_says_what_is_left_for_gaussian_noise(path):
-    open_ledger(path).reserve(ReleaseRequest("gaussian", promised(2.0, 1e-6)))
-    statement, text = open_ledger(path).show(), shown(path)
+    Ledger(path).reserve(ReleaseRequest("gaussian", promised(2.0, 1e-6)))
+    statement, text = Ledger(path).show(), shown(path)
     left = re.search(r"one more release: epsilon (\S+) with Gaussian noise at delta 1e-06\n", text)
     assert 0.999 * statement.left_gaussian <= float(left[1]) <= statement.left_gaussian
-    left = re.search(r"in its place: epsilon (\S+) without delta\n", text)
+    left = re.search(r"or instead: epsilon (\S+) without delta\n", text)
     assert 0.999 * statement.left_pure <= float(left[1]) <= statement.left_pure
 
 
 def test_show_says_why_more_is_left_than_epsilons_leave(path):
-    open_ledger(path).reserve(ReleaseRequest("pure", Guarantee(1.0)))
+    Ledger(path).reserve(ReleaseRequest("pure", Guarantee(1.0)))
     assert "do not simply add" not in shown(path)
-    open_ledger(path).reserve(ReleaseRequest("gaussian", promised(1.0, 1e-6)))
+    Ledger(path).reserve(ReleaseRequest("gaussian", promised(1.0, 1e-6)))
     other = path.with_name("gaussian.ledger")
     assert run("init", other, *INIT).exit_code == 0
-    open_ledger(other).reserve(ReleaseRequest("gaussian", promised(2.0, 1e-6)))
+    Ledger(other).reserve(ReleaseRequest("gaussian", promised(2.0, 1e-6)))
     assert "Epsilons do not simply add: after 2 of 4 more is left than the rest" in shown(other)
     assert 'docs/custodians.md, "The budget"' in shown(other)
 
 
 def test_both_ways_to_make_a_ledger_have_one_default(tmp_path):
     assert run("init", tmp_path / "a", "--population", "p", "--epsilon", "6").exit_code == 0
-    open_ledger(tmp_path / "b").initialise("p", epsilon=6)
-    budgets = [open_ledger(tmp_path / name).show().budget for name in "ab"]
+    Ledger(tmp_path / "b").initialise("p", epsilon=6)
+    budgets = [Ledger(tmp_path / name).show().budget for name in "ab"]
     assert budgets[0] == budgets[1]
     assert budgets[0].delta == 1e-6
 
 
 def test_show_says_that_nothing_is_left(path):
-    open_ledger(path).reserve(ReleaseRequest("all", Guarantee(4.0, 1e-6)))
+    Ledger(path).reserve(ReleaseRequest("all", Guarantee(4.0, 1e-6)))
     text = shown(path)
     assert "Left for one more release: nothing" in text
     assert "100.0%, in releases like the last one" in text
@@ -156,13 +156,13 @@ def test_show_says_that_nothing_is_left(path):
 
 def test_what_is_shown_as_left_is_admitted(path):
     """The figure is short, and rounded down: whoever asks for it gets it."""
-    open_ledger(path).reserve(ReleaseRequest("gaussian", promised(0.7, 1e-6)))
-    (gaussian, _) = open_ledger(path).show().left
+    Ledger(path).reserve(ReleaseRequest("gaussian", promised(0.7, 1e-6)))
+    (gaussian, _) = Ledger(path).show().left
     epsilon = float(gaussian.split()[1])
     assert len(gaussian.split()[1]) <= len("3.141")
-    open_ledger(path).check(ReleaseRequest("all", promised(epsilon, 1e-6)))
-    with pytest.raises(BudgetError, match="or in its place epsilon"):
-        open_ledger(path).check(ReleaseRequest("more", promised(epsilon + 0.001, 1e-6)))
+    Ledger(path).check(ReleaseRequest("all", promised(epsilon, 1e-6)))
+    with pytest.raises(BudgetError, match="or instead epsilon"):
+        Ledger(path).check(ReleaseRequest("more", promised(epsilon + 0.001, 1e-6)))
 
 
 def test_verify_accepts_the_ledger_and_its_release(path, release):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from discreet.points import Point, reach
 from tests.ledger.ledger_load import MUST_BE_ZERO, Load
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 def run(location, folder, epsilon, **settings):
     """The harness in a process of its own: it forks, which a test runner must not."""
-    open_ledger(location).initialise("load", epsilon, "1e-6")
+    Ledger(location).initialise("load", epsilon, "1e-6")
     load = Load(location=location, folder=str(folder), **settings)
     path = folder / "settings.json"
     path.write_text(json.dumps(asdict(load)))

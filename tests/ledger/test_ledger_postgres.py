@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from discreet.errors import DiscreetError, LedgerError, SettingsError
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from tests.ledger.ledger_scenes import RECOVERS, attempt, check_story, request
 from tests.ledger.ledger_server_faults import PAID_FOR, STORIES, ServerScene
 
@@ -41,11 +41,11 @@ def test_a_release_whose_server_dies_after_the_charge_is_paid_for(scene, name):
 
 def test_populations_have_budgets_of_their_own(scene):
     scene.begin()
-    open_ledger(scene.url).initialise("sweden-births", 1)
+    Ledger(scene.url).initialise("sweden-births", 1)
     with pytest.raises(SettingsError, match="several populations"):
         scene.ledger.show()
     chosen = {
-        name: open_ledger(scene.server.url("postgres", population=name))
+        name: Ledger(scene.server.url("postgres", population=name))
         for name in ("norway-births", "sweden-births")
     }
     assert attempt(chosen["sweden-births"], scene.folder, request(2)) is None
@@ -54,7 +54,7 @@ def test_populations_have_budgets_of_their_own(scene):
         "sweden-births": 0.75,
     }
     with pytest.raises(LedgerError, match="no ledger of that population"):
-        open_ledger(scene.server.url("postgres", population="x")).show()
+        Ledger(scene.server.url("postgres", population="x")).show()
     with pytest.raises(SettingsError, match="another population than the command"):
         chosen["norway-births"].initialise("denmark", 1)
 
@@ -81,7 +81,7 @@ def test_a_restored_database_is_adopted_with_its_newest_head(scene):
     with psycopg.connect(scene.server.url("template1"), autocommit=True) as owner:
         owner.execute("DROP DATABASE IF EXISTS copy")
         owner.execute("CREATE DATABASE copy TEMPLATE postgres")
-    restored = open_ledger(scene.server.url("copy"))
+    restored = Ledger(scene.server.url("copy"))
     restored.adopt(head)
     assert restored.verify().sound
     assert attempt(restored, scene.folder, request(2)) is None
@@ -103,9 +103,9 @@ def test_a_password_is_never_shown(scene, change):
     url = change(scene.url)
     texts = []
     with contextlib.suppress(DiscreetError):
-        texts.append(repr(open_ledger(url)) + open_ledger(url).name)
+        texts.append(repr(Ledger(url)) + Ledger(url).name)
     try:
-        open_ledger(url, 0.5).show()
+        Ledger(url, 0.5).show()
     except DiscreetError as error:
         chain = "".join(traceback.format_exception(error, chain=True))
         texts += [str(error), repr(error), chain]
@@ -117,6 +117,6 @@ def test_first_initialisations_at_once_wait_for_each_other(scene):
     scene.server.forget_ledgers()
     names = [f"population-{number}" for number in range(6)]
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(lambda name: open_ledger(scene.url, 10).initialise(name, 1), names))
-    shown = [open_ledger(scene.server.url("postgres", population=n)).show() for n in names]
+        list(pool.map(lambda name: Ledger(scene.url, 10).initialise(name, 1), names))
+    shown = [Ledger(scene.server.url("postgres", population=n)).show() for n in names]
     assert [statement.population for statement in shown] == names

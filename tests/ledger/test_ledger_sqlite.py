@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from discreet.errors import LedgerError, SettingsError
-from discreet.ledger import Head, open_ledger, systems
+from discreet.ledger import Head, Ledger, systems
 from discreet.ledger.interface import ReleaseRequest
 from discreet.ledger.sqlite import Witness
 from discreet.ledger.stored import ReleaseClaim
@@ -111,7 +111,7 @@ def test_verify_names_every_kind_of_tampering(scene, statement, problem):
 def test_whoever_writes_the_files_can_forge_a_past_and_only_a_release_tells(tmp_path):
     """The chain has no key: `docs/threat-model.md` says so."""
     path = tmp_path / "ledger"
-    ledger = open_ledger(path)
+    ledger = Ledger(path)
     first = ledger.initialise("everybody", 1)
     spent = ledger.reserve(ReleaseRequest("one", Guarantee(1.0)))
     with sqlite3.connect(path) as connection:
@@ -120,7 +120,7 @@ def test_whoever_writes_the_files_can_forge_a_past_and_only_a_release_tells(tmp_
     connection.close()
     tamper(path, "DELETE FROM entry WHERE sequence > 1", *triggers)
     Witness(path).replace(first)
-    forged = open_ledger(path)
+    forged = Ledger(path)
     assert forged.verify().sound
     assert forged.show().left_pure == 1
     claim = ReleaseClaim("one", Head.parse(spent.head), Guarantee(1.0))
@@ -140,7 +140,7 @@ def test_a_moved_ledger_is_the_same_ledger(scene):
     scene.begin()
     for path in scene.folder.glob("registry.ledger*"):
         path.rename(path.with_name(path.name.replace("registry", "renamed")))
-    moved = open_ledger(scene.folder / "renamed.ledger")
+    moved = Ledger(scene.folder / "renamed.ledger")
     assert moved.verify().sound
     assert attempt(moved, scene.folder, request(2)) is None
 
@@ -252,17 +252,17 @@ def test_a_network_file_system_is_refused(tmp_path, monkeypatch, kind):
     folder = tmp_path / "a shared drive"
     folder.mkdir()
     path = folder / "registry.ledger"
-    ledger = open_ledger(path)
+    ledger = Ledger(path)
     ledger.initialise("registry", 3, "1e-6")
     table = tmp_path / "mountinfo"
     table.write_text(MOUNTS.format(point=str(folder).replace(" ", r"\040"), kind=kind))
     monkeypatch.setattr(systems, "MOUNTS", table)
     with pytest.raises(LedgerError, match=f"network file system .{kind}.*PostgreSQL"):
-        open_ledger(path).show()
+        Ledger(path).show()
     with pytest.raises(LedgerError, match="network file system"):
-        open_ledger(folder / "other.ledger").initialise("registry", 3, "1e-6")
+        Ledger(folder / "other.ledger").initialise("registry", 3, "1e-6")
     assert not (folder / "other.ledger").exists()
     table.write_text(MOUNTS.format(point=str(folder), kind="ext4"))
-    open_ledger(path).show()
+    Ledger(path).show()
     monkeypatch.setattr(systems, "MOUNTS", tmp_path / "no such table")
-    open_ledger(path).show()
+    Ledger(path).show()

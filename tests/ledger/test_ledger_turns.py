@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from discreet.ledger import ReleaseRequest, open_ledger
+from discreet.ledger import Ledger, ReleaseRequest
 from discreet.privacy.guarantee import Guarantee
 
 WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
@@ -27,7 +27,7 @@ def forked(work):
 
 
 def reserve(location, name):
-    open_ledger(location, 60).reserve(ReleaseRequest(name, Guarantee(0.01)))
+    Ledger(location, 60).reserve(ReleaseRequest(name, Guarantee(0.01)))
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def held(location):
 
     def hold():
         os.close(let_go)
-        with open_ledger(location)._store.writing():
+        with Ledger(location)._store.writing():
             os.write(take, b"x")
             os.read(release, 1)
 
@@ -69,7 +69,7 @@ def wait_until_waiting(location, count):
 
 
 def order_of(location):
-    return [charge.request.release_id for charge in open_ledger(location).show().charges]
+    return [charge.request.release_id for charge in Ledger(location).show().charges]
 
 
 @pytest.mark.parametrize("killed", [[], NAMES[::2]], ids=["all live", "some die"])

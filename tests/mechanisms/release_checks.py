@@ -13,7 +13,7 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
 from discreet.errors import LedgerError, SettingsError
-from discreet.ledger import open_ledger
+from discreet.ledger import Ledger
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, PrivateNewton
 from discreet.mechanisms.bounds import jacobian_bound
 from discreet.mechanisms.contract import Facts
@@ -53,7 +53,7 @@ def check_a_charge_pays_for_one_draw():
     """The same order again finds its charge, and nobody is read a second time."""
     order, source = order_of(OutputPerturbation(epsilon=1.0), release_id="one"), Counted()
     with TemporaryDirectory() as folder:
-        ledger = open_ledger(Path(folder) / "ledger")
+        ledger = Ledger(Path(folder) / "ledger")
         ledger.initialise("four people", 10)
         publish(order, source, ledger=ledger)
         with pytest.raises(LedgerError):

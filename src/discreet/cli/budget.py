@@ -57,7 +57,7 @@ def _summary(statement: "Statement") -> Text:
         f"Population: {printable(statement.population)} ({budget.relation}, per {budget.unit})",
         f"Budget: epsilon {budget.epsilon:.15g}, delta {budget.delta:g}",
         f"Left for one more release: {left[0]}",
-        *(f"         or in its place: {text}" for text in left[1:]),
+        *(f"              or instead: {text}" for text in left[1:]),
     ]
     if statement.charges:
         lines.append(_room(statement))
@@ -160,9 +160,9 @@ def initialise(
 
     It counts replace-one guarantees: no release is made under another relation.
     """
-    from discreet.ledger import open_ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import Ledger  # noqa: PLC0415 - numpy
 
-    head = open_ledger(_location(place, ledger)).initialise(population, epsilon, delta)
+    head = Ledger(_location(place, ledger)).initialise(population, epsilon, delta)
     say(f"The ledger is ready: epsilon {epsilon}, delta {delta}. Its head is {head}")
 
 
@@ -172,9 +172,9 @@ def show(place: Place = None, *, ledger: Option = None) -> None:
     from rich.console import Console  # noqa: PLC0415 - slow to import
 
     from discreet.cli.budget import render  # noqa: PLC0415 - slow to import
-    from discreet.ledger import open_ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import Ledger  # noqa: PLC0415 - numpy
 
-    statement = open_ledger(_location(place, ledger)).show()
+    statement = Ledger(_location(place, ledger)).show()
     Console().print(render(statement))
     say(f"Head: {statement.head}")
 
@@ -182,10 +182,10 @@ def show(place: Place = None, *, ledger: Option = None) -> None:
 @budget_app.command("verify")
 def verify(place: Place = None, *, ledger: Option = None, release: ReleaseFile = None) -> None:
     """Check chain, tables, place and witness; with --release also that it was charged here."""
-    from discreet.ledger import open_ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import Ledger  # noqa: PLC0415 - numpy
 
     claim = None if release is None else read_claim(release)
-    found = open_ledger(_location(place, ledger)).verify(claim)
+    found = Ledger(_location(place, ledger)).verify(claim)
     if not found.sound:
         raise LedgerError("; ".join(found.problems))
     for text in found.notes:
@@ -202,7 +202,7 @@ def adopt(
     head: Annotated[str | None, typer.Option(help="The newest head, as it was printed.")] = None,
 ) -> None:
     """Take over a moved or restored ledger, given its newest release (or head)."""
-    from discreet.ledger import Head, open_ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import Head, Ledger  # noqa: PLC0415 - numpy
 
     if release is not None and head is None:
         newest = read_claim(release).head
@@ -210,7 +210,7 @@ def adopt(
         newest = Head.parse(head)
     else:
         raise SettingsError("give either --release or --head: the newest there is.")
-    adopted = open_ledger(_location(place, ledger)).adopt(newest)
+    adopted = Ledger(_location(place, ledger)).adopt(newest)
     say(f"This is the ledger from now on; destroy other copies. Its head is {adopted}")
 
 

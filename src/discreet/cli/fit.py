@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.contract import Mechanism
     from discreet.people.source import People
     from discreet.regression import SurvivalRegression
-    from discreet.release import Ledger
+    from discreet.release import Payer
 
 NONE = "none"
 DEFAULT_MECHANISM = "newton"
@@ -200,7 +200,7 @@ class Seen:
 
     def ask(self, charge: str, ledger: str, *, yes: bool) -> None:
         """At a terminal, show what `check` finds and let a person decide, who may say --yes."""
-        from discreet.release import OpenLedger  # noqa: PLC0415 - loads the mechanisms
+        from discreet.release import Ledger  # noqa: PLC0415 - loads the mechanisms
 
         found = self.check()
         if yes:
@@ -210,7 +210,7 @@ class Seen:
         hopeless = "This file would give no useful model, or a wrong one. " * bool(found.obstacles)
         anyway = " all the same" if found.obstacles else ""
         # the URL of a server may hold a password
-        place = OpenLedger(ledger).name if "://" in ledger else f"'{ledger}'"
+        place = Ledger(ledger).name if "://" in ledger else f"'{ledger}'"
         question = f"{hopeless}Charge {charge} to {place} and publish{anyway}?"
         if not typer.confirm(question, default=not found.obstacles):
             say("Nothing was charged and nothing was released.")
@@ -253,7 +253,7 @@ def require_json(out: Path) -> None:
         raise SettingsError(f"models and releases are JSON; name it '{out.with_suffix('.json')}'.")
 
 
-def payer(ledger: str | None, *, no_ledger: bool) -> "Ledger | str":
+def payer(ledger: str | None, *, no_ledger: bool) -> "Payer | str":
     """The ledger that was named, or none because that was said."""
     from discreet.release import NO_LEDGER  # noqa: PLC0415 - loads the mechanisms
 

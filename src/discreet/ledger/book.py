@@ -1,6 +1,6 @@
-r"""What the entries add up to: the budget, every charge, and what may still be spent.
+r"""The entries of a ledger, read into its budget and its charges.
 
-The hash chain: every entry names the hash of the one before it.
+Entries form a hash chain:
 
     hash(n) = SHA-256("discreet ledger entry 1\n" + canonical JSON of entry n)
 
@@ -9,13 +9,9 @@ Entry n contains its sequence number, the ledger's random identifier and hash(n 
 clocks can be set back.  A chain alone cannot show that its end was cut off, which is why every
 release prints the head of its reservation.
 
-A population's budget: whole numbers of small units, compared exactly.
-
-Epsilon is kept in billionths (1e-9) and delta in units of 1e-18, so that 0.1 and 1e-6 are exact and
-no sum of them drifts.  What a sequence of charges adds up to, and whether one more fits, is decided
-by `discreet.privacy.accountant`, whose proof allows each request to depend on all earlier releases.
-
-What a custodian is shown: the budget, what is left of it, and every release.
+Epsilon is kept in billionths (1e-9) and delta in units of 1e-18, so 0.1 and 1e-6 are exact.
+`discreet.privacy.accountant` composes the charges and decides whether one more fits; its proof
+allows each request to depend on all earlier releases.
 """
 
 import hashlib
@@ -58,21 +54,23 @@ class Head:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a printed head; anything else is a `LedgerError`."""
+        """Read a printed head; raise `LedgerError` for any other text."""
         match = _HEAD.fullmatch(text)
         if match is None:
-            raise LedgerError("a ledger head is written identifier:sequence:hash; this is none.")
+            raise LedgerError(
+                "this is not a ledger head, which has the form identifier:sequence:hash."
+            )
         return cls(match[1], int(match[2]), match[3])
 
     @classmethod
     def before_first(cls, ledger: str) -> Self:
-        """The head of a chain that has no entry yet."""
+        """Return the head of a chain without entries."""
         return cls(ledger, 0, _ZERO_HASH)
 
 
 @dataclass(frozen=True)
 class Row:
-    """An entry as a backend stores it: nothing here is trusted before `read_entry`."""
+    """An entry as a backend stores it, unchecked before `read_entry`."""
 
     sequence: int
     content: str
@@ -81,7 +79,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger: its kind, its public body and where it stands in the chain."""
+    """An entry: its kind, its public body and the head of the chain before it."""
 
     kind: str
     body: dict[str, Any]
@@ -89,7 +87,7 @@ class Entry:
 
     @property
     def sequence(self) -> int:
-        """One more than the entry before."""
+        """The entry's number, from 1."""
         return self.previous.sequence + 1
 
     @cached_property
@@ -116,27 +114,27 @@ class Entry:
 
     @property
     def release_id(self) -> str | None:
-        """The release the entry speaks of, for the backend's unique index."""
+        """The entry's release, for the backend's unique index."""
         value = self.body.get("release_id")
         return value if isinstance(value, str) else None
 
 
 def canonical(value: Any) -> str:
-    """The one JSON text of a value: keys sorted, no spaces, ASCII only, no NaN."""
+    """Return the value as JSON with sorted keys and no spaces, in ASCII, without NaN."""
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
     )
 
 
 def digest_of(content: str) -> str:
-    """The entry hash of a canonical text."""
+    """Return the hash of an entry with this canonical text."""
     return hashlib.sha256(_DOMAIN + content.encode("ascii")).hexdigest()
 
 
 def read_entry(row: Row, previous: Head | None) -> Entry:
-    """The stored entry, after its hash, its form and its link to `previous` were checked.
+    """Return a stored entry; raise `LedgerError` unless hash, form and link to `previous` are right.
 
-    `previous` is None for the first entry, which names the ledger itself.
+    `previous` is None for the first entry, which names the ledger.
     """
     try:
         content_hash = digest_of(row.content)
@@ -148,13 +146,9 @@ def read_entry(row: Row, previous: Head | None) -> Entry:
         raise _broken(row.sequence, "is not in the form this ledger writes")
     if content_hash != row.hash:
         raise _broken(row.sequence, "was changed after it was written (its hash differs)")
-    return _linked(row, members, previous)
-
-
-def _linked(row: Row, members: dict[str, Any], previous: Head | None) -> Entry:
     before = previous or Head.before_first(str(members["ledger"]))
     if not _LEDGER.fullmatch(before.ledger):  # it is printed, and a reader parses it strictly
-        raise _broken(row.sequence, "gives the ledger a name that no ledger has")
+        raise _broken(row.sequence, "has a ledger identifier that is not valid")
     if members["sequence"] != before.sequence + 1 or row.sequence != before.sequence + 1:
         raise _broken(before.sequence + 1, "is missing: the sequence has a gap there")
     if (members["ledger"], members["previous"]) != (before.ledger, before.hash):
@@ -176,12 +170,12 @@ NANO = 10**9
 ATTO = 10**18
 
 Amount = int | float | str | Decimal
-"""A number as it is written: 0.1 and "0.1" are one tenth."""
+"""A decimal number: 0.1 and "0.1" both mean one tenth."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be lost altogether, under one relation."""
+    """The total epsilon and delta of a population, under one neighbouring relation."""
 
     epsilon_nano: int
     delta_atto: int
@@ -189,12 +183,14 @@ class Budget:
     unit: Unit = "person"
 
     def __post_init__(self) -> None:
-        """Refuse what is no budget."""
-        if not _is_count(self.epsilon_nano) or self.epsilon_nano < 1:
+        """Raise `SettingsError` unless the numbers are exact and the relation is known."""
+        whole = all(type(number) is int for number in (self.epsilon_nano, self.delta_atto))
+        if not whole or self.epsilon_nano < 1:
             raise SettingsError("a budget's epsilon must be a finite number greater than 0.")
-        if not _is_count(self.delta_atto) or not 0 <= self.delta_atto < ATTO:
+        if not 0 <= self.delta_atto < ATTO:
             raise SettingsError("a budget's delta must be at least 0 and less than 1.")
-        if exact(self.epsilon) * NANO != self.epsilon_nano or not self._delta_is_shown():
+        epsilon, delta = exact(self.epsilon) * NANO, exact(self.delta) * ATTO
+        if epsilon != self.epsilon_nano or delta != self.delta_atto:
             raise SettingsError("a budget's epsilon and delta have at most 15 significant digits.")
         if self.relation not in get_args(Relation) or self.unit not in get_args(Unit):
             raise SettingsError(
@@ -207,41 +203,46 @@ class Budget:
 
     @classmethod
     def of(cls, epsilon: Amount, delta: Amount, relation: str, unit: str) -> Self:
-        """The budget as the custodian writes it."""
-        counts = _units("epsilon", epsilon, NANO), _units("delta", delta, ATTO)
-        return cls(*counts, relation, unit)  # type: ignore[arg-type]  # checked after construction
+        """Return the budget with these decimal numbers."""
+        counts = []
+        for name, amount, per_one in (("epsilon", epsilon, NANO), ("delta", delta, ATTO)):
+            try:
+                value = Fraction(Decimal(repr(amount) if isinstance(amount, float) else amount))
+            except (InvalidOperation, TypeError, ValueError, OverflowError):
+                raise SettingsError(f"a budget's {name} must be a finite number.") from None
+            if per_one % value.denominator:
+                raise SettingsError(f"a budget's {name} must be a multiple of {1 / per_one:g}.")
+            counts.append(int(value * per_one))
+        return cls(counts[0], counts[1], relation, unit)  # type: ignore[arg-type]  # checked there
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
-        """The budget that `to_mapping` wrote."""
+        """Read what `to_mapping` wrote."""
         if set(mapping) != {item.name for item in fields(cls)}:
             raise ArtefactError("a budget has exactly the keys that this version writes.")
         return cls(**mapping)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The budget as a JSON object of whole numbers and words."""
+        """Return the budget as a JSON object of integers and words."""
         return asdict(self)
 
     @property
     def epsilon(self) -> float:
-        """Epsilon as the decimal number it shows."""
+        """The budget's epsilon."""
         return self.epsilon_nano / NANO
 
     @property
     def delta(self) -> float:
-        """Delta as the decimal number it shows."""
+        """The budget's delta."""
         return self.delta_atto / ATTO
-
-    def _delta_is_shown(self) -> bool:
-        return exact(self.delta) * ATTO == self.delta_atto
 
     @cached_property
     def filter(self) -> PrivacyFilter:
-        """What decides whether a request fits, and what is left."""
+        """The filter that decides whether a request fits, and what is left."""
         return PrivacyFilter(self.epsilon, self.delta, self.relation)
 
     def admits(self, spent: Totals, request: Guarantee) -> bool:
-        """Whether the request fits on top of what is spent; exactly what is left fits."""
+        """Return whether the request fits on top of what is spent (all that is left fits)."""
         if (request.relation, request.unit) != (self.relation, self.unit):
             raise SettingsError(
                 f"this ledger counts {self.relation} guarantees per {self.unit}; "
@@ -250,47 +251,32 @@ class Budget:
         return self.filter.admits(spent, request)
 
 
-def _units(name: str, amount: Amount, per_one: int) -> int:
-    try:
-        value = Fraction(Decimal(repr(amount) if isinstance(amount, float) else amount))
-    except (InvalidOperation, TypeError, ValueError, OverflowError):
-        raise SettingsError(f"a budget's {name} must be a finite number.") from None
-    units = value * per_one
-    if units.denominator != 1:
-        raise SettingsError(f"a budget's {name} must be a multiple of {1 / per_one:g}.")
-    return units.numerator
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 INITIALISED = "initialised"
 RESERVED = "reserved"
 SETTLED = "settled"
 ADOPTED = "adopted"
 PLACED = "placed"
-"""The same place, with parts that were not known before; only an adoption changes a part."""
+"""Adds parts to the recorded place; only an adoption changes a part."""
 
 _MAY_BE_UNKNOWN = {"file system", "machine"}
 
 
 def place_text(place: Place) -> str:
-    """The place as an entry has it: `inode 12, birth 1700000000000000000`."""
+    """Return the place as an entry stores it: `inode 12, birth 1700000000000000000`."""
     return ", ".join(f"{name} {value}" for name, value in place.items())
 
 
 def place_parts(text: str) -> Place:
-    """The place that `place_text` wrote; before 0.3 a file's had its inode alone."""
+    """Read what `place_text` wrote; before 0.3 the place of a file was its inode alone."""
     pairs = (part.rpartition(" ") for part in text.split(", "))
     return {name: value for name, _, value in pairs}
 
 
 def same_place(recorded: Place, found: Place) -> bool:
-    """Whether every part that the ledger recorded is found and equal.
+    """Return whether every recorded part is found and equal.
 
-    File system and machine may be missing, because a container may not know them; they may not be
-    others.
+    File system and machine may be missing, because a container may not know them; if they are
+    found they must be equal.
     """
     return all(
         found.get(name) == value or (name in _MAY_BE_UNKNOWN and name not in found)
@@ -303,7 +289,7 @@ State = Literal["settled", "reserved, never settled"]
 
 @dataclass(frozen=True)
 class Charge:
-    """One reservation and what became of it; `digest` is None while it is not settled.
+    """A reservation, with the digest of its published file once it is settled.
 
     "reserved, never settled" is a charge whose process is running or died.
     """
@@ -314,13 +300,13 @@ class Charge:
 
     @property
     def state(self) -> State:
-        """Whether a published file is known."""
+        """The state in words."""
         return "reserved, never settled" if self.digest is None else "settled"
 
 
 @dataclass
 class Book:
-    """The entries read so far, each checked against the one before it."""
+    """The sum of the entries read so far, each checked against the one before it."""
 
     budget: Budget
     population: str
@@ -332,9 +318,13 @@ class Book:
     placed: list[int] = field(default_factory=list)
 
     @classmethod
-    def opened_with(cls, row: Row) -> Self:
-        """The book of a ledger that has only its first entry."""
-        entry = read_entry(row, None)
+    def of(cls, rows: Iterable[Row]) -> Self:
+        """Read all rows, from the first."""
+        remaining = iter(rows)
+        first = next(remaining, None)
+        if first is None:
+            raise LedgerError("the ledger has no entries: its initialisation was interrupted.")
+        entry = read_entry(first, None)
         if entry.kind != INITIALISED:
             raise LedgerError("the ledger does not begin with its budget: it is not a ledger.")
         try:
@@ -342,16 +332,7 @@ class Book:
             population, place = str(entry.body["population"]), _place_in(entry)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise _strange(entry) from None
-        return cls(budget, population, place, entry.head, [entry.head.hash])
-
-    @classmethod
-    def of(cls, rows: Iterable[Row]) -> Self:
-        """The book of all rows, from the first."""
-        remaining = iter(rows)
-        first = next(remaining, None)
-        if first is None:
-            raise LedgerError("the ledger has no entries: its initialisation was interrupted.")
-        book = cls.opened_with(first)
+        book = cls(budget, population, place, entry.head, [entry.head.hash])
         book.extend(remaining)
         return book
 
@@ -367,37 +348,52 @@ class Book:
             self.hashes.append(entry.head.hash)
 
     def contains(self, head: Head) -> bool:
-        """Whether the chain went through `head`."""
+        """Return whether `head` is the head of an entry of the chain."""
         if head.ledger != self.head.ledger or head.sequence > len(self.hashes):
             return False
         return self.hashes[head.sequence - 1] == head.hash
 
     def next_entry(self, kind: str, body: dict[str, Any]) -> Entry:
-        """The entry that would come next."""
+        """Return the entry to append."""
         return Entry(kind, body, self.head)
 
     def admits(self, request: ReleaseRequest) -> bool:
-        """Whether everything charged so far and the request fit the budget."""
+        """Return whether all charges and the request fit the budget."""
         return self.budget.admits(self.totals, request.guarantee)
 
     def refusal(self, guarantee: Guarantee, *, least: bool = False) -> BudgetError:
-        """What was asked (or the least that it could be) and what is left."""
-        budget, totals = self.budget, self.totals
+        """Return the error of a request that does not fit; `least`: it may cost more than this."""
+        budget, left = self.budget, _left(self.budget, *_most(self.budget, self.totals))
         asked = f"{'at least ' if least and guarantee.delta else ''}{guarantee.delta:g}"
-        left = _left(budget, _gaussian_left(budget, totals), budget.filter.left(totals))
+        hint = (
+            "The budget has no delta, so no release with one fits: ask for delta 0 "
+            "(--delta 0, or delta=0 of the mechanism). "
+        )
         return BudgetError(
             f"the budget does not cover this release. Asked: epsilon {guarantee.epsilon:.15g}, "
-            f"delta {asked}. Left for one more release: {', or in its place '.join(left)}. "
+            f"delta {asked}. Left for one more release: {', or instead '.join(left)}. "
             f"Budget: epsilon {budget.epsilon:.15g}, delta {budget.delta:g}. "
-            f"{_hint(budget, guarantee)}"
+            f"{hint if guarantee.delta and not budget.delta_atto else ''}"
             "Nothing was charged and nothing was released."
         )
 
     def _enter(self, entry: Entry) -> None:
         if entry.kind == RESERVED:
-            self._enter_charge(entry)
+            request = ReleaseRequest(
+                entry.body["release_id"],
+                _guarantee(canonical(entry.body["guarantee"])),
+                entry.body["description"],
+            )
+            if request.release_id in self.charges:
+                raise _strange(entry)
+            self.totals = self.totals.plus(request.guarantee)
+            self.charges[request.release_id] = Charge(entry.head, request)
         elif entry.kind == SETTLED:
-            self._enter_settlement(entry)
+            charge = self.charges[entry.body["release_id"]]
+            if charge.digest is not None:
+                raise _strange(entry)
+            settled = replace(charge, digest=str(entry.body["digest"]))
+            self.charges[charge.request.release_id] = settled
         elif entry.kind == ADOPTED:
             self.place = _place_in(entry)
             self.placed.clear()
@@ -407,64 +403,32 @@ class Book:
         else:
             raise _strange(entry)
 
-    def _enter_charge(self, entry: Entry) -> None:
-        request = ReleaseRequest(
-            entry.body["release_id"],
-            _guarantee(canonical(entry.body["guarantee"])),
-            entry.body["description"],
-        )
-        if request.release_id in self.charges:
-            raise _strange(entry)
-        self.totals = self.totals.plus(request.guarantee)
-        self.charges[request.release_id] = Charge(entry.head, request)
-
-    def _enter_settlement(self, entry: Entry) -> None:
-        charge = self.charges[entry.body["release_id"]]
-        if charge.digest is not None:
-            raise _strange(entry)
-        settled = replace(charge, digest=str(entry.body["digest"]))
-        self.charges[charge.request.release_id] = settled
-
 
 def _place_in(entry: Entry) -> Place:
     return place_parts(str(entry.body["place"]))
 
 
-def _gaussian_left(budget: Budget, spent: Totals) -> float:
-    return budget.filter.left(spent, budget.delta) if budget.delta_atto else 0.0
-
-
 def _left(budget: Budget, gaussian: float, pure: float) -> tuple[str, ...]:
-    """What one more release may have, by its kind of noise: these are alternatives, not a sum.
-
-    Rounded down, so that whoever asks for the number shown gets it.
-    """
-    more, less, noise = (
-        at_most(gaussian),
-        at_most(pure),
-        f"Gaussian noise at delta {budget.delta:g}",
-    )
+    """Return the largest further release by kind of noise: alternatives, rounded down."""
     if not gaussian and not pure:
         return ("nothing",)
+    more, less = at_most(gaussian), at_most(pure)
     if not budget.delta_atto:
         return (f"epsilon {less} without delta",)
+    noise = f"Gaussian noise at delta {budget.delta:g}"
     if more == less:
         return (f"epsilon {more}, with {noise} or without delta",)
     return (f"epsilon {more} with {noise}", f"epsilon {less} without delta")
 
 
-def _hint(budget: Budget, guarantee: Guarantee) -> str:
-    if budget.delta_atto or not guarantee.delta:
-        return ""
-    return (
-        "The budget has no delta, so no release with one fits: ask for delta 0 "
-        "(--delta 0, or delta=0 of the mechanism). "
-    )
+def _most(budget: Budget, totals: Totals) -> tuple[float, float]:
+    """Return the largest epsilon of a further release with Gaussian noise, and without delta."""
+    gaussian = budget.filter.left(totals, budget.delta) if budget.delta_atto else 0.0
+    return gaussian, budget.filter.left(totals)
 
 
 @lru_cache(maxsize=1024)
-def _guarantee(content: str) -> Guarantee:
-    """The guarantee of a charge; most ledgers hold many alike."""
+def _guarantee(content: str) -> Guarantee:  # many charges of a ledger have the same
     return Guarantee.from_mapping(json.loads(content))
 
 
@@ -480,8 +444,8 @@ class Statement:
     """The ledger at one head.
 
     `left_pure` is the largest epsilon of a further release without delta, `left_gaussian` that of one
-    with Gaussian noise at the budget's delta (0 for a budget without delta).  `spent` is the part
-    that is used up, as seen by a further release like the last one, of which `more` still fit.
+    with Gaussian noise at the budget's delta (0 for a budget without delta).  `spent` is the share
+    that is used up as seen by a further release like the last one, of which `more` still fit.
     """
 
     population: str
@@ -493,33 +457,27 @@ class Statement:
     spent: float = 0.0
     more: int | None = None
 
+    @classmethod
+    def of(cls, book: Book) -> Self:
+        """Return the statement of a ledger that was read to its end."""
+        budget, totals, charges = book.budget, book.totals, tuple(book.charges.values())
+        gaussian, pure = _most(budget, totals)
+        if not charges:
+            return cls(book.population, budget, pure, gaussian, charges, book.head)
+        last = charges[-1].request.guarantee
+        spent, more = budget.filter.spent_share(totals, last), budget.filter.more_like(totals, last)
+        return cls(book.population, budget, pure, gaussian, charges, book.head, spent, more)
+
     @property
     def left(self) -> tuple[str, ...]:
-        """What one more release may have, in words: one sort of noise or the other, not both."""
+        """The largest further release, in words: with one kind of noise or the other, not both."""
         return _left(self.budget, self.left_gaussian, self.left_pure)
 
     def charges_with(self, status: Status) -> tuple[Charge, ...]:
-        """The charges of which as much is proved as `discreet.privacy.guarantee.Status` says."""
+        """Return the charges whose guarantee has this `discreet.privacy.guarantee.Status`."""
         return tuple(item for item in self.charges if item.request.guarantee.status == status)
 
     @property
     def unsettled(self) -> tuple[Charge, ...]:
         """Charges without a known release."""
         return tuple(item for item in self.charges if item.digest is None)
-
-
-def statement_of(book: Book) -> Statement:
-    """The statement of a ledger that was read to its end."""
-    budget, totals = book.budget, book.totals
-    last = next(reversed(book.charges.values()), None)
-    guarantee = None if last is None else last.request.guarantee
-    return Statement(
-        population=book.population,
-        budget=budget,
-        left_pure=budget.filter.left(totals),
-        left_gaussian=_gaussian_left(budget, totals),
-        charges=tuple(book.charges.values()),
-        head=book.head,
-        spent=0.0 if guarantee is None else budget.filter.spent_share(totals, guarantee),
-        more=None if guarantee is None else budget.filter.more_like(totals, guarantee),
-    )

@@ -1,9 +1,8 @@
-"""From the faults of disks, files and servers to one typed error that says what to do.
+"""Convert the faults of disks, files and servers into one typed error that says what to do.
 
 Every fault fails closed: the error leaves `reserve` before a draw is permitted, so whatever the
-disk did there is no release.  What a fault means for the release is added by the operation it
-interrupts.  Texts of the database libraries are not passed on, because they may
-quote a connection string.
+disk did there is no release.  The operation that a fault interrupts adds what it means for the
+release.  Texts of the database libraries are not passed on: they may quote a connection string.
 """
 
 import errno
@@ -15,7 +14,7 @@ from discreet.errors import LedgerError
 
 
 class LedgerFaultError(LedgerError):
-    """A fault outside our control: disk, file, lock, server."""
+    """A fault of disk, file, lock or server."""
 
 
 _DISK_FULL = "the disk (or the file size limit) is full: make room, then try again"
@@ -46,7 +45,7 @@ _BY_ERRNO = {
     errno.EPERM: _READ_ONLY,
     errno.ENOENT: _MISSING,
     errno.EEXIST: "a file of that name appeared meanwhile; nothing was overwritten",
-    errno.ELOOP: "a symbolic link stands where the ledger or its witness file should be",
+    errno.ELOOP: "there is a symbolic link where the ledger or its witness file should be",
 }
 
 _BY_SQLITE_CODE = {
@@ -64,8 +63,8 @@ _LOCKED_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROT
 
 _SERVER_FAILED = "the ledger's server reported an error: read the server's log"
 _LOST = (
-    "the connection to the ledger's server was lost; `discreet budget show` will tell what was "
-    "recorded, once the server is back"
+    "the connection to the ledger's server was lost; once it is back, `discreet budget show` says "
+    "what was recorded"
 )
 
 # by SQLSTATE, or its class in the first two characters
@@ -87,13 +86,14 @@ def typed_faults(lock_timeout: float) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as fault:
-        raise _error(_sqlite_text(fault, lock_timeout)) from None
+        text = _BY_SQLITE_CODE.get(_primary_code(fault), _DAMAGED)
+        raise _error(locked_text(lock_timeout) if is_locked(fault) else text) from None
     except OSError as fault:
         raise _error(_BY_ERRNO.get(fault.errno or 0, _DISK_FAILED)) from None
 
 
 def locked_text(lock_timeout: float) -> str:
-    """What to say when another process did not let go of the ledger."""
+    """Return the message for a lock that another process kept too long."""
     return (
         f"the ledger was locked by another process for {lock_timeout:g} s. Find the process that "
         "holds it (a backup, a stopped fit), then try again"
@@ -102,7 +102,7 @@ def locked_text(lock_timeout: float) -> str:
 
 @contextmanager
 def with_consequence(sentence: str) -> Iterator[None]:
-    """Add what a fault inside means for the release."""
+    """Add to a fault the sentence on what it means for the release."""
     try:
         yield
     except LedgerFaultError as fault:
@@ -114,14 +114,8 @@ def _error(text: str) -> LedgerFaultError:
 
 
 def is_locked(fault: sqlite3.Error) -> bool:
-    """Whether another process was in the way."""
+    """Return whether another process holds the lock."""
     return _primary_code(fault) in _LOCKED_CODES
-
-
-def _sqlite_text(fault: sqlite3.Error, lock_timeout: float) -> str:
-    if is_locked(fault):
-        return locked_text(lock_timeout)
-    return _BY_SQLITE_CODE.get(_primary_code(fault), _DAMAGED)
 
 
 def _primary_code(fault: sqlite3.Error) -> int:

@@ -1,4 +1,4 @@
-"""What the release path sees of a ledger: ask for a charge, draw once, tell what was released.
+"""The side of a ledger that a release sees: charge, draw once, record the published file.
 
     ledger.check(request)                      early, and again by reserve: does it fit?
     reservation = ledger.reserve(request)      charged, durably, before any data is read
@@ -8,8 +8,8 @@
 
 One charge permits one draw.  `reserve` is idempotent: the same release id with the same request
 gives the same reservation and charges nothing more, but only the call that wrote the charge gets
-the permission to draw.  A process that crashed has lost it for good, because nobody can know how
-far it came; trying again is a new release id and a new charge.
+the permission to draw.  A process that crashed has lost it for good, because it cannot be known how
+far it came; trying again takes a new release id and a new charge.
 """
 
 import os
@@ -22,7 +22,7 @@ from discreet.errors import LedgerError, SettingsError
 from discreet.privacy.guarantee import Guarantee
 
 UNCHARGED = "no ledger"
-"""What a release prints in place of a ledger head when it was charged to no budget."""
+"""Printed in a release in place of a ledger head when it was charged to no budget."""
 
 LONGEST_TEXT = 2000
 _RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
@@ -31,7 +31,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 @dataclass(frozen=True)
 class ReleaseRequest:
-    """What is about to be released, in public facts only.
+    """A release to charge, in public facts only.
 
     `private` is False for draws from a seeded generator; no ledger takes those.
     """
@@ -42,7 +42,7 @@ class ReleaseRequest:
     private: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what could not be recorded faithfully."""
+        """Raise `SettingsError` for a request that cannot be recorded."""
         if not _RELEASE_ID.fullmatch(self.release_id):
             raise SettingsError(
                 "a release id has 1 to 100 letters, digits, dots, dashes and underscores "
@@ -98,7 +98,7 @@ class Reservation:
     permit: DrawPermit | None = field(default=None, repr=False, compare=False)
 
     def authorise_draw(self) -> None:
-        """Call this once before the data is read; `LedgerError` unless the draw is paid for."""
+        """Use the permit before the data are read; raise `LedgerError` unless the draw is paid."""
         if self.permit is None:
             state = "settled" if self.digest else "reserved by an earlier attempt"
             raise LedgerError(
@@ -108,11 +108,11 @@ class Reservation:
         self.permit.use()
 
 
-class Ledger(Protocol):
-    """What the release path needs of a ledger."""
+class Payer(Protocol):
+    """The methods of a ledger that a release calls."""
 
     def check(self, request: ReleaseRequest, *, least: bool = False) -> None:
-        """`BudgetError` if the request does not fit what is left now; charges nothing."""
+        """Raise `BudgetError` if the request does not fit what is left now; charges nothing."""
         ...
 
     def reserve(self, request: ReleaseRequest) -> Reservation:
@@ -125,7 +125,7 @@ class Ledger(Protocol):
 
 
 class NullLedger:
-    """No budget at all: every request is admitted and nothing is remembered."""
+    """A ledger without a budget: it admits every request and records nothing."""
 
     def __repr__(self) -> str:
         return "NO_LEDGER"
@@ -134,19 +134,19 @@ class NullLedger:
         """Everything fits."""
 
     def reserve(self, request: ReleaseRequest) -> Reservation:
-        """A reservation that says "no ledger"."""
+        """Return a reservation with the head "no ledger"."""
         return Reservation(request.release_id, UNCHARGED, permit=DrawPermit())
 
     def settle(self, reservation: Reservation, digest: str) -> None:  # noqa: ARG002  # the protocol's
-        """Check the digest's form; there is nowhere to record it."""
+        """Check the form of the digest."""
         require_digest(digest)
 
 
 NO_LEDGER: Final = NullLedger()
-"""Say this in place of a ledger to publish without a budget; nothing adds such releases up."""
+"""Publishes without a budget when it is given in place of a ledger."""
 
 
 def require_digest(digest: str) -> None:
-    """`LedgerError` unless the text is a SHA-256 digest in small hexadecimal letters."""
+    """Raise `LedgerError` unless the text is a SHA-256 digest in lower-case hexadecimal."""
     if not _DIGEST.fullmatch(digest):
         raise LedgerError("a release is settled with the SHA-256 digest of its file, in hex.")

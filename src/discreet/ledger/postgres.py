@@ -1,25 +1,29 @@
 """A team's ledger: PostgreSQL, several populations in one database, each with its own chain.
 
 A writer locks its population's row (`SELECT ... FOR UPDATE`), so one population has one writer at
-a time and populations do not wait for each other.  A row lock lets newcomers past those who wait;
-an advisory lock is a queue, so writers take that first and are served in order of arrival.  `synchronous_commit` is on for every session
-and a server that runs with `fsync = off` is refused.  The place of a ledger is the cluster, its
-timeline and the database: a dump restored elsewhere, a point-in-time recovery or a promoted
-standby is another place, because any of them may lack the last reservations.
+a time and populations do not wait for each other.  A row lock is not granted in order of arrival
+and an advisory lock is, so writers take an advisory lock first.  `synchronous_commit` is on for
+every session and a server that runs with `fsync = off` is refused.  The place of a ledger is the
+cluster, its timeline and the database: a dump restored elsewhere, a point-in-time recovery or a
+promoted standby is another place, because any of them may lack the last reservations.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, LiteralString, cast
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, LiteralString, Self, cast
+from urllib.parse import parse_qsl, urlencode
 
 from discreet.errors import LedgerError, SettingsError
 from discreet.ledger.book import Entry, Head, Place, Row, canonical
-from discreet.ledger.faults import postgres_faults
-from discreet.ledger.location import PostgresLocation
+from discreet.ledger.faults import LedgerFaultError, postgres_faults
+from discreet.text import printable
 
 if TYPE_CHECKING:
     from psycopg import Connection
+
+POSTGRES_URLS = ("postgresql://", "postgres://")
 
 FORMAT = 1
 """Version of the tables."""
@@ -78,6 +82,72 @@ _PLACE: LiteralString = """SELECT
 
 
 @dataclass(frozen=True)
+class PostgresLocation:
+    """The parameters of a connection, and the population named in the URL, if any."""
+
+    population: str | None
+    printable: str  # without user and password
+    _parameters: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Read `postgresql://user:password@host:port/database?population=NAME`."""
+        address, _, query = url.partition("?")
+        pairs = parse_qsl(query, keep_blank_values=True)
+        populations = [value for key, value in pairs if key == "population"]
+        if len(populations) > 1:
+            raise SettingsError("the ledger URL names more than one population.")
+        rest = urlencode([pair for pair in pairs if pair[0] != "population"])
+        psycopg = _psycopg()
+        from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415  # an optional dependency
+
+        try:
+            parameters = dict(conninfo_to_dict(f"{address}?{rest}" if rest else address))
+        except psycopg.Error:
+            raise SettingsError(
+                "the ledger URL cannot be read; it is written "
+                "postgresql://user:password@host:port/database (with %-escapes in the password)."
+            ) from None
+        host = printable(str(parameters.get("host", "local socket")))
+        database = printable(str(parameters.get("dbname", "default database")))
+        shown = f"PostgreSQL at {host}, database {database}"
+        return cls(next(iter(populations), None), shown, parameters)
+
+    def for_population(self, population: str) -> Self:
+        """Return the location for one population; the URL must not name another."""
+        if self.population not in {None, population}:
+            raise SettingsError("the ledger URL names another population than the command.")
+        return replace(self, population=population)
+
+    def connect(self, timeout: float) -> "Connection[tuple[Any, ...]]":
+        """Return a new connection; errors of psycopg may quote the URL and are not passed on."""
+        psycopg = _psycopg()
+        limits = {
+            "connect_timeout": max(2, round(timeout)),
+            "tcp_user_timeout": max(2000, round(timeout * 1000)),
+            "application_name": "discreet",
+        }
+        try:
+            connection: Connection[tuple[Any, ...]] = psycopg.connect(**limits | self._parameters)
+        except psycopg.Error:
+            raise LedgerFaultError(
+                f"no connection to the ledger's server ({self.printable}): check that it runs, "
+                "that it can be reached from here, and the user and password."
+            ) from None
+        return connection
+
+
+def _psycopg() -> ModuleType:
+    try:
+        import psycopg  # noqa: PLC0415  # an optional dependency
+    except ImportError:
+        raise SettingsError(
+            "a PostgreSQL ledger needs psycopg; install this package with its extra 'postgres'."
+        ) from None
+    return psycopg
+
+
+@dataclass(frozen=True)
 class PostgresSession:
     """One connection in one transaction, used for one operation on one population."""
 
@@ -90,7 +160,7 @@ class PostgresSession:
         return _place(self.connection)
 
     def promised(self) -> Head | None:
-        """None: releases are the witnesses of a server's ledger."""
+        """Return None: releases are the witnesses of a server's ledger."""
         return None
 
     def rows(self, after: int) -> Iterable[Row]:
@@ -115,13 +185,13 @@ class PostgresSession:
         self.connection.commit()
 
     def promise(self, head: Head) -> None:
-        """Nothing: see `promised`."""
+        """Do nothing: releases are the witnesses of a server's ledger."""
 
     def adopt(self, head: Head) -> None:
-        """Nothing: the adopting entry itself names the new place."""
+        """Do nothing: the adopting entry itself names the new place."""
 
     def inspect(self) -> list[str]:
-        """Columns and guards against those we create."""
+        """Compare columns and triggers with those of a new ledger."""
         columns = set(self.connection.execute(_COLUMN_QUERY))
         guarded = {name for (name,) in self.connection.execute(_TRIGGER_QUERY)}
         problems = []
@@ -149,7 +219,16 @@ class PostgresStore:
         self._location = self._location.for_population(population)
         with self._transaction() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_INITIALISE_LOCK,))
-            _create_tables(connection)
+            for statement in _CREATE:
+                connection.execute(statement)
+            for table in _GUARDED:
+                connection.execute(_GUARD.format(table))
+            connection.execute(
+                "INSERT INTO discreet_ledger.format "
+                "SELECT %s WHERE NOT EXISTS (SELECT 1 FROM discreet_ledger.format)",
+                (FORMAT,),
+            )
+            _require_format(connection)
             entry = first(_place(connection))
             added = connection.execute(
                 "INSERT INTO discreet_ledger.population VALUES (%s, %s) ON CONFLICT DO NOTHING",
@@ -163,18 +242,18 @@ class PostgresStore:
 
     @contextmanager
     def reading(self) -> Iterator[PostgresSession]:
-        """A session that sees one state per statement."""
+        """Open a session that sees one state per statement."""
         with self._transaction() as connection:
             _require_format(connection)
             yield PostgresSession(connection, self._ledger(connection))
 
     @contextmanager
     def writing(self) -> Iterator[PostgresSession]:
-        """A session that holds the lock on its population's row."""
+        """Open a session that holds the lock on its population's row."""
         with self._transaction() as connection:
             _require_format(connection)
             ledger = self._ledger(connection)
-            _await_turn(connection, ledger)
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (ledger,))
             connection.execute(
                 "SELECT 1 FROM discreet_ledger.population WHERE ledger = %s FOR UPDATE", (ledger,)
             )
@@ -204,12 +283,7 @@ class PostgresStore:
         return str(names[key])
 
 
-def _await_turn(connection: "Connection[tuple[Any, ...]]", ledger: str) -> None:
-    """Stand in the queue of the ledger's writers until the transaction ends."""
-    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (ledger,))
-
-
-# One question for all of it: every question is a journey to the server and back.
+# One statement for all settings and checks: each costs a round trip to the server.
 _PREPARE: LiteralString = """SELECT set_config('lock_timeout', %s, false),
     set_config('synchronous_commit', 'on', false), set_config('search_path', 'pg_catalog', false),
     current_setting('fsync'), pg_is_in_recovery()"""
@@ -225,34 +299,20 @@ def _prepare(connection: "Connection[tuple[Any, ...]]", lock_timeout: float) -> 
         raise LedgerError("the server is a standby; give the URL of the primary.")
 
 
-def _create_tables(connection: "Connection[tuple[Any, ...]]") -> None:
-    for statement in _CREATE:
-        connection.execute(statement)
-    for table in _GUARDED:
-        connection.execute(_GUARD.format(table))
-    connection.execute(
-        "INSERT INTO discreet_ledger.format "
-        "SELECT %s WHERE NOT EXISTS (SELECT 1 FROM discreet_ledger.format)",
-        (FORMAT,),
-    )
-    _require_format(connection)
-
-
 def _require_format(connection: "Connection[tuple[Any, ...]]") -> None:
     found = connection.execute("SELECT to_regclass('discreet_ledger.format')").fetchone()
     if found is None or found[0] is None:
         raise LedgerError(
             "the database holds no ledger: check the URL; `discreet budget init` makes one."
         )
-    versions = [version for (version,) in connection.execute(_FORMAT_QUERY)]
+    versions = [
+        version for (version,) in connection.execute("SELECT version FROM discreet_ledger.format")
+    ]
     if versions != [FORMAT]:
         raise LedgerError(
             f"the ledger has another format than {FORMAT}, the one this version of discreet "
             "reads: use the version of discreet that wrote it, or a newer one."
         )
-
-
-_FORMAT_QUERY: LiteralString = "SELECT version FROM discreet_ledger.format"
 
 
 def _place(connection: "Connection[tuple[Any, ...]]") -> Place:

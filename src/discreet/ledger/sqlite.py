@@ -2,14 +2,14 @@
 
 Write-ahead log with `synchronous=FULL`: a commit returns after the log is forced to disk.  Writers
 take `BEGIN IMMEDIATE`, so between reading what is spent and appending there is no other writer;
-SQLite's locks hold on Linux, macOS and Windows, and a process that dies loses them.
+SQLite's locks hold on Linux, macOS and Windows, and end with the process that holds them.
 References: SQLite, "Write-Ahead Logging" and "How To Corrupt An SQLite Database File".
 
-The witness is a small file beside the ledger that remembers the last head it promised.  SQLite
-cannot tell that its write-ahead log was deleted, torn or left behind by a copy: it opens the older
-state without a word, and what was charged since would be free again.  So `reserve` and `settle`
-return only after the head they committed is also in `<ledger>-head`, forced to disk.  Every later
-use compares: a ledger that does not contain the witnessed head has lost entries.
+The witness is a small file beside the ledger with the head of the last promised entry.  SQLite
+does not notice that its write-ahead log was deleted, torn or left behind by a copy: it opens the
+older state without an error, and later charges would be lost.  So `reserve` and `settle` return
+only after the head they committed is also in `<ledger>-head`, forced to disk.  Every later use
+compares: a ledger that does not contain the witnessed head has lost entries.
 
 The file holds two slots in two disk blocks.  A new head overwrites the older slot, so a write that
 is torn by a crash leaves the newest completed promise readable.  It is written under the write
@@ -50,15 +50,15 @@ class Witness:
             _write(file, 0, _slot(head) + b"\n" * _BLOCK)
 
     def read(self) -> Head:
-        """The newest completed promise."""
+        """Return the newest completed promise."""
         with self._opened(writable=False) as file:
             return _newest(file)[0]
 
     def covers(self, head: Head) -> bool:
-        """True once a later head of the same chain is remembered durably."""
+        """Return whether this head or a later one of the chain is remembered durably."""
         with self._opened(writable=True) as file:
             later = _newest(file)[0].sequence >= head.sequence
-            disk.force(file)  # its writer may not have come to that yet
+            disk.force(file)  # its writer may not have done that yet
             return later
 
     def promise(self, head: Head) -> None:
@@ -75,7 +75,7 @@ class Witness:
                 disk.force(file)
 
     def replace(self, head: Head) -> None:
-        """Start afresh at `head`, when a custodian adopts a copy; see `StoredLedger.adopt`."""
+        """Make `head` the only promise, when a custodian adopts a copy; see `Ledger.adopt`."""
         self.path.unlink(missing_ok=True)
         self.create(head)
 
@@ -101,15 +101,18 @@ def _write(file: FileIO, offset: int, content: bytes) -> None:
 
 
 def _newest(file: FileIO) -> tuple[Head, int]:
-    """The newest completed promise and its slot.
+    """Return the newest completed promise and its slot.
 
     A slot that is being written reads as torn, and readers hold no lock: they read again.
     """
     for _ in range(_READINGS):
         file.seek(0)
         content = file.read(2 * _BLOCK)
-        slots = [(_read_slot(content[i * _BLOCK : (i + 1) * _BLOCK]), i) for i in (0, 1)]
-        complete = [(head, i) for head, i in slots if head is not None]
+        complete = []
+        for slot in (0, 1):
+            text, _, rest = content[slot * _BLOCK : (slot + 1) * _BLOCK].partition(b" ")
+            if rest and rest.rstrip(b"\n") == _checksum(text):
+                complete.append((Head.parse(text.decode("ascii")), slot))
         if complete:
             return max(complete, key=lambda pair: pair[0].sequence)
     raise LedgerError(
@@ -124,19 +127,12 @@ def _slot(head: Head) -> bytes:
     return (text + b" " + _checksum(text) + b"\n").ljust(_BLOCK, b"\n")
 
 
-def _read_slot(block: bytes) -> Head | None:
-    text, _, rest = block.partition(b" ")
-    if not rest or rest.rstrip(b"\n") != _checksum(text):
-        return None
-    return Head.parse(text.decode("ascii"))
-
-
 def _checksum(text: bytes) -> bytes:
     return hashlib.sha256(b"discreet witness 1\n" + text).hexdigest().encode("ascii")
 
 
 FORMAT = 2
-"""Version of the file: since 2 the place of a ledger has several parts, and `placed` adds to it."""
+"""Version of the file: in 2 the place of a ledger has several parts, and `placed` adds parts."""
 
 FORMATS = (1, 2)
 APPLICATION_ID = 0x44504C31
@@ -161,7 +157,7 @@ _SIDE_FILES = ("-wal", "-shm", "-journal", "-head")
 
 @dataclass(frozen=True)
 class SqliteSession:
-    """One connection, used for one operation."""
+    """One connection for one operation."""
 
     connection: sqlite3.Connection
     witness: Witness
@@ -169,18 +165,18 @@ class SqliteSession:
     lock_timeout: float
 
     def promised(self) -> Head | None:
-        """The newest promise of the witness file."""
+        """Return the newest promise of the witness file."""
         return self.witness.read()
 
     def rows(self, after: int) -> Iterable[Row]:
-        """Rows above `after`, in order."""
+        """Return the rows above `after`, in order."""
         query = "SELECT sequence, content, hash FROM entry WHERE sequence > ? ORDER BY sequence"
         return [Row(*values) for values in self.connection.execute(query, (after,))]
 
     def append(self, entry: Entry) -> None:
         """Insert the entry within the open transaction."""
         row = entry.row
-        if entry.kind in {PLACED, ADOPTED}:  # earlier versions do not know all that these say
+        if entry.kind in {PLACED, ADOPTED}:  # earlier versions cannot read these
             self.connection.execute(f"PRAGMA user_version={FORMAT}")
         self.connection.execute(
             "INSERT INTO entry (sequence, kind, release_id, content, hash) VALUES (?, ?, ?, ?, ?)",
@@ -192,30 +188,28 @@ class SqliteSession:
         self.connection.execute("COMMIT")
 
     def promise(self, head: Head) -> None:
-        """Remember the head in the witness file, forced to disk, while no other writer is there."""
+        """Remember the head in the witness file, forced to disk, under the write lock."""
         if not self.witness.covers(head):
             begin_writing(self.connection, self.lock_timeout)
             self.witness.promise(head)
             self.connection.execute("ROLLBACK")
 
     def adopt(self, head: Head) -> None:
-        """Give this copy a witness of its own."""
+        """Give this copy its own witness."""
         self.witness.replace(head)
 
     def inspect(self) -> list[str]:
-        """SQLite's own integrity check, and the schema against the one we create."""
+        """Run SQLite's integrity check, and compare the schema with that of a new ledger."""
         problems = [
             f"SQLite's integrity check says: {text}"
             for (text,) in self.connection.execute("PRAGMA integrity_check(5)")
             if text != "ok"
         ]
-        found = {text for (text,) in self.connection.execute(_SCHEMA_QUERY)}
+        query = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
+        found = {text for (text,) in self.connection.execute(query)}
         if found != set(_SCHEMA):
             problems.append("the tables are not those a ledger has (a changed schema)")
         return problems
-
-
-_SCHEMA_QUERY = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
 
 
 class SqliteStore:
@@ -234,12 +228,31 @@ class SqliteStore:
     def create(self, population: str, first: Callable[[Place], Entry]) -> Entry:  # noqa: ARG002
         """Create file, tables, first entry and witness; nothing that exists is overwritten."""
         with typed_faults(self._lock_timeout):
-            self._refuse_leftovers()
+            if not self._path.parent.is_dir():
+                raise SettingsError("the folder of the new ledger does not exist; make it first.")
+            if os.path.lexists(self._path):
+                raise LedgerError("there is a file at this path already; it is kept as it is.")
+            for ending in _SIDE_FILES:
+                if os.path.lexists(f"{self._path}{ending}"):
+                    raise LedgerError(
+                        f"a file with the new ledger's name and the ending {ending} is left from "
+                        "an earlier ledger. If that ledger made releases, restore it: its budget "
+                        "is spent. If it made none, remove the file and initialise again."
+                    )
             systems.require_local(self._path.parent)
             disk.create(self._path).close()
             try:
                 entry = first(systems.place_of(self._path))
-                self._fill(entry)
+                with self._connected() as connection:
+                    connection.execute("PRAGMA journal_mode=WAL")
+                    connection.execute("BEGIN IMMEDIATE")
+                    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+                    connection.execute(f"PRAGMA user_version={FORMAT}")
+                    for statement in _SCHEMA:
+                        connection.execute(statement)
+                    session = SqliteSession(connection, self._witness, {}, self._lock_timeout)
+                    session.append(entry)
+                    session.commit()
                 self._witness.create(entry.head)
             except BaseException:
                 # nothing can have been spent: without its witness no ledger is used
@@ -251,13 +264,13 @@ class SqliteStore:
 
     @contextmanager
     def reading(self) -> Iterator[SqliteSession]:
-        """A session in one read transaction."""
+        """Open a session in one read transaction."""
         with typed_faults(self._lock_timeout), self._session(write=False) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[SqliteSession]:
-        """A session in one write transaction, which holds the only write lock."""
+        """Open a session in one write transaction, which holds the only write lock."""
         with typed_faults(self._lock_timeout), self._session(write=True) as session:
             yield session
 
@@ -290,37 +303,12 @@ class SqliteStore:
                 connection.execute(f"PRAGMA {pragma}")
             yield connection
 
-    def _fill(self, entry: Entry) -> None:
-        with self._connected() as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version={FORMAT}")
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            session = SqliteSession(connection, self._witness, {}, self._lock_timeout)
-            session.append(entry)
-            session.commit()
-
-    def _refuse_leftovers(self) -> None:
-        if not self._path.parent.is_dir():
-            raise SettingsError("the folder of the new ledger does not exist; make it first.")
-        if os.path.lexists(self._path):
-            raise LedgerError("there is a file at this path already; it is kept as it is.")
-        for ending in _SIDE_FILES:
-            if os.path.lexists(f"{self._path}{ending}"):
-                raise LedgerError(
-                    f"a file with the new ledger's name and the ending {ending} is left from an "
-                    "earlier ledger. If that ledger made releases, restore it: its budget is "
-                    "spent. If it made none, remove the file and initialise again."
-                )
-
 
 def begin_writing(connection: sqlite3.Connection, lock_timeout: float) -> None:
     """Take the write lock, or raise SQLite's error that it is taken.
 
-    All who wait try equally often.  SQLite's own handler waits the longer, the longer it has waited:
-    newcomers go first, and one of sixteen processes did not come to write within 30 s.
+    Every waiting process tries equally often.  SQLite's own handler pauses longer the longer it has
+    waited, so newcomers go first: one of sixteen processes did not get the lock within 30 s.
     """
     deadline = time.monotonic() + lock_timeout
     connection.execute("PRAGMA busy_timeout=0")

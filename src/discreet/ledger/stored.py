@@ -1,17 +1,15 @@
-"""The ledger that remembers: one chain of entries over any backend.
+"""A ledger: one chain of entries over either backend.
 
 Invariants (proved in docs/proofs/ledger.md):
     the composition of everything reserved never exceeds the budget;
     a draw is permitted only after its charge is durable, and once per charge;
     nothing is ever refunded, changed or deleted.
 
-What a backend must do, and no more: keep rows in order, one writer at a time, durably.
-
-Whether a ledger is whole, the newest, and the one that a release was charged to.
+A backend keeps rows in order, with one writer at a time, durably.
 
 A chain proves that nothing inside it was changed.  It cannot prove that its end is still there:
-that needs something outside the ledger which remembers a later head.  Three things do: the witness
-file, the place the ledger last lived at, and the head printed in every release.
+for that something outside the ledger must remember a later head.  Three things do: the witness
+file, the recorded place of the ledger, and the head printed in every release.
 """
 
 import secrets
@@ -19,6 +17,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.errors import LedgerError, SettingsError
@@ -27,7 +27,6 @@ from discreet.ledger.book import (
     Amount,
     Book,
     Budget,
-    Charge,
     Entry,
     Head,
     Place,
@@ -35,7 +34,6 @@ from discreet.ledger.book import (
     Statement,
     place_text,
     same_place,
-    statement_of,
 )
 from discreet.ledger.faults import with_consequence
 from discreet.ledger.interface import (
@@ -44,6 +42,8 @@ from discreet.ledger.interface import (
     Reservation,
     require_digest,
 )
+from discreet.ledger.postgres import POSTGRES_URLS, PostgresLocation, PostgresStore
+from discreet.ledger.sqlite import SqliteStore
 from discreet.points import Point, reach
 from discreet.privacy.guarantee import Guarantee
 
@@ -57,7 +57,7 @@ class Session(Protocol):
         ...
 
     def promised(self) -> Head | None:
-        """The newest head the witness remembers; None where the backend has no witness."""
+        """Return the newest head the witness remembers; None where the backend has no witness."""
         ...
 
     def rows(self, after: int) -> Iterable[Row]:
@@ -81,7 +81,7 @@ class Session(Protocol):
         ...
 
     def inspect(self) -> list[str]:
-        """What is wrong with the tables themselves (damage, a changed schema); [] when sound."""
+        """Return the problems of the tables themselves (damage, a changed schema)."""
         ...
 
 
@@ -94,7 +94,7 @@ class Store(Protocol):
 
     @property
     def name(self) -> str:
-        """The location as it may be printed: never a password."""
+        """The location, without a password."""
         ...
 
     def create(self, population: str, first: Callable[[Place], Entry]) -> Entry:
@@ -112,7 +112,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True)
 class ReleaseClaim:
-    """What a release says of its charge; `digest` is the SHA-256 of its file."""
+    """The charge that a release prints; `digest` is the SHA-256 of its file."""
 
     release_id: str
     head: Head
@@ -122,10 +122,7 @@ class ReleaseClaim:
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found; the ledger can be trusted when there are no problems.
-
-    `head` is None when the chain itself could not be read.
-    """
+    """The result of a verification; `head` is None when the chain could not be read."""
 
     head: Head | None
     problems: tuple[str, ...]
@@ -133,32 +130,12 @@ class Verification:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no problems."""
         return not self.problems
 
 
-def verify_session(session: Session, release: ReleaseClaim | None) -> Verification:
-    """Everything that can be checked from outside, every problem named."""
-    problems = session.inspect()
-    try:
-        promised = session.promised()
-    except LedgerError as problem:
-        problems, promised = [*problems, str(problem)], None
-    try:
-        book = Book.of(session.rows(0))
-    except LedgerError as problem:
-        return Verification(None, (*problems, str(problem)))
-    problems += _failures(
-        lambda: require_place(session, book),
-        lambda: require_promise(book, promised),
-        lambda: _require_budget(book),
-        lambda: require_release(book, release),
-    )
-    return Verification(book.head, tuple(problems), tuple(_notes(book, release)))
-
-
 def require_place(session: Session, book: Book) -> None:
-    """`LedgerError` when the ledger is a copy of the one that was initialised or adopted."""
+    """Raise `LedgerError` for a copy of the ledger that was initialised or adopted."""
     if not same_place(book.place, session.place):
         raise LedgerError(
             "this is a copy: the ledger was last used at another place (another file, file system, "
@@ -168,13 +145,13 @@ def require_place(session: Session, book: Book) -> None:
 
 
 def require_promise(book: Book, promised: Head | None) -> None:
-    """`LedgerError` when the chain does not contain what the witness was promised."""
+    """Raise `LedgerError` when the chain does not contain the head that the witness remembers."""
     if promised is not None and not book.contains(promised):
         raise lost_entries(promised, book.head)
 
 
 def require_newest(session: Session, book: Book, head: Head) -> None:
-    """`LedgerError` unless the copy holds everything that is known to have been promised."""
+    """Raise `LedgerError` unless the chain holds `head` and the head that its witness remembers."""
     if not book.contains(head):
         raise lost_entries(head, book.head)
     try:
@@ -185,7 +162,7 @@ def require_newest(session: Session, book: Book, head: Head) -> None:
 
 
 def require_release(book: Book, release: ReleaseClaim | None) -> None:
-    """`LedgerError` unless the release was charged here, to the very entry it prints."""
+    """Raise `LedgerError` unless the release was charged to the entry whose head it prints."""
     if release is None:
         return
     if release.head.ledger != book.head.ledger:
@@ -202,7 +179,7 @@ def require_release(book: Book, release: ReleaseClaim | None) -> None:
 
 
 def lost_entries(promised: Head, found: Head | None = None) -> LedgerError:
-    """What to say when a head that was promised is not in the ledger."""
+    """Return the error of a promised head that is not in the ledger."""
     there = "" if found is None else f"; the newest entry here is {found.sequence}"
     return LedgerError(
         f"ledger entry {promised.sequence} (hash {promised.hash[:12]}...) was promised and is not "
@@ -212,21 +189,16 @@ def lost_entries(promised: Head, found: Head | None = None) -> LedgerError:
     )
 
 
-def _require_budget(book: Book) -> None:
-    if not book.budget.filter.covers(book.totals):
-        raise LedgerError("more was charged than the budget allows.")
-
-
 def _notes(book: Book, release: ReleaseClaim | None) -> list[str]:
     notes = [
-        f"entry {sequence} added to what the place is recognised by; a copy made before it may have "
-        "done so too: verify with the newest release."
+        f"entry {sequence} added parts to the recorded place of the ledger; a copy made before it "
+        "may have done so too: verify with the newest release."
         for sequence in book.placed
     ]
     if list(book.place) == ["inode"]:
         notes.append(
-            "the place of this ledger is its inode alone, as versions before 0.3 or a system that "
-            "knows no more recorded it: a copy elsewhere may have the same one."
+            "the recorded place of this ledger is its inode alone, as before version 0.3 or on a "
+            "system that knows no more: a copy elsewhere may have the same inode."
         )
     if release is not None and release.release_id in book.charges:
         settled = book.charges[release.release_id].digest is not None
@@ -238,32 +210,46 @@ def _notes(book: Book, release: ReleaseClaim | None) -> list[str]:
     return notes
 
 
-def _failures(*checks: Callable[[], None]) -> list[str]:
-    problems = []
-    for check in checks:
-        try:
-            check()
-        except LedgerError as problem:
-            problems.append(str(problem))
-    return problems
-
-
 _LONGEST_POPULATION = 200
 
 USUAL_DELTA = "1e-6"
-"""The delta of a budget, and of the default mechanism, unless another is asked for."""
+"""Default delta of a budget and of the default mechanism."""
 
+LOCK_TIMEOUT = 30.0
+"""Seconds to wait for another process before failing closed."""
 
 _NOT_CHARGED = "Nothing was charged and nothing was released."
 _NOT_RELEASED = "No release was made; if the charge was recorded, it stays."
 _NOT_SETTLED = "The release stands and is charged; it will be listed as never settled."
 
 
-class StoredLedger:
-    """The budget of one population, kept by a backend; `open_ledger` makes one."""
+class Ledger:
+    """The privacy budget of a population, in a file or on a server.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    Nothing is opened before it is used.  `initialise` makes the ledger, `show` returns what is spent
+    and left, `verify` checks it; `SurvivalRegression.publish` spends from it.
+
+    Parameters
+    ----------
+    location
+        A path, or a ``postgresql://`` URL.
+    lock_timeout
+        Seconds to wait for another process before failing closed.
+
+    Examples
+    --------
+    >>> ledger = ds.Ledger("budget.db")  # doctest: +SKIP
+    >>> ledger.initialise("our patients", epsilon=4)  # doctest: +SKIP
+    """
+
+    def __init__(self, location: str | PathLike[str], lock_timeout: float = LOCK_TIMEOUT) -> None:
+        if not lock_timeout > 0:
+            raise SettingsError("the ledger's lock timeout must be a number of seconds above 0.")
+        self._store: Store
+        if isinstance(location, str) and location.lower().startswith(POSTGRES_URLS):
+            self._store = PostgresStore(PostgresLocation.parse(location), lock_timeout)
+        else:
+            self._store = SqliteStore(Path(location), lock_timeout)
         # what this thread has read already; plain data, so a fork or a thread harms nothing
         self._read = threading.local()
 
@@ -272,7 +258,7 @@ class StoredLedger:
 
     @property
     def name(self) -> str:
-        """Where the ledger lives, as it may be printed."""
+        """The location, without a password."""
         return self._store.name
 
     def initialise(
@@ -288,15 +274,15 @@ class StoredLedger:
         Parameters
         ----------
         population
-            Whom the budget protects, in words.
+            The persons that the budget protects, in words.
         epsilon
-            All that may ever be spent.
+            The total that may ever be spent.
         delta
-            The budget's delta; 0 admits releases without one only.
+            The budget's delta; 0 admits only releases without delta.
         relation
             The neighbouring relation that is counted.
         unit
-            What is protected: a person.
+            The protected unit: a person.
 
         Returns
         -------
@@ -306,7 +292,7 @@ class StoredLedger:
         Raises
         ------
         SettingsError
-            The budget or the name is not one.
+            The budget or the name is not valid.
         LedgerError
             There is a ledger, or part of one, already.
         """
@@ -322,9 +308,14 @@ class StoredLedger:
         return entry.head
 
     def check(self, request: ReleaseRequest, *, least: bool = False) -> None:
-        """`BudgetError` if the request does not fit what is left now; a known id is left to reserve.
+        """Raise `BudgetError` if the request does not fit what is left; `reserve` judges a known id.
 
-        `least`: the request may turn out larger than this when the people are counted.
+        Parameters
+        ----------
+        request
+            The release to charge.
+        least
+            The request may cost more than this once the persons are counted.
         """
         with with_consequence(_NOT_CHARGED), self._store.reading() as session:
             book = self._current(session)
@@ -334,24 +325,48 @@ class StoredLedger:
     def reserve(self, request: ReleaseRequest) -> Reservation:
         """Charge the request; returns only after the charge is durable.
 
-        `BudgetError` when it does not fit what is left, before anything is written.
+        Raises `BudgetError` before anything is written when it does not fit what is left.
+
+        Parameters
+        ----------
+        request
+            The release to charge.
         """
         reach(Point.RESERVE_ASKED)
         with with_consequence(_NOT_RELEASED), self._writing() as session:
             reach(Point.RESERVE_LOCKED)
             book = self._current(session)
             known = book.charges.get(request.release_id)
-            if known is not None:
-                return _repeated(book, known, request)
+            if known is not None:  # the call that wrote the charge got the permission to draw
+                if known.request != request:
+                    raise LedgerError(
+                        "the release id is taken by another request; ids are never reused. "
+                        "Nothing was charged."
+                    )
+                head = str(known.head)
+                return Reservation(request.release_id, head, book.population, known.digest)
             admitted = book.admits(request)
             if admitted:
-                head = _write(session, book, kinds.RESERVED, _charge_body(request), _RESERVE_POINTS)
-        if not admitted:  # working out what is left takes a while: not while others wait
+                body = {
+                    "release_id": request.release_id,
+                    "guarantee": request.guarantee.to_mapping(),
+                    "description": request.description,
+                }
+                written = _write(session, book, kinds.RESERVED, body, _RESERVE_POINTS)
+        if not admitted:  # computing what is left takes a while: not while others wait
             raise book.refusal(request.guarantee)
-        return Reservation(request.release_id, str(head), book.population, permit=DrawPermit())
+        return Reservation(request.release_id, str(written), book.population, permit=DrawPermit())
 
     def settle(self, reservation: Reservation, digest: str) -> None:
-        """Record which file was published for the charge; again with the same digest is fine."""
+        """Record the published file of the charge; repeating it with the same digest is harmless.
+
+        Parameters
+        ----------
+        reservation
+            The charge.
+        digest
+            SHA-256 of the published file.
+        """
         require_digest(digest)
         reach(Point.SETTLE_ASKED)
         with with_consequence(_NOT_SETTLED), self._writing() as session:
@@ -368,19 +383,51 @@ class StoredLedger:
             _write(session, book, kinds.SETTLED, body, _SETTLE_POINTS)
 
     def show(self) -> Statement:
-        """Budget, spending and every release."""
+        """Return the budget, what is spent and left, and every release."""
         with self._store.reading() as session:
-            return statement_of(self._current(session))
+            return Statement.of(self._current(session))
 
     def verify(self, release: ReleaseClaim | None = None) -> Verification:
-        """Check everything that can be checked: tables, chain, witness, place, budget, release."""
+        """Check tables, chain, witness, place, budget and release; return every problem.
+
+        Parameters
+        ----------
+        release
+            A release whose charge must be in this ledger.
+        """
         with self._store.reading() as session:
-            return verify_session(session, release)
+            problems, promised = session.inspect(), None
+            try:
+                promised = session.promised()
+            except LedgerError as problem:
+                problems = [*problems, str(problem)]
+            try:
+                book = Book.of(session.rows(0))
+            except LedgerError as problem:
+                return Verification(None, (*problems, str(problem)))
+            checks: tuple[Callable[[], None], ...] = (
+                lambda: require_place(session, book),
+                lambda: require_promise(book, promised),
+                lambda: require_release(book, release),
+            )
+            for check in checks:
+                try:
+                    check()
+                except LedgerError as problem:
+                    problems.append(str(problem))
+            if not book.budget.filter.covers(book.totals):
+                problems.append("more was charged than the budget allows.")
+        return Verification(book.head, tuple(problems), tuple(_notes(book, release)))
 
     def adopt(self, head: Head) -> Head:
         """Make a restored or moved copy the ledger, given the head of its newest release.
 
         The head is the only evidence that the copy is the newest, so it must be in the chain.
+
+        Parameters
+        ----------
+        head
+            The head printed in the newest release.
         """
         with self._store.writing() as session:
             book = Book.of(session.rows(0))
@@ -393,7 +440,7 @@ class StoredLedger:
 
     @contextmanager
     def _writing(self) -> Iterator[Session]:
-        """The write lock, taken after the past was read: nobody waits while it is checked."""
+        """Take the write lock after the past was read: other writers need not wait for that."""
         if getattr(self._read, "book", None) is None:
             with self._store.reading() as session:
                 self._current(session)
@@ -401,9 +448,16 @@ class StoredLedger:
             yield session
 
     def _current(self, session: Session) -> Book:
-        """The book up to the newest entry, after the session proved to be its continuation."""
+        """Return the book up to the newest entry, after checking place and witness."""
         promised = session.promised()  # before the rows: they may be newer than it, never older
-        book = _continued(getattr(self._read, "book", None), session)
+        book: Book | None = getattr(self._read, "book", None)
+        if book is None:
+            book = Book.of(session.rows(0))
+        else:  # the entry it ended with must still be there
+            rows = list(session.rows(book.head.sequence - 1))
+            if not rows or rows[0].hash != book.head.hash:
+                raise lost_entries(book.head)
+            book.extend(rows[1:])
         require_place(session, book)
         require_promise(book, promised)
         self._read.book = book
@@ -421,49 +475,19 @@ _SETTLE_POINTS = (Point.SETTLE_APPENDED, Point.SETTLE_COMMITTED, Point.SETTLE_WI
 def _write(
     session: Session, book: Book, kind: str, body: dict[str, Any], points: tuple[Point, ...]
 ) -> Head:
-    """Append the entry, durably; before it, in the same transaction, what is new of the place."""
+    """Append the entry durably, after new parts of the place in the same transaction."""
     appended, committed, witnessed = points
     previous = book.head
     if not session.place.keys() <= book.place.keys():
         place = place_text({**book.place, **session.place})
-        previous = _appended(session, Entry(kinds.PLACED, {"place": place}, previous))
-    head = _appended(session, Entry(kind, body, previous))
+        placed = Entry(kinds.PLACED, {"place": place}, previous)
+        session.append(placed)
+        previous = placed.head
+    entry = Entry(kind, body, previous)
+    session.append(entry)
     reach(appended)
     session.commit()
     reach(committed)
-    session.promise(head)
+    session.promise(entry.head)
     reach(witnessed)
-    return head
-
-
-def _appended(session: Session, entry: Entry) -> Head:
-    session.append(entry)
     return entry.head
-
-
-def _charge_body(request: ReleaseRequest) -> dict[str, Any]:
-    return {
-        "release_id": request.release_id,
-        "guarantee": request.guarantee.to_mapping(),
-        "description": request.description,
-    }
-
-
-def _repeated(book: Book, known: Charge, request: ReleaseRequest) -> Reservation:
-    """The reservation that is there already, without the permission to draw."""
-    if known.request != request:
-        raise LedgerError(
-            "the release id is taken by another request; ids are never reused. Nothing was charged."
-        )
-    return Reservation(request.release_id, str(known.head), book.population, known.digest)
-
-
-def _continued(book: Book | None, session: Session) -> Book:
-    """The book with what was appended since; the entry it ended with must still be there."""
-    if book is None:
-        return Book.of(session.rows(0))
-    rows = list(session.rows(book.head.sequence - 1))
-    if not rows or rows[0].hash != book.head.hash:
-        raise lost_entries(book.head)
-    book.extend(rows[1:])
-    return book
