@@ -11,10 +11,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from descent import _orthonormal
-from peer import Answer, Peer, Setting, UnavailableError, discreet_answer, exact_discrete
+from peer import (
+    Answer,
+    OneByOne,
+    Peer,
+    Run,
+    Setting,
+    UnavailableError,
+    discreet_answer,
+    exact_discrete,
+)
 from people import Array, People
 
 import discreet as ds
+from discreet.privacy.accountant import rho_for, zcdp_epsilon
 
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE.parent / "scratch" / "peers" / "environments"
@@ -66,22 +76,21 @@ class Diffprivlib(Peer):
 
     def settings(self) -> Sequence[Setting]:
         """Return inverse penalties; large ones are the ordinary fit with more noise."""
-        return [{"inverse_penalty": value} for value in (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)]
+        return [{"inverse_penalty": value} for value in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)]
 
-    def fit(
+    def fits(
         self,
         people: People,
         epsilon: float,
         delta: float,  # noqa: ARG002 - pure
-        setting: Setting,
-        seed: int,
-    ) -> Answer:
-        """Return one draw."""
+        runs: Sequence[Run],
+    ) -> list[tuple[Answer, float]]:
+        """Return a draw of each run."""
         coarse = _coarse(people)
         basis = _orthonormal(COARSE)[:, 1:]
         person = np.repeat(np.arange(len(coarse)), coarse.last)
         step = np.arange(len(person)) - np.repeat(np.cumsum(coarse.last) - coarse.last, coarse.last)
-        table = np.hstack([basis[step], coarse.columns[person]])
+        table = np.hstack([basis[step], coarse.centred[person]])
         outcome = (step == coarse.last[person] - 1) & coarse.event[person]
         norm = float(np.sqrt((basis**2).sum(axis=1).max() + people.largest_norm**2))
         found = run_in(
@@ -92,12 +101,16 @@ class Diffprivlib(Peer):
                 "outcome": outcome,
                 "epsilon": epsilon / COARSE,
                 "norm": norm,
-                "inverse_penalty": setting["inverse_penalty"],
-                "seed": seed,
+                "inverse_penalties": [setting["inverse_penalty"] for setting, _ in runs],
+                "seeds": [seed for _, seed in runs],
             },
         )
-        weights, level = found["weights"], float(found["intercept"])
-        return Answer(weights[2:], None, _finer(level + basis @ weights[:2], people), "logit")
+        answers = []
+        for weights, level in zip(found["weights"], found["intercepts"], strict=True):
+            effects = weights[2:]
+            baseline = level + basis @ weights[:2] - people.middle @ effects
+            answers.append(Answer(effects, None, _finer(baseline, people), "logit"))
+        return list(zip(answers, found["seconds"].tolist(), strict=True))
 
 
 def _coarse(people: People) -> People:
@@ -113,11 +126,13 @@ def _finer(predictor: Array, people: People) -> Array:
     return np.log(hazard / (1 - hazard))[place]
 
 
-class Synthetic(Peer):
+class Synthetic(OneByOne):
     """Synthetic people under differential privacy, and an ordinary fit of them (dpmm's MST and AIM).
 
     Columns: the bin of the last interval, the event, the covariates; numbers in equal public bins. The fit takes
-    bin middles, time a uniform interval of its bin. Its standard errors know nothing of the noise, so none are given.
+    bin middles, time a uniform interval of its bin. Its standard errors are those that a user would read: they know
+    nothing of the noise. dpmm counts a person as added or removed; a person replaced is one of each, which is twice
+    the rho of zCDP, so it gets the epsilon of half of it (its choices of marginals would need less still).
     """
 
     name: ClassVar[str] = "aim"
@@ -142,12 +157,12 @@ class Synthetic(Peer):
     ) -> Answer:
         """Return one draw."""
         table, sizes = _binned(people)
-        arrays = {"table": table, "sizes": sizes, "epsilon": epsilon, "delta": delta, "seed": seed}
+        half = zcdp_epsilon(rho_for(epsilon, delta) / 2, delta)
+        arrays = {"table": table, "sizes": sizes, "epsilon": half, "delta": delta, "seed": seed}
         made = run_in("dpmm", "synthesise.py", {**arrays, "model": self.model})["table"]
         drawn = _unbinned(made.astype(int), people, np.random.default_rng(seed))
         model = ds.SurvivalRegression(people.schema(), link="cloglog", baseline="natural-spline:3")
-        answer = discreet_answer(model.fit(drawn.table()), people, "cloglog")
-        return Answer(answer.effects, None, answer.baseline)
+        return discreet_answer(model.fit(drawn.table()), people, "cloglog")
 
 
 class SyntheticMST(Synthetic):

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 from lifelines import CoxPHFitter
-from peer import Answer, Peer, Setting, UnavailableError
+from peer import Answer, Peer, Run, Setting, UnavailableError
 from people import People
 
 SCRIPT = """
@@ -63,36 +63,29 @@ class FDPCox(Peer):
         return Answer(effects, errors)
 
     def settings(self) -> Sequence[Setting]:
-        """Return a grid; steps of 0 are its own rule, 20 log(n / p^2)."""
-        grid = product((0, 20, 60), (0.5, 2.0, 8.0), (1.0, 3.0))
+        """Return a grid; steps of 0 are its own rule, 20 log(n / p^2), and 0.5 its own rate."""
+        grid = product((0, 5, 20, 60), (0.5, 2.0, 8.0, 32.0, 128.0), (2.0, 5.0))
         return [{"steps": t, "rate": r, "radius": c} for t, r, c in grid]
 
-    def fit(
-        self, people: People, epsilon: float, delta: float, setting: Setting, seed: int
-    ) -> Answer:
-        """Return one draw: columns are divided by the public bound of their norm, as C_z = 1 asks."""
+    def fits(
+        self, people: People, epsilon: float, delta: float, runs: Sequence[Run]
+    ) -> list[tuple[Answer, float]]:
+        """Return a draw of each run: centred columns are divided by the bound of their norm, as C_z = 1 asks."""
         norm = people.largest_norm
+        columns = people.centred / norm
         with tempfile.TemporaryDirectory() as folder:
-            script, table, runs = (
+            script, table, order = (
                 Path(folder, name) for name in ("run.R", "people.csv", "runs.csv")
             )
             script.write_text(SCRIPT)
-            rows = np.column_stack(
-                [people.last / people.intervals, people.event, people.columns / norm]
+            rows = np.column_stack([people.last / people.intervals, people.event, columns])
+            np.savetxt(table, rows, delimiter=",", fmt="%.10g")
+            terms = {"epsilon": epsilon, "delta": delta}
+            pd.DataFrame([{"seed": seed, **terms, **setting} for setting, seed in runs]).to_csv(
+                order, index=False
             )
-            np.savetxt(table, rows, delimiter=",")
-            names = ",".join(("seed", "epsilon", "delta", *setting))
-            runs.write_text(
-                f"{names}\n{seed},{epsilon},{delta},{','.join(map(str, setting.values()))}\n"
-            )
-            command = [
-                "Rscript",
-                str(script),
-                os.environ["FDPCOX"],
-                str(table),
-                str(runs),
-                str(norm),
-            ]
+            names = (script, os.environ["FDPCOX"], table, order, norm)
+            command = ["Rscript", *map(str, names)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-        numbers = np.array(done.stdout.split(), dtype=float)
-        return Answer(numbers[1:] / norm)
+        lines = [np.array(line.split(), dtype=float) for line in done.stdout.splitlines()]
+        return [(Answer(line[1:] / norm), float(line[0])) for line in lines]

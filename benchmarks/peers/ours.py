@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from peer import Answer, Peer, Setting, discreet_answer, exact_discrete
+import numpy as np
+from peer import Answer, OneByOne, Setting, discreet_answer, exact_discrete
 from people import People
 
 import discreet as ds
 
 
-class PrivateNewton(Peer):
+class PrivateNewton(OneByOne):
     """discreet's default; nothing is tuned."""
 
     name: ClassVar[str] = "newton"
@@ -34,7 +35,30 @@ class PrivateNewton(Peer):
         return discreet_answer(drawn, people, "cloglog")
 
 
-class ObjectivePerturbation(Peer):
+class Nothing(OneByOne):
+    """Effects of 0: what anybody can publish without the data, so an error that is no achievement."""
+
+    name: ClassVar[str] = "nothing"
+    label: ClassVar[str] = "nothing: every effect 0"
+    promise: ClassVar[str] = "no data are used"
+
+    def exact(self, people: People) -> Answer:
+        """Return the cloglog fit."""
+        return exact_discrete(people, "cloglog")
+
+    def fit(
+        self,
+        people: People,
+        epsilon: float,  # noqa: ARG002 - nothing is protected
+        delta: float,  # noqa: ARG002
+        setting: Setting,  # noqa: ARG002
+        seed: int,  # noqa: ARG002
+    ) -> Answer:
+        """Return zeros."""
+        return Answer(np.zeros(people.columns.shape[1]))
+
+
+class ObjectivePerturbation(OneByOne):
     """The paper's objective perturbation, its errors corrected (docs/mechanisms.md)."""
 
     name: ClassVar[str] = "objective"

@@ -4,6 +4,7 @@ A peer is tuned on the data themselves, uncharged, which is generous to it: of i
 with the smallest median error over a few draws is used. discreet has no settings.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from people import Array, People
 import discreet as ds
 
 Setting = dict[str, Any]
+Run = tuple[Setting, int]
+"""A setting and a seed."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,31 @@ class Peer(ABC):
         """Return the method's own fit without privacy, with its standard errors."""
 
     @abstractmethod
+    def fits(
+        self, people: People, epsilon: float, delta: float, runs: Sequence[Run]
+    ) -> list[tuple[Answer, float]]:
+        """Return a private fit of each run, and its seconds."""
+
+
+class OneByOne(Peer):
+    """A method whose fits gain nothing from being made together."""
+
+    @abstractmethod
     def fit(
         self, people: People, epsilon: float, delta: float, setting: Setting, seed: int
     ) -> Answer:
         """Return one private fit."""
+
+    def fits(
+        self, people: People, epsilon: float, delta: float, runs: Sequence[Run]
+    ) -> list[tuple[Answer, float]]:
+        """Return a private fit of each run, and its seconds of computing."""
+        found = []
+        for setting, seed in runs:
+            started = time.process_time()
+            answer = self.fit(people, epsilon, delta, setting, seed)
+            found.append((answer, time.process_time() - started))
+        return found
 
 
 def discreet_answer(model: Any, people: People, link: str) -> Answer:

@@ -78,9 +78,24 @@ class People:
         return self.take(order[:middle]), self.take(order[middle:])
 
     @cached_property
+    def middle(self) -> Array:
+        """Point in the middle of the public values: 0 of a number, 1/2 of each column of a category."""
+        parts = [
+            [0.0] if isinstance(one, Numeric) else [0.5] * (len(one.levels) - 1)
+            for one in self.covariates
+        ]
+        return np.concatenate(parts)
+
+    @cached_property
+    def centred(self) -> Array:
+        """Columns minus their middle, (n, p): effects are the same, the public bound is smaller."""
+        return self.columns - self.middle
+
+    @cached_property
     def largest_norm(self) -> float:
-        """Public bound on the Euclidean norm of a row of columns: at most 1 for each covariate."""
-        return float(np.sqrt(len(self.covariates)))
+        """Public bound on the Euclidean norm of a row of centred columns."""
+        squares = np.where(self.middle == 0, 1.0, 0.25)
+        return float(np.sqrt(squares.sum()))
 
     def table(self) -> pd.DataFrame:
         """Return the people as discreet reads them, with the schema of `schema`."""

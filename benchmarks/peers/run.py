@@ -8,17 +8,19 @@ import csv
 import itertools
 import os
 import statistics
+import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from descent import FixedDescent, NoisyDescent
 from elsewhere import Diffprivlib, Synthetic, SyntheticMST
 from fdpcox import FDPCox
-from ours import ObjectivePerturbation, OutputPerturbation, PrivateNewton
+from ours import Nothing, ObjectivePerturbation, OutputPerturbation, PrivateNewton
 from peer import Answer, Peer, Setting, UnavailableError
 from people import SETS, Array, People, load
 from sksurv.metrics import brier_score, concordance_index_censored
@@ -28,16 +30,16 @@ RESULTS = ROOT / "benchmarks" / "results" / "peers.csv"
 SCRATCH = ROOT / "benchmarks" / "scratch" / "peers"
 PEERS: tuple[type[Peer], ...] = (
     PrivateNewton, NoisyDescent, FixedDescent, FDPCox, Synthetic, SyntheticMST, Diffprivlib,
-    ObjectivePerturbation, OutputPerturbation,
+    ObjectivePerturbation, OutputPerturbation, Nothing,
 )  # fmt: skip
 EPSILONS, DELTA, DRAWS = (0.5, 1.0, 2.0, 4.0), 1e-6, 20
-TUNING = 3
-"""Draws of each setting, on other seeds than those that are reported."""
+FIRST, SECOND, BEST = 1, 4, 6
+"""Draws of every setting, then further ones of the best six, on other seeds than those that are reported."""
 SPLIT = 1
 """Seed of the split into people to fit on and people kept apart."""
 FIELDS = (
     "set", "peer", "epsilon", "draw", "setting", "err", "ratio_error", "concordance", "brier",
-    "inside", "significant", "kept", "wrong", "seconds",
+    "inside", "significant", "kept", "wrong", "seconds", "code",
 )  # fmt: skip
 
 
@@ -81,18 +83,23 @@ def measured(
     train, test = people.split(SPLIT)
     exact = peer.exact(train)
     setting = tuned(peer, train, exact, epsilon)
-    for draw in range(draws):
-        started = time.monotonic()
-        answer = peer.fit(train, epsilon, DELTA, setting, seed=draw)
-        seconds = time.monotonic() - started
-        spelled = " ".join(f"{key}={value}" for key, value in setting.items())
+    spelled = " ".join(f"{key}={value}" for key, value in setting.items())
+    fits = peer.fits(train, epsilon, DELTA, [(setting, draw) for draw in range(draws)])
+    for draw, (answer, seconds) in enumerate(fits):
         yield {
             "set": name, "peer": peer.name, "epsilon": epsilon, "draw": draw, "setting": spelled,
             "err": f"{distance(answer, exact):.4g}",
             "ratio_error": f"{np.median(np.abs(answer.effects - exact.effects)):.4g}",
             **predictions(answer, train, test), **intervals(answer, exact),
-            "seconds": f"{seconds:.3g}",
+            "seconds": f"{seconds:.3g}", "code": code(),
         }  # fmt: skip
+
+
+@cache
+def code() -> str:
+    """Return the commit that is run."""
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=7"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def tuned(peer: Peer, train: People, exact: Answer, epsilon: float) -> Setting:
@@ -101,17 +108,24 @@ def tuned(peer: Peer, train: People, exact: Answer, epsilon: float) -> Setting:
     if len(settings) == 1:
         return settings[0]
 
-    def error(setting: Setting) -> float:
-        seeds = range(1000, 1000 + TUNING)
-        fits = (peer.fit(train, epsilon, DELTA, setting, seed) for seed in seeds)
-        return statistics.median(distance(fit, exact) for fit in fits)
+    def errors(places: Sequence[int], seeds: range) -> list[list[float]]:
+        runs = [(settings[place], seed) for place in places for seed in seeds]
+        fits = peer.fits(train, epsilon, DELTA, runs)
+        found = [distance(fit, exact) for fit, _ in fits]
+        return [list(part) for part in zip(*[iter(found)] * len(seeds), strict=True)]
 
-    return min(settings, key=error)
+    once = errors(range(len(settings)), range(1000, 1000 + FIRST))
+    best = sorted(range(len(settings)), key=lambda place: statistics.median(once[place]))[:BEST]
+    again = errors(best, range(1000 + FIRST, 1000 + FIRST + SECOND))
+    medians = [statistics.median(more) for more in again]
+    return settings[best[int(np.argmin(medians))]]
 
 
 def distance(answer: Answer, exact: Answer) -> float:
     """Return the root mean square of (private - exact) / exact standard error over the effects."""
     assert exact.errors is not None  # noqa: S101 - an exact fit has them
+    if not np.isfinite(answer.effects).all():
+        return np.inf
     return float(np.sqrt(np.mean(((answer.effects - exact.effects) / exact.errors) ** 2)))
 
 
@@ -137,19 +151,21 @@ def intervals(answer: Answer, exact: Answer) -> dict[str, str]:
     """Return the share of exact effects inside the 95 % intervals, and what stays significant.
 
     Of the effects that the exact fit finds different from 0 (5 %), how many does the private fit find so
-    too, with the same sign; `wrong` are effects it finds that the exact fit does not.
+    too, with the same sign; `wrong` are effects it finds that the exact fit does not. A method without
+    standard errors is given those of the exact fit, which its user would not have.
     """
     assert exact.errors is not None  # noqa: S101
     found = np.abs(exact.effects / exact.errors) > 1.96
-    result = {"inside": "", "significant": str(int(found.sum())), "kept": "", "wrong": ""}
-    if answer.errors is None:
-        return result
-    score = answer.effects / answer.errors
-    claimed = np.abs(score) > 1.96
+    claimed = (
+        np.abs(answer.effects / (exact.errors if answer.errors is None else answer.errors)) > 1.96
+    )
     kept = found & claimed & (np.sign(answer.effects) == np.sign(exact.effects))
-    inside = np.abs(answer.effects - exact.effects) <= 1.96 * answer.errors
-    return result | {
-        "inside": f"{inside.mean():.4f}",
+    inside = ""
+    if answer.errors is not None:
+        inside = f"{np.mean(np.abs(answer.effects - exact.effects) <= 1.96 * answer.errors):.4f}"
+    return {
+        "inside": inside,
+        "significant": str(int(found.sum())),
         "kept": str(int(kept.sum())),
         "wrong": str(int((claimed & ~kept).sum())),
     }
