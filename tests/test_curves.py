@@ -357,6 +357,25 @@ def test_groups_that_are_followed_to_the_end_get_no_word(release):
     assert all(line.get_drawstyle() == "steps-post" for line in lines)
 
 
+def test_each_of_many_groups_has_a_panel_of_its_own():
+    random = np.random.default_rng(1)
+    table = cohort(900).to_pandas()
+    table["arm"] = random.choice([f"arm{k}" for k in range(9)], 900, p=[0.6] + [0.05] * 8)
+    mapping = schema().to_mapping()
+    mapping["covariate"][1]["levels"] = [f"arm{k}" for k in range(9)]
+    found = ds.Curves(mapping, by="arm").simulate(table, epsilon=1.0)
+    *panels, counts = found.plot().axes
+    shown = [axes for axes in panels if axes.get_visible()]
+    assert [axes.get_title(loc="left").removesuffix(" (may be empty)") for axes in shown] == list(
+        found.titles
+    )
+    for axes, curve in zip(shown, found.estimates, strict=True):
+        named = [line for line in axes.lines if not line.get_label().startswith("_")]
+        assert len(axes.lines) == 10 + (0 if curve.reach else 2)  # all in grey, its own, its limits
+        assert [len(line.get_xdata()) for line in named] == [curve.reach + 1]
+    assert len(counts.get_yticklabels()) == 9
+
+
 def test_long_times_in_days_are_drawn_in_years():
     table, mapping = cut_short()
     table["time"] *= 100.0

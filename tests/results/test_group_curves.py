@@ -16,6 +16,7 @@ from discreet.results.group_curves import (
     LogRank,
     Released,
     curve_draws,
+    event_in_stretch,
     group_curves,
     incidence_of,
     log_rank,
@@ -102,6 +103,32 @@ def test_without_noise_incidence_is_aalen_johansen():
 def test_incidences_and_survival_add_up_to_one():
     hazards = np.abs(np.random.default_rng(1).normal(0.0, 0.05, (2, STRETCHES)))
     assert np.allclose(incidence_of(hazards).sum(axis=0) + survival_of(hazards), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("at_risk", "died", "censored", "entered"),
+    [(60, 3, 40, 0), (100, 30, 10, 0), (60, 10, 20, 25), (40, 12, 0, 0), (40, 5, 10, 15)],
+)
+def test_a_stretch_without_its_order_has_the_mean_and_spread_of_all_orders(
+    at_risk, died, censored, entered
+):
+    random = np.random.default_rng(1)
+    kinds = np.repeat([-1, 0, 1], [died, censored, entered])
+    found = []
+    for _ in range(2000):
+        order = random.permutation(kinds)
+        present = at_risk + np.append(0, np.cumsum(np.where(order == 1, 1, -1)))[:-1]
+        found.append(np.log1p(-1.0 / present[order == -1]).sum())
+    numbers = [np.full(2000, float(item)) for item in (at_risk, died, censored, entered)]
+    drawn = np.log1p(-event_in_stretch(*numbers, random.standard_normal(2000)))
+    assert drawn.mean() == pytest.approx(np.mean(found), rel=0.02)
+    assert drawn.std() == pytest.approx(np.std(found), rel=0.15, abs=1e-9)
+
+
+def test_a_stretch_in_which_all_leave():
+    numbers = np.array([[5.0, 0.0, 1.0], [5.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 3.0, 0.0]])
+    event = event_in_stretch(*numbers, np.zeros(3))
+    assert event == pytest.approx([1.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -12,7 +12,7 @@ Two curves are estimated. That of the population follows from a draw's hazards,
 and that of the sample from people: they are drawn from the hazards, moved to the released counts
 (y - x - noise, times C (C + noise)^-1; Matheron's rule), and counted as Kaplan and Meier do,
 
-    S_k = prod_{j <= k} (1 - d_j / X_j),    X_k = R_k - censored_k / 2 + e_k / 2.
+    S_k = exp(-sum_{j <= k} d_j / X_j),    X_k = (R_k - R_k+1) / log(R_k / R_k+1).
 
 The estimate is the mean of the sample's curves. Bands are quantiles of the draws; those of the
 population also hold the sample's, so that a curve without an event may be at one.
@@ -249,11 +249,7 @@ def _rounded(people: Array, sizes: Array, generator: Generator) -> Array:
 
 
 def _counted(model: HazardModel, people: Array, generator: Generator) -> tuple[Array, Array, Array]:
-    """Kaplan and Meier's survival, Aalen and Johansen's incidence, and the people at risk.
-
-    Who is censored or enters in a stretch misses a share of it that is not released: evenly
-    distributed, so a half on average, with a variance of a twelfth.
-    """
+    """Kaplan and Meier's survival, Aalen and Johansen's incidence, and the people at risk."""
     cells = model.kinds * model.stretches
     exits = people[..., :cells].reshape(*people.shape[:2], model.kinds, model.stretches)
     events, left = exits[:, :, :-1], exits.sum(axis=2)
@@ -263,12 +259,34 @@ def _counted(model: HazardModel, people: Array, generator: Generator) -> tuple[A
         entered = people[..., cells + 1 :]
     at_risk = np.cumsum(entered, axis=-1)[..., :-1] - np.cumsum(left, axis=-1) + left
     at_risk = np.maximum(at_risk, 0.0)
-    censored, late = exits[:, :, -1], entered[..., 1:]
-    missed = np.sqrt((censored + late) / 12.0) * generator.standard_normal(censored.shape)
-    exposed = at_risk - censored / 2.0 + late / 2.0 + missed
-    hazards = events / np.maximum(exposed, 0.5)[:, :, None]
-    hazards = hazards / np.maximum(hazards.sum(axis=2, keepdims=True), 1.0)
+    died, order = events.sum(axis=2), generator.standard_normal(at_risk.shape)
+    event = event_in_stretch(at_risk, died, exits[:, :, -1], entered[..., 1:], order)
+    hazards = events * (event / np.maximum(died, 1.0))[:, :, None]
     return survival_of(hazards), incidence_of(hazards), at_risk
+
+
+def event_in_stretch(
+    at_risk: Array, died: Array, censored: Array, entered: Array, order: Array
+) -> Array:
+    """Kaplan and Meier's probability of an event in a stretch whose order of events is not known.
+
+    With d events, c censored and e who enter, in any order with the same probability, the number at
+    risk goes evenly from R to R' = R - d - c + e, and
+
+        -log S = sum over events of 1 / at risk = d / X,    X = (R - R') / log(R / R'),
+
+    with variance d ((c - e)^2 + d (c + e)) / (12 X^4). ``order`` has standard normal numbers.
+    """
+    # where all leave, some censored, half a person stays for them: who was last is not known
+    least = np.maximum(at_risk - died - censored, np.clip(censored, 1e-9, 0.5))
+    start, end = np.maximum(at_risk, least), least + entered
+    ratio = start / end
+    ratio = np.where(np.abs(ratio - 1.0) < 1e-6, 1.0 + 1e-6, ratio)
+    exposed = end * (ratio - 1.0) / np.log(ratio)
+    mixed = (censored - entered) ** 2 / np.maximum(died, 1.0) + censored + entered
+    hazard = (1.0 + order * np.sqrt(mixed / 12.0) / exposed) / exposed
+    hazard = np.clip(hazard, 1.0 / (start + entered), 1.0 / least)
+    return np.asarray(-np.expm1(-died * hazard))
 
 
 def survival_of(hazards: Array) -> Array:
