@@ -56,7 +56,7 @@ def group_figure(
     heights = [1.2 + 1.5 * rows if rows else 4.6, 0.5 + 0.24 * number]
     figure = Figure(figsize=(8.6, sum(heights)), layout="constrained")
     if rows:
-        upper, lower = np.ravel(figure.subfigures(2, 1, height_ratios=heights))
+        upper, lower = figure.subfigures(2, 1, height_ratios=heights, squeeze=False).ravel()
         upper.supxlabel(heading, fontsize="small", color=INK)
         upper.supylabel(what, fontsize="medium")
         _panels(upper, release, lines, rows)
