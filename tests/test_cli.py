@@ -789,9 +789,7 @@ def test_the_bar_is_for_terminals_and_long_work_only(monkeypatch, capsys):
     assert shown
 
 
-def test_work_that_counts_shows_how_much_is_done_and_tells_its_notes_at_the_end(
-    monkeypatch, capsys
-):
+def test_work_that_counts_shows_how_much_is_done(monkeypatch):
     shown = []
     monkeypatch.setattr(output, "PATIENCE", 0.0)
     monkeypatch.setattr(output, "REFRESH", 0.01)
@@ -800,13 +798,11 @@ def test_work_that_counts_shows_how_much_is_done_and_tells_its_notes_at_the_end(
     with output.progress("Working"):
         watcher().begin(10)
         watcher().advance(4)
-        watcher().note("all is well")
         for _ in range(500):
             if shown:
                 break
             output.threading.Event().wait(0.01)
     assert shown[-1] == {"total": 10, "completed": 4}
-    assert "note: all is well" in capsys.readouterr().err
 
 
 def test_without_a_terminal_long_work_writes_lines(monkeypatch, capsys):

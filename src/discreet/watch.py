@@ -1,52 +1,32 @@
-"""How far long work is, for whoever waits: the work counts, the terminal draws.
-
-Nothing is shown and nothing is kept unless somebody watches.
-"""
+"""Progress of long work: the work counts its units, a watcher such as the terminal shows them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
 
 
-class Watcher(Protocol):
-    """Somebody who waits. Threads may call `advance`."""
-
-    def begin(self, total: int) -> None:
-        """So many units of work are ahead."""
-
-    def advance(self, units: int) -> None:
-        """So many more are done."""
-
-    def note(self, text: str) -> None:
-        """A sentence for the person at the terminal and nobody else."""
-
-
-class Nobody:
-    """Watches nothing."""
+class Watcher:
+    """A receiver of progress; this one ignores it. Threads may call `advance`."""
 
     def begin(self, total: int) -> None:
-        """Ignored."""
+        """Add `total` units of work to those ahead."""
 
     def advance(self, units: int) -> None:
-        """Ignored."""
-
-    def note(self, text: str) -> None:
-        """Ignored."""
+        """Add `units` to those done."""
 
 
-_WATCHER: ContextVar[Watcher] = ContextVar("watcher", default=Nobody())  # noqa: B039 - has no state
+_WATCHER: ContextVar[Watcher] = ContextVar("watcher", default=Watcher())  # noqa: B039 - has no state
 
 
 def watcher() -> Watcher:
-    """Who watches; hand it to threads, which do not inherit it."""
+    """Return the current watcher; hand it to threads, which do not inherit it."""
     return _WATCHER.get()
 
 
 @contextmanager
-def watching(somebody: Watcher) -> Iterator[None]:
-    """Let somebody watch the work inside."""
-    token = _WATCHER.set(somebody)
+def watching(chosen: Watcher) -> Iterator[None]:
+    """Make `chosen` the watcher of the work inside."""
+    token = _WATCHER.set(chosen)
     try:
         yield
     finally:

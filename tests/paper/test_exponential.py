@@ -15,10 +15,11 @@ from discreet.mechanisms import mechanism_from_settings, settings_of
 from discreet.paper.diagnostics import compare
 from discreet.paper.exponential import SanitizedExponential, fresh_key, sanitized_records
 from discreet.paper.kernel import sanitized_sums
-from discreet.paper.metropolis import Metropolis
+from discreet.paper.metropolis import metropolis
 from discreet.paper.sampler import PSGLD
 from discreet.privacy.testing import SeededNoise
 from discreet.solve import minimise
+from discreet.watch import Watcher, watching
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms.cases import (
     FrozenNoise,
@@ -111,7 +112,10 @@ def test_wrong_settings_are_refused(wrong):
 
 def test_settings_of_the_chain_survive_json():
     mechanism = SanitizedExponential(epsilon=1.0, sampler=PSGLD(epochs=3, step=0.5))
-    assert mechanism_from_settings(settings_of(mechanism)) == mechanism
+    settings = settings_of(mechanism)
+    assert mechanism_from_settings(settings) == mechanism
+    before = {**settings, "sampler": {**settings["sampler"], "chains": 3}}  # 0.2 wrote the number
+    assert mechanism_from_settings(before) == mechanism
 
 
 def test_people_elsewhere_are_refused():
@@ -179,13 +183,30 @@ def reference_draws(plan, loss):
 
     fit = minimise(loss, np.zeros(plan.dimension))
     covariance = np.linalg.inv(scale * fit.evaluation.hessian + precision * np.eye(plan.dimension))
-    sampler = Metropolis(draws=2500, burn_in=200)
-    return np.stack(
-        [
-            sampler.sample(energy, fit.point, covariance, np.random.default_rng(seed)).points
-            for seed in range(2)
-        ]
-    )
+    found = [
+        metropolis(
+            energy, fit.point, covariance, np.random.default_rng(seed), draws=2500, burn_in=200
+        )
+        for seed in range(2)
+    ]
+    return np.stack([chain.points for chain in found])
+
+
+def test_every_step_of_a_draw_is_counted():
+    class Count(Watcher):
+        total = done = 0
+
+        def begin(self, total):
+            self.total += total
+
+        def advance(self, units):
+            self.done += units
+
+    constants, loss = people_and_loss(60)
+    mechanism = SanitizedExponential(epsilon=1.0, sampler=PSGLD(epochs=5, batch=20, burn_in=50))
+    with watching(count := Count()):
+        mechanism.draw(mechanism.plan(constants), loss, SeededNoise(4))
+    assert count.total == count.done == 5 * 60
 
 
 def test_a_uniform_prior_stays_in_its_ball():

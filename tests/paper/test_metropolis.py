@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from discreet.paper.diagnostics import compare
-from discreet.paper.metropolis import Metropolis
+from discreet.paper.metropolis import metropolis
 from tests.conftest import FALSE_ALARM
 
 COVARIANCE = np.array([[1.0, 0.8], [0.8, 2.0]])
@@ -17,10 +17,11 @@ def energy(point):
     return 0.5 * float((point - MEAN) @ away), away
 
 
-def sample(preconditioner, function=energy, draws=6000, step=1.0):
-    sampler = Metropolis(draws=draws, burn_in=300, step=step)
+def sample(preconditioner, function=energy, draws=6000):
     found = [
-        sampler.sample(function, MEAN, preconditioner, np.random.default_rng(seed))
+        metropolis(
+            function, MEAN, preconditioner, np.random.default_rng(seed), draws=draws, burn_in=300
+        )
         for seed in range(3)
     ]
     return np.stack([chain.points for chain in found]), found[0].acceptance

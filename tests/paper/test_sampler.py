@@ -10,9 +10,10 @@ from discreet.paper.diagnostics import compare, diagnose
 from discreet.paper.sampler import (
     PSGLD,
     StochasticDensity,
+    begin_step,
+    end_step,
     fill_indices,
     fill_normals,
-    make_run,
     make_state,
 )
 from tests.conftest import FALSE_ALARM
@@ -21,6 +22,19 @@ KEY = 0x9E3779B97F4A7C15F39CC0605CEDC8341082276BF3A27251F86C6A11D0C18E95
 TERMS = 400
 CENTRES = np.random.default_rng(11).normal([0.5, -2.0], [0.2, 0.6], (TERMS, 2))
 CURVATURE = np.array([1.0, 9.0])
+
+
+def make_run(gradient):
+    """The loop over steps of a chain, for a compiled gradient."""
+
+    @numba.njit(nogil=True)
+    def run(context, setting, state, span):
+        for step in range(span.steps):
+            begin_step(setting, state)
+            gradient(context, state.point, state.picks, state.mean)
+            end_step(setting, state, span, step)
+
+    return run
 
 
 @numba.njit
@@ -199,7 +213,7 @@ def test_the_generator_is_the_published_one():
         {"variant": "other"},
     ],
 )
-def test_settings_that_are_no_chain_are_refused(wrong):
+def test_invalid_settings_are_refused(wrong):
     with pytest.raises(SettingsError):
         PSGLD(**wrong)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from shutil import get_terminal_size
 
 from discreet.text import filled
-from discreet.watch import Nobody, watching
+from discreet.watch import Watcher, watching
 
 # A spreadsheet takes a text that begins with one of these for a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -75,23 +75,14 @@ def progress(text: str) -> Iterator[None]:
     finally:
         done.set()
         watcher.join()
-        count.tell()
 
 
-class _Line(Nobody):
-    """Notes, and nothing that moves."""
-
-    def note(self, text: str) -> None:
-        complain(f"note: {text}")
-
-
-class _Count(_Line):
-    """How much is done of what was announced; notes wait until the bar is gone."""
+class _Count(Watcher):
+    """Units of work announced and done."""
 
     def __init__(self) -> None:
         self.total, self.done = 0, 0
         self._lock = threading.Lock()
-        self._notes: list[str] = []
 
     def begin(self, total: int) -> None:
         with self._lock:
@@ -100,13 +91,6 @@ class _Count(_Line):
     def advance(self, units: int) -> None:
         with self._lock:
             self.done += units
-
-    def note(self, text: str) -> None:
-        self._notes.append(text)
-
-    def tell(self) -> None:
-        for text in self._notes:
-            super().note(text)
 
 
 def _show_progress(text: str, done: threading.Event, count: _Count) -> None:

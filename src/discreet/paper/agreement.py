@@ -1,4 +1,4 @@
-"""Does a chain's step keep the mechanism's density? The reference sampler accepts it or rejects it.
+"""A test of whether a chain's step keeps the mechanism's density, against the reference sampler.
 
 A chain that starts at 0 must first find the density, and on these sets 250 epochs are too few for
 some coordinates (`mixing.csv`). This test needs no mixing. A pilot chain runs until its steps are
@@ -18,7 +18,7 @@ import numpy as np
 from discreet.paper.chains import VARIANTS, Variant, density_maker, reference_states
 from discreet.paper.config import TABLE_EPSILON, Options
 from discreet.paper.data import PaperSet, is_available, load
-from discreet.paper.diagnostics import compare_draws
+from discreet.paper.diagnostics import compare
 from discreet.paper.exponential import SanitizedExponential, fresh_key
 from discreet.paper.results import Results
 from discreet.privacy.testing import SeededNoise
@@ -26,7 +26,7 @@ from discreet.types import Array
 
 FALSE_ALARM = 1e-3
 THIN = 20
-"""Of so many states of the reference one is a start: far enough apart to be independent."""
+"""Every THIN-th state of the reference is a start: far enough apart to be independent."""
 JUDGED = ("TB", "WT")
 TESTED = ("corrected", "printed, step 1/n")
 CONTROL = "Metropolis, other draws"
@@ -93,7 +93,7 @@ def judge(states: Array, reference: Array) -> dict[str, object]:
     half = len(reference) // 2
     # as two chains, so that the reference's error includes what its halves disagree about
     halves = np.stack([reference[:half], reference[half : 2 * half]])
-    comparison = compare_draws(states, halves, FALSE_ALARM)
+    comparison = compare(states, halves, FALSE_ALARM)
     worst = np.abs(comparison.scores).max(axis=0)
     ratios = states.var(axis=0) / reference.var(axis=0)
     return {

@@ -1,11 +1,11 @@
 """The sampler's cells: Figures 3, 4 and 5, and the reference density."""
 
+import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from discreet.paper.config import TABLE_EPSILON, Options
 from discreet.paper.data import PaperSet, is_available, load
 from discreet.paper.diagnostics import diagnose
 from discreet.paper.exponential import SanitizedExponential, fresh_key, sanitized_records
-from discreet.paper.metropolis import Metropolis
+from discreet.paper.metropolis import metropolis
 from discreet.paper.results import Results
 from discreet.paper.sampler import PSGLD, StochasticDensity
 from discreet.privacy.testing import SeededNoise
@@ -25,13 +25,13 @@ _WRITING = Lock()
 DROPPED = 10_000
 KEPT = 100
 LEAST = 20
-"""States below which there is nothing to diagnose."""
+"""Fewest states a quarter of a chain needs to be diagnosed."""
 GRID = 60
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A chain by name: what it is, and the epsilons at which it is worth running.
+    """A chain by name, with the epsilons at which it is run (``only``; None for all).
 
     steps: n times the factor of t^-tau; None is the sampler's default.
     """
@@ -43,7 +43,7 @@ class Variant:
     only: tuple[float, ...] | None = None
 
     def settings(self, options: Options, persons: int) -> PSGLD:
-        """The chain's settings for a data set; the literal one is slow and gets fewer epochs."""
+        """Return the chain's settings for a data set (the literal one is slow: fewer epochs)."""
         epochs = max(1, round(options.epochs * self.share))
         step = self.sampler.step if self.steps is None else self.steps / persons
         return replace(self.sampler, epochs=epochs, step=step)
@@ -60,14 +60,14 @@ FIGURE_3 = ("set", "source", "coefficient", "value", "density", "epochs", "draws
 
 
 def figure_4(options: Options) -> Results:
-    """MRE against epochs."""
+    """Return the results file of MRE against epochs."""
     return Results(
         options.results / "figure-4.csv", FIGURE_4, ("set", "variant", "epsilon", "epochs")
     )
 
 
 def figure_5(options: Options) -> Results:
-    """Errors against epsilon."""
+    """Return the results file of errors against epsilon."""
     return Results(
         options.results / "figure-5.csv",
         FIGURE_5,
@@ -76,12 +76,12 @@ def figure_5(options: Options) -> Results:
 
 
 def figure_3(options: Options) -> Results:
-    """Marginal densities."""
+    """Return the results file of marginal densities."""
     return Results(options.results / "figure-3.csv", FIGURE_3, ("set", "source", "epochs"))
 
 
 def mixing(options: Options) -> Results:
-    """How far each chain has mixed."""
+    """Return the results file of mixing."""
     return Results(
         options.results / "mixing.csv",
         ("set", "variant", "epsilon", "epochs", "states", "r_hat", "effective"),
@@ -90,7 +90,7 @@ def mixing(options: Options) -> Results:
 
 
 def worst_mixing(states: Array) -> dict[str, object]:
-    """Split R-hat and effective sample size of a chain's second half, of the worst coordinate."""
+    """Return R-hat and effective size of a chain's second half, of the worst coordinate."""
     quarter = len(states) // 4
     if quarter < LEAST:
         return {"states": 2 * quarter, "r_hat": "", "effective": ""}
@@ -104,8 +104,16 @@ def worst_mixing(states: Array) -> dict[str, object]:
 
 
 def run_chains(options: Options, tell: Callable[[str], None]) -> None:
-    """Every (set, variant, epsilon) once, on all cores: one chain serves all three figures."""
-    cells = [cell for cell in _cells(options) if not _is_done(options, *cell)]
+    """Run every (set, variant, epsilon) once, on all cores: one chain serves all three figures."""
+    cells = [
+        (load(name), variant, epsilon)
+        for epsilon in sorted(options.epsilons, reverse=True)
+        for variant in VARIANTS
+        if variant.only is None or epsilon in variant.only
+        for name in options.sets
+        if is_available(name) and name != "hdfail"
+    ]
+    cells = [cell for cell in cells if not figure_5(options).has(**_key(options, *cell))]
     watch = watcher()
     for data, variant, _ in cells:
         watch.begin(variant.settings(options, data.persons).epochs * data.persons)
@@ -113,22 +121,6 @@ def run_chains(options: Options, tell: Callable[[str], None]) -> None:
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         for finished in [pool.submit(_cell, options, *cell, tell, watch) for cell in cells]:
             finished.result()
-
-
-def _cells(options: Options) -> Iterator[tuple[PaperSet, Variant, float]]:
-    for epsilon in sorted(options.epsilons, reverse=True):
-        for variant in VARIANTS:
-            if variant.only is not None and epsilon not in variant.only:
-                continue
-            for name in options.sets:
-                if is_available(name) and name != "hdfail":
-                    yield load(name), variant, epsilon
-
-
-def _is_done(options: Options, data: PaperSet, variant: Variant, epsilon: float) -> bool:
-    epochs = variant.settings(options, data.persons).epochs
-    key = {"set": data.name, "variant": variant.name, "epsilon": epsilon, "epochs": epochs}
-    return figure_5(options).has(mechanism="sampler", **key)
 
 
 def _cell(
@@ -142,26 +134,25 @@ def _cell(
     sampler = variant.settings(options, data.persons)
     tell(f"{data.name}, {variant.name}, epsilon {epsilon:g}, {sampler.epochs} epochs")
     states, curve = run_chain(data, epsilon, sampler, options.seed, watch)
-    key = {"set": data.name, "variant": variant.name, "epsilon": epsilon, "epochs": sampler.epochs}
-    with _WRITING:
-        _write(options, data, key, states, curve)
+    key = _key(options, data, variant, epsilon)
+    with _WRITING:  # the row of Figure 5 last: it marks the cell as done
+        figure_4(options).append(*({**key, "epoch": i + 1, "mre": m} for i, m in enumerate(curve)))
+        if epsilon == TABLE_EPSILON:
+            figure_3(options).append(*_densities(data, variant.name, states, sampler.epochs))
+        mixing(options).append({**key, **worst_mixing(states)})
+        figure_5(options).append({**key, **data.errors(states)})
 
 
-def _write(
-    options: Options, data: PaperSet, key: dict[str, Any], states: Array, curve: list[float]
-) -> None:
-    """The rows of a finished cell; that of Figure 5 last, which marks the cell as done."""
-    figure_4(options).append(*({**key, "epoch": i + 1, "mre": m} for i, m in enumerate(curve)))
-    if key["epsilon"] == TABLE_EPSILON:
-        figure_3(options).append(*_densities(data, key["variant"], states, key["epochs"]))
-    mixing(options).append({**key, **worst_mixing(states)})
-    figure_5(options).append({**key, "mechanism": "sampler", **data.errors(states)})
+def _key(options: Options, data: PaperSet, variant: Variant, epsilon: float) -> dict[str, object]:
+    epochs = variant.settings(options, data.persons).epochs
+    key = {"set": data.name, "variant": variant.name, "epsilon": epsilon, "epochs": epochs}
+    return {**key, "mechanism": "sampler"}
 
 
 def run_chain(
     data: PaperSet, epsilon: float, sampler: PSGLD, seed: int, watch: Watcher | None = None
 ) -> tuple[Array, list[float]]:
-    """States after the dropped steps, in the paper's coordinates, and MRE after each epoch.
+    """Return the states after the first 10,000 steps, and MRE after each epoch.
 
     An epoch's MRE is the mean over all states since the dropped ones, as in the paper.
     """
@@ -171,8 +162,8 @@ def run_chain(
     total, count = 0.0, 0
     curve = []
     for states in chain.epochs(sampler.epochs, kept=KEPT):
-        drop = _dropped(chain.steps - data.persons, data.persons, len(states))
-        fresh = states[drop:]
+        late = chain.steps - data.persons - DROPPED  # steps between the dropped ones and the epoch
+        fresh = states[min(len(states), math.ceil(max(0, -late) / data.persons * len(states))) :]
         kept.append(fresh)
         total, count = total + float(data.relative_error(fresh).sum()), count + len(fresh)
         # an epoch that was dropped whole shows its last state
@@ -185,19 +176,14 @@ def run_chain(
 def density_maker(
     data: PaperSet, mechanism: SanitizedExponential
 ) -> Callable[[], StochasticDensity]:
-    """What a chain's steps see, over records that are read once; every thread needs its own."""
+    """Return a maker of densities over one reading of the records; each thread needs its own."""
     plan = mechanism.plan(data.constants())
     records = sanitized_records(data.loss(), plan.number("bound"))
     return lambda: mechanism.density(plan, records)
 
 
-def _dropped(first: int, persons: int, states: int) -> int:
-    """How many of an epoch's states belong to the first 10,000 steps."""
-    return min(states, int(np.ceil(max(0, DROPPED - first) / persons * states)))
-
-
 def reference_states(data: PaperSet, epsilon: float, draws: int, seed: int) -> Array:
-    """Metropolis-adjusted draws from the same density."""
+    """Return Metropolis-adjusted draws from the same density."""
     plan = SanitizedExponential(epsilon=epsilon).plan(data.constants())
     records = sanitized_records(data.loss(), plan.number("bound"))
     scale, precision = plan.number("energy_scale"), plan.number("prior_precision")
@@ -209,15 +195,15 @@ def reference_states(data: PaperSet, epsilon: float, draws: int, seed: int) -> A
 
     best = minimise(data.loss(), np.zeros(plan.dimension), tolerance=1e-6)
     bend = scale * best.evaluation.hessian + precision * np.eye(plan.dimension)
+    covariance = np.asarray(np.linalg.inv(bend), dtype=np.float64)
     random = np.random.default_rng(seed)
-    sampler = Metropolis(draws=draws, burn_in=draws // 10)
-    return sampler.sample(
-        energy, best.point, np.asarray(np.linalg.inv(bend), dtype=np.float64), random
+    return metropolis(
+        energy, best.point, covariance, random, draws=draws, burn_in=draws // 10
     ).points
 
 
 def run_reference(options: Options, tell: Callable[[str], None]) -> None:
-    """The reference densities of Figure 3."""
+    """Write the reference densities of Figure 3."""
     results = figure_3(options)
     draws = 4000 if options.epochs >= 8 else 500
     for name in options.sets:
@@ -236,7 +222,7 @@ def run_reference(options: Options, tell: Callable[[str], None]) -> None:
 
 
 def _densities(data: PaperSet, source: str, states: Array, epochs: int) -> list[dict[str, object]]:
-    """Histogram densities of beta1 and beta2 on a grid around the fit."""
+    """Return histogram densities of beta1 and beta2 around their medians."""
     rows: list[dict[str, object]] = []
     for index in (1, 2):
         values = states[:, 2 + index]

@@ -184,7 +184,17 @@ class PaperSet:
         intervals: int = INTERVALS,
     ) -> Problem:
         """The total loss of the persons."""
-        engine = LocalEngine(self._episodes(intervals), threads=1)
+        stops = np.minimum(np.floor(self.time * intervals).astype(np.int32) + 1, intervals)
+        order = np.argsort(stops, kind="stable")
+        episodes = Episodes(
+            covariates=np.ascontiguousarray(self.covariates[order]),
+            entry=np.zeros(len(order), dtype=np.int32),
+            exit=stops[order].astype(np.int32),
+            event=self.event[order],
+            offsets=None,
+            persons=len(order),
+        )
+        engine = LocalEngine(episodes, threads=1)
         return Problem(engine, self.design(coordinates, intervals), get_link(link))
 
     def constants(self, coordinates: Coordinates = "paper", link: str = "logit") -> Facts:
@@ -216,39 +226,23 @@ class PaperSet:
             "draws": len(points),
         }
 
-    def _episodes(self, intervals: int) -> Episodes:
-        stops = np.minimum(np.floor(self.time * intervals).astype(np.int32) + 1, intervals)
-        order = np.argsort(stops, kind="stable")
-        return Episodes(
-            covariates=np.ascontiguousarray(self.covariates[order]),
-            entry=np.zeros(len(order), dtype=np.int32),
-            exit=stops[order].astype(np.int32),
-            event=self.event[order],
-            offsets=None,
-            persons=len(order),
-        )
-
 
 @lru_cache(maxsize=8)
 def load(name: str) -> PaperSet:
     """A set of the paper, or its stand-in."""
-    if name == "hdfail":
-        return _stand_in()
+    if name == "hdfail":  # from SurvSet, a development dependency
+        frame = import_module("SurvSet.data").SurvLoader().load_dataset("hdfail")["df"]
+        kinds = {"temp", "rsc", "rer", "psc"}
+        names = [item for item in frame.columns if item.split("_")[-1] in kinds]
+        unit = np.column_stack([np.asarray(frame[item], dtype=np.float64) for item in names])
+        low, high = unit.min(axis=0), unit.max(axis=0)
+        unit = (unit - low) / (high - low) - 0.5
+        unit /= np.linalg.norm(unit, axis=1).max()
+        time = np.asarray(frame["time"], dtype=np.float64)
+        return PaperSet(name, time / time.max(), np.asarray(frame["event"]) == 1, unit)
     table, _ = read_dataset(name).as_in_the_paper(INTERVALS)
     names = [column for column in table.column_names if column not in {"time", "status"}]
     columns = [np.asarray(table[column].to_numpy(), dtype=np.float64) for column in names]
     time = np.asarray(table["time"].to_numpy(), dtype=np.float64)
     event = np.asarray(table["status"].to_numpy()) == 1
     return PaperSet(name, time, event, np.column_stack(columns))
-
-
-def _stand_in() -> PaperSet:
-    """hdfail (SurvSet, a development dependency): temp, rsc, rer and psc, scaled as in the paper."""
-    frame = import_module("SurvSet.data").SurvLoader().load_dataset("hdfail")["df"]
-    names = [name for name in frame.columns if name.split("_")[-1] in {"temp", "rsc", "rer", "psc"}]
-    columns = np.column_stack([np.asarray(frame[name], dtype=np.float64) for name in names])
-    low, high = columns.min(axis=0), columns.max(axis=0)
-    unit = (columns - low) / (high - low) - 0.5
-    unit /= np.linalg.norm(unit, axis=1).max()
-    time = np.asarray(frame["time"], dtype=np.float64)
-    return PaperSet("hdfail", time / time.max(), np.asarray(frame["event"]) == 1, unit)

@@ -1,11 +1,10 @@
-"""How good is a chain? For the custodian: none of this is ever published.
+"""Diagnostics of a chain, for the reproduction alone: none of this is ever published.
 
 Split R-hat, effective sample sizes and Monte-Carlo errors come from arviz (Vehtari and others
 2021), the optional extra ``sampler``. `compare` asks whether two samples can have one target.
 """
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -37,7 +36,7 @@ class Comparison:
 
     @property
     def limit(self) -> float:
-        """Every |z| stays below this with probability 1 - false_alarm if the targets agree."""
+        """Limit of |z|: all stay below it with probability 1 - false_alarm if the targets agree."""
         return float(stats.norm.isf(0.5 * self.false_alarm / self.scores.size))
 
     @property
@@ -47,7 +46,7 @@ class Comparison:
 
 
 def diagnose(chains: Array) -> Diagnosis:
-    """Several chains, of shape (chains, draws, dimension)."""
+    """Return the diagnosis of chains, of shape (chains, draws, dimension)."""
     arviz = _arviz()
     columns = np.moveaxis(chains, 2, 0)
     return Diagnosis(
@@ -57,52 +56,33 @@ def diagnose(chains: Array) -> Diagnosis:
     )
 
 
-def compare(chains: Array, reference: Array, false_alarm: float = 1e-6) -> Comparison:
-    """Differences of means, variances and distribution functions in units of their joint errors.
+def compare(states: Array, reference: Array, false_alarm: float = 1e-6) -> Comparison:
+    """Compare means, variances and distribution functions, in units of their joint errors.
 
     Each is a mean of a function of one coordinate: x, (x - centre)^2, and x <= quantile, where
     centre and quantiles are the reference's.
+
+    states: chains, of shape (chains, draws, d), or independent draws, of shape (draws, d). The
+    error of the mean of independent draws is what it would be under the reference's law, so that
+    a score of a few hundred draws is near normal: with their own spread too few outliers would
+    look like evidence. reference: chains.
     """
-    return _compared(chains, reference, false_alarm, lambda here, _: _error(here))
-
-
-def compare_draws(draws: Array, reference: Array, false_alarm: float = 1e-6) -> Comparison:
-    """The same for independent draws (count, dimension) against chains of the reference.
-
-    The error of a draw's mean is what it would be under the reference's law, so that a score of a
-    few hundred draws is near normal: with their own spread too few outliers would look like evidence.
-    """
-    return _compared(
-        draws, reference, false_alarm, lambda here, there: there.std() / np.sqrt(len(here))
-    )
-
-
-def _compared(
-    states: Array, reference: Array, false_alarm: float, own_error: Callable[[Array, Array], float]
-) -> Comparison:
-    """Both have a coordinate in the last axis; `own_error` is that of the mean over the states."""
-    columns = zip(np.moveaxis(states, -1, 0), np.moveaxis(reference, -1, 0), strict=True)
-    rows = [
-        [_score(function(here), function(there), own_error) for function in _functions(there)]
-        for here, there in columns
-    ]
+    rows = []
+    for here, there in zip(np.moveaxis(states, -1, 0), np.moveaxis(reference, -1, 0), strict=True):
+        centre, levels = float(there.mean()), np.quantile(there, QUANTILES)
+        pairs = [(here, there), ((here - centre) ** 2, (there - centre) ** 2)]
+        pairs += [((here <= q).astype(float), (there <= q).astype(float)) for q in levels]
+        rows.append([_score(*pair) for pair in pairs])
     return Comparison(np.array(rows), false_alarm)
 
 
-def _functions(column: Array) -> list[Callable[[Array], Array]]:
-    centre = float(column.mean())
-    levels = np.quantile(column, QUANTILES)
-    below = [lambda x, level=level: (x <= level).astype(np.float64) for level in levels]
-    return [lambda x: x, lambda x: (x - centre) ** 2, *below]
-
-
-def _score(here: Array, there: Array, own_error: Callable[[Array, Array], float]) -> float:
-    error = np.hypot(own_error(here, there), _error(there))
-    return float((here.mean() - there.mean()) / error)
+def _score(here: Array, there: Array) -> float:
+    own = _error(here) if here.ndim > 1 else there.std() / np.sqrt(len(here))
+    return float((here.mean() - there.mean()) / np.hypot(own, _error(there)))
 
 
 def _error(values: Array) -> float:
-    """Monte-Carlo standard error of the mean of several chains."""
+    """Return the Monte-Carlo standard error of the mean of several chains."""
     return float(values.std() / np.sqrt(float(_arviz().ess(values, method="mean"))))
 
 

@@ -26,9 +26,8 @@ from discreet.mechanisms.contract import (
     require_positive,
     settings_of,
 )
-from discreet.paper.diagnostics import diagnose
 from discreet.paper.kernel import SanitizedRecords, run_records
-from discreet.paper.sampler import KEY_BITS, PSGLD, StochasticDensity, run_together
+from discreet.paper.sampler import KEY_BITS, PSGLD, StochasticDensity
 from discreet.privacy.guarantee import Guarantee, Relation
 from discreet.privacy.scales import Grid
 from discreet.types import Array
@@ -43,9 +42,8 @@ if TYPE_CHECKING:
 Prior = Literal["normal", "uniform"]
 
 GRID_EXPONENT = -30
-STATES_AN_EPOCH = 20
 LARGEST = 2.0**40
-"""A chain that left this ball has lost its way; its release is the public 0."""
+"""A chain that leaves this ball has diverged; its release is the public 0."""
 
 
 @register_apart
@@ -88,16 +86,16 @@ class SanitizedExponential:
 
     @property
     def coordinates(self) -> "Coordinates":
-        """The printed chain runs in the paper's basis."""
+        """The paper's basis for the printed chain, an orthonormal one for the corrected."""
         return "paper" if self.sampler.variant == "printed" else "orthonormal"
 
     def promise(self, persons: int) -> Guarantee:  # noqa: ARG002 - the same for every n
-        """epsilon-DP of a perfect draw; the printed chain is charged twice its epsilon."""
+        """Return epsilon-DP of an exact draw; the printed chain is charged twice its epsilon."""
         charged = self.epsilon * (2.0 if self.sampler.variant == "printed" else 1.0)
         return Guarantee(charged, relation=self.relation, status="ideal-draw-only")
 
     def plan(self, facts: Facts) -> Plan:
-        """The bound, the scale of the energy and what is charged: public facts only."""
+        """Return the bound, the scale of the energy and the guarantee, from public facts only."""
         bound = 2.0 * math.log(max(facts.persons, 2)) if self.v is None else float(self.v)
         scale = self.epsilon / (2.0 * bound if self.relation == "replace-one" else bound)
         precision = 1e-2 if self.sigma is None else scale * self.sigma
@@ -120,26 +118,25 @@ class SanitizedExponential:
         )
 
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
-        """The last state of the first chain, on the grid; other chains are only looked at."""
-        records = sanitized_records(problem, plan.number("bound"))
-        count = self.sampler.chains
-        densities = [self.density(plan, records) for _ in range(count)]
-        keys = [fresh_key(noise) for _ in range(count)]
-        kept = 1 if count == 1 else STATES_AN_EPOCH
-        states, points = run_together(self.sampler, densities, keys, kept)
-        if count > 1:
-            _tell_agreement(states)
-        integers = Grid(GRID_EXPONENT).to_integers(_usable(points[0]))
+        """Return the last state of a chain, on the grid; the public 0 if the chain diverged."""
+        density = self.density(plan, sanitized_records(problem, plan.number("bound")))
+        chain, watch = self.sampler.start(density, fresh_key(noise)), watcher()
+        watch.begin(self.sampler.epochs * density.terms)
+        for _ in chain.epochs(self.sampler.epochs, kept=1):
+            watch.advance(density.terms)
+        size = float(np.linalg.norm(chain.point))  # infinite or NaN if any coordinate is
+        point = chain.point if size <= LARGEST else np.zeros_like(chain.point)
+        integers = Grid(GRID_EXPONENT).to_integers(point)
         return Draw.from_integers(integers, GRID_EXPONENT, private=noise.private)
 
     def variance(self, plan: Plan, outlook: "Outlook") -> Array:
-        """A draw from a posterior tempered by a: covariance (a H + prior)^-1, err sqrt(2v/epsilon)."""
+        """Return (a H + prior)^-1, the covariance of a draw from the posterior tempered by a."""
         prior = plan.number("prior_precision") * np.eye(plan.dimension)
         bend = plan.number("energy_scale") * outlook.information + prior
         return np.asarray(np.linalg.inv(bend), dtype=np.float64)
 
     def density(self, plan: Plan, records: SanitizedRecords) -> StochasticDensity:
-        """What the chain samples; every call makes scratch space of its own, for one thread."""
+        """Return the chain's density; each has its own scratch space, for one thread."""
         return StochasticDensity(
             run=run_records,
             context=records.context(),
@@ -152,7 +149,7 @@ class SanitizedExponential:
 
 
 def sanitized_records(problem: "Problem", bound: float) -> SanitizedRecords:
-    """The persons behind the total loss that fits use."""
+    """Return the records of the persons behind a fit's total loss."""
     engine = problem.engine
     if not isinstance(engine, LocalEngine):
         raise SettingsError("the sampler needs all persons in the memory of one process")
@@ -160,31 +157,12 @@ def sanitized_records(problem: "Problem", bound: float) -> SanitizedRecords:
 
 
 def fresh_key(noise: "NoiseSource") -> int:
-    """256 bits for a chain's generator; the one key that it cannot have becomes another."""
+    """Return 256 bits for a chain's generator; 0, which it cannot have, becomes 1."""
     return max(noise.uniform_bits(KEY_BITS), 1)
 
 
-def _tell_agreement(states: Array) -> None:
-    """Split R-hat of the second halves, for whoever watches: it is no part of the release."""
-    try:
-        found = diagnose(states[:, states.shape[1] // 2 :])
-    except SettingsError as missing:
-        # the draw is paid for by now: an extra that is not installed must not lose it
-        watcher().note(f"the chains were not compared: {missing}")
-        return
-    watcher().note(
-        f"{len(states)} chains: largest split R-hat {found.r_hat.max():.3f}, smallest effective "
-        f"sample size {found.bulk.min():.0f}. This is for you and not part of the release."
-    )
-
-
-def _usable(point: Array) -> Array:
-    lost = not np.all(np.isfinite(point)) or float(np.linalg.norm(point)) > LARGEST
-    return np.zeros_like(point) if lost else point
-
-
 def _sampler(settings: Mapping[str, Any]) -> PSGLD:
-    try:
-        return PSGLD(**settings)
+    try:  # before 0.3 several chains could run side by side, of which the first was released
+        return PSGLD(**{key: value for key, value in settings.items() if key != "chains"})
     except TypeError:  # another key, or a value that is no number
         raise SettingsError("the settings of the sampler are not those it declares") from None

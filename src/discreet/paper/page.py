@@ -23,6 +23,11 @@ runs do as it does. Errors in the paper are in [errata](mechanisms.md#errata-of-
 err is sqrt((f - f*)' H (f - f*) / d), the distance in standard errors, 1 being what sampling alone costs.
 """
 
+FIGURES_1_AND_2 = (
+    "## Figures 1 and 2: links and sanitizer\n\n"
+    "![links](images/reproduction/figure-1.png) ![sanitizer](images/reproduction/figure-2.png)\n"
+)
+
 
 def write_page(options: Options) -> None:
     """Write the page from what the results files hold."""
@@ -30,7 +35,7 @@ def write_page(options: Options) -> None:
         OPENING,
         summary(options),
         _table_1(options),
-        _plain_figures(),
+        FIGURES_1_AND_2,
         _table_2(options),
         _figure_3(options),
         _agreement(options),
@@ -46,9 +51,13 @@ def write_page(options: Options) -> None:
 
 
 def _table_1(options: Options) -> str:
+    def printed(name: str) -> str:
+        known = name in PAPER_TABLE_1
+        return ", ".join(map(str, PAPER_TABLE_1[name])) if known else "not in the paper"
+
     rows = _read(options, "table-1.csv")
     lines = [
-        (row["set"], row["rows"], row["events"], row["covariates"], _paper_counts(row["set"]))
+        (*(row[key] for key in ("set", "rows", "events", "covariates")), printed(row["set"]))
         for row in rows
     ]
     return (
@@ -57,17 +66,6 @@ def _table_1(options: Options) -> str:
         + "\nThe counts of FL, TB and WT are the paper's (a run stops otherwise). SB's file is not"
         " in the data folder; `hdfail` (disk failures, from the package SurvSet) is a real set of the same size"
         " under its own name.\n"
-    )
-
-
-def _paper_counts(name: str) -> str:
-    return ", ".join(map(str, PAPER_TABLE_1[name])) if name in PAPER_TABLE_1 else "not in the paper"
-
-
-def _plain_figures() -> str:
-    return (
-        "## Figures 1 and 2: links and sanitizer\n\n"
-        "![links](images/reproduction/figure-1.png) ![sanitizer](images/reproduction/figure-2.png)\n"
     )
 
 
@@ -295,93 +293,72 @@ def _grid(heads: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> str:
 
 
 def summary(options: Options) -> str:
-    """Where we agree with the paper and where not. One line a claim; a claim without results is left out."""
-    lines = [
-        _claim_table_2(options),
-        _claim_table_3(options),
-        _ranking(options),
-        *_verdicts(options),
-    ]
-    found = [f"- {line}\n" for line in lines if line]
-    return "## Where we agree with the paper, and where not\n\n" + "".join(found) if found else ""
-
-
-def _claim_table_2(options: Options) -> str:
+    """Return the comparison with the paper: one line a claim that has results."""
+    lines: list[str] = []
     gaps: dict[str, float] = {}
-    for row in read_rows(options.results / "table-2.csv"):
+    for row in _read(options, "table-2.csv"):
         if row["paper"]:
             gap = 100.0 * (float(row["mre"]) / float(row["paper"]) - 1.0)
             gaps[row["set"]] = max(gaps.get(row["set"], 0.0), gap, key=abs)
-    told = ", ".join(f"{name} {gap:+.1f} %" for name, gap in gaps.items())
-    return f"Table 2, largest difference of a cell: {told}." if told else ""
-
-
-def _claim_table_3(options: Options) -> str:
-    pairs = [
+    if gaps:
+        listed = ", ".join(f"{name} {gap:+.1f} %" for name, gap in gaps.items())
+        lines.append(f"Table 2, largest difference of a cell: {listed}.")
+    errors = [
         f"{row['set']} {float(row['ours']):.2f} ({row['paper']})"
-        for row in read_rows(options.results / "table-3.csv")
+        for row in _read(options, "table-3.csv")
         if row["paper"]
     ]
-    told = ", ".join(pairs)
-    return f"Table 3, percent here and in the paper: {told}." if pairs else ""
-
-
-def _ranking(options: Options) -> str:
-    """The ranking at the largest epsilon of the paper, whose sampler beats both perturbations."""
-    keys = ("set", "mechanism", "variant", "epsilon")
-    rows = newest(read_rows(options.results / "figure-5.csv"), keys)
-    told = []
-    for name in dict.fromkeys(sorted(row["set"] for row in rows)):
-        found = {
-            (row["mechanism"], row["variant"]): float(row["mre"])
-            for row in rows
-            if row["set"] == name and float(row["epsilon"]) == TABLE_EPSILON
-        }
-        ours = found.get(("sampler", "printed, step 1/n"))
-        others = [
-            found[key] for key in (("output", "printed"), ("objective", "printed")) if key in found
-        ]
-        if ours is not None and others:
-            word = "beats" if ours < min(others) else "does not beat"
-            told.append(f"{name} {ours:.3g}, {word} {min(others):.3g}")
-    return (
-        "The printed sampler (with step 1/n) against the better printed perturbation, MRE at epsilon ="
-        f" {TABLE_EPSILON:g}: {'; '.join(told)}."
-        if told
-        else ""
-    )
-
-
-def _verdicts(options: Options) -> list[str]:
-    rows = read_rows(options.results / "agreement.csv")
-    lines = []
-    for variant in dict.fromkeys(row["variant"] for row in rows):
-        told = ", ".join(_verdict(row) for row in rows if row["variant"] == variant)
-        lines.append(f"Does the step of *{variant}* keep the mechanism's density? {told}.")
-    return [*lines, _claim_mixing(options)]
-
-
-def _verdict(row: dict[str, str]) -> str:
-    word = "accepted" if row["accepted"] == "yes" else "rejected"
-    return (
-        f"{row['set']} {word} (largest score {float(row['worst']):.2g}, limit"
-        f" {float(row['limit']):.2g}; smallest variance {float(row['least_ratio']):.2g} of the"
-        " reference's)"
-    )
-
-
-def _claim_mixing(options: Options) -> str:
-    rows = newest(read_rows(options.results / "mixing.csv"), ("set", "variant", "epsilon"))
-    told = [
+    if errors:
+        lines.append(f"Table 3, percent here and in the paper: {', '.join(errors)}.")
+    if ranking := _ranking(options):
+        lines.append(
+            "The printed sampler (with step 1/n) against the better printed perturbation, MRE at"
+            f" epsilon = {TABLE_EPSILON:g}: {'; '.join(ranking)}."
+        )
+    verdicts: dict[str, list[str]] = {}
+    for row in _read(options, "agreement.csv"):
+        word = "accepted" if row["accepted"] == "yes" else "rejected"
+        verdicts.setdefault(row["variant"], []).append(
+            f"{row['set']} {word} (largest score {float(row['worst']):.2g}, limit"
+            f" {float(row['limit']):.2g}; smallest variance {float(row['least_ratio']):.2g} of the"
+            " reference's)"
+        )
+    for variant, found in verdicts.items():
+        question = f"Does the step of *{variant}* keep the mechanism's density?"
+        lines.append(f"{question} {', '.join(found)}.")
+    sizes = [
         f"{row['set']} {float(row['effective']):.2g} ({row['epochs']} epochs)"
-        for row in rows
+        for row in newest(_read(options, "mixing.csv"), ("set", "variant", "epsilon"))
         if row["variant"] == "corrected"
         and row["effective"]
         and float(row["epsilon"]) == TABLE_EPSILON
     ]
-    return (
-        "The paper takes a stable MRE for convergence. It does not show it: effective sample size of"
-        f" the worst coordinate of the corrected chain at epsilon = {TABLE_EPSILON:g}: {', '.join(told)}."
-        if told
-        else ""
-    )
+    if sizes:
+        lines.append(
+            "The paper takes a stable MRE for convergence. It does not show it: effective sample size"
+            " of the worst coordinate of the corrected chain at epsilon ="
+            f" {TABLE_EPSILON:g}: {', '.join(sizes)}."
+        )
+    claims = "".join(f"- {line}\n" for line in lines)
+    heading = "## Where we agree with the paper, and where not\n\n"
+    return heading + claims if claims else ""
+
+
+def _ranking(options: Options) -> list[str]:
+    """Return a phrase a set at the largest epsilon of the paper."""
+    keys = ("set", "mechanism", "variant", "epsilon")
+    errors: dict[str, dict[tuple[str, str], float]] = {}
+    for row in newest(_read(options, "figure-5.csv"), keys):
+        if float(row["epsilon"]) == TABLE_EPSILON:
+            found = errors.setdefault(row["set"], {})
+            found[row["mechanism"], row["variant"]] = float(row["mre"])
+    phrases = []
+    for name, found in sorted(errors.items()):
+        ours = found.get(("sampler", "printed, step 1/n"))
+        others = [
+            found[key, "printed"] for key in ("output", "objective") if (key, "printed") in found
+        ]
+        if ours is not None and others:
+            word = "beats" if ours < min(others) else "does not beat"
+            phrases.append(f"{name} {ours:.3g}, {word} {min(others):.3g}")
+    return phrases

@@ -1,6 +1,8 @@
 """The paper's remarks, each a small table: links, prior, sanitizer, one chain against many."""
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -9,9 +11,10 @@ from discreet.paper.config import Options
 from discreet.paper.data import PaperSet, is_available, load
 from discreet.paper.exponential import SanitizedExponential, fresh_key
 from discreet.paper.results import Results
-from discreet.paper.sampler import PSGLD, run_together
+from discreet.paper.sampler import PSGLD
 from discreet.privacy.testing import SeededNoise
 from discreet.solve import minimise
+from discreet.types import Array
 
 SET = "WT"
 EPSILON = 1.6
@@ -48,7 +51,7 @@ def links(options: Options) -> Results:
     return results
 
 
-def _slopes(data: PaperSet, link: str, intervals: int) -> np.ndarray:
+def _slopes(data: PaperSet, link: str, intervals: int) -> Array:
     loss = data.loss(link=link, intervals=intervals)
     start = np.zeros(loss.dimension)
     start[0] = -3.0
@@ -65,7 +68,15 @@ def samplers(options: Options, tell: Callable[[str], None]) -> Results:
     if SET not in options.sets or not is_available(SET):
         return results
     data, sampler = load(SET), PSGLD(epochs=max(4, options.epochs // 10))
-    for what, states in _runs(data, sampler, options).items():
+    uniform = SanitizedExponential(epsilon=EPSILON, prior="uniform", sampler=sampler)
+    boxes = boxed(data, 20.0, sampler)
+    runs: dict[str, Callable[[], Array]] = {
+        "normal prior, one chain": lambda: run_chain(data, EPSILON, sampler, options.seed)[0],
+        "uniform prior on |f| <= 64, one chain": lambda: _states(data, uniform, options),
+        "boxed to |f| <= 20 instead of sanitized, one chain": lambda: _states(data, boxes, options),
+        "normal prior, last draw of many chains": lambda: _last(data, sampler, options),
+    }
+    for what, states in runs.items():
         key = {"set": SET, "what": what, "epsilon": EPSILON, "epochs": sampler.epochs}
         if not results.has(**key):
             tell(f"{SET}, {what}, epsilon {EPSILON:g}, {sampler.epochs} epochs")
@@ -73,20 +84,8 @@ def samplers(options: Options, tell: Callable[[str], None]) -> Results:
     return results
 
 
-def _runs(data: PaperSet, sampler: PSGLD, options: Options) -> dict[str, Callable[[], np.ndarray]]:
-    uniform = SanitizedExponential(epsilon=EPSILON, prior="uniform", sampler=sampler)
-    return {
-        "normal prior, one chain": lambda: run_chain(data, EPSILON, sampler, options.seed)[0],
-        "uniform prior on |f| <= 64, one chain": lambda: _states(data, uniform, options),
-        "boxed to |f| <= 20 instead of sanitized, one chain": lambda: _states(
-            data, boxed(data, 20.0, sampler), options
-        ),
-        "normal prior, last draw of many chains": lambda: _last(data, sampler, options),
-    }
-
-
 def boxed(data: PaperSet, radius: float, sampler: PSGLD) -> SanitizedExponential:
-    """Boxing: a uniform prior on a ball, and for v the largest loss that anybody has there.
+    """Return boxing: a uniform prior on a ball, and for v the largest loss of a person in it.
 
     tanh at such a v is the identity, so this is the exponential mechanism with a bounded domain:
     sup loss <= sum_s softplus(radius r_s) + max_s softplus(radius r_s).
@@ -98,16 +97,22 @@ def boxed(data: PaperSet, radius: float, sampler: PSGLD) -> SanitizedExponential
     )
 
 
-def _states(data: PaperSet, mechanism: SanitizedExponential, options: Options) -> np.ndarray:
+def _states(data: PaperSet, mechanism: SanitizedExponential, options: Options) -> Array:
     sampler, density = mechanism.sampler, density_maker(data, mechanism)
     chain = sampler.start(density(), fresh_key(SeededNoise(options.seed)))
     epochs = list(chain.epochs(sampler.epochs, kept=100))
     return np.concatenate(epochs[len(epochs) // 4 :])
 
 
-def _last(data: PaperSet, sampler: PSGLD, options: Options) -> np.ndarray:
-    """The last states of chains side by side."""
-    seeds = range(options.seed + 1, options.seed + 1 + options.chains)
+def _last(data: PaperSet, sampler: PSGLD, options: Options) -> Array:
     density = density_maker(data, SanitizedExponential(epsilon=EPSILON, sampler=sampler))
-    densities = [density() for _ in seeds]
-    return run_together(sampler, densities, [fresh_key(SeededNoise(seed)) for seed in seeds], 1)[1]
+
+    def last(seed: int) -> Array:
+        chain = sampler.start(density(), fresh_key(SeededNoise(seed)))
+        for _ in chain.epochs(sampler.epochs, kept=1):
+            pass
+        return chain.point
+
+    seeds = range(options.seed + 1, options.seed + 1 + options.chains)
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return np.stack(list(pool.map(last, seeds)))

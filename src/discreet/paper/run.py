@@ -12,41 +12,17 @@ Tell = Callable[[str], None]
 Stage = Callable[[Options, Tell], object]
 
 
-def _drawn(*_: object) -> None:
-    """Nothing to run: the figure is a formula."""
-
-
-def _table_2(options: Options, tell: Tell) -> None:
-    tables.table_2(options)
-    tables.run_gap(options, tell)
-
-
-def _sampler(options: Options, tell: Tell) -> None:
-    chains.run_reference(options, tell)
-    chains.run_chains(options, tell)
-    agreement.run_agreement(options, tell)
-
-
-def _figure_5(options: Options, tell: Tell) -> None:
-    tables.run_others(options, tell)
-    _sampler(options, tell)
-
-
-def _remarks(options: Options, tell: Tell) -> None:
-    remarks.links(options)
-    remarks.samplers(options, tell)
-
-
-STAGES: dict[str, Stage] = {
-    "table-1": lambda options, _: tables.table_1(options),
-    "table-2": _table_2,
-    "table-3": lambda options, _: tables.table_3(options),
-    "figure-1": _drawn,
-    "figure-2": _drawn,
-    "figure-3": _sampler,
-    "figure-4": _sampler,
-    "figure-5": _figure_5,
-    "remarks": _remarks,
+SAMPLER: tuple[Stage, ...] = (chains.run_reference, chains.run_chains, agreement.run_agreement)
+STAGES: dict[str, tuple[Stage, ...]] = {
+    "table-1": (lambda options, _: tables.table_1(options),),
+    "table-2": (lambda options, _: tables.table_2(options), tables.run_gap),
+    "table-3": (lambda options, _: tables.table_3(options),),
+    "figure-1": (),  # figures 1 and 2 show formulas
+    "figure-2": (),
+    "figure-3": SAMPLER,
+    "figure-4": SAMPLER,
+    "figure-5": (tables.run_others, *SAMPLER),
+    "remarks": (lambda options, _: remarks.links(options), remarks.samplers),
 }
 ORDER = ("table-1", "table-3", "table-2", "remarks", "figure-5")
 
@@ -58,7 +34,8 @@ def reproduce(what: str, options: Options, tell: Tell) -> None:
     wanted = ORDER if what == "all" else () if what == "page" else (what,)
     for name in wanted:
         tell(name)
-        STAGES[name](options, tell)
+        for stage in STAGES[name]:
+            stage(options, tell)
     for path in draw_all(options):
         tell(f"drawn: {path.name}")
     write_page(options)

@@ -22,11 +22,9 @@ step = 1/n: G n g alone is of size n whatever the target, and with step = 1 the 
 """
 
 import math
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numba
 import numpy as np
@@ -34,7 +32,6 @@ from numpy.typing import NDArray
 
 from discreet.errors import SettingsError
 from discreet.types import Array
-from discreet.watch import watcher
 
 Bits = NDArray[np.uint64]
 
@@ -97,7 +94,6 @@ def fill_normals(state: Bits, normals: Array) -> None:
 
 
 Variant = Literal["corrected", "printed"]
-Gradient = Callable[[Any, Array, NDArray[np.int64], Array], float]
 Run = Callable[[Any, "Setting", "State", "Span"], None]
 
 
@@ -105,7 +101,7 @@ Run = Callable[[Any, "Setting", "State", "Span"], None]
 class StochasticDensity:
     """exp(-E), E(f) = precision/2 |f|^2 + scale sum_i u_i(f), known through its terms.
 
-    ``run`` is the loop over steps with the gradients of the terms compiled in (`make_run`).
+    ``run`` is the compiled loop over steps: `begin_step`, the gradient of the terms, `end_step`.
     Where ``radius`` is finite the density is zero outside the ball of that radius.
     """
 
@@ -124,8 +120,6 @@ class PSGLD:
 
     epochs: an epoch is n steps. batch: k. tau, damping (lambda), memory (mu): as above. step: the
     factor of t^-tau; None is 1 as printed and 1/n corrected. burn_in: steps before G is frozen.
-    chains: how many run side by side; a draw is the first one's, the others tell whoever watches
-    whether they agree.
     """
 
     epochs: int = 250
@@ -136,24 +130,28 @@ class PSGLD:
     step: float | None = None
     burn_in: int = 10_000
     variant: Variant = "corrected"
-    chains: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse settings that are no chain."""
+        """Raise `SettingsError` for settings without a chain."""
         if self.variant not in {"corrected", "printed"}:
             raise SettingsError("variant of the sampler must be corrected or printed")
-        _require_counts(epochs=self.epochs, batch=self.batch, burn_in=self.burn_in)
-        _require_counts(chains=self.chains)
-        _require_positive(damping=self.damping, step=1.0 if self.step is None else self.step)
+        for name in ("epochs", "batch", "burn_in"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise SettingsError(f"{name} of the sampler must be a whole number of at least 1")
+        for name in ("damping", "step"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise SettingsError(f"{name} of the sampler must be a finite number greater than 0")
         if not (0.0 <= self.tau <= 1.0 and 0.0 <= self.memory < 1.0):
             raise SettingsError("the sampler needs 0 <= tau <= 1 and 0 <= memory < 1")
 
     def start(self, density: StochasticDensity, key: int) -> "Chain":
-        """A chain at f = 0, V = 0 whose generator has the given key of 256 bits."""
+        """Return a chain at f = 0, V = 0 whose generator has the given key of 256 bits."""
         return Chain(self, density, key)
 
     def step_factor(self, terms: int) -> float:
-        """h_1."""
+        """Return h_1."""
         if self.step is not None:
             return self.step
         return 1.0 if self.variant == "printed" else 1.0 / terms
@@ -176,7 +174,7 @@ class Setting(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a step reads and writes: generator, batch, point, V and its average, scratch space."""
+    """Arrays that a step reads and writes: generator, batch, point, V and its mean, scratch."""
 
     random: Bits
     picks: NDArray[np.int64]
@@ -196,13 +194,26 @@ class Span(NamedTuple):
 
 
 class Chain:
-    """A running chain: its state is what the next step needs."""
+    """A running chain."""
 
     def __init__(self, settings: PSGLD, density: StochasticDensity, key: int) -> None:
         self.steps = 0
         self.point = np.zeros(density.dimension)
         self._settings, self._density = settings, density
-        self._setting = _setting(settings, density)
+        corrected = settings.variant == "corrected"
+        self._setting = Setting(
+            terms=density.terms,
+            scale=density.scale,
+            precision=density.precision,
+            radius=density.radius,
+            step=settings.step_factor(density.terms),
+            tau=settings.tau,
+            damping=settings.damping,
+            memory=settings.memory,
+            drift=0.5 if corrected else 1.0,
+            burn_in=settings.burn_in,
+            corrected=corrected,
+        )
         self._state = State(
             random=make_state(key),
             picks=np.zeros(settings.batch, dtype=np.int64),
@@ -214,7 +225,7 @@ class Chain:
         )
 
     def branch(self, density: StochasticDensity, point: Array, key: int) -> "Chain":
-        """A chain at another point that is as old: the same step length and V, its own noise."""
+        """Return a chain of the same age (step length and V) at another point, with its own noise."""
         other = Chain(self._settings, density, key)
         other.steps = self.steps
         other.point[:] = point
@@ -222,7 +233,7 @@ class Chain:
         return other
 
     def advance(self, steps: int, thin: int) -> Array:
-        """Take ``steps`` steps; every ``thin``-th state."""
+        """Take ``steps`` steps; return every ``thin``-th state."""
         kept = np.empty((steps // thin, len(self.point)))
         span = Span(self.steps, steps, thin)
         self._density.run(
@@ -232,56 +243,22 @@ class Chain:
         return kept
 
     def epochs(self, count: int, kept: int = 100) -> Iterator[Array]:
-        """``count`` epochs of n steps, each giving about ``kept`` states."""
+        """Run ``count`` epochs of n steps; yield about ``kept`` states of each."""
         length = self._density.terms
         for _ in range(count):
             yield self.advance(length, max(1, length // kept))
 
 
-def _setting(settings: PSGLD, density: StochasticDensity) -> Setting:
-    corrected = settings.variant == "corrected"
-    return Setting(
-        terms=density.terms,
-        scale=density.scale,
-        precision=density.precision,
-        radius=density.radius,
-        step=settings.step_factor(density.terms),
-        tau=settings.tau,
-        damping=settings.damping,
-        memory=settings.memory,
-        drift=0.5 if corrected else 1.0,
-        burn_in=settings.burn_in,
-        corrected=corrected,
-    )
-
-
-def make_run(gradient: Gradient) -> Run:
-    """The loop over steps for terms whose compiled ``gradient(context, f, picks, out)`` is given.
-
-    It writes sum_{i in picks} grad u_i(f) to ``out``. A closure cannot be cached on disk; what
-    should be is written out with `begin_step` and `end_step` in a module of its own.
-    """
-
-    @numba.njit(nogil=True)
-    def run(context: Any, setting: Setting, state: State, span: Span) -> None:
-        for step in range(span.steps):
-            begin_step(setting, state)
-            gradient(context, state.point, state.picks, state.mean)
-            end_step(setting, state, span, step)
-
-    return cast("Run", run)
-
-
 @numba.njit(nogil=True, error_model="numpy")
 def begin_step(setting: Setting, state: State) -> None:
-    """Pick the batch and draw the noise."""
+    """Draw the batch and the noise."""
     fill_indices(state.random, setting.terms, state.picks)
     fill_normals(state.random, state.normals)
 
 
 @numba.njit(nogil=True, error_model="numpy")
 def end_step(setting: Setting, state: State, span: Span, step: int) -> None:
-    """From the sum of the batch's gradients in ``mean`` to the next point."""
+    """Move to the next point, given the sum of the batch's gradients in ``mean``."""
     point, mean = state.point, state.mean
     for index in range(len(point)):
         mean[index] *= setting.scale / len(state.picks)
@@ -295,7 +272,7 @@ def end_step(setting: Setting, state: State, span: Span, step: int) -> None:
 def _move(
     setting: Setting, time: int, point: Array, squares: Array, mean: Array, normals: Array
 ) -> None:
-    """One Langevin step; a step out of the ball is not taken."""
+    """Take one Langevin step, unless it leaves the ball."""
     length = setting.step * time ** (-setting.tau)
     distance = 0.0
     for index in range(len(point)):
@@ -327,39 +304,3 @@ def _adapt(setting: Setting, time: int, squares: Array, index: int, mean: float)
         squares[1, index] += square / (setting.burn_in - half)
     if setting.corrected and time == setting.burn_in:
         squares[0, index] = squares[1, index]
-
-
-def _require_counts(**settings: int) -> None:
-    for name, value in settings.items():
-        if type(value) is not int or value < 1:
-            raise SettingsError(f"{name} of the sampler must be a whole number of at least 1")
-
-
-def _require_positive(**settings: float) -> None:
-    for name, value in settings.items():
-        if not (math.isfinite(value) and value > 0):
-            raise SettingsError(f"{name} of the sampler must be a finite number greater than 0")
-
-
-def run_together(
-    sampler: PSGLD, densities: Sequence[StochasticDensity], keys: Sequence[int], kept: int = 100
-) -> tuple[Array, Array]:
-    """States (chains, draws, dimension) and last states (chains, dimension), on all cores.
-
-    A density's context is scratch space, so every chain needs a density of its own. A chain is
-    the same whatever runs beside it.
-    """
-    watch = watcher()
-    watch.begin(sampler.epochs * sum(density.terms for density in densities))
-
-    def one(density: StochasticDensity, key: int) -> tuple[Array, Array]:
-        chain = sampler.start(density, key)
-        parts = []
-        for states in chain.epochs(sampler.epochs, kept):
-            parts.append(states)
-            watch.advance(density.terms)
-        return np.concatenate(parts), chain.point
-
-    with ThreadPoolExecutor(max_workers=min(len(keys), os.cpu_count() or 1)) as pool:
-        found = list(pool.map(one, densities, keys))
-    return np.stack([states for states, _ in found]), np.stack([point for _, point in found])
