@@ -197,16 +197,14 @@ SIMULATED = "simulated-50000"
 SETS = (*REAL, SIMULATED)
 
 
-def load(name: str, folder: Path) -> People:
-    """Return a set by name; R packages are asked once, into `folder`.
+def raw(name: str, folder: Path) -> pd.DataFrame:
+    """Return a set of R's with columns time and event; R packages are asked once, into `folder`.
 
     Raises
     ------
     FileNotFoundError
         The R package that has the set is not installed.
     """
-    if name == SIMULATED:
-        return simulated(50_000, seed=40)
     path = folder / f"{name}.csv"
     if not path.exists():
         script = Path(__file__).with_name("sets.R")
@@ -214,7 +212,14 @@ def load(name: str, folder: Path) -> People:
         subprocess.run(command, check=True, capture_output=True)
     if not path.exists():
         raise FileNotFoundError(f"the R package with {name} is not installed (see sets.R)")
-    return encode(pd.read_csv(path), *REAL[name])
+    return pd.read_csv(path)
+
+
+def load(name: str, folder: Path) -> People:
+    """Return a set by name, encoded."""
+    if name == SIMULATED:
+        return simulated(50_000, seed=40)
+    return encode(raw(name, folder), *REAL[name])
 
 
 def simulated(people: int, seed: int) -> People:

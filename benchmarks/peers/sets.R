@@ -11,6 +11,10 @@ if (has("survival")) {
   people <- survival::mgus2
   save("mgus2", with(people, data.frame(
     time = futime, event = death, age = age, sex = as.character(sex), hgb = hgb, creat = creat, mspike = mspike)))
+  for (name in c("lung", "veteran")) {
+    people <- getExportedValue("survival", name)
+    save(name, with(people, data.frame(time = time, event = as.integer(status == max(status)))))
+  }
 }
 if (has("Epi")) {
   people <- { data(DMlate, package = "Epi"); DMlate }
