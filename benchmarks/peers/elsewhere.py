@@ -138,6 +138,8 @@ class Synthetic(OneByOne):
     name: ClassVar[str] = "aim"
     label: ClassVar[str] = "synthetic people by AIM, ordinary fit"
     model: ClassVar[str] = "aim"
+    iterations: ClassVar[int] = 300
+    """Of each estimate of the marginals, which begins where the one before it ended."""
 
     def require(self) -> None:
         """Raise `UnavailableError` without its environment."""
@@ -159,7 +161,9 @@ class Synthetic(OneByOne):
         table, sizes = _binned(people)
         half = zcdp_epsilon(rho_for(epsilon, delta) / 2, delta)
         arrays = {"table": table, "sizes": sizes, "epsilon": half, "delta": delta, "seed": seed}
-        made = run_in("dpmm", "synthesise.py", {**arrays, "model": self.model})["table"]
+        made = run_in(
+            "dpmm", "synthesise.py", {**arrays, "model": self.model, "iterations": self.iterations}
+        )["table"]
         drawn = _unbinned(made.astype(int), people, np.random.default_rng(seed))
         model = ds.SurvivalRegression(people.schema(), link="cloglog", baseline="natural-spline:3")
         return discreet_answer(model.fit(drawn.table()), people, "cloglog")
@@ -171,6 +175,7 @@ class SyntheticMST(Synthetic):
     name: ClassVar[str] = "mst"
     label: ClassVar[str] = "synthetic people by MST, ordinary fit"
     model: ClassVar[str] = "mst"
+    iterations: ClassVar[int] = 1000
 
 
 def _binned(people: People) -> tuple[Array, list[int]]:

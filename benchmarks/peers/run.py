@@ -49,7 +49,7 @@ def main() -> None:
     if arguments.page:
         from page import write  # noqa: PLC0415 - beside this script
 
-        write(RESULTS)
+        write()
         return
     if arguments.fdpcox:
         os.environ["FDPCOX"] = str(arguments.fdpcox)

@@ -8,16 +8,15 @@ import pandas as pd
 from dpmm.models.aim import AIMGM
 from dpmm.models.mst import MSTGM
 
-ITERATIONS = 1000
-"""Of the estimate of the marginals; dpmm's own are 10,000 for MST and 5,000 for AIM."""
-
 warnings.simplefilter("ignore")
 given = np.load(sys.argv[1])
 names = [f"c{j}" for j in range(given["table"].shape[1])]
 table = pd.DataFrame(given["table"].astype(int), columns=names)
 domain = dict(zip(names, map(int, given["sizes"]), strict=True))
 kind = {"aim": AIMGM, "mst": MSTGM}[str(given["model"])]
-model = kind(epsilon=float(given["epsilon"]), delta=float(given["delta"]), n_iters=ITERATIONS)
+model = kind(
+    epsilon=float(given["epsilon"]), delta=float(given["delta"]), n_iters=int(given["iterations"])
+)
 model.set_domain(domain)
 model.set_random_state(np.random.RandomState(int(given["seed"])))
 model.fit(table)
