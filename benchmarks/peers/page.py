@@ -108,10 +108,11 @@ SIGNIFICANT = """
 
 Of the effects that the exact fit finds different from 0 (at 5 %), the share that the private fit finds so too,
 with the same sign, over all sets; in brackets, effects it finds though the exact fit does not, for each one of the
-exact fit's. A method with intervals is judged by them; the others, in their favour, by the standard errors of the exact
-fit, which their users would not have and which know nothing of the noise. A benchmark of Cox regression with Laplace
-noise on the inputs (Fukuyama et al. 2026, arXiv 2604.21491) reports that 90 to 94 % of the significant effects are
-lost at epsilon of at most 1, with up to 6,524 people and bounds taken from the data.
+exact fit's. A method with intervals is judged by them; the others, in their favour, by an oracle that adds to the sampling
+error their mean square error over the draws, which no user knows.
+A benchmark of Cox regression with Laplace noise on the inputs (Fukuyama et
+al. 2026, arXiv 2604.21491) reports that 90 to 94 % of the significant effects are lost at epsilon of at most 1, with up
+to 6,524 people and bounds taken from the data.
 
 """
 
