@@ -21,7 +21,7 @@ from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
 from discreet.estimate import estimate
 from discreet.likelihood.problem import Problem
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.people.episodes import Episodes
 
 Fit = Callable[[], Array]

@@ -78,7 +78,8 @@ def in_process(folder: Path) -> dict[str, float]:
     from pyarrow import csv  # noqa: PLC0415
 
     from discreet.design.schema import Schema  # noqa: PLC0415
-    from discreet.people import count_repairs, to_episodes  # noqa: PLC0415
+    from discreet.people.encode import to_episodes  # noqa: PLC0415
+    from discreet.people.repairs import count_repairs  # noqa: PLC0415
     from discreet.people.tables import read_table  # noqa: PLC0415
 
     schema, file = Schema.from_toml(folder / "schema.toml"), folder / "people.csv"

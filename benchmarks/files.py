@@ -20,7 +20,7 @@ from pyarrow import csv
 from results_file import Key, Results
 
 from discreet import Schema, SurvivalRegression
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.people.repairs import count_repairs
 from discreet.people.tables import Table, read_table
 

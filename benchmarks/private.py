@@ -22,7 +22,7 @@ from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import Facts
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.people.episodes import Episodes
 from discreet.privacy.noise import SystemNoise
 

@@ -27,7 +27,8 @@ from discreet.documents.strict import parse_strict
 from discreet.errors import LONGEST_TEXT, DiscreetError
 from discreet.fitted import FittedModel
 from discreet.ledger import UNCHARGED
-from discreet.people import count_repairs, encode_covariates, to_episodes
+from discreet.people.encode import encode_covariates, to_episodes
+from discreet.people.repairs import count_repairs
 from discreet.report import page
 from tests.cohorts import cohort, schema
 

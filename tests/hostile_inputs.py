@@ -26,8 +26,8 @@ from discreet.errors import FederationError, SchemaError
 from discreet.federation.agreement import agree
 from discreet.federation.connection import LARGEST_MESSAGE, Connection
 from discreet.federation.sites import Sites
-from discreet.people import encode_covariates
 from discreet.people.columns import read_date
+from discreet.people.encode import encode_covariates
 from tests.cohorts import cohort, schema
 from tests.hostile import (
     CANARY,

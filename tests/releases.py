@@ -10,7 +10,7 @@ from discreet.design.link import Logit
 from discreet.errors import BudgetError, DataFormError, SettingsError
 from discreet.ledger.interface import NullLedger
 from discreet.mechanisms.contract import Draw, Plan, settings_of
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.privacy.guarantee import Guarantee
 from discreet.release import Order, publish
 from tests.cohorts import cohort, schema

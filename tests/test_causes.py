@@ -8,7 +8,7 @@ import pytest
 import discreet as ds
 from discreet.design.schema import Schema
 from discreet.errors import SchemaError, SettingsError
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.report import make_page
 
 

@@ -28,7 +28,7 @@ from discreet.ledger import Ledger
 from discreet.likelihood.problem import Problem
 from discreet.metrics import concordance
 from discreet.paper.exponential import SanitizedExponential
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.people.source import People
 from discreet.regression import simulate
 from tests.cohorts import HORIZON, cohort, episodic

@@ -10,7 +10,7 @@ from pyarrow import parquet
 import discreet as ds
 from discreet.design.grid import TimeGrid
 from discreet.errors import ArtefactError, SettingsError
-from discreet.people.picture import TENTHS
+from discreet.people.check import TENTHS
 from discreet.results.life_table import LifeTable
 from tests.cohorts import HORIZON, cohort, episodic, schema
 

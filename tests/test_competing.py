@@ -14,7 +14,7 @@ from discreet.competing import predict_survival
 from discreet.design.baseline import parse_baseline
 from discreet.documents.read import read_document
 from discreet.errors import SettingsError
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from tests.test_causes import mapping, people
 
 LINKS = {

@@ -26,7 +26,7 @@ from discreet.design.schema import Schema
 from discreet.mechanisms import registered
 from discreet.paper.config import Options
 from discreet.paper.page import write_page
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.privacy.guarantee import WEAK_EPSILON
 from tests.scripts import script
 

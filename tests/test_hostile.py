@@ -23,7 +23,8 @@ from discreet.errors import LONGEST_TEXT, DataFormError, DiscreetError, SchemaEr
 from discreet.ledger import NullLedger, ReleaseRequest
 from discreet.mechanisms import PrivateNewton
 from discreet.paper import SanitizedExponential
-from discreet.people import files, tables, to_episodes
+from discreet.people import files, tables
+from discreet.people.encode import to_episodes
 from discreet.privacy.guarantee import Guarantee
 from discreet.release import Order
 from tests.cohorts import cohort, schema

@@ -23,7 +23,7 @@ from discreet.forecast import NO_PREDICTION, forecasts, outlook_for
 from discreet.likelihood.problem import Problem, block_totals
 from discreet.mechanisms import contract
 from discreet.mechanisms.contract import Draw, Plan, require_positive, settings_of
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.privacy.guarantee import Guarantee
 from tests.baselines import Cut
 from tests.cohorts import cohort, schema

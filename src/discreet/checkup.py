@@ -24,9 +24,17 @@ from discreet.documents.model import Release
 from discreet.documents.read import read_document
 from discreet.errors import ArtefactError, SettingsError
 from discreet.mechanisms.contract import MOST_COEFFICIENTS
-from discreet.people.grid_hints import grid_hints
-from discreet.people.picture import FEWEST_EVENTS, TENTHS, Key, Picture
-from discreet.people.repairs import LATE_EVENT, OVERLAP, SHARE, RepairReport, hints, quote_hints
+from discreet.people.check import (
+    FEWEST_EVENTS,
+    SHARE,
+    TENTHS,
+    Key,
+    Picture,
+    grid_hints,
+    hints,
+    quote_hints,
+)
+from discreet.people.repairs import LATE_EVENT, OVERLAP, RepairReport
 from discreet.people.source import EngineName, People
 from discreet.regression import as_schema
 from discreet.text import filled, fitted

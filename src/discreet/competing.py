@@ -438,7 +438,7 @@ def block_products(
 
 
 def _encoded(model: CausesFile, data: Any) -> Array:
-    from discreet.people import encode_covariates  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.encode import encode_covariates  # noqa: PLC0415 - loads pyarrow
 
     first = next(iter(model.models.values()))
     return encode_covariates(data, first.public_schema)

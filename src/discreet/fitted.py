@@ -505,12 +505,12 @@ class Predictions(Saved):
         return self._encoded(data), self._stratum(data)
 
     def _encoded(self, data: Any) -> Array:
-        from discreet.people import encode_covariates  # noqa: PLC0415 - loads pyarrow
+        from discreet.people.encode import encode_covariates  # noqa: PLC0415 - loads pyarrow
 
         return encode_covariates(data, self._model.public_schema)
 
     def _stratum(self, data: Any) -> Any:
-        from discreet.people import encode_strata  # noqa: PLC0415 - loads pyarrow
+        from discreet.people.encode import encode_strata  # noqa: PLC0415 - loads pyarrow
 
         return encode_strata(data, self._model.public_schema)
 

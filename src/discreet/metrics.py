@@ -21,8 +21,7 @@ from discreet.documents.model import Model
 from discreet.engine.local import LocalEngine
 from discreet.errors import DataFormError, SettingsError
 from discreet.likelihood.problem import Problem
-from discreet.people import to_episodes
-from discreet.people.encode import encode, read_strata, repair_spells
+from discreet.people.encode import encode, read_levels, repair_spells, to_episodes
 from discreet.people.tables import read_table
 from discreet.results.frames import Tabular
 from discreet.text import aligned
@@ -339,7 +338,9 @@ def _observed(data: Any, schema: Schema, outcome: Any) -> Observed | None:
         spells.event[rows],
         None if spells.start is None else spells.start[rows],
         encode(table, schema, rows),
-        None if schema.strata is None else read_strata(table, schema.strata)[rows],
+        None
+        if schema.strata is None
+        else read_levels(table.column(schema.strata.name), schema.strata)[rows],
     )
 
 

@@ -27,7 +27,7 @@ from discreet.results.description import standard_errors
 if TYPE_CHECKING:
     from discreet.joint import Federation
     from discreet.mechanisms.contract import Mechanism
-    from discreet.people import RepairReport
+    from discreet.people.repairs import RepairReport
     from discreet.privacy.noise import NoiseSource
     from discreet.release import AbstractOrder, Document, Order, Payer
 
@@ -356,7 +356,7 @@ class SurvivalRegression(Predictions):
         return NaturalSpline(3) if self.baseline is None else parse_baseline(self.baseline)
 
     def _declared_schema(self, data: Any, outcome: Any) -> Schema:
-        from discreet.people import infer_schema  # noqa: PLC0415 - loads pyarrow
+        from discreet.people.infer import infer_schema  # noqa: PLC0415 - loads pyarrow
 
         if self.schema is not None:
             return as_schema(self.schema)
@@ -434,7 +434,7 @@ def _prepared(source: People, declared: Schema) -> "tuple[Schema, RepairReport |
 
     Elsewhere another pass would be needed, and `discreet check` counts.
     """
-    from discreet.people import resolve_bounds  # noqa: PLC0415 - loads pyarrow
+    from discreet.people.infer import resolve_bounds  # noqa: PLC0415 - loads pyarrow
 
     if not isinstance(source, TablePeople):
         return declared, None

@@ -14,7 +14,7 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.schema import Schema
 from discreet.design.terms import CovariateMap, _slopes, user_columns
 from discreet.errors import SchemaError
-from discreet.people import encode_covariates
+from discreet.people.encode import encode_covariates
 
 TIME = {"duration": "t", "event": "e", "horizon": 1, "intervals": 1}
 

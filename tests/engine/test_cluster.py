@@ -24,7 +24,7 @@ from discreet.ledger import Ledger  # noqa: E402
 from discreet.likelihood.problem import Problem, block_totals  # noqa: E402
 from discreet.mechanisms import PrivateNewton  # noqa: E402
 from discreet.mechanisms.contract import Facts  # noqa: E402
-from discreet.people import to_episodes  # noqa: E402
+from discreet.people.encode import to_episodes  # noqa: E402
 from discreet.people.source import People  # noqa: E402
 from discreet.privacy.testing import SeededNoise  # noqa: E402
 from tests import test_causes as causes  # noqa: E402

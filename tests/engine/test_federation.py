@@ -9,7 +9,7 @@ import pytest
 from discreet.engine.federation import FederatedEngine, question
 from discreet.engine.local import LocalEngine
 from discreet.errors import FederationError, SettingsError
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from tests.cohorts import cohort, schema
 
 EPISODES = to_episodes(cohort(people=60), schema())

@@ -17,7 +17,7 @@ from discreet.engine.local import LocalEngine
 from discreet.engine.stream import StreamEngine, find_files
 from discreet.errors import DataFormError
 from discreet.likelihood.problem import Problem, block_totals
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.people.source import People
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 from discreet.core.bins import time_edges
 from discreet.core.cells import block_exits
 from discreet.engine.local import LocalEngine
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from tests.cohorts import cohort, schema
 from tests.federation.stage import make_sites, result
 from tests.federation.tap import Tap

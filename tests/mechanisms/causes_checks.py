@@ -26,7 +26,7 @@ from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.split import informed_step
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from tests.mechanisms.cases import FrozenNoise
 from tests.mechanisms.newton_checks import Replay, page_sensitivities, part_of
 

@@ -12,7 +12,7 @@ from discreet.design.groups import Groups
 from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.mechanisms.group_counts import GroupCounts
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.privacy.testing import SeededNoise
 
 

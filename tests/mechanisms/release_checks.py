@@ -19,7 +19,7 @@ from discreet.mechanisms.bounds import jacobian_bound
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.perturbation import basis_of
 from discreet.paper import SanitizedExponential
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.privacy import noise, selection
 from discreet.privacy.exact import rational
 from discreet.privacy.scales import exact

@@ -21,7 +21,7 @@ from discreet.errors import SettingsError
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, SelectedRidge
 from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.mechanism import PrivateNewton
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.regression import SurvivalRegression
 from tests.mechanisms.cases import (
     FrozenNoise,

@@ -19,7 +19,7 @@ from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.causes import CauseReleases, held_together
 from discreet.mechanisms.newton.layout import Layout
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.privacy.testing import SeededNoise
 from tests.mechanisms import causes_checks
 from tests.mechanisms.causes_checks import cohort, facts_of, schema_of

@@ -33,7 +33,7 @@ from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.cohort import stratum_profiles
 from discreet.mechanisms.newton.layout import Layout
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.privacy.testing import SeededNoise
 from discreet.regression import simulate
 from discreet.solve import minimise

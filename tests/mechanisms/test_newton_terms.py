@@ -17,7 +17,7 @@ from discreet.forecast import forecasts, outlook_for
 from discreet.mechanisms import OutputPerturbation
 from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.cohort import completed, draw_cohort, released_shares, without_fills
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.regression import simulate
 
 SCHEMA = Schema.from_mapping(

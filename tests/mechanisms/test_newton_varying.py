@@ -30,7 +30,7 @@ from discreet.mechanisms.newton.varying import (
     Varied,
     Varying,
 )
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from tests.mechanisms import varying_checks
 from tests.mechanisms.cases import FrozenNoise, make_constants
 from tests.mechanisms.test_newton_leaving import episodes

@@ -17,7 +17,7 @@ from discreet.errors import SchemaError, SettingsError
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
 from discreet.paper.printed import PrintedObjective, PrintedOutput
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.regression import SurvivalRegression, simulate
 from discreet.release import NO_LEDGER
 from tests.mechanisms.cases import FrozenNoise

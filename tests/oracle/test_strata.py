@@ -21,7 +21,7 @@ from discreet.estimate import _near, estimate, starting_point
 from discreet.likelihood import sums
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.regression import simulate
 from tests.cohorts import HORIZON, at_risk, cohort, episodic
 

@@ -13,7 +13,7 @@ from discreet.engine.local import LocalEngine
 from discreet.engine.stream import StreamEngine
 from discreet.errors import DataFormError, DiscreetError
 from discreet.likelihood.problem import block_totals
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.people.identity import Ids
 from discreet.people.tables import open_table
 from tests.people import metamorphic as world

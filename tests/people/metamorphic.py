@@ -44,8 +44,8 @@ from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.engine.stream import StreamEngine
-from discreet.people import to_episodes
 from discreet.people.databases import Query
+from discreet.people.encode import to_episodes
 
 COLUMNS = ("id", "start", "stop", "event", "age", "sex")
 Row = tuple[Any, ...]

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from discreet.design.schema import Schema
 from discreet.errors import DataFormError, SchemaError
-from discreet.people import count_repairs, to_episodes
 from discreet.people.columns import read_date
+from discreet.people.encode import to_episodes
+from discreet.people.repairs import count_repairs
 from discreet.people.tables import check_form, open_table
 
 DAY = 18_292  # 31 January 2020

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.design.schema import Schema
 from discreet.design.terms import CovariateMap
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.people.episodes import Episodes
 from discreet.people.spans import sweep
 

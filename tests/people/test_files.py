@@ -9,7 +9,7 @@ import pytest
 from discreet.cli.app import app
 from discreet.engine.local import LocalEngine
 from discreet.errors import DataFormError
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.people.files import first_open_quote, lines_within_fields
 from discreet.people.source import People
 from tests.people import metamorphic as world

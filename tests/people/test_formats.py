@@ -18,10 +18,10 @@ from pyarrow import feather
 
 import discreet as ds
 from discreet.errors import DataFormError
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.people.files import read_file
 from discreet.people.formats import BEYOND, _clock, read_workbook
-from discreet.people.tables import _values, open_table
+from discreet.people.tables import open_table
 from tests.cohorts import cohort, schema
 
 TABLE = cohort(people=60)
@@ -107,11 +107,10 @@ def test_a_missing_file_is_told_in_our_words(tmp_path):
 def test_a_file_of_sas_holds_what_the_same_of_stata_holds():
     columns = ("mychar", "mynum", "mydate", "mylabl", "myord")
     sas, stata = (
-        open_table(read_file(Path(SAMPLES) / f"sample.{end}", columns, ()))
-        for end in ("sas7bdat", "dta")
+        read_file(Path(SAMPLES) / f"sample.{end}", columns, ()) for end in ("sas7bdat", "dta")
     )
     for name in columns:
-        found, expected = (_values(table.column(name)) for table in (sas, stata))
+        found, expected = (table.columns[name] for table in (sas, stata))
         assert found == expected
 
 

@@ -17,14 +17,9 @@ from pyarrow import parquet
 from discreet.design.schema import Categorical, Numeric, Schema
 from discreet.design.terms import CovariateMap
 from discreet.errors import DataFormError, SchemaError
-from discreet.people import (
-    Repair,
-    count_repairs,
-    encode_covariates,
-    infer_schema,
-    resolve_bounds,
-    to_episodes,
-)
+from discreet.people.encode import encode_covariates, to_episodes
+from discreet.people.infer import infer_schema, resolve_bounds
+from discreet.people.repairs import Repair, count_repairs
 from tests.cohorts import cohort
 from tests.test_cli import SCHEMA as COHORT_SCHEMA
 
@@ -409,7 +404,8 @@ def test_reading_a_csv_file_loads_neither_pandas_nor_arrows_functions(tmp_path):
     """Each takes longer to load than a hundred thousand people to encode."""
     arrow_csv.write_csv(cohort(), tmp_path / "people.csv")
     program = (
-        "from discreet.people import count_repairs, to_episodes\n"
+        "from discreet.people.encode import to_episodes\n"
+        "from discreet.people.repairs import count_repairs\n"
         "from tests.cohorts import schema\n"
         f"place = {str(tmp_path / 'people.csv')!r}\n"
         "assert to_episodes(place, schema()).persons == count_repairs(place, schema()).persons\n"

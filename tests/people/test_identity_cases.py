@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 from discreet.design.schema import Schema
 from discreet.engine.stream import StreamEngine
-from discreet.people import to_episodes
 from discreet.people.columns import NumberColumn, ObjectColumn
+from discreet.people.encode import to_episodes
 from discreet.people.identity import Ids
 from discreet.people.source import People
 from discreet.people.tables import open_table

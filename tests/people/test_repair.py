@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from discreet.design.schema import Schema
 from discreet.design.terms import CovariateMap
 from discreet.errors import SchemaError
-from discreet.people import encode_covariates, to_episodes
+from discreet.people.encode import encode_covariates, to_episodes
 from discreet.people.repairs import count_repairs
 
 HORIZON, INTERVALS = 50.0, 5

@@ -10,7 +10,8 @@ import pytest
 
 import discreet as ds
 from discreet.errors import DataFormError
-from discreet.people import streams, to_episodes
+from discreet.people import streams
+from discreet.people.encode import to_episodes
 from discreet.people.source import People
 from discreet.people.tables import check_form, open_table
 from tests.cohorts import cohort, schema

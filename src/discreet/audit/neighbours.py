@@ -36,7 +36,7 @@ from discreet.mechanisms.objective import ObjectivePerturbation, Shape
 from discreet.mechanisms.outlook import public_guess
 from discreet.mechanisms.output import OutputPerturbation
 from discreet.mechanisms.selected import SelectedRidge
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.types import Array
 
 FAMILY = "neighbours"

@@ -33,7 +33,7 @@ from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.perturbation import Perturbation, PerturbationSettings
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.people.source import People
 from discreet.release import AbstractOrder, simulate
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from discreet.documents.causes import CausesFile
     from discreet.documents.model import Model
     from discreet.fitted import FittedModel
-    from discreet.people import RepairReport
+    from discreet.people.repairs import RepairReport
     from discreet.results.prediction import Estimate
     from discreet.types import Array
 

@@ -21,16 +21,16 @@ from discreet.design.schema import Schema
 from discreet.engine.engine import Arrays, BlockFunction, Engine, add, require_same_people
 from discreet.engine.local import LocalEngine
 from discreet.errors import DataFormError, SettingsError
-from discreet.people import to_episodes
+from discreet.people.check import check_table
+from discreet.people.encode import to_episodes
 from discreet.people.episodes import Episodes, Stamp
 from discreet.people.identity import Digests
-from discreet.people.source import check_table
 from discreet.people.tables import open_table
 
 if TYPE_CHECKING:
     from dask.dataframe import DataFrame
 
-    from discreet.people.picture import Picture
+    from discreet.people.check import Picture
     from discreet.people.repairs import RepairReport
 
 distributed: Any = distributed_untyped

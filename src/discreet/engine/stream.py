@@ -24,7 +24,7 @@ from discreet.engine.engine import Arrays, BlockFunction, Engine, add, require_s
 from discreet.engine.local import LocalEngine
 from discreet.engine.threads import one_blas_thread
 from discreet.errors import DataFormError
-from discreet.people import to_episodes
+from discreet.people.encode import to_episodes
 from discreet.people.episodes import Episodes, Stamp
 from discreet.people.files import check_columns, readable, typed_columns
 from discreet.people.identity import PersonCount, last_person

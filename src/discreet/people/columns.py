@@ -1,8 +1,7 @@
-"""A column in one of several shapes, asked for numbers, codes or days; and how one value is read.
+"""Columns of several storage types, read as numbers, codes or days, and the rules for one value.
 
-The rules for values look at the value alone.  A column's type is often inferred from all of its
-values, so a rule that looked at the type would let one person's record decide how another's is
-read.
+The rules depend on the value alone.  A column's type is often inferred from all of its values, so a
+rule that depended on the type would let one person's record decide how another's is read.
 
 Dates are days since 1970-01-01.  A text is read by the schema's format, ISO 8601 unless declared;
 a date of a typed column or a Python object is the same number of days as its text.  A time of day
@@ -44,7 +43,7 @@ MISSING_TEXTS = (
 
 
 def is_missing(value: object) -> bool:
-    """None, NaN of any type, pandas' marks of a gap, and texts that mean missing."""
+    """Return whether a value is None, NaN of any type, a gap of pandas, or a text for missing."""
     if isinstance(value, str):
         return value.strip() in MISSING_TEXTS
     if isinstance(value, Real | Decimal):
@@ -53,7 +52,7 @@ def is_missing(value: object) -> bool:
 
 
 def read_text(value: object) -> str | None:
-    """The text of a value: text itself, a number, a truth value; None where there is none."""
+    """Return a text, number or truth value as a text; None if it is missing."""
     if isinstance(value, str):
         return None if value.strip() in MISSING_TEXTS else value
     if isinstance(value, bytes):
@@ -65,7 +64,7 @@ def read_text(value: object) -> str | None:
 
 
 def read_number(value: object) -> float:
-    """The number of a value; NaN where it is missing or unreadable.
+    """Return a value as a number; NaN if it is missing or unreadable.
 
     Truth values are 1 and 0, written out or not; integers beyond the range of a double become
     infinite, and are then clipped to a bound like every infinity.
@@ -92,12 +91,12 @@ def _number(value: object) -> float:
 
 
 def level_lookup(covariate: Categorical | Strata) -> dict[str, int]:
-    """From the key of a value (``schema.level_key``) to the number of its level."""
+    """Map the key of a value (``schema.level_key``) to the number of its level."""
     return {level_key(level): code for code, level in enumerate(covariate.levels)}
 
 
 def read_level(value: object, lookup: Mapping[str, int]) -> int:
-    """The number of the value's level; -1 if it is unknown, -2 if it is missing.
+    """Return the number of a value's level; -1 if it is unknown, -2 if it is missing.
 
     A declared level wins over the convention that its text means "missing".
     """
@@ -109,11 +108,11 @@ def read_level(value: object, lookup: Mapping[str, int]) -> int:
 
 
 EVENTS = {"1.0": 1, "0.0": 0}
-"""What is an event where the schema declares no values: 1 and true; 0 and false are none."""
+"""The default coding of events: 1 and true are events, 0 and false are not."""
 
 
 def event_lookup(time: TimeAxis) -> dict[str, int]:
-    """From the key of a value to 1 for an event, 0 for none; to the number of its cause."""
+    """Map the key of a value to 1 for an event and 0 for none, or to the number of its cause."""
     if time.causes is not None:
         causes = enumerate(time.causes.values(), start=1)
         return {level_key(value): number for number, values in causes for value in values}
@@ -122,26 +121,22 @@ def event_lookup(time: TimeAxis) -> dict[str, int]:
     return {level_key(value): 1 for value in time.event_values}
 
 
-def read_event(value: object, lookup: Mapping[str, int]) -> int:
-    """1 for an event, 0 for none; otherwise -1, or -2 if the value is missing.
-
-    A declared value wins over the convention that its text means "missing".
-    """
-    return read_level(value, lookup)
-
-
 EPOCH = date(1970, 1, 1).toordinal()
-MICROSECONDS = 86_400_000_000
-"""Of a day."""
+MICROSECONDS = 86_400_000_000  # of a day
 _A_DAY = {"s": 86_400, "ms": 86_400_000, "us": MICROSECONDS, "ns": 1000 * MICROSECONDS}
 
 
 def read_date(value: object, date_format: str | None) -> float:
-    """Days since the epoch; NaN where the date is missing or cannot be read."""
+    """Return days since the epoch; NaN if the date is missing or cannot be read."""
     if is_missing(value):
         return math.nan
     try:
-        return _days(_moment(value, date_format))
+        moment = _moment(value, date_format)
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC)
+        day = moment.toordinal() - EPOCH
+        seconds = moment.hour * 3600 + moment.minute * 60 + moment.second
+        return day + (seconds * 1_000_000 + moment.microsecond) / MICROSECONDS
     except (ValueError, OverflowError):
         return math.nan
 
@@ -149,41 +144,24 @@ def read_date(value: object, date_format: str | None) -> float:
 def _moment(value: object, date_format: str | None) -> datetime:
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
+    elif isinstance(value, bytes):
+        value = value.decode(errors="replace")
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):
         return datetime.combine(value, time())
-    text = _text(value)
-    if date_format is None:
-        return datetime.fromisoformat(text)
-    return datetime.strptime(text, date_format)  # noqa: DTZ007 - an offset is part of the format
-
-
-def _text(value: object) -> str:
-    """The text of a date; a whole number is its digits, so that 2019 can be a year."""
-    if isinstance(value, bytes):
-        value = value.decode(errors="replace")
-    if isinstance(value, str):
-        text = value.strip()
-        if text in MISSING_TEXTS:
+    if not isinstance(value, str):  # a whole number is its digits, so that 2019 can be a year
+        number = read_number(value)
+        if not number.is_integer():
             raise ValueError
-        return text
-    number = read_number(value)
-    if not number.is_integer():
-        raise ValueError
-    return str(int(number))
-
-
-def _days(moment: datetime) -> float:
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC)
-    day = moment.toordinal() - EPOCH
-    seconds = moment.hour * 3600 + moment.minute * 60 + moment.second
-    return day + (seconds * 1_000_000 + moment.microsecond) / MICROSECONDS
+        value = str(int(number))
+    if date_format is None:
+        return datetime.fromisoformat(value.strip())
+    return datetime.strptime(value.strip(), date_format)  # noqa: DTZ007 - the format has the offset
 
 
 def typed_days(array: Any) -> Array:
-    """The same numbers from an arrow array of dates or timestamps, NaN where there is none."""
+    """Return an arrow array of dates or timestamps as days since the epoch, NaN for gaps."""
     kind = array.type
     whole = pa.int32() if pa.types.is_date32(kind) else pa.int64()
     numbers = to_numpy(array.cast(whole), gap=np.iinfo(whole.to_pandas_dtype()).min)
@@ -196,47 +174,47 @@ def typed_days(array: Any) -> Array:
 
 
 def to_numpy(array: Any, gap: float = np.nan) -> NDArray[Any]:
-    """Numbers or truth values of an arrow array (in one piece or several) as numpy's.
+    """Convert numbers or truth values of an arrow array (in one piece or several) to numpy.
 
-    By their memory: pyarrow's own conversions import pandas, if it is there, which would cost as
-    much as the rest of a first fit together.
-
-    ``gap`` stands where there is no value: NaN, which makes the numbers doubles, or one of them.
+    Read from memory: pyarrow's own conversions import pandas, if it is there, which would cost as
+    much as the rest of a first fit together.  Gaps become ``gap``; NaN makes the numbers doubles.
     """
     values, valid = exact_numpy(array)
     return values if valid is None else np.where(valid, values, gap)
 
 
 def exact_numpy(array: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """The same in the array's own type, and where there is a value (None: everywhere).
+    """Convert without changing the type; also return where there is a value (None: everywhere).
 
-    What stands where there is none is any number.
+    The numbers in gaps are arbitrary.
     """
     if isinstance(array, pa.ChunkedArray):
-        return _exact_chunks(array.chunks)
+        # by numpy: arrow keeps the memory of what it combined long after the last use
+        if len(array.chunks) == 1:
+            return exact_numpy(array.chunks[0])
+        found = [exact_numpy(chunk) for chunk in array.chunks] or [(np.empty(0), None)]
+        values = np.concatenate([values for values, _ in found])
+        if all(valid is None for _, valid in found):
+            return values, None
+        masks = [np.ones(len(part), np.bool_) if valid is None else valid for part, valid in found]
+        return values, np.concatenate(masks)
     if pa.types.is_boolean(array.type):
         return exact_numpy(array.cast(pa.uint8()))
-    width = array.type.bit_width // 8
-    dtype = np.dtype(f"{_kind(array.type)}{width}")
-    valid, data = array.buffers()
-    numbers = np.frombuffer(data or b"", dtype, len(array), array.offset * width)
-    return numbers, _bits(valid, array) if array.null_count else None
-
-
-def _exact_chunks(chunks: list[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """By numpy: arrow keeps the memory of what it combined long after the last use."""
-    if len(chunks) == 1:
-        return exact_numpy(chunks[0])
-    found = [exact_numpy(chunk) for chunk in chunks] or [(np.empty(0), None)]
-    values = np.concatenate([values for values, _ in found])
-    if all(valid is None for _, valid in found):
-        return values, None
-    masks = [np.ones(len(part), np.bool_) if valid is None else valid for part, valid in found]
-    return values, np.concatenate(masks)
+    width, kind = array.type.bit_width // 8, "i"
+    if pa.types.is_floating(array.type):
+        kind = "f"
+    elif pa.types.is_unsigned_integer(array.type):
+        kind = "u"
+    bitmap, data = array.buffers()
+    numbers = np.frombuffer(data or b"", f"{kind}{width}", len(array), array.offset * width)
+    if not array.null_count:
+        return numbers, None
+    bits = np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")
+    return numbers, bits[array.offset : array.offset + len(array)].astype(np.bool_)
 
 
 def to_arrow(values: NDArray[Any]) -> Any:
-    """An arrow array of numpy's numbers or truth values; NaN stays a number."""
+    """Convert numbers or truth values of numpy to an arrow array; NaN stays a number."""
     plain = np.ascontiguousarray(values.view(np.uint8) if values.dtype.kind == "b" else values)
     kind = {"i": "int", "u": "uint", "f": "float"}[plain.dtype.kind]
     arrow_type = getattr(pa, f"{kind}{plain.dtype.itemsize * 8}")()
@@ -244,51 +222,38 @@ def to_arrow(values: NDArray[Any]) -> Any:
 
 
 def to_values(array: Any) -> list[Any]:
-    """Python's values of an arrow array; bytes that are not UTF-8 are replaced, value by value.
+    """Convert an arrow array to Python's values; bytes that are not UTF-8 are replaced.
 
     Arrow trusts that a file's texts are UTF-8, and a failure to decode one would quote it.
     """
     try:
-        values: list[Any] = array.to_pylist()
+        return array.to_pylist()
     except UnicodeDecodeError:
         raw = array.cast(pa.large_binary()).to_pylist()
-        values = [None if item is None else item.decode(errors="replace") for item in raw]
-    return values
-
-
-def _bits(bitmap: Any, array: Any) -> NDArray[np.bool_]:
-    """Where the array has a value, from arrow's bitmap."""
-    bits = np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")
-    return bits[array.offset : array.offset + len(array)].astype(np.bool_)
-
-
-def _kind(arrow_type: Any) -> str:
-    if pa.types.is_floating(arrow_type):
-        return "f"
-    return "u" if pa.types.is_unsigned_integer(arrow_type) else "i"
+        return [None if item is None else item.decode(errors="replace") for item in raw]
 
 
 class Column(ABC):
-    """What a column can be asked for."""
+    """A column of any storage type."""
 
     @abstractmethod
     def coded(self) -> tuple[Codes, Sequence[object]]:
-        """Codes and the values they stand for; -1 is missing.  Values may repeat."""
+        """Return codes and the values they refer to; -1 is missing.  Values may repeat."""
 
     def numbers(self) -> Values:
-        """The column as numbers of any numpy type, NaN where missing or unreadable."""
+        """Return numbers of any numpy type, NaN where missing or unreadable."""
         return self.apply(read_number, missing=np.nan, dtype=np.float64)
 
     def missing(self) -> NDArray[np.bool_]:
-        """Where there is no value at all, as opposed to one that cannot be read."""
+        """Return where a value is missing, as opposed to unreadable."""
         return self.apply(is_missing, missing=True, dtype=np.bool_)
 
     def days(self, date_format: str | None) -> Values:
-        """The column as dates, in days since 1970; NaN where missing or unreadable."""
+        """Return dates in days since 1970; NaN where missing or unreadable."""
         return self.apply(partial(read_date, date_format=date_format), np.nan, np.float64)
 
     def apply(self, rule: Callable[[Any], float], missing: float, dtype: type) -> Values:
-        """``rule`` of every value, computed once for each distinct one."""
+        """Apply ``rule`` to every value, once for each distinct one."""
         codes, values = self.coded()
         # code -1 finds the last entry
         table: Values = np.array([*(rule(value) for value in values), missing], dtype=dtype)
@@ -299,7 +264,7 @@ class Column(ABC):
 class NumberColumn(Column):
     """Numbers or truth values in a numpy array of any type.
 
-    Missing is NaN, and what ``valid`` (None: everything) says is not there: so integers with gaps
+    Missing are NaN and entries that are not ``valid`` (None: all are), so that integers with gaps
     keep their exact values.
     """
 
@@ -331,20 +296,20 @@ class ArrowColumn(Column):
         return _dictionary(self.array)
 
     def numbers(self) -> Values:
-        """By arrow's reader where it can read everything, else value by value.
+        """Read with arrow where it can read everything, else value by value.
 
         Arrow accepts only spellings that ``read_number`` accepts too, with the same result, so
-        the way taken cannot be seen in any value.
+        the choice of the reader changes no value.
         """
         try:
             return _cast(self.array)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            text = pa.types.is_string(self.array.type) or pa.types.is_large_string(self.array.type)
-            return self._mostly_numbers() if text else super().numbers()
-
-    def _mostly_numbers(self) -> Values:
-        """Texts in plain notation by arrow, the others value by value."""
-        from pyarrow import compute  # noqa: PLC0415 - a tenth of a second few users need
+            if not (
+                pa.types.is_string(self.array.type) or pa.types.is_large_string(self.array.type)
+            ):
+                return super().numbers()
+        # texts in plain notation by arrow, the others value by value
+        from pyarrow import compute
 
         matched = compute.match_substring_regex(self.array, PLAIN_NUMBER)
         plain = compute.fill_null(matched, fill_value=False)
@@ -356,13 +321,13 @@ class ArrowColumn(Column):
 
 @dataclass(frozen=True)
 class DateColumn(Column):
-    """Dates or times of day held by arrow, of a type that says so."""
+    """Dates or times of day in an arrow array of such a type."""
 
     name: str
     array: Any
 
     def coded(self) -> tuple[Codes, Sequence[object]]:
-        """A form error: only the schema's dates are read as dates."""
+        """Raise a form error: only the schema's dates are read as dates."""
         raise DataFormError(_temporal_text(self.name))
 
     def missing(self) -> NDArray[np.bool_]:
@@ -381,11 +346,11 @@ class ObjectColumn(Column):
     values: Sequence[object]
 
     def coded(self) -> tuple[Codes, Sequence[object]]:
-        """Every row its own code: objects need not be hashable."""
+        """Return a code for every row: objects need not be hashable."""
         return np.arange(len(self.values), dtype=np.int32), self.values
 
     def numbers(self) -> Values:
-        """Python's plain numbers together, with the same result as value by value."""
+        """Convert plain numbers of Python together, with the same result as value by value."""
         if set(map(type, self.values)) <= {int, float, type(None)}:
             with suppress(OverflowError):  # an integer beyond a double
                 return np.array(self.values, dtype=np.float64)
@@ -394,18 +359,18 @@ class ObjectColumn(Column):
 
 @dataclass(frozen=True)
 class StackedColumn(Column):
-    """The rows of several columns, one after the other, each in a shape of its own."""
+    """The rows of several columns, one after the other, each of its own storage type."""
 
     parts: Sequence[Column]
 
     def coded(self) -> tuple[Codes, Sequence[object]]:
-        """The codes of the parts, one part's after the other's."""
+        """Return the codes of all parts, with distinct codes for distinct parts."""
         codes: list[Codes] = []
         values: list[object] = []
         for part in self.parts:
-            found, meant = part.coded()
-            codes.append(np.where(found < 0, -1, found + len(values)).astype(np.int32))
-            values += meant
+            part_codes, part_values = part.coded()
+            codes.append(np.where(part_codes < 0, -1, part_codes + len(values)).astype(np.int32))
+            values += part_values
         return np.concatenate(codes), values
 
     def missing(self) -> NDArray[np.bool_]:
@@ -423,7 +388,7 @@ class StackedColumn(Column):
 
 @dataclass(frozen=True)
 class CodedColumn(Column):
-    """Another column, in which the codes that the schema declares are gaps.
+    """A column in which the schema declares codes for missing values.
 
     A code is compared with one value at a time: with its number, its date or its text, in the form
     in which two spellings of a level are the same.
@@ -434,7 +399,7 @@ class CodedColumn(Column):
     date_format: str | None = None
 
     def coded(self) -> tuple[Codes, Sequence[object]]:
-        """The codes and values of the column, -1 where the value is one of the gaps."""
+        """Return codes and values of the column, -1 where the value is one of the gaps."""
         codes, values = self.column.coded()
         keys = {level_key(gap) for gap in self.gaps}
         texts = (item if isinstance(item, str) else read_text(item) for item in values)
@@ -442,31 +407,30 @@ class CodedColumn(Column):
         return np.where(gone[codes], np.int32(-1), codes), values
 
     def numbers(self) -> Values:
-        """The numbers of the column, NaN where one of the gaps is."""
+        """Return the numbers of the column, NaN where one of the gaps is."""
         return _without(self.column.numbers(), [read_number(gap) for gap in self.gaps])
 
     def missing(self) -> NDArray[np.bool_]:
-        """Where the column has no value, or one of the gaps."""
+        """Return where the column has no value, or one of the gaps."""
         missing = self.column.missing()
         with suppress(DataFormError):  # a column of dates has no codes
             return missing | (self.coded()[0] < 0)
         return missing | np.isnan(self.days(self.date_format))
 
     def days(self, date_format: str | None) -> Values:
-        """The days of the column, NaN where one of the gaps is."""
+        """Return the days of the column, NaN where one of the gaps is."""
         gaps = [read_date(gap, date_format) for gap in self.gaps]
         return _without(self.column.days(date_format), gaps)
 
 
 def _without(numbers: Values, gaps: list[float]) -> Values:
-    """The numbers, NaN where one of the gaps is."""
     with np.errstate(over="ignore"):
         found = np.isin(numbers.astype(np.float64, copy=False), gaps)
     return np.where(found, np.nan, numbers) if found.any() else numbers
 
 
 def hashable(values: Values) -> Values:
-    """The same numbers in a type that arrow hashes: doubles, and this machine's byte order."""
+    """Convert numbers to a type that arrow hashes: doubles, and this machine's byte order."""
     if values.dtype.kind != "f":
         return values.astype(values.dtype.newbyteorder("="), copy=False)
     with np.errstate(over="ignore"):
@@ -478,7 +442,7 @@ def _cast(array: Any) -> Values:
 
 
 def _dictionary(array: Any) -> tuple[Codes, Sequence[object]]:
-    """Codes and values of an arrow array, dictionary-encoded already or not."""
+    """Return codes and values of an arrow array, dictionary-encoded already or not."""
     if pa.types.is_float16(array.type):  # older arrows cannot hash it; a single holds its values
         array = array.cast(pa.float32())
     if pa.types.is_null(array.type):
@@ -490,15 +454,14 @@ def _dictionary(array: Any) -> tuple[Codes, Sequence[object]]:
         return np.empty(0, dtype=np.int32), []
     indices = encoded.indices  # a cast loads arrow's functions, a tenth of a second
     indices = indices if pa.types.is_int32(indices.type) else indices.cast(pa.int32())
-    codes = to_numpy(indices, gap=-1)
-    return codes, to_values(encoded.dictionary)
+    return to_numpy(indices, gap=-1), to_values(encoded.dictionary)
 
 
 def arrow_column(name: str, array: Any) -> Column:
-    """The column of an arrow array in pieces, by its type.
+    """Return the column of a chunked arrow array, by its type.
 
-    As `make_column`, without narwhals: for arrow's tables it loads arrow's functions, which takes
-    longer than to encode a million people.
+    As `make_column`, but without narwhals, which loads arrow's functions for arrow's tables: that
+    takes longer than to encode a million people.
     """
     array = plain_storage(array)
     kind = array.type
@@ -510,7 +473,7 @@ def arrow_column(name: str, array: Any) -> Column:
 
 
 def require_readable_arrow(name: str, kind: Any, *, dates: bool = False) -> None:
-    """As `require_readable`, by arrow's own type."""
+    """Raise a form error as `require_readable` does, by arrow's own type."""
     kind = getattr(kind, "storage_type", kind)
     temporal = pa.types.is_temporal(kind) and not (dates and _is_arrow_date(kind))
     if temporal or pa.types.is_nested(kind):
@@ -522,23 +485,33 @@ def _is_arrow_date(kind: Any) -> bool:
 
 
 def make_column(series: "nw.Series[Any]") -> Column:
-    """The column of a narwhals series, by its type."""
+    """Return the column of a narwhals series, by its type."""
     dtype = series.dtype
     if is_date(dtype):
         return DateColumn(series.name, series.to_arrow())
     require_readable(series.name, dtype)
     if dtype == nw.Object:
         return ObjectColumn(series.to_list())
-    return _plain_column(series) if _is_plain(dtype) else _arrow_column(series)
+    wide = dtype.is_decimal() or dtype in {nw.Int128, nw.UInt128}
+    if dtype == nw.Boolean or (dtype.is_numeric() and not wide):
+        return _plain_column(series)
+    try:
+        array = series.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return ObjectColumn(series.to_list())
+    texts = "string" in str(array.type) or pa.types.is_null(array.type)
+    if dtype == nw.String and not texts:
+        return ObjectColumn(series.to_list())  # only the first rows of an object column were texts
+    return ArrowColumn(plain_storage(array))
 
 
 def is_date(dtype: Any) -> bool:
-    """Whether a column's type is that of dates, with or without a time of day."""
+    """Return whether a type holds dates, with or without a time of day."""
     return bool(dtype == nw.Date or dtype == nw.Datetime)  # noqa: PLR1714 - hashes differ
 
 
 def require_readable(name: str, dtype: Any, *, dates: bool = False) -> None:
-    """Nested types are a form error, and so are dates in columns that the schema calls others."""
+    """Raise a form error for nested types, and for dates unless the column is one of ``dates``."""
     if dates and is_date(dtype):
         return
     if dtype.is_temporal() or dtype.is_nested():
@@ -552,31 +525,11 @@ def _temporal_text(name: str) -> str:
     )
 
 
-def _is_plain(dtype: Any) -> bool:
-    wide = dtype in {nw.Int128, nw.UInt128}
-    return bool(dtype == nw.Boolean or (dtype.is_numeric() and not dtype.is_decimal() and not wide))
-
-
 def _plain_column(series: "nw.Series[Any]") -> Column:
-    """Numbers in their own type: a gap must not make doubles of the others' integers."""
+    """Keep numbers in their own type: a gap must not make doubles of the others' integers."""
     native = series.to_native()
     if isinstance(getattr(native, "dtype", None), np.dtype):  # pandas over numpy
         return NumberColumn(series.to_numpy())
     # narwhals would let arrow combine the chunks, which keeps the memory long after the last use
     array = native if isinstance(native, pa.ChunkedArray) else series.to_arrow()
     return NumberColumn(*exact_numpy(array))
-
-
-def _arrow_column(series: "nw.Series[Any]") -> Column:
-    """What arrow holds as it is; Python's objects where it would convert some for others' sake."""
-    try:
-        array = series.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return ObjectColumn(series.to_list())
-    if series.dtype == nw.String and not _holds_texts(array.type):
-        return ObjectColumn(series.to_list())  # only the first rows of an object column were texts
-    return ArrowColumn(plain_storage(array))
-
-
-def _holds_texts(arrow_type: Any) -> bool:
-    return "string" in str(arrow_type) or pa.types.is_null(arrow_type)

@@ -1,4 +1,4 @@
-"""Rows of a database, as a query gives them.
+"""Rows of a database, selected by a query.
 
 ==============  ========================================  ======================================
 address         read by                                   a value has the type that
@@ -8,10 +8,10 @@ duckdb:///      DuckDB, through Arrow                     the query declares
 postgresql://   ADBC, through Arrow                       the query declares
 ==============  ========================================  ======================================
 
-ADBC's driver for SQLite would take a column's type from its first values, and DuckDB's needs a
-download.  Databases are opened for reading.  An address may hold a password, and a driver's own
-text may quote the address or a record: of such texts only those are shown that come of the query
-before a record is read.
+ADBC's driver for SQLite would infer a column's type from its first values, and DuckDB's needs a
+download.  Databases are opened for reading.  An address may hold a password, and a driver's error
+text may quote the address or a record: only texts about the query, before a record is read, are
+shown.
 """
 
 import re
@@ -30,16 +30,16 @@ from discreet.people.formats import Cells
 
 ADDRESS = re.compile(r"(sqlite|duckdb|postgres|postgresql):/", re.IGNORECASE)
 _PUBLIC_ERRORS = ("ParserException", "BinderException", "CatalogException")
-"""DuckDB's errors of a query that was not run."""
+"""DuckDB's errors for a query that was not run."""
 
 
 def is_address(data: object) -> bool:
-    """True for the address of a database, also where `pathlib` has taken slashes from it."""
+    """Return whether the data are the address of a database, also one that `pathlib` shortened."""
     return issubclass(type(data), str | Path) and ADDRESS.match(str(data)) is not None
 
 
 def require_query(data: object) -> None:
-    """`SettingsError` if the data are a bare address; its text does not repeat the address."""
+    """Raise `SettingsError` for an address without a query; its text does not repeat the address."""
     if is_address(data):
         raise SettingsError(
             "the address of a database needs a query that says which rows and columns are read: "
@@ -58,16 +58,15 @@ class Query:
         return f"Query to {self._place}"
 
     def schema(self) -> Any:
-        """Names and types of the result; no record is read."""
+        """Return names and types of the result; no record is read."""
         with self._connected() as (kind, connection), self._errors(public=True):
-            found = _KINDS[kind].schema(connection, self._statement)
-            names: list[str] = found.names
-            if not names:
+            schema = _KINDS[kind].schema(connection, self._statement)
+            if not schema.names:
                 raise DataFormError(f"the query to {self._place} gives no columns.")
-            return found
+            return schema
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
-        """The named columns of the result, all of them if None."""
+        """Return the named columns of the result, all of them if None."""
         schema = self.schema()
         wanted = list(schema.names if columns is None else columns or schema.names[:1])
         for name in wanted:
@@ -120,7 +119,7 @@ class Query:
 
 
 def _split(address: str) -> tuple[str, str]:
-    """Kind of database, and the file or (PostgreSQL) the whole address."""
+    """Return the kind of database, and the file or (PostgreSQL) the whole address."""
     kind, _, rest = address.partition(":")
     kind = {"postgres": "postgresql"}.get(kind.lower(), kind.lower())
     if kind == "postgresql":
@@ -134,7 +133,7 @@ def _split(address: str) -> tuple[str, str]:
 
 
 def _public_text(error: Exception) -> str:
-    """The text of an error that a query gives before it runs; else that it is not shown."""
+    """Return the text of an error about a query before it ran; else a text of ours."""
     text = str(error).strip().splitlines()[0] if str(error).strip() else ""
     if type(error).__module__ == "sqlite3":
         return text
@@ -147,7 +146,7 @@ def _public_text(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of database: to connect, to describe the result of a statement, to read it."""
+    """A kind of database: functions that connect, describe the result of a statement and read it."""
 
     connect: Callable[[str], Any]
     schema: Callable[[Any, str], Any]
@@ -158,7 +157,7 @@ class _Kind:
 
 
 def _connect_sqlite(place: str) -> Any:
-    import sqlite3  # noqa: PLC0415 - only those who query wait for it
+    import sqlite3
 
     connection = sqlite3.connect(f"file:{quote(place)}?mode=ro", uri=True)
     connection.text_factory = _sqlite_text
@@ -166,7 +165,7 @@ def _connect_sqlite(place: str) -> Any:
 
 
 def _sqlite_text(raw: bytes) -> str | bytes:
-    """Bytes that are not UTF-8 stay bytes: sqlite3 would refuse the table and quote the value."""
+    # bytes that are not UTF-8 stay bytes: sqlite3 would refuse the table and quote the value
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -174,9 +173,11 @@ def _sqlite_text(raw: bytes) -> str | bytes:
 
 
 def _sqlite_schema(connection: Any, statement: str) -> Any:
-    """Names, and texts throughout: a value's type is its own."""
-    found = connection.execute(f"SELECT * FROM (\n{statement}\n) LIMIT 0").description
-    names = [item[0] for item in found]
+    """Return names, and texts throughout: SQLite declares no types of results."""
+    names = [
+        item[0]
+        for item in connection.execute(f"SELECT * FROM (\n{statement}\n) LIMIT 0").description
+    ]
     # of two columns `id` SQLite calls the second one `id:1`
     stems = [re.sub(r":\d+$", "", name) for name in names]
     plain = [stem if stem in names else name for name, stem in zip(names, stems, strict=True)]
@@ -204,7 +205,7 @@ def _duckdb_schema(connection: Any, statement: str) -> Any:
     relation = connection.sql(statement)
     if relation is None:
         raise DataFormError("the query gives no rows: it must be a SELECT statement.")
-    types = relation.limit(0).to_arrow_table().schema.types  # where a name twice is another
+    types = relation.limit(0).to_arrow_table().schema.types  # renames a second column of one name
     return pa.schema(list(zip(relation.columns, types, strict=True)))
 
 
@@ -227,9 +228,9 @@ def _postgresql_schema(connection: Any, statement: str) -> Any:
 
 
 def _read_postgresql(connection: Any, statement: str, schema: Any, columns: list[str]) -> Any:
-    """Dates within the calendar, and as texts what Arrow has no type for.
+    """Read dates within the calendar, and values without an Arrow type as texts.
 
-    The driver would make a date millions of years ago of PostgreSQL's infinity.
+    The driver would convert PostgreSQL's infinity to a date millions of years ago.
     """
     selected = []
     for name in columns:

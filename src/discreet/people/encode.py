@@ -27,7 +27,7 @@ from discreet.design.axis import TimeAxis
 from discreet.design.grid import TimeGrid
 from discreet.design.schema import Categorical, Numeric, Schema, Strata
 from discreet.design.terms import CovariateMap, transform
-from discreet.people.columns import event_lookup, level_lookup, read_event, read_level
+from discreet.people.columns import Column, event_lookup, level_lookup, read_level
 from discreet.people.episodes import Episodes
 from discreet.people.spans import Spans, Spells, grouped_spans, single_spans
 from discreet.people.tables import Table, read_covariates, read_stratum, read_table
@@ -42,53 +42,39 @@ _Placed = tuple[int | slice, Callable[[slice], Array]]
 
 
 def repair_spells(table: Table, schema: Schema) -> Spells:
-    """Times and events of every row; ``start`` is None where the schema has no entry."""
-    time = schema.time
-    duration, entry = _dated(table, time) if time.dated else _timed(table, time)
+    """Return times and events of every row; ``start`` is None where the schema has no entry."""
+    time, entry = schema.time, None
+    if time.dated:
+        days = read_days(table, time)
+        start, end = days[str(time.start)], days[str(time.end)]
+        duration = np.where(end >= start, (end - start) / time.days, np.nan)
+        if time.entry is not None:
+            entry = (days[time.entry] - start) / time.days
+            duration = np.where(np.isnan(entry), np.nan, duration)
+    else:
+        duration = _as_floats(table.column(str(time.duration)).numbers())
+        if time.entry is not None:
+            entry = _as_floats(table.column(time.entry).numbers())
     timed = ~np.isnan(duration)
     earliest = 0.0 if time.zero == 0.0 else -np.inf
     stop = np.where(duration > earliest, duration, time.zero)  # NaN fails the comparison
-    codes = read_events(table, schema)
+    # 1 for an event, or the number of its cause; below 1 for none
+    rule = partial(read_level, lookup=event_lookup(time))
+    codes = table.column(time.event).apply(rule, missing=-2, dtype=np.int8)
     event = (codes >= 1) & (stop <= time.horizon)
-    start = None
+    begin = None
     if entry is not None:
-        start = np.minimum(np.where(entry > time.zero, entry, time.zero), stop)
-    return Spells(start, stop, event, timed, None if time.causes is None else codes)
-
-
-def _timed(table: Table, time: TimeAxis) -> tuple[Array, Array | None]:
-    """Duration and entry as the columns have them, NaN where there is none."""
-    duration = _as_floats(table.column(str(time.duration)).numbers())
-    if time.entry is None:
-        return duration, None
-    return duration, _as_floats(table.column(time.entry).numbers())
-
-
-def _dated(table: Table, time: TimeAxis) -> tuple[Array, Array | None]:
-    """The same from dates; the duration is NaN where a date is, or the end is before the start."""
-    days = read_days(table, time)
-    start, end = days[str(time.start)], days[str(time.end)]
-    duration = np.where(end >= start, (end - start) / time.days, np.nan)
-    if time.entry is None:
-        return duration, None
-    entry = (days[time.entry] - start) / time.days
-    return np.where(np.isnan(entry), np.nan, duration), entry
+        begin = np.minimum(np.where(entry > time.zero, entry, time.zero), stop)
+    return Spells(begin, stop, event, timed, None if time.causes is None else codes)
 
 
 def read_days(table: Table, time: TimeAxis) -> dict[str, Array]:
-    """The dates of the schema's columns, in days."""
+    """Return the dates of the schema's columns, in days."""
     return {name: table.column(name).days(time.date_format) for name in time.date_columns}
 
 
-def read_events(table: Table, schema: Schema) -> NDArray[np.int8]:
-    """Whether the row ends with an event: 1, or the number of its cause; below 1 if not."""
-    column, lookup = table.column(schema.time.event), event_lookup(schema.time)
-    rule = partial(read_event, lookup=lookup)
-    return np.asarray(column.apply(rule, missing=-2, dtype=np.int8), dtype=np.int8)
-
-
 def encode(table: Table, schema: Schema, rows: Rows | None) -> Array:
-    """The covariates of the given rows (all if None) in internal coordinates.
+    """Return the covariates of the given rows (all if None) in internal coordinates.
 
     In the order of the table first and by whole rows then: a row is one place in memory, its
     values in the columns are many.  A few columns at a time are held as numbers.
@@ -109,7 +95,7 @@ def encode(table: Table, schema: Schema, rows: Rows | None) -> Array:
 
 
 def _encoders(table: Table, schema: Schema, public_map: CovariateMap) -> Iterator[_Placed]:
-    """For each covariate its columns in the result, and what fills a part of them."""
+    """For each covariate yield its columns in the result and a function that fills a part of them."""
     first = 0
     for covariate in schema.covariates:
         last = first + len(covariate.coefficient_names)
@@ -121,7 +107,9 @@ def _encoders(table: Table, schema: Schema, public_map: CovariateMap) -> Iterato
                 yield last - 1, partial(_encode_gaps, values, centre[-1], scale[-1])
         else:
             points = (np.eye(last - first + 1)[:, 1:] - centre) * scale
-            levels = _read_levels(table, covariate)
+            # a missing or unknown level becomes the reference, or the indicator's level
+            other = len(covariate.levels) if covariate.indicated else 0
+            levels = read_levels(table.column(covariate.name), covariate, other)
             yield slice(first, last), partial(_encode_levels, levels, points)
         first = last
 
@@ -141,49 +129,51 @@ def _encode_numbers(
 
 def _encode_gaps(values: NDArray[np.generic], centre: float, scale: float, part: slice) -> Array:
     """(1 where there is no number - centre) * scale."""
-    return np.asarray((np.isnan(_as_floats(values[part])) - centre) * scale)
+    return (np.isnan(_as_floats(values[part])) - centre) * scale
 
 
 def _encode_levels(levels: NDArray[np.int16], points: Array, part: slice) -> Array:
     """(indicators - centre) * scale, looked up by level."""
-    return np.asarray(points[levels[part]])
+    return points[levels[part]]
 
 
-def _read_levels(table: Table, covariate: Categorical) -> NDArray[np.int16]:
-    """The level of every row; where it is missing or unknown the reference, or one for that."""
+def read_levels(
+    column: Column, covariate: Categorical | Strata, other: int = 0
+) -> NDArray[np.int16]:
+    """Return the level of every row, ``other`` where it is missing or unknown."""
     lookup = level_lookup(covariate)
-    other = len(covariate.levels) if covariate.indicated else 0
 
     def rule(value: object) -> int:
         level = read_level(value, lookup)
         return other if level < 0 else level
 
-    return table.column(covariate.name).apply(rule, other, np.int16)
-
-
-def read_strata(table: Table, strata: Strata) -> NDArray[np.int16]:
-    """The stratum of every row, the first where it is missing or unknown."""
-    lookup = level_lookup(strata)
-    column = table.column(strata.name)
-    return column.apply(lambda value: max(read_level(value, lookup), 0), 0, np.int16)
+    return column.apply(rule, other, np.int16)
 
 
 def _as_floats(values: NDArray[np.generic]) -> Array:
-    """Doubles; what is too large for one becomes infinite, quietly."""
+    """Return doubles; numbers beyond their range become infinite, without a warning."""
     with np.errstate(over="ignore"):
         return values.astype(np.float64, copy=False)
 
 
 def to_episodes(data: Any, schema: Schema, outcome: Any = None) -> Episodes:
-    """The people in the data, repaired and encoded.
+    """Return the people in the data, repaired and encoded.
 
     ``data`` is a pandas, polars or pyarrow table (whatever narwhals supports), a two-dimensional
-    array, the path of a CSV or Parquet file, or a `Table` that was read before.  ``outcome`` is scikit-survival's structured
-    array, if event and duration are not columns of the data.  The schema must have all bounds.
+    array, the path of a CSV or Parquet file, or a `Table` that was read before.  ``outcome`` is
+    scikit-survival's structured array, if event and duration are not columns of the data.  The
+    schema must have all bounds.
     """
     schema.require_bounds()
     table = read_table(data, schema, outcome)
     spans = person_spans(table, schema)
+    stratum = None
+    if schema.strata is not None:
+        stratum = read_levels(table.column(schema.strata.name), schema.strata)[spans.row]
+        if spans.offsets is not None:  # the stratum of a person's first row at risk
+            some = spans.offsets[1:] > spans.offsets[:-1]
+            first = spans.offsets[:-1][some]
+            stratum = np.repeat(stratum[first], np.diff(spans.offsets)[some])
     return Episodes(
         covariates=encode(table, schema, spans.row),
         entry=spans.entry,
@@ -191,37 +181,26 @@ def to_episodes(data: Any, schema: Schema, outcome: Any = None) -> Episodes:
         event=spans.event,
         offsets=spans.offsets,
         persons=spans.persons,
-        stratum=_strata_of_people(table, schema, spans),
+        stratum=stratum,
         cause=spans.cause,
     )
 
 
 def encode_strata(data: Any, schema: Schema) -> NDArray[np.int16] | None:
-    """The stratum of each row by its number; None where the schema has no strata."""
+    """Return the stratum of each row by its number; None if the schema has no strata."""
     if schema.strata is None:
         return None
-    return read_strata(read_stratum(data, schema), schema.strata)
-
-
-def _strata_of_people(table: Table, schema: Schema, spans: Spans) -> NDArray[np.int16] | None:
-    """The stratum of everybody's first row at risk, for all rows of the person."""
-    if schema.strata is None:
-        return None
-    numbers = read_strata(table, schema.strata)[spans.row]
-    if spans.offsets is None:
-        return numbers
-    some = spans.offsets[1:] > spans.offsets[:-1]
-    return np.repeat(numbers[spans.offsets[:-1][some]], np.diff(spans.offsets)[some])
+    return read_levels(read_stratum(data, schema).column(schema.strata.name), schema.strata)
 
 
 def encode_covariates(data: Any, schema: Schema) -> NDArray[np.float64]:
-    """The covariates of each row in internal coordinates; time columns are not needed."""
+    """Return the covariates of each row in internal coordinates; no time column is needed."""
     schema.require_bounds()
     return encode(read_covariates(data, schema), schema, rows=None)
 
 
 def person_spans(table: Table, schema: Schema, spells: Spells | None = None) -> Spans:
-    """The stretches at risk, in the shape that the schema alone decides; kept with the table."""
+    """Return the stretches at risk, computed once for each table; only the schema decides their form."""
 
     def make() -> Spans:
         grid, found = TimeGrid.of(schema.time), spells or repair_spells(table, schema)

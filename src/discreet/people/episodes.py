@@ -1,13 +1,14 @@
-"""People as the likelihood sees them: stretches of intervals at risk with constant covariates."""
+"""Encoded people: stretches of intervals at risk with constant covariates."""
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Stamp = tuple[int, int]
-"""A block of people: their number, and a digest that differs from those of other blocks."""
+"""The number of people of a block, and a digest that differs from those of other blocks."""
 
 
 @dataclass(frozen=True, eq=False)  # identity: arrays do not compare, and rows are memoised by it
@@ -53,7 +54,7 @@ class Episodes:
         return self.offsets[:-1][some], self.offsets[1:][some] - 1
 
     def stamp(self, secret: bytes) -> Stamp:
-        """How many people these are, and a keyed digest of every number that a sum may read.
+        """Return the number of people and a keyed digest of every number that a sum may read.
 
         SHA-256, which processors compute faster than they read Parquet; two blocks that differ
         have one digest with probability 2^-128.
@@ -67,7 +68,7 @@ class Episodes:
         return self.persons, int.from_bytes(digest.digest()[:16])
 
     def of_stratum(self, number: int) -> "Episodes":
-        """The people of one stratum, in the same order."""
+        """Return the people of one stratum, in the same order."""
         if self.stratum is None:
             return self
         rows = self.stratum == number
@@ -77,78 +78,58 @@ class Episodes:
             counts[self.offsets[1:] == self.offsets[:-1]] = 0
             offsets = np.concatenate([[0], np.cumsum(counts[counts > 0])])
         place = np.flatnonzero(rows)
-        return Episodes(
-            covariates=np.take(self.covariates, place, axis=0),  # faster than by a mask
-            entry=self.entry[place],
-            exit=self.exit[place],
-            event=self.event[place],
-            offsets=offsets,
-            persons=len(place) if offsets is None else len(offsets) - 1,
-            cause=None if self.cause is None else self.cause[place],
-        )
+        persons = len(place) if offsets is None else len(offsets) - 1
+        return replace(self._rows(place, offsets, persons), stratum=None)
 
     def of_cause(self, number: int) -> "Episodes":
-        """The table in which only this cause is an event, and other causes' intervals do not count.
+        """Return rows in which only this cause is an event, without intervals of other causes.
 
-        An interval that ends in another cause is taken away (Begg and Gray 1984), so that the
-        binary model on what is left is the cause's conditional likelihood.
+        An interval that ends in another cause is removed (Begg and Gray 1984), so that the binary
+        model of the rest is the cause's conditional likelihood.
         """
         if self.cause is None:
             return self
         other = self.event & (self.cause != number)
         exits = self.exit - other.astype(self.exit.dtype)
         kept = exits > self.entry
+        rows, offsets = np.flatnonzero(kept), None
         if self.offsets is None:  # rows without offsets are sorted by exit
-            rows = np.flatnonzero(kept)
             rows = rows[np.argsort(exits[rows], kind="stable")]
-            offsets = None
         else:
-            rows = np.flatnonzero(kept)
             offsets = np.concatenate([[0], np.cumsum(kept)])[self.offsets]
+        part = self._rows(rows, offsets, self.persons)
+        return replace(part, exit=exits[rows], event=(self.event & ~other)[rows], cause=None)
+
+    def slice(self, start: int, stop: int) -> "Episodes":
+        """Return the rows start:stop (views, not copies), cut between people.
+
+        With ``offsets`` the arguments count people, otherwise rows; people without a row are
+        counted only if ``offsets`` lists them.
+        """
+        if self.offsets is None:
+            return self._rows(slice(start, stop), None, stop - start)
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        offsets = self.offsets[start : stop + 1] - first
+        return self._rows(slice(first, last), offsets, stop - start)
+
+    def every(self, step: int) -> "Episodes":
+        """Return each step-th row, where every row is a person."""
+        part = self._rows(slice(None, None, step), None, len(self.exit[::step]))
+        return replace(part, covariates=np.ascontiguousarray(part.covariates))
+
+    def _rows(
+        self,
+        rows: Any,
+        offsets: NDArray[np.int64] | None,
+        persons: int,
+    ) -> "Episodes":
         return Episodes(
             covariates=self.covariates[rows],
             entry=self.entry[rows],
-            exit=exits[rows],
-            event=(self.event & ~other)[rows],
-            offsets=offsets,
-            persons=self.persons,
-            stratum=None if self.stratum is None else self.stratum[rows],
-        )
-
-    def slice(self, start: int, stop: int) -> "Episodes":
-        """The rows start:stop (views, no copies), cut between people.
-
-        With ``offsets`` the arguments count people, otherwise rows; people without a row are
-        counted only where ``offsets`` knows them.
-        """
-        if self.offsets is None:
-            return self._rows(start, stop, None, stop - start)
-        first, last = int(self.offsets[start]), int(self.offsets[stop])
-        return self._rows(first, last, self.offsets[start : stop + 1] - first, stop - start)
-
-    def every(self, step: int) -> "Episodes":
-        """Each step-th row, where every row is a person."""
-        return Episodes(
-            covariates=np.ascontiguousarray(self.covariates[::step]),
-            entry=self.entry[::step],
-            exit=self.exit[::step],
-            event=self.event[::step],
-            offsets=None,
-            persons=len(self.exit[::step]),
-            stratum=None if self.stratum is None else self.stratum[::step],
-            cause=None if self.cause is None else self.cause[::step],
-        )
-
-    def _rows(
-        self, start: int, stop: int, offsets: NDArray[np.int64] | None, persons: int
-    ) -> "Episodes":
-        return Episodes(
-            covariates=self.covariates[start:stop],
-            entry=self.entry[start:stop],
-            exit=self.exit[start:stop],
-            event=self.event[start:stop],
+            exit=self.exit[rows],
+            event=self.event[rows],
             offsets=offsets,
             persons=persons,
-            stratum=None if self.stratum is None else self.stratum[start:stop],
-            cause=None if self.cause is None else self.cause[start:stop],
+            stratum=None if self.stratum is None else self.stratum[rows],
+            cause=None if self.cause is None else self.cause[rows],
         )

@@ -24,7 +24,7 @@ from discreet.people.databases import require_query
 
 LONGEST_HEADER = 1 << 20
 LEVELS = pa.dictionary(pa.int32(), pa.binary())
-"""How a CSV file's column of few different texts is read: each text once for each block."""
+"""Type of a CSV file's column of few different texts: each text is held once in each block."""
 BLOCKS = (1 << 20, 1 << 25, 1 << 29, (1 << 31) - 1)
 """Sizes, in bytes, in which a CSV file is read; a record longer than the last is refused."""
 
@@ -32,34 +32,33 @@ BLOCKS = (1 << 20, 1 << 25, 1 << 29, (1 << 31) - 1)
 def read_file(
     path: Path, columns: Sequence[str], numeric: Collection[str], levels: Collection[str] = ()
 ) -> Any:
-    """The named columns of a file; a DataFormError says what is wrong with its form."""
+    """Read the named columns of a file; raise `DataFormError` if its form is wrong."""
     with _typed(path):
         return FORMATS[_ending(path)].read(path, columns, numeric, levels)
 
 
 def check_file(path: Path, columns: Sequence[str]) -> Any:
-    """What `read_file` would say of the first line or the footer; no record is looked at.
+    """Raise what `read_file` would raise for the first line or the footer; read no record.
 
     Returns the columns without rows, in the types that the file declares.
     """
-    with _typed(path):
-        return typed_columns(FORMATS[_ending(path)].schema(path), columns)
+    return typed_columns(file_columns(path), columns)
 
 
 def file_columns(path: Path) -> Any:
-    """Names and types of a file's columns, from its first line or footer; no record is looked at."""
+    """Return names and types of a file's columns, from its first line or footer."""
     with _typed(path):
         return FORMATS[_ending(path)].schema(path)
 
 
 def typed_columns(schema: pa.Schema, columns: Sequence[str]) -> Any:
-    """The named columns of a file, without rows."""
+    """Return the named columns of a file, without rows."""
     check_columns(schema.names, columns)
     return empty_table(schema).select(list(columns))
 
 
 def empty_table(schema: Any) -> Any:
-    """A table without rows; pyarrow's own `empty_table` imports pandas where it is installed."""
+    """Return a table without rows; pyarrow's own `empty_table` imports pandas if it is installed."""
     return pa.Table.from_arrays([pa.chunked_array([], item.type) for item in schema], schema=schema)
 
 
@@ -76,7 +75,7 @@ def _typed(path: Path) -> Iterator[None]:
 
 @contextmanager
 def readable(path: Path, kind: str, hint: str = "") -> Iterator[None]:
-    """Errors of reading a file in sentences of ours: Arrow's own text may quote a record."""
+    """Raise errors of reading a file with texts of ours: Arrow's own text may quote a record."""
     try:
         yield
     except OSError as error:
@@ -90,7 +89,7 @@ def readable(path: Path, kind: str, hint: str = "") -> Iterator[None]:
 
 
 def _ending(path: Path) -> str:
-    """The ending that says what a file is; one that is packed has two."""
+    """Return the ending that names a file's format; a packed file has two."""
     last = path.suffix.lower()
     return path.with_suffix("").suffix.lower() + last if last == ".gz" else last
 
@@ -100,7 +99,7 @@ def _delimiter(path: Path) -> str:
 
 
 def check_columns(present: Sequence[str], wanted: Sequence[str]) -> None:
-    """Every wanted column is there, once."""
+    """Raise `DataFormError` unless every wanted column is there once."""
     for name in wanted:
         if name not in present:
             raise DataFormError(
@@ -136,12 +135,12 @@ def _hint(missing: str, present: Sequence[object], wanted: Sequence[str]) -> str
 def _read_csv(
     path: Path, columns: Sequence[str], numeric: Collection[str], levels: Collection[str]
 ) -> Any:
-    """Numbers as numbers where every one can be read, otherwise all as text.
+    """Read numbers as numbers if all of them can be read, otherwise all as text.
 
     The readers of single values then treat each field by itself, with the results of the first
-    attempt where that could read it.  Arrow gives up where a record is longer than two of the
-    blocks that it reads, so the last attempts have larger ones: nobody's long field makes a fit
-    fail that would succeed without it.
+    attempt where that could read it.  Arrow gives up if a record is longer than two of the blocks
+    that it reads, so the last attempts have larger ones: a long field makes no fit fail that would
+    succeed without it.
     """
     header = _csv_header(path)
     check_columns(header, columns)
@@ -155,7 +154,7 @@ def _read_csv(
 
 
 def lines_within_fields(path: Path, rows: int) -> int:
-    """How many lines of a CSV file begin within a quoted field, if it has so many records.
+    """Count the lines of a CSV file of ``rows`` records that begin within a quoted field.
 
     Notes may have line breaks; a quote that was opened and never closed has the records of other
     people in it.
@@ -171,19 +170,18 @@ def lines_within_fields(path: Path, rows: int) -> int:
 
 
 def first_open_quote(path: Path) -> int:
-    """The first line with an odd number of quotes: a quoted field goes on, or never ends."""
+    """Return the first line with an odd number of quotes: a quoted field goes on, or never ends."""
     with _opened(path) as file:
         odd = (number for number, line in enumerate(file, 1) if line.count(b'"') % 2)
         return next(odd, 0)
 
 
 def _opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
-    """The bytes of a file of texts, unpacked."""
     return gzip.open(path, "rb") if _ending(path).endswith(".gz") else path.open("rb")
 
 
 def is_delimited(path: Path) -> bool:
-    """Whether a file is one of texts in which a quote may be left open."""
+    """Return whether a file consists of text, in which a quote may be left open."""
     return FORMATS.get(_ending(path)) is _CSV
 
 
@@ -213,8 +211,8 @@ def _parse_csv(
     levels: Collection[str],
     block: int,
 ) -> Any:
-    """Texts as bytes: one that is not UTF-8 must not decide how the others are read."""
-    from pyarrow import csv as arrow_csv  # noqa: PLC0415 - only those who read CSV wait for it
+    """Read texts as bytes: one that is not UTF-8 must not decide how the others are read."""
+    from pyarrow import csv as arrow_csv
 
     kinds = {**dict.fromkeys(levels, LEVELS), **dict.fromkeys(numeric, pa.float64())}
     types = {name: kinds.get(name, pa.binary()) for name in columns}
@@ -234,7 +232,7 @@ def _parse_csv(
 
 
 def _as_texts(column: Any) -> Any:
-    """The same bytes as texts, unchecked: who reads a value replaces what is not UTF-8."""
+    """Declare bytes to be texts, unchecked: what is not UTF-8 is replaced where a value is read."""
     if column.type != LEVELS:
         return pa.chunked_array([_as_text(chunk) for chunk in column.chunks], pa.string())
     chunks = [
@@ -249,7 +247,7 @@ def _as_text(array: Any) -> Any:
 
 
 def _read_parquet(path: Path, columns: Sequence[str], *_: Collection[str]) -> Any:
-    from pyarrow import parquet  # noqa: PLC0415 - only those who read Parquet wait for it
+    from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
         names = file.schema_arrow.names
@@ -258,13 +256,13 @@ def _read_parquet(path: Path, columns: Sequence[str], *_: Collection[str]) -> An
 
 
 def _parquet_schema(path: Path) -> Any:
-    from pyarrow import parquet  # noqa: PLC0415 - only those who read Parquet wait for it
+    from pyarrow import parquet
 
     return parquet.read_schema(path)
 
 
 def _csv_schema(path: Path) -> Any:
-    """Texts throughout: a CSV file declares no types."""
+    """Return texts throughout: a CSV file declares no types."""
     return pa.schema([(name, pa.string()) for name in _csv_header(path)])
 
 
@@ -272,8 +270,9 @@ def _csv_schema(path: Path) -> Any:
 class Format:
     """How files with one ending are read.
 
-    ``schema`` gives names and types, looking at no record; ``read`` gives the named columns, of which
-    the numeric ones may be numbers already, and those of levels a dictionary.  Neither may let one record decide how another is read.
+    ``schema`` returns names and types without reading a record; ``read`` the named columns, of which
+    the numeric ones may be numbers already, and those of levels a dictionary.  Neither may let one
+    record decide how another is read.
     """
 
     schema: Callable[[Path], Any]
@@ -296,14 +295,11 @@ def _read_feather(path: Path, columns: Sequence[str], *_: Collection[str]) -> An
     return found
 
 
-_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
-
-
 def _require_within(array: Any) -> None:
-    """`ArrowInvalid` unless offsets and indices stay within the array's own memory.
+    """Raise `ArrowInvalid` unless offsets and indices stay within the array's own memory.
 
-    Arrow believes those of a file, and would read other memory.  Texts are looked at as bytes: one
-    that is not UTF-8 stops nobody.
+    Arrow believes those of a file, and would read other memory.  Texts are checked as bytes: one
+    that is not UTF-8 is not an error.
     """
     if pa.types.is_dictionary(array.type):
         array.indices.validate(full=True)
@@ -313,14 +309,14 @@ def _require_within(array: Any) -> None:
             raise pa.ArrowInvalid("an index points beyond its dictionary")
         return
     array.validate()
-    kind = _BYTES.get(array.type)
+    kind = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}.get(array.type)
     if kind is not None:
         array = pa.Array.from_buffers(kind, len(array), array.buffers(), offset=array.offset)
     array.validate(full=True)
 
 
 def _cells(names: Callable[[Path], Sequence[str]], read: Callable[..., formats.Cells]) -> Format:
-    """A format of cells, which declares no types that would have to be looked at."""
+    """Return a format of cells, which declares no types that would have to be checked."""
 
     def schema(path: Path) -> Any:
         return pa.schema([(name, pa.string()) for name in names(path)])
@@ -346,4 +342,4 @@ FORMATS = {
     ".sas7bdat": _STATISTICAL,
     ".sav": _STATISTICAL,
 }
-"""What can be read, by ending."""
+"""The formats that can be read, by ending."""

@@ -1,11 +1,11 @@
 """Workbooks and the files of Stata, SAS and SPSS, cell by cell.
 
-No type is taken from a column's values: a cell of a workbook is whatever it says it is, and the
-columns of the others have the types that the file declares.  Stata, SAS and SPSS hold codes; their
-value labels are not applied, so levels of the schema are the codes.
+No type is inferred from a column's values: a cell of a workbook has its own type, and the columns of
+the others have the types that the file declares.  Stata, SAS and SPSS hold codes; their value labels
+are not applied, so levels of the schema are the codes.
 
 No value stops a reader: pyreadstat refuses a whole file for one date beyond the calendar or one text
-that is not in the file's encoding, so it is asked for bare numbers and bytes, which are turned into
+that is not in the file's encoding, so it returns bare numbers and bytes, which are converted to
 dates and texts here, one by one.
 """
 
@@ -36,7 +36,7 @@ class Cells:
     columns: Mapping[str, Any]
 
     def column(self, name: str) -> Column:
-        """One column."""
+        """Return one column."""
         values = self.columns[name]
         if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
             return NumberColumn(values)
@@ -44,13 +44,13 @@ class Cells:
 
 
 def workbook_names(path: Path) -> tuple[str, ...]:
-    """The first row of the first sheet, texts that name the columns."""
+    """Return the first row of the first sheet, texts that name the columns."""
     with _damaged(path), _sheet(path) as rows:
         return _names(path, next(rows, ()))
 
 
 def read_workbook(path: Path, columns: Sequence[str]) -> Cells:
-    """The named columns of the first sheet; a row without any value is no record."""
+    """Read the named columns of the first sheet; a row without any value is not a record."""
     with _damaged(path), _sheet(path) as rows:
         names = _names(path, next(rows, ()))
         places = [names.index(name) for name in columns or names[:1]]
@@ -63,14 +63,25 @@ def read_workbook(path: Path, columns: Sequence[str]) -> Cells:
 
 
 def statistical_names(path: Path) -> tuple[str, ...]:
-    """The columns that a file of Stata, SAS or SPSS declares."""
+    """Return the columns that a file of Stata, SAS or SPSS declares."""
     return tuple(_declared(path).column_names)
 
 
 def read_statistical(path: Path, columns: Sequence[str]) -> Cells:
-    """The named columns of a file of Stata, SAS or SPSS, as codes."""
+    """Read the named columns of a file of Stata, SAS or SPSS, as codes."""
     facts = _declared(path)
-    wanted, codec = list(columns) or facts.column_names[:1], _codec(path, facts)
+    wanted = list(columns) or facts.column_names[:1]
+    encoding = str(facts.file_encoding or "utf-8")
+    if path.suffix.lower() == ".dta":  # UTF-8 since Stata 14, release 118 of the format
+        with path.open("rb") as file:
+            release = re.match(rb"<stata_dta><header><release>(\d{3})", file.read(64))
+        encoding = "utf-8" if release is not None and int(release[1]) >= 118 else "cp1252"
+    try:
+        codec = codecs.lookup(encoding).name
+    except LookupError:
+        raise DataFormError(
+            f"'{path.name}' is in an encoding that is not known here; save it as UTF-8."
+        ) from None
     with _damaged(path):
         bare = {name: name.encode(codec).decode(EVERY_BYTE) for name in wanted}
         found, _ = _reader(path)(
@@ -89,23 +100,23 @@ def read_statistical(path: Path, columns: Sequence[str]) -> Cells:
 
 
 EVERY_BYTE = "LATIN1"
-"""The encoding in which every text of bytes is one of characters: nothing fails and nothing is lost."""
+"""The encoding in which every sequence of bytes is a text: no text fails and no byte is lost."""
 MOST_BITS = 14_000
-"""Integers beyond 10^4214 are texts: Python prints none of more than 4,300 digits."""
+"""Integers beyond 10^4214 are texts: Python prints at most 4,300 digits."""
 BEYOND = "beyond the calendar"
-"""Stands for a date that no calendar has: it is no date, and says nothing of the number."""
+"""Replaces a date beyond the calendar: it is not a date, and does not show the number."""
 
 
 @dataclass(frozen=True)
 class _Clock:
-    """How a file counts its dates: so many units since the origin."""
+    """How a file counts its dates: in units since the origin."""
 
     origin: date
     unit: str
     whole: bool = False
 
     def moment(self, number: float) -> date | str:
-        """The date of a number, with its time of day unless days are whole."""
+        """Return the date of a number, with its time of day unless days are whole."""
         try:
             found = datetime.combine(self.origin, time()) + timedelta(**{self.unit: number})
         except (OverflowError, ValueError):
@@ -144,7 +155,7 @@ _SAS = {
 
 
 def _clock(path: Path, shown: str | None) -> _Clock | None:
-    """The clock of a column by the format that the file declares for it; None: no date."""
+    """Return the clock of a column by the format that the file declares for it; None: not a date."""
     if path.suffix.lower() == ".dta":
         kind = re.match(r"%-?(t[dcC]|d)", shown or "")
         return None if kind is None else _STATA[kind[1]]
@@ -154,36 +165,14 @@ def _clock(path: Path, shown: str | None) -> _Clock | None:
 
 
 def _value(value: Any, codec: str, clock: _Clock | None) -> Any:
-    """One value, whatever the others are."""
     if isinstance(value, str):
         return value.encode(EVERY_BYTE, errors="replace").decode(codec, errors="replace")
-    if value is None or value != value:  # noqa: PLR0124 - NaN: what pyreadstat 1.2 says of no value
+    if value is None or value != value:  # noqa: PLR0124 - NaN: pyreadstat 1.2 for a gap
         return None
     return value if clock is None else clock.moment(float(value))
 
 
-def _codec(path: Path, facts: Any) -> str:
-    """Python's name of the encoding that the file declares; Stata's is a matter of its version."""
-    declared = str(facts.file_encoding or "")
-    if path.suffix.lower() == ".dta":
-        declared = _stata_encoding(path)
-    try:
-        return codecs.lookup(declared or "utf-8").name
-    except LookupError:
-        raise DataFormError(
-            f"'{path.name}' is in an encoding that is not known here; save it as UTF-8."
-        ) from None
-
-
-def _stata_encoding(path: Path) -> str:
-    """UTF-8 since Stata 14, whose files have release 118 and later."""
-    with path.open("rb") as file:
-        release = re.match(rb"<stata_dta><header><release>(\d{3})", file.read(64))
-    return "utf-8" if release is not None and int(release[1]) >= 118 else "cp1252"
-
-
 def _declared(path: Path) -> Any:
-    """What a file of Stata, SAS or SPSS says of itself."""
     with _damaged(path):
         return _reader(path)(str(path), metadataonly=True)[1]
 
@@ -197,13 +186,13 @@ def _names(path: Path, row: Sequence[object]) -> tuple[str, ...]:
 
 @contextmanager
 def _sheet(path: Path) -> Iterator[Iterator[tuple[object, ...]]]:
-    """The rows of the first sheet, with the values that formulas had when it was saved."""
+    """Yield the rows of the first sheet, with the values that formulas had when it was saved."""
     library = _library("openpyxl", path)
     most_digits = sys.get_int_max_str_digits()
     with path.open("rb") as file, warnings.catch_warnings():  # openpyxl 3.1.0 leaves files open
         # of more digits Python makes no integer: one cell would stop the reader
         sys.set_int_max_str_digits(0)
-        warnings.simplefilter("ignore")  # openpyxl quotes the number of a date that is none
+        warnings.simplefilter("ignore")  # openpyxl quotes numbers that are not dates
         book = library.load_workbook(file, read_only=True, data_only=True)
         try:
             sheet = book.worksheets[0]
@@ -220,10 +209,7 @@ def _as_read(value: object) -> object:
 
 
 def _reader(path: Path) -> Callable[..., tuple[dict[str, Any], Any]]:
-    found: Callable[..., tuple[dict[str, Any], Any]] = getattr(
-        _library("pyreadstat", path), f"read_{path.suffix.lower()[1:]}"
-    )
-    return found
+    return getattr(_library("pyreadstat", path), f"read_{path.suffix.lower()[1:]}")
 
 
 def _library(name: str, path: Path) -> ModuleType:
@@ -237,7 +223,7 @@ def _library(name: str, path: Path) -> ModuleType:
 
 @contextmanager
 def _damaged(path: Path) -> Iterator[None]:
-    """The libraries' own texts may quote a cell; what they raise has no common class."""
+    """Raise a text of ours: the libraries' own may quote a cell."""
     try:
         yield
     except (DataFormError, SettingsError, FileNotFoundError, PermissionError, IsADirectoryError):

@@ -1,6 +1,5 @@
-"""Bounds and schemas taken from the data: for fits that are not private, and only for those."""
+"""Bounds and schemas learned from the data, for fits that are not private."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from discreet.people.tables import open_table, outcome_fields, read_covariates, 
 
 
 def resolve_bounds(data: Any, schema: Schema) -> Schema:
-    """The schema with every bound that was left out taken from the data.
+    """Return the schema, with every bound that was left out learned from the data.
 
     The bounds are the extremes of the readable, finite values and of the declared fill.  Where
     they coincide (a constant column) each open bound moves away by max(1, |value|) / 2; a column
@@ -60,7 +59,7 @@ def _with_bounds(covariate: Numeric, numbers: NDArray[Any]) -> Numeric:
 
 
 def infer_schema(data: Any, outcome: Any, intervals: int = 200) -> Schema:
-    """A schema for scikit-survival's ``fit(X, y)``: horizon = the largest time.
+    """Return a schema for scikit-survival's ``fit(X, y)``: horizon = the largest time.
 
     Numbers and truth values become numeric covariates without bounds; other columns become
     categories with their values as levels, in sorted order.  A category with fewer than two
@@ -72,9 +71,13 @@ def infer_schema(data: Any, outcome: Any, intervals: int = 200) -> Schema:
     event, duration = outcome_fields(outcome)
     times = split_outcome(outcome)[1]
     longest = times[np.isfinite(times)].max(initial=0.0)
+    while duration in table.names:
+        duration += "_"
+    while event in table.names:
+        event += "_"
     axis = {
-        "duration": _unused(duration, table.names),
-        "event": _unused(event, table.names),
+        "duration": duration,
+        "event": event,
         "horizon": float(np.clip(longest, SMALLEST_RANGE, LARGEST_NUMBER)) if longest > 0 else 1.0,
         "intervals": intervals,
     }
@@ -82,15 +85,8 @@ def infer_schema(data: Any, outcome: Any, intervals: int = 200) -> Schema:
     return Schema.from_mapping({"time": axis, "covariate": [item for item in found if item]})
 
 
-def _unused(name: str, taken: Sequence[str]) -> str:
-    """The name, with underscores until no covariate has it."""
-    while name in taken:
-        name += "_"
-    return name
-
-
 def _infer(name: str, column: Column) -> dict[str, Any] | None:
-    """The keys of one covariate in a schema; None for a category that does not vary."""
+    """Return the keys of one covariate in a schema; None for a category that does not vary."""
     if isinstance(column, NumberColumn):
         return {"name": name}
     codes, values = column.coded()

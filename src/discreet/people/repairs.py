@@ -1,13 +1,12 @@
 """How many values do not fit the schema: for the custodian, and for fits that are not private.
 
-Counts are facts about the records; nothing here is called by a private fit.  Hints say what
-probably went wrong where much of a column does not fit; they are for `discreet check` alone.
+Counts are facts about the records; nothing here is called by a private fit.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,10 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import TimeAxis
 from discreet.design.schema import Categorical, Numeric, Schema, Strata
-from discreet.people.columns import Column, event_lookup, level_lookup, read_event, read_level
+from discreet.people.columns import Column, event_lookup, level_lookup, read_level
 from discreet.people.encode import person_spans, read_days, repair_spells
-from discreet.people.files import first_open_quote, is_delimited, lines_within_fields
 from discreet.people.identity import count_ids_beyond_2_53
-from discreet.people.spans import Spans, Spells, first_events, time_order, until_event
+from discreet.people.spans import Spells, first_events, time_order, until_event
 from discreet.people.tables import Table, read_covariates, read_stratum, read_table
 
 FIRST_ROWS = 100
@@ -51,17 +49,13 @@ class Repair:
 class RepairReport:
     """What does not fit the schema; ``repairs`` lists only what occurs.
 
-    ``never_at_risk`` counts people who are in force at the start of no interval, ``early_exits``
-    and ``late_exits`` those whose time at risk ends in the first tenth and in the last third of
-    the grid's intervals.
+    ``never_at_risk`` counts people who are in force at the start of no interval.
     """
 
     rows: int
     persons: int
     never_at_risk: int
     repairs: tuple[Repair, ...]
-    early_exits: int = 0
-    late_exits: int = 0
 
     @property
     def total(self) -> int:
@@ -86,18 +80,18 @@ class RepairReport:
 
 
 def add_reports(reports: Iterable[RepairReport]) -> RepairReport:
-    """The report of several parts of the data, in each of which people are whole."""
-    rows = persons = never_at_risk = early = late = 0
-    counts: dict[tuple[str, str, str], int] = {}
+    """Return the report of several parts of the data, in each of which people are whole."""
+    reports = list(reports)
+    counts: Counter[tuple[str, str, str]] = Counter()
     for report in reports:
-        rows, persons = rows + report.rows, persons + report.persons
-        never_at_risk += report.never_at_risk
-        early, late = early + report.early_exits, late + report.late_exits
-        for repair in report.repairs:
-            key = repair.column, repair.problem, repair.remedy
-            counts[key] = counts.get(key, 0) + repair.count
-    repairs = tuple(Repair(*key, count) for key, count in counts.items())
-    return RepairReport(rows, persons, never_at_risk, repairs, early, late)
+        for item in report.repairs:
+            counts[item.column, item.problem, item.remedy] += item.count
+    return RepairReport(
+        rows=sum(report.rows for report in reports),
+        persons=sum(report.persons for report in reports),
+        never_at_risk=sum(report.never_at_risk for report in reports),
+        repairs=tuple(Repair(*key, count) for key, count in counts.items()),
+    )
 
 
 def count_repairs(data: Any, schema: Schema, outcome: Any = None) -> RepairReport:
@@ -107,23 +101,16 @@ def count_repairs(data: Any, schema: Schema, outcome: Any = None) -> RepairRepor
     spans = person_spans(table, schema, spells)
     found = [*_times(table, schema, spells), *_people(table, schema, spells)]
     if schema.strata is not None:
-        found += _strata(table, schema.strata)
+        column = table.column(schema.strata.name)
+        found += _levels(column, schema.strata, "the first stratum")
     for covariate in schema.covariates:
         found += _covariate(table.column(covariate.name), covariate)
     repairs = tuple(repair for repair in found if repair.count)
-    last, q = _last_intervals(spans), schema.time.intervals
-    return RepairReport(
-        rows=table.rows,
-        persons=spans.persons,
-        never_at_risk=spans.persons - len(last),
-        repairs=repairs,
-        early_exits=int(np.count_nonzero(10 * last <= q)),
-        late_exits=int(np.count_nonzero(3 * last > 2 * q)),
-    )
+    return RepairReport(table.rows, spans.persons, spans.persons - len(spans.last), repairs)
 
 
 def count_covariate_repairs(data: Any, schema: Schema) -> RepairReport:
-    """The same for new people, of whom only the covariates and the stratum are read."""
+    """Count the repairs of new people, of whom only the covariates and the stratum are read."""
     table = read_covariates(data, schema)
     found = [
         repair for item in schema.covariates for repair in _covariate(table.column(item.name), item)
@@ -131,7 +118,8 @@ def count_covariate_repairs(data: Any, schema: Schema) -> RepairReport:
     rows = table.rows
     if schema.strata is not None:
         strata = read_stratum(data, schema)
-        rows, found = strata.rows, [*found, *_strata(strata, schema.strata)]
+        column, rows = strata.column(schema.strata.name), strata.rows
+        found += _levels(column, schema.strata, "the first stratum")
     return RepairReport(rows, rows, 0, tuple(repair for repair in found if repair.count))
 
 
@@ -144,69 +132,49 @@ def repaired_rows(report: RepairReport) -> list[str]:
     return ["; ".join(item) for item in words]
 
 
-def _last_intervals(spans: Spans) -> NDArray[np.int64]:
-    """The last interval at risk of everybody who is at risk in one."""
-    if spans.offsets is None:
-        return spans.exit.astype(np.int64)
-    some = np.diff(spans.offsets) > 0
-    return spans.exit[spans.offsets[1:][some] - 1].astype(np.int64)
-
-
 def _covariate(column: Column, covariate: Numeric | Categorical) -> Iterator[Repair]:
-    if isinstance(covariate, Numeric):
-        return _numeric(column, covariate)
-    return _category(column, covariate)
-
-
-def _numeric(column: Column, covariate: Numeric) -> Iterator[Repair]:
-    name, numbers = covariate.name, column.numbers()
-    declared = isinstance(covariate.missing, float)
+    name, marked = covariate.name, "marked as missing"
+    if isinstance(covariate, Categorical):
+        yield from _levels(
+            column, covariate, marked if covariate.indicated else "the reference level"
+        )
+        return
+    numbers, declared = column.numbers(), isinstance(covariate.missing, float)
     fill = "the declared fill" if declared else "the midpoint of the bounds"
-    fill = "marked as missing" if covariate.indicated else fill
-    yield from _gaps(name, column, numbers, fill, fill)
+    yield from _gaps(name, column, numbers, marked if covariate.indicated else fill)
     if covariate.low is not None:
         yield _repair(name, "below low", "low", numbers < covariate.low)
     if covariate.high is not None:
         yield _repair(name, "above high", "high", numbers > covariate.high)
 
 
-def _category(column: Column, covariate: Categorical) -> Iterator[Repair]:
-    lookup = level_lookup(covariate)
-    levels = column.apply(lambda value: read_level(value, lookup), -2, np.int32)
-    remedy = "marked as missing" if covariate.indicated else "the reference level"
+def _levels(column: Column, covariate: Categorical | Strata, remedy: str) -> Iterator[Repair]:
+    rule = partial(read_level, lookup=level_lookup(covariate))
+    levels = column.apply(rule, -2, np.int32)
     yield _repair(covariate.name, "missing", remedy, levels == -2)
     yield _repair(covariate.name, "unknown level", remedy, levels == -1)
 
 
-def _strata(table: Table, strata: Strata) -> Iterator[Repair]:
-    lookup = level_lookup(strata)
-    rule = partial(read_level, lookup=lookup)
-    levels = table.column(strata.name).apply(rule, -2, np.int32)
-    yield _repair(strata.name, "missing", "the first stratum", levels == -2)
-    yield _repair(strata.name, "unknown level", "the first stratum", levels == -1)
-
-
 def _times(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     time = schema.time
-    yield from _dates(table, time) if time.dated else _durations(table, time)
+    if time.dated:
+        yield from _dates(table, time)
+    else:
+        name = str(time.duration)
+        column = table.column(name)
+        numbers = column.numbers()
+        yield from _gaps(name, column, numbers, "never at risk")
+        if time.zero == 0.0:  # a time before an origin is not a mistake
+            yield _repair(name, "negative", "0", numbers < 0)
     yield from _events(table, schema, spells)
     if time.entry is not None and not time.dated:
         column = table.column(time.entry)
         entry = column.numbers()
-        yield from _gaps(time.entry, column, entry, *2 * (f"{time.zero:g}",))
+        yield from _gaps(time.entry, column, entry, f"{time.zero:g}")
         if time.zero == 0.0:
             yield _repair(time.entry, "negative", "0", entry < 0)
         late = (entry > spells.stop) & spells.timed
         yield _repair(time.entry, "after the duration", "the duration", late)
-
-
-def _durations(table: Table, time: TimeAxis) -> Iterator[Repair]:
-    name = str(time.duration)
-    column = table.column(name)
-    numbers = column.numbers()
-    yield from _gaps(name, column, numbers, *2 * ("never at risk",))
-    if time.zero == 0.0:  # before an origin nobody is observed, which is no mistake
-        yield _repair(name, "negative", "0", numbers < 0)
 
 
 def _dates(table: Table, time: TimeAxis) -> Iterator[Repair]:
@@ -226,7 +194,7 @@ def _dates(table: Table, time: TimeAxis) -> Iterator[Repair]:
 
 def _events(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     name = schema.time.event
-    rule = partial(read_event, lookup=event_lookup(schema.time))
+    rule = partial(read_level, lookup=event_lookup(schema.time))
     event = table.column(name).apply(rule, missing=-2, dtype=np.int8)
     yield _repair(name, "missing", "censored", event == -2)
     if schema.time.event_values is None and schema.time.causes is None:
@@ -253,102 +221,12 @@ def _people(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     yield _repair(schema.person, OVERLAP, "the later row counts", overlap)
 
 
-def _gaps(
-    name: str, column: Column, numbers: NDArray[Any], missing: str, unreadable: str
-) -> Iterator[Repair]:
+def _gaps(name: str, column: Column, numbers: NDArray[Any], remedy: str) -> Iterator[Repair]:
     gaps = column.missing()
-    yield _repair(name, "missing", missing, gaps)
-    yield _repair(name, "not a number", unreadable, np.isnan(numbers) & ~gaps)
+    yield _repair(name, "missing", remedy, gaps)
+    yield _repair(name, "not a number", remedy, np.isnan(numbers) & ~gaps)
 
 
 def _repair(name: str, problem: str, remedy: str, where: NDArray[np.bool_]) -> Repair:
     count = int(np.count_nonzero(where))
     return Repair(name, problem, remedy, count, where if count else None)
-
-
-# Less than this share of the rows is a matter of single records, not of the column.
-SHARE = 0.05
-
-
-def hints(report: RepairReport, schema: Schema, explained: Collection[str] = ()) -> Iterator[str]:
-    """One sentence for each kind of problem, with the columns that have it in many rows.
-
-    Bounds of columns whose outlying values are ``explained`` are right as they are.
-    """
-    columns: dict[str, list[str]] = {}
-    for repair in report.repairs:
-        bounds = repair.problem in {"below low", "above high"}
-        advice = "" if bounds and repair.column in explained else _advice(repair, schema)
-        if advice and (repair.count > SHARE * report.rows or repair.column == schema.person):
-            columns.setdefault(advice, []).append(f"'{repair.column}'")
-    for advice, names in columns.items():
-        yield f"Look at {', '.join(names)}: {advice}"
-
-
-def quote_hints(path: Path, rows: int) -> Iterator[str]:
-    """Where one record of a CSV file may hold others: lines that begin within a quoted field.
-
-    Parsing alone cannot tell a note of two lines from a quote that was never closed, and the
-    promise of a private fit begins with parsed records.
-    """
-    lines = lines_within_fields(path, rows) if is_delimited(path) else 0
-    if lines:
-        which = "1 line begins" if lines == 1 else f"{lines:,} lines begin"
-        yield (
-            f"{which} within a quoted field, the first after line {first_open_quote(path):,}: a "
-            "line break in a text, or a quote that was opened and not closed and has other "
-            "people's records in it. Look there before a private fit, and close the quote."
-        )
-
-
-def _advice(repair: Repair, schema: Schema) -> str:
-    """What to look at first."""
-    times = (schema.time.duration, schema.time.entry)
-    by_problem = {
-        "neither 0 nor 1": (
-            "write events as 1 and 0, or true and false, or name the words that mean an event as "
-            "event_values in [time]. Other words, such as yes and no, count as censored."
-        ),
-        "not a number": (
-            "times are numbers, such as days since the start; dates are named as start and end in "
-            "[time]; decimals have a point, not a comma."
-            if repair.column in times
-            else "decimals have a point, not a comma; texts need levels in the schema."
-        ),
-        "unknown level": (
-            "compare the schema's levels with the code book, and their spelling with the file: "
-            "capitals count, and the file must be UTF-8."
-        ),
-        "missing": (
-            "to keep people without a value apart, give them a level of their own, such as "
-            "unknown, in the file and in the schema."
-            if repair.remedy == "the reference level"
-            else ""
-        ),
-        "not a date": (
-            "dates are read as 2019-03-31 unless [time] says how they are written, such as "
-            'date_format = "%d.%m.%Y".'
-            if schema.time.date_format is None
-            else f"[time] says that dates are written as {schema.time.date_format}; compare that with "
-            "the file, the order of day and month and the signs between them too."
-        ),
-        "double of 2^53 or more": (
-            "doubles do not hold every integer from 2^53 on, so ids may have been merged before: "
-            "keep ids as integers (of a nullable type where some are missing) or as texts."
-        ),
-        OVERLAP: (
-            "does it say whose row it is? Several rows of one person need entry in [time], the time "
-            "at which each of them begins; without it all of them begin together and the last counts."
-            if schema.time.entry is None
-            else ""
-        ),
-        "below low": (
-            "is the schema's low in the unit of the file? If it is, and the code book allows such "
-            "values, widen it."
-        ),
-        "above high": (
-            "is the schema's high in the unit of the file? If it is, and the code book allows such "
-            "values, widen it."
-        ),
-    }
-    return by_problem.get(repair.problem, "")

@@ -1,4 +1,4 @@
-"""Which intervals each row of a person owns.
+"""The intervals that belong to each row of a person.
 
 A row is in force at the times start <= a <= stop.  Interval s belongs to the row in force at its
 start a_{s-1}; where several are, to the last of them in the order (start, stop, place in the
@@ -29,8 +29,9 @@ Stretches = tuple[Rows, Counts, Counts, Counts]  # row, person, first, last
 class Spells:
     """Repaired times: the row is in force at start <= a <= stop, and may end with an event.
 
-    start <= stop, no NaN; both are at or after time zero, unless the row ends before an origin; ``stop`` may be infinite.  ``timed`` is false where the duration
-    was missing: such a row is never in force.
+    start <= stop, no NaN; both are at or after time zero, unless the row ends before an origin;
+    ``stop`` may be infinite.  ``timed`` is false where the duration was missing: such a row is never
+    in force.
     """
 
     start: Array | None
@@ -52,9 +53,16 @@ class Spans:
     persons: int
     cause: NDArray[np.int8] | None = None
 
+    @property
+    def last(self) -> Counts:
+        """The last interval of each person who is at risk in one."""
+        if self.offsets is None:
+            return self.exit
+        return self.exit[self.offsets[1:][np.diff(self.offsets) > 0] - 1]
+
 
 def single_spans(spells: Spells, grid: TimeGrid) -> Spans:
-    """Every row a person; sorted by exit."""
+    """Return spans of rows that are a person each, sorted by exit."""
     last = grid.begun(spells.stop)
     first = None if spells.start is None else grid.begun_before(spells.start)
     kept = np.flatnonzero(spells.timed & (last > (0 if first is None else first)))
@@ -68,7 +76,7 @@ def single_spans(spells: Spells, grid: TimeGrid) -> Spans:
 
 
 def grouped_spans(person: Counts, persons: int, spells: Spells, grid: TimeGrid) -> Spans:
-    """Several rows a person, numbered 0 ... persons - 1; sorted by person, then time."""
+    """Return spans of several rows a person, numbered 0 ... persons - 1, by person, then time."""
     start = np.full_like(spells.stop, grid.zero) if spells.start is None else spells.start
     row = time_order(person, start, spells.stop, np.flatnonzero(spells.timed))
     first_event = first_events(person[row], spells.stop[row], spells.event[row], persons)
@@ -88,8 +96,10 @@ def grouped_spans(person: Counts, persons: int, spells: Spells, grid: TimeGrid) 
 
 
 def time_order(person: Counts, start: Array, stop: Array, rows: Rows) -> Rows:
-    """Rows by person, start, stop and place in the file."""
-    ordered = rows if _sorted(person[rows]) else rows[np.argsort(person[rows], kind="stable")]
+    """Sort rows by person, start, stop and place in the file."""
+    ordered, who = rows, person[rows]
+    if bool(np.any(who[1:] < who[:-1])):
+        ordered = rows[np.argsort(who, kind="stable")]
     who, begin, end = person[ordered], start[ordered], stop[ordered]
     later = (begin[1:] > begin[:-1]) | ((begin[1:] == begin[:-1]) & (end[1:] >= end[:-1]))
     if bool(np.all(later | (who[1:] != who[:-1]))):
@@ -97,12 +107,8 @@ def time_order(person: Counts, start: Array, stop: Array, rows: Rows) -> Rows:
     return ordered[np.lexsort((end, begin, who))]
 
 
-def _sorted(values: Counts) -> bool:
-    return bool(np.all(values[1:] >= values[:-1]))
-
-
 def first_events(who: Counts, stop: Array, event: Flags, persons: int) -> Array:
-    """The time of each person's first event, infinite where there is none; ``who`` is sorted."""
+    """Return the time of each person's first event, infinite without one; ``who`` is sorted."""
     first = np.full(persons, np.inf)
     who, stop = who[event], stop[event]
     if len(who):
@@ -114,7 +120,7 @@ def first_events(who: Counts, stop: Array, event: Flags, persons: int) -> Array:
 def _first_causes(
     person: Counts, row: Rows, spells: Spells, first_event: Array
 ) -> NDArray[np.int8] | None:
-    """The cause of each person's first event; of several at one time the first in the schema."""
+    """Return the cause of each person's first event; of several at one time, the schema's first."""
     if spells.cause is None:
         return None
     ends = row[spells.event[row] & (spells.stop[row] == first_event[person[row]])]
@@ -124,17 +130,17 @@ def _first_causes(
 
 
 def until_event(who: Counts, start: Array, stop: Array, event: Flags, first_event: Array) -> Flags:
-    """Which rows start before the first event or end with it."""
+    """Return whether each row starts before the first event or ends with it."""
     time = first_event[who]
     ends: Flags = event & (stop == time)
     return ends | (start < time)
 
 
 def _owned(row: Rows, who: Counts, first: Counts, last: Counts) -> Stretches:
-    """Disjoint stretches from rows in (start, stop) order.
+    """Return disjoint stretches from rows in (start, stop) order.
 
-    While ``last`` does not decrease within a person, each row simply ends where the next one
-    begins.  A row inside an earlier, longer one interrupts it: those people are swept one by one.
+    While ``last`` does not decrease within a person, each row ends where the next one begins.  A row
+    inside an earlier, longer one interrupts it: such people are swept one by one.
     """
     row, who, first, last = _select(first < last, row, who, first, last)
     same = who[1:] == who[:-1]
@@ -144,7 +150,9 @@ def _owned(row: Rows, who: Counts, first: Counts, last: Counts) -> Stretches:
     plain = _select(~swept, row, who, first, np.minimum(last, cut))
     if len(nested):
         parts = _sweep_people(*_select(swept, row, who, first, last))
-        plain = _merge(plain, parts)
+        row, who = np.append(plain[0], parts[0]), np.append(plain[1], parts[1])
+        first, last = np.append(plain[2], parts[2]), np.append(plain[3], parts[3])
+        plain = _select(np.lexsort((first, who)), row, who, first, last)
     return _select(plain[2] < plain[3], *plain)
 
 
@@ -152,15 +160,7 @@ def _select(chosen: NDArray[Any], row: Rows, who: Counts, first: Counts, last: C
     return row[chosen], who[chosen], first[chosen], last[chosen]
 
 
-def _merge(one: Stretches, other: Stretches) -> Stretches:
-    """Both, by person and time."""
-    row, who = np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
-    first, last = np.concatenate([one[2], other[2]]), np.concatenate([one[3], other[3]])
-    return _select(np.lexsort((first, who)), row, who, first, last)
-
-
 def _sweep_people(row: Rows, who: Counts, first: Counts, last: Counts) -> Stretches:
-    """The sweep for each person, gathered."""
     heads = [0, *(np.flatnonzero(who[1:] != who[:-1]) + 1).tolist(), len(who)]
     starts, stops = first.tolist(), last.tolist()
     pieces = [
@@ -173,10 +173,10 @@ def _sweep_people(row: Rows, who: Counts, first: Counts, last: Counts) -> Stretc
 
 
 def sweep(first: list[int], last: list[int]) -> list[tuple[int, int, int]]:
-    """Stretches (row, first, last) in which a row is the last one in force.
+    """Return the stretches (row, first, last) in which a row is the last one in force.
 
     Rows come in order of ``first``; a later one covers an earlier one while it is in force, and
-    the earlier one resumes afterwards: a stack of rows, each point of time passed once.
+    the earlier one resumes afterwards: a stack of rows, each point of time visited once.
     """
     pieces: list[tuple[int, int, int]] = []
     stack: list[int] = []
@@ -191,7 +191,7 @@ def sweep(first: list[int], last: list[int]) -> list[tuple[int, int, int]]:
 def _advance(
     stack: list[int], last: list[int], time: int, until: int, pieces: list[tuple[int, int, int]]
 ) -> int:
-    """Give the time up to ``until`` to the rows on the stack, the topmost first."""
+    """Assign the time up to ``until`` to the rows on the stack, the topmost first."""
     while stack and time < until:
         end = min(last[stack[-1]], until)
         if end > time:

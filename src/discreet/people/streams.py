@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NEEDLESS_ZEROS = r"^([^.]*)\.0*$|^([^.]*\.\d*[1-9])0+$"
-"""A decimal number and the zeros at its end that say nothing."""
+"""A decimal number with zeros at its end."""
 
 
 class Stream:
     """One stream: its schema, which needs no record, and its records."""
 
     def __init__(self, reader: Any, *, own: bool) -> None:
-        """The user's own reader must not be kept alive by what is held for its life."""
+        # the user's own reader must not be kept alive by what is held for its life
         self._reader: Callable[[], Any] = weakref.ref(reader) if own else lambda: reader
         self.schema = reader.schema
         self.owner: Any = None
@@ -32,7 +32,7 @@ class Stream:
 
     @cached_property
     def table(self) -> Any:
-        """All records, in memory; of a stream that broke off the rest is never read."""
+        """All records, in memory; a stream that broke off is not read again."""
         reader, self._reader = self._reader(), lambda: None
         try:
             return reader.read_all()
@@ -46,7 +46,7 @@ _held: dict[int, Stream] = {}
 
 
 def open_stream(data: Any) -> Stream | None:
-    """The stream behind an object that speaks Arrow, the same one at every call; else None."""
+    """Return the stream of an object with the Arrow C interface, one for all calls; else None."""
     if id(data) in _held:
         return _held[id(data)]
     reader = _reader(data)
@@ -82,7 +82,7 @@ def _reader(data: Any) -> Any:
 
 
 def plain_storage(array: Any) -> Any:
-    """An array, or its pieces, in Arrow's own type where another library's type is around it.
+    """Return an array in Arrow's own type where it has an extension type.
 
     A UUID is a text, as a database shows it.  An exact number of PostgreSQL comes as a text: 7 and
     7.00 are one there, and one person.
@@ -92,12 +92,12 @@ def plain_storage(array: Any) -> Any:
         return pa.chunked_array(pieces or [pa.array([], array.type.storage_type)])
     if not isinstance(array, pa.ExtensionArray):
         return array
-    named, storage = getattr(array.type, "type_name", array.type.extension_name), array.storage
-    if named in {"arrow.uuid", "uuid"} and storage.type == pa.binary(16):
+    kind, storage = getattr(array.type, "type_name", array.type.extension_name), array.storage
+    if kind in {"arrow.uuid", "uuid"} and storage.type == pa.binary(16):
         texts = (None if raw is None else str(UUID(bytes=raw)) for raw in storage.to_pylist())
         return pa.array(texts, pa.string())
-    if named == "numeric" and "string" in str(storage.type):
-        from pyarrow import compute  # noqa: PLC0415 - for such a column alone
+    if kind == "numeric" and "string" in str(storage.type):
+        from pyarrow import compute
 
         return compute.replace_substring_regex(storage, NEEDLESS_ZEROS, r"\1\2")
     return storage

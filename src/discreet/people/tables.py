@@ -1,4 +1,4 @@
-"""What the user calls data, as one table whose columns are fetched one at a time.
+"""Data of any source as one table, whose columns are fetched one at a time.
 
 Files, streams and queries are read without guessing a type from their values.
 """
@@ -43,38 +43,37 @@ from discreet.people.streams import open_stream
 
 Kept = TypeVar("Kept")
 
-MOST_ROWS = 1_000_000_000
-"""Of one table in memory."""
+MOST_ROWS = 1_000_000_000  # of one table in memory
 
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns of equal length; ``column`` converts one when asked and keeps nothing.
+    """Named columns of equal length; ``column`` converts one at each call and keeps nothing.
 
-    What takes long and is asked for twice, by whoever counts people and whoever encodes them, is
-    kept by ``cached``.
+    Results that take long and are needed both to count people and to encode them are kept by
+    ``cached``.
     """
 
     rows: int
     names: tuple[str, ...]
     column: Callable[[str], Column]
     gaps: Mapping[str, tuple[str, ...]] | None = None
-    """The declared codes for missing values by column, once ``column`` heeds them."""
+    """The declared codes for missing values by column, once ``column`` applies them."""
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def cached(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """What ``make`` makes of this table, made at the first call with this key."""
+        """Return the result of ``make``, computed at the first call with this key."""
         if key not in self._kept:
             self._kept[key] = make()
         return cast("Kept", self._kept[key])
 
     def ids(self, name: str) -> Ids:
-        """Who each row is, by its id in a column."""
+        """Return the identity of each row's person, by the id in a column."""
         return self.cached(name, lambda: Ids.of(self.column(name)))
 
 
 def read_table(data: Any, schema: Schema, outcome: Any = None) -> Table:
-    """Everything a fit reads.
+    """Read the columns of a fit.
 
     With ``outcome``, scikit-survival's structured array, event and duration come from there.
     """
@@ -95,7 +94,7 @@ def read_table(data: Any, schema: Schema, outcome: Any = None) -> Table:
 
 
 def check_form(data: Any, schema: Schema, outcome: Any = None) -> None:
-    """What `read_table` would say of names, types and files; no record is looked at."""
+    """Raise what `read_table` would raise for names, types and files; read no record."""
     given: set[str] = set()
     if outcome is not None:
         outcome_fields(outcome)
@@ -112,7 +111,7 @@ def check_form(data: Any, schema: Schema, outcome: Any = None) -> None:
 
 
 def _outcome_columns(schema: Schema) -> tuple[str, str]:
-    """The columns that scikit-survival's array stands for."""
+    """Return the columns that scikit-survival's array replaces."""
     if schema.time.duration is None:
         raise DataFormError(
             "y holds durations, but the schema has start and end in [time]; give one table with "
@@ -122,7 +121,7 @@ def _outcome_columns(schema: Schema) -> tuple[str, str]:
 
 
 def check_types(data: Any, columns: Sequence[str], dates: Sequence[str] = ()) -> None:
-    """`DataFormError` unless the frame has the columns in types that can be read."""
+    """Raise `DataFormError` unless the frame has the columns in types that can be read."""
     frame = _frame(data, rows=False)
     if isinstance(frame, pa.Table):
         check_columns(frame.column_names, columns)
@@ -136,7 +135,7 @@ def check_types(data: Any, columns: Sequence[str], dates: Sequence[str] = ()) ->
 
 
 def stack_tables(tables: Sequence[Table]) -> Table:
-    """The rows of several tables with the same names, whatever types their columns have."""
+    """Return the rows of several tables with the same names and columns of any types."""
     if len(tables) == 1:
         return tables[0]
     return Table(
@@ -147,20 +146,20 @@ def stack_tables(tables: Sequence[Table]) -> Table:
 
 
 def read_covariates(data: Any, schema: Schema) -> Table:
-    """The covariates alone, for predictions."""
+    """Read the covariates alone, for predictions."""
     return _read(data, tuple(item.name for item in schema.covariates), schema)
 
 
 def read_stratum(data: Any, schema: Schema) -> Table:
-    """The column of the strata alone, for predictions."""
+    """Read the column of the strata alone, for predictions."""
     name = () if schema.strata is None else (schema.strata.name,)
     return _read(data, name, schema)
 
 
 def other_columns(data: Any, schema: Schema) -> dict[str, list[object]]:
-    """What the data hold beside covariates, event and times, value by value: names, ids, notes.
+    """Return the values of columns beside covariates, event and times: names, ids, notes.
 
-    Nothing here is computed with, so what has no text (lists) or no name of its own is left out.
+    They are copied to predictions alone, so columns of lists and repeated names are left out.
     """
     known = {item.name for item in schema.covariates} | set(schema.columns) - {schema.person}
     if isinstance(data, str | Path):
@@ -170,33 +169,31 @@ def other_columns(data: Any, schema: Schema) -> dict[str, list[object]]:
     data = held(data)
     if data is None or isinstance(data, np.ndarray):
         return {}
-    table = open_table(data)
-    found = ((name, _values(table, name)) for name in table.names if name not in known)
-    return {name: values for name, values in found if values is not None}
-
-
-def _values(table: Table, name: str) -> list[object] | None:
-    """The values of a column, dates as texts; None where they are lists or the like."""
-    try:
-        column = table.column(name)
-    except DataFormError:
-        return None
-    if isinstance(column, DateColumn):
-        texts: list[object] = column.array.cast(pa.string()).to_pylist()
-        return texts
-    codes, values = column.coded()
-    return [None if code < 0 else values[code] for code in codes.tolist()]
+    table, found = open_table(data), {}
+    for name in table.names:
+        if name in known:
+            continue
+        try:
+            column = table.column(name)
+        except DataFormError:  # lists and the like
+            continue
+        if isinstance(column, DateColumn):
+            found[name] = column.array.cast(pa.string()).to_pylist()
+        else:
+            codes, values = column.coded()
+            found[name] = [None if code < 0 else values[code] for code in codes.tolist()]
+    return found
 
 
 def split_outcome(outcome: Any) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Event and time from scikit-survival's structured array."""
+    """Return event and time of scikit-survival's structured array."""
     event, time = outcome_fields(outcome)
     array = np.asarray(outcome)
     return array[event].astype(np.bool_), array[time].astype(np.float64)
 
 
 def outcome_fields(outcome: Any) -> tuple[str, str]:
-    """The first boolean and the first floating-point field, whatever their names.
+    """Return the names of the first boolean and the first floating-point field.
 
     An integer field serves where there is no floating-point one.
     """
@@ -212,7 +209,7 @@ def outcome_fields(outcome: Any) -> tuple[str, str]:
 
 
 def open_table(data: Any, columns: Sequence[str] | None = None) -> Table:
-    """A data frame of any library, or a two-dimensional array (its columns are x0, x1, ...).
+    """Open a data frame of any library, or a two-dimensional array (its columns are x0, x1, ...).
 
     Of a lazy frame only ``columns`` are collected, all of them if None.
     """
@@ -238,7 +235,16 @@ def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
         check_columns(data.names, columns)
         return _with_gaps(data, schema)
     if isinstance(data, str | Path):
-        data = read_file(Path(data), columns, _numeric_columns(schema), _level_columns(schema))
+        numbers = {item.name for item in schema.covariates if isinstance(item, Numeric)}
+        times = {schema.time.duration, schema.time.entry} - {None, *schema.time.date_columns}
+        levels = {item.name for item in schema.covariates if not isinstance(item, Numeric)}
+        strata = {schema.strata.name} if schema.strata else set()
+        data = read_file(
+            Path(data),
+            columns,
+            numbers | {name for name in times if name is not None},
+            (levels | strata | {schema.time.event}) - {schema.person},
+        )
     elif isinstance(data, Query):
         data = data.read(columns)
     table = open_table(data, columns)
@@ -249,7 +255,7 @@ def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
 
 
 def _with_gaps(table: Table, schema: Schema) -> Table:
-    """The table, whose columns have gaps where the schema's codes for missing values are."""
+    """Return the table with gaps where the schema's codes for missing values are."""
     gaps, plain = schema.missing_codes, table.column
     if not gaps or table.gaps is not None:
         return table
@@ -261,24 +267,11 @@ def _with_gaps(table: Table, schema: Schema) -> Table:
     return replace(table, column=column, gaps=gaps)
 
 
-def _numeric_columns(schema: Schema) -> set[str]:
-    numbers = {item.name for item in schema.covariates if isinstance(item, Numeric)}
-    times = {schema.time.duration, schema.time.entry} - {None, *schema.time.date_columns}
-    return numbers | {name for name in times if name is not None}
-
-
-def _level_columns(schema: Schema) -> set[str]:
-    """Columns of which few values are read as they are: levels, strata, the event."""
-    levels = {item.name for item in schema.covariates if not isinstance(item, Numeric)}
-    strata = {schema.strata.name} if schema.strata else set()
-    return (levels | strata | {schema.time.event}) - {schema.person}
-
-
 def held(data: Any) -> Any:
-    """The rows of a query, a stream or a lazy frame as a table, other data as they are.
+    """Return the rows of a query, a stream or a lazy frame as a table, other data as they are.
 
-    What is read several times must be held: a database may give the rows in another order each
-    time, and values of one row would be taken for those of another.
+    Data that are read several times must be held: a database may return the rows in another order
+    each time, and values of one row would be taken for those of another.
     """
     if isinstance(data, Query):
         return data.read()
@@ -291,7 +284,7 @@ def held(data: Any) -> Any:
 
 
 def _collected(frame: "nw.LazyFrame[Any]", columns: Sequence[str]) -> "nw.DataFrame[Any]":
-    """The named columns of a lazy frame, computed now; the library's own text may quote a record."""
+    """Compute the named columns of a lazy frame; its library's error texts may quote a record."""
     try:
         return frame.select(list(columns)).collect()
     except Exception as error:  # noqa: BLE001 - what the libraries raise has no common class
@@ -301,7 +294,7 @@ def _collected(frame: "nw.LazyFrame[Any]", columns: Sequence[str]) -> "nw.DataFr
 
 
 def _frame(data: Any, *, rows: bool = True) -> Any:
-    """A table of Arrow, or a frame of narwhals; of a stream without its rows if not wanted."""
+    """Return a table of Arrow, or a frame of narwhals; without the ``rows`` of a stream if asked."""
     if isinstance(data, pa.Table):
         return data
     try:
@@ -326,9 +319,10 @@ def _open_array(array: NDArray[Any]) -> Table:
     if array.ndim != 2:
         raise DataFormError("an array of covariates must have two dimensions, rows and columns.")
     names = tuple(f"x{position}" for position in range(array.shape[1]))
-    return Table(len(array), names, lambda name: _array_column(array[:, names.index(name)]))
 
+    def column(name: str) -> Column:
+        values = array[:, names.index(name)]
+        plain = values.dtype.kind in "biuf"
+        return NumberColumn(values) if plain else ObjectColumn(values.tolist())
 
-def _array_column(values: NDArray[Any]) -> Column:
-    plain = values.dtype.kind in "biuf"
-    return NumberColumn(values) if plain else ObjectColumn(values.tolist())
+    return Table(len(array), names, column)

@@ -1,0 +1,403 @@
+"""What `discreet check` shows a custodian: a picture of the people, and hints about the schema.
+
+All of it is exact, so none of it may leave the building and nothing here is called by a private
+fit.  No hint names a value to put into the schema: the schema is public, and that value would be
+learned from the records.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from discreet.design.axis import TimeAxis
+from discreet.design.grid import TimeGrid
+from discreet.design.schema import Categorical, Numeric, Schema
+from discreet.people.columns import Column, is_missing, level_lookup, read_level
+from discreet.people.encode import person_spans
+from discreet.people.files import first_open_quote, is_delimited, lines_within_fields
+from discreet.people.repairs import (
+    LATE_EVENT,
+    OVERLAP,
+    Repair,
+    RepairReport,
+    add_reports,
+    count_repairs,
+)
+from discreet.people.tables import Table
+from discreet.text import printable
+
+TENTHS = 10
+FEWEST_EVENTS = 10
+"""Fewer fit no model, and say nothing about where events come."""
+MOST_EXAMPLES = 3
+LONGEST_EXAMPLE = 40
+MOST_CODES = 100
+"""Of one column of a table, the most frequent first."""
+SHARE = 0.05
+"""Less than this share of the rows is a matter of single records, not of the column."""
+FEW_INTERVALS = 3
+"""Number of parameters of the default baseline; events in fewer intervals cannot separate them."""
+NEARLY_ALL = 0.9
+HARDLY_ANY = 0.01
+FULL = 10
+"""Events in an interval: with so many on both sides, one without is an accident of e^-10."""
+FEWEST_HOLES = 3
+_CODE = re.compile(r"-\d+|7+|8+|9+")
+
+Key = tuple[str, str]
+"""A column and what is wrong with it, as in `Repair`."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The people of a table, or of a part of it in which people are whole.
+
+    ``event_counts`` are events by the interval they happen in, where there are any; ``exits`` people
+    by the tenth of the grid's intervals in which their time at risk ends, ``first_exits`` those
+    whose only interval is the first, ``early_exits`` and ``late_exits`` those whose time at risk
+    ends in the first tenth and in the last third; ``ranges`` the smallest and the largest value (of categories:
+    number of a level) of each covariate after repair, ``event_values`` a few of the event's column;
+    ``codes`` how often each value that looks like a code for a missing value is in a column;
+    ``changing`` in how many persons a covariate changes that is declared fixed, where it does.
+    """
+
+    event_counts: Mapping[int, int] = field(default_factory=dict)
+    time_at_risk: float = 0.0
+    exits: tuple[int, ...] = (0,) * TENTHS
+    first_exits: int = 0
+    early_exits: int = 0
+    late_exits: int = 0
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    examples: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
+    event_values: frozenset[str] = frozenset()
+    codes: Mapping[Key, int] = field(default_factory=dict)
+    changing: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def events(self) -> int:
+        """People who have the event within the grid."""
+        return sum(self.event_counts.values())
+
+    @property
+    def at_risk(self) -> int:
+        """People who are at risk in some interval."""
+        return sum(self.exits)
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Covariates that have one value only."""
+        return tuple(name for name, (low, high) in self.ranges.items() if low == high)
+
+
+def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
+    """Return the picture of a table, whose repairs were counted before."""
+    spans, q = person_spans(table, schema), schema.time.intervals
+    edges, last = TimeGrid.of(schema.time).edges, spans.last
+    intervals, counts = np.unique(spans.exit[spans.event], return_counts=True)
+    levels = {
+        item.name: table.column(item.name).apply(
+            partial(read_level, lookup=level_lookup(item)), -2, np.int32
+        )
+        for item in schema.covariates
+        if isinstance(item, Categorical)
+    }
+    changing = {}
+    for item in schema.covariates:
+        if schema.person is not None and isinstance(item, Categorical) and item.fixed:
+            person, known = table.ids(schema.person).codes()[0], levels[item.name] >= 0
+            pairs = np.unique(np.stack([person[known], levels[item.name][known]]), axis=1)
+            changing[item.name] = int(np.count_nonzero(np.bincount(pairs[0]) > 1))
+    examples = {}
+    for repair in report.repairs:
+        # a gap has no value to show, and ids are not shown
+        if repair.problem != "missing" and repair.column != schema.person and repair.rows:
+            codes, values = table.column(repair.column).coded()
+            shown = [_shown(values[codes[row]]) for row in repair.rows if codes[row] >= 0]
+            examples[repair.column, repair.problem] = _first(shown)
+    codes, values = table.column(schema.time.event).coded()
+    event_values: set[str] = set()
+    for code in np.unique(codes[codes >= 0]):
+        if not is_missing(values[code]) and len(event_values) <= MOST_EXAMPLES:
+            event_values.add(_shown(values[code]))
+    return Picture(
+        event_counts=dict(zip(intervals.tolist(), counts.tolist(), strict=True)),
+        time_at_risk=float(np.sum(edges[spans.exit] - edges[spans.entry])),
+        exits=tuple(np.bincount(TENTHS * (last - 1) // q, minlength=TENTHS).tolist()),
+        first_exits=int(np.count_nonzero(last == 1)),
+        early_exits=int(np.count_nonzero(10 * last <= q)),
+        late_exits=int(np.count_nonzero(3 * last > 2 * q)),
+        ranges={
+            item.name: _number_range(table.column(item.name), item)
+            if isinstance(item, Numeric)
+            else (float(max(levels[item.name].min(), 0)), float(max(levels[item.name].max(), 0)))
+            for item in schema.covariates
+            if table.rows
+        },
+        examples=examples,
+        event_values=frozenset(event_values),
+        codes=_codes(table, schema),
+        changing={name: count for name, count in changing.items() if count},
+    )
+
+
+def _number_range(column: Column, covariate: Numeric) -> tuple[float, float]:
+    """Return the smallest and the largest value after repair."""
+    numbers = column.numbers().astype(np.float64)
+    known = numbers[~np.isnan(numbers)]
+    if covariate.bounded:
+        known = np.clip(known, *covariate.bounds)
+        if len(known) < len(numbers):
+            known = np.append(known, covariate.fill)
+    return (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+
+
+def add_pictures(pictures: Iterable[Picture]) -> Picture:
+    """Return the picture of several parts, each with whole people."""
+    total = Picture()
+    for part in pictures:
+        ranges = dict(total.ranges)
+        for name, (low, high) in part.ranges.items():
+            lowest, highest = ranges.get(name, (low, high))
+            ranges[name] = min(low, lowest), max(high, highest)
+        keys = dict.fromkeys([*total.examples, *part.examples])
+        total = Picture(
+            event_counts=dict(Counter(total.event_counts) + Counter(part.event_counts)),
+            time_at_risk=total.time_at_risk + part.time_at_risk,
+            exits=tuple(np.add(total.exits, part.exits).tolist()),
+            first_exits=total.first_exits + part.first_exits,
+            early_exits=total.early_exits + part.early_exits,
+            late_exits=total.late_exits + part.late_exits,
+            ranges=ranges,
+            examples={
+                key: _first([*total.examples.get(key, ()), *part.examples.get(key, ())])
+                for key in keys
+            },
+            event_values=total.event_values | part.event_values,
+            codes=dict(Counter(total.codes) + Counter(part.codes)),
+            changing=dict(Counter(total.changing) + Counter(part.changing)),
+        )
+    return total
+
+
+def check_table(table: Table, schema: Schema) -> tuple[RepairReport, Picture]:
+    """Return the repairs and a picture of a table in which people are whole."""
+    report = count_repairs(table, schema)
+    return report, picture_of(table, schema, report)
+
+
+def add_checks(parts: Iterable[tuple[RepairReport, Picture]]) -> tuple[RepairReport, Picture]:
+    """Return the repairs and the picture of several parts in which people are whole."""
+    reports, pictures = zip(*parts, strict=True)
+    return add_reports(reports), add_pictures(pictures)
+
+
+def _codes(table: Table, schema: Schema) -> dict[Key, int]:
+    """Count in each column the values that look like codes for missing values."""
+    found: Counter[Key] = Counter()
+    for item in schema.covariates:
+        column = table.column(item.name)
+        if isinstance(item, Categorical):
+            codes, values = column.coded()
+            lookup = level_lookup(item)
+            for code, count in Counter(codes[codes >= 0].tolist()).items():
+                text = _shown(values[code]).strip()
+                if read_level(values[code], lookup) == -1 and _CODE.fullmatch(text):
+                    found[item.name, text] += count
+        elif item.bounded:
+            found.update(_code_numbers(item.name, column, *item.bounds))
+    time = schema.time
+    if time.duration is not None and not time.zero:
+        column = table.column(time.duration)
+        found.update(_code_numbers(time.duration, column, 0.0, 2 * time.horizon))
+    return dict(found)
+
+
+def _code_numbers(name: str, column: Column, low: float, high: float) -> dict[Key, int]:
+    """Numbers out of bounds that are written like a code, or lie far away: by another width."""
+    numbers = column.numbers().astype(np.float64)
+    beyond = numbers[np.isfinite(numbers) & ((numbers < low) | (numbers > high))]
+    values, counts = np.unique(beyond, return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:MOST_CODES]
+    width = high - low
+    return {
+        (name, f"{value:.15g}"): count
+        for value, count in zip(values[most].tolist(), counts[most].tolist(), strict=True)
+        if value < low - width or value > high + width or _CODE.fullmatch(f"{value:.15g}")
+    }
+
+
+def _first(shown: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(shown))[:MOST_EXAMPLES]
+
+
+def _shown(value: object) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    text = printable(text)
+    return text if len(text) <= LONGEST_EXAMPLE else f"{text[:LONGEST_EXAMPLE]}..."
+
+
+def grid_hints(report: RepairReport, picture: Picture, time: TimeAxis) -> Iterator[str]:
+    """Say what to change about the time grid, one sentence for each thing that is wrong with it.
+
+    A grid can fail people who leave (exits) and those who have the event.  Where follow-up is long
+    and events come early, exits look fine and the model still sees all events in a few intervals.
+    """
+    found: list[str] = []
+    enough = picture.events >= FEWEST_EVENTS
+
+    def events(after: int, until: int) -> int:
+        counts = picture.event_counts.items()
+        return sum(count for place, count in counts if after < place <= until)
+
+    busy = busiest_intervals(picture, NEARLY_ALL)
+    leave = 2 * picture.early_exits > picture.at_risk > 0
+    happen = enough and 2 * events(0, time.intervals // 10) > picture.events
+    if (
+        enough
+        and len(picture.event_counts) > 1  # else no hint helps
+        and busy <= FEW_INTERVALS
+        and time.intervals >= 4 * busy
+    ):
+        found.append(
+            f"Nearly all events are in {'a single one' if busy == 1 else busy} of the "
+            f"{time.intervals} intervals, so the model cannot tell how the risk changes with time: is "
+            "the horizon in the unit of the file? Make intervals short where events come, by first "
+            "or edges in [time]; where people are seen at fixed visits, give these as edges."
+        )
+    elif leave or happen:
+        said = [text for text, true in (("people leave", leave), ("events come", happen)) if true]
+        found.append(
+            f"Most {' and most '.join(said)} within the first tenth of the time grid: intervals that "
+            "are short at the start, by first or edges in [time], describe them better."
+        )
+    late = events(2 * time.intervals // 3, time.intervals)
+    if picture.at_risk and not picture.late_exits:
+        found.append(
+            "Nobody leaves in the last third of the time grid: an earlier horizon in [time] would "
+            "lose nobody."
+        )
+    elif enough and late <= HARDLY_ANY * picture.events:
+        found.append(
+            "Hardly any event comes in the last third of the time grid, where people are only "
+            "followed: an earlier horizon in [time] would lose little and spend the intervals where "
+            "events are."
+        )
+    if sum(item.count for item in report.repairs if item.problem == LATE_EVENT) > picture.events:
+        found.append(
+            "More events come after the horizon than before it, and count as censored: is the "
+            "horizon in [time] in the unit of the file? If it is, a later one keeps them."
+        )
+    holes = sum(
+        after > before + 1 and min(here, there) >= FULL
+        for (before, here), (after, there) in pairwise(sorted(picture.event_counts.items()))
+    )
+    if time.unit is not None and not time.dated and time.narrowest < 1.0:  # dates are days
+        found.append(
+            f"Some intervals are shorter than one of the {time.unit} in which time is measured: "
+            f"if times are whole {time.unit}, they stay empty."
+        )
+    elif holes >= FEWEST_HOLES:
+        found.append(
+            "Intervals without an event stand between intervals with many: times seem to be recorded "
+            "in longer units than an interval. Make intervals as long as that unit, or give the times "
+            "of visits as edges; bands of curves are too narrow otherwise."
+        )
+    yield from found
+    if found:
+        yield "'Choosing the time grid' in the guide says more."
+
+
+def busiest_intervals(picture: Picture, share: float) -> int:
+    """Return the least number of intervals that hold this share of the events."""
+    counts = sorted(picture.event_counts.values(), reverse=True)
+    return int(np.searchsorted(np.cumsum(counts), share * picture.events)) + 1 if counts else 0
+
+
+def hints(report: RepairReport, schema: Schema, explained: Collection[str] = ()) -> Iterator[str]:
+    """One sentence for each kind of problem, with the columns that have it in many rows.
+
+    Bounds of columns whose outlying values are ``explained`` are right as they are.
+    """
+    columns: dict[str, list[str]] = {}
+    for repair in report.repairs:
+        bounds = repair.problem in {"below low", "above high"}
+        advice = "" if bounds and repair.column in explained else _advice(repair, schema)
+        if advice and (repair.count > SHARE * report.rows or repair.column == schema.person):
+            columns.setdefault(advice, []).append(f"'{repair.column}'")
+    for advice, names in columns.items():
+        yield f"Look at {', '.join(names)}: {advice}"
+
+
+def quote_hints(path: Path, rows: int) -> Iterator[str]:
+    """Where one record of a CSV file may hold others: lines that begin within a quoted field.
+
+    Parsing alone cannot tell a note of two lines from a quote that was never closed, and the
+    promise of a private fit begins with parsed records.
+    """
+    lines = lines_within_fields(path, rows) if is_delimited(path) else 0
+    if lines:
+        which = "1 line begins" if lines == 1 else f"{lines:,} lines begin"
+        yield (
+            f"{which} within a quoted field, the first after line {first_open_quote(path):,}: a "
+            "line break in a text, or a quote that was opened and not closed and has other "
+            "people's records in it. Look there before a private fit, and close the quote."
+        )
+
+
+def _advice(repair: Repair, schema: Schema) -> str:
+    """What to look at first."""
+    times = (schema.time.duration, schema.time.entry)
+    by_problem = {
+        "neither 0 nor 1": (
+            "write events as 1 and 0, or true and false, or name the words that mean an event as "
+            "event_values in [time]. Other words, such as yes and no, count as censored."
+        ),
+        "not a number": (
+            "times are numbers, such as days since the start; dates are named as start and end in "
+            "[time]; decimals have a point, not a comma."
+            if repair.column in times
+            else "decimals have a point, not a comma; texts need levels in the schema."
+        ),
+        "unknown level": (
+            "compare the schema's levels with the code book, and their spelling with the file: "
+            "capitals count, and the file must be UTF-8."
+        ),
+        "missing": (
+            "to keep people without a value apart, give them a level of their own, such as "
+            "unknown, in the file and in the schema."
+            if repair.remedy == "the reference level"
+            else ""
+        ),
+        "not a date": (
+            "dates are read as 2019-03-31 unless [time] says how they are written, such as "
+            'date_format = "%d.%m.%Y".'
+            if schema.time.date_format is None
+            else f"[time] says that dates are written as {schema.time.date_format}; compare that with "
+            "the file, the order of day and month and the signs between them too."
+        ),
+        "double of 2^53 or more": (
+            "doubles do not hold every integer from 2^53 on, so ids may have been merged before: "
+            "keep ids as integers (of a nullable type where some are missing) or as texts."
+        ),
+        OVERLAP: (
+            "does it say whose row it is? Several rows of one person need entry in [time], the time "
+            "at which each of them begins; without it all of them begin together and the last counts."
+            if schema.time.entry is None
+            else ""
+        ),
+        "below low": (
+            "is the schema's low in the unit of the file? If it is, and the code book allows such "
+            "values, widen it."
+        ),
+        "above high": (
+            "is the schema's high in the unit of the file? If it is, and the code book allows such "
+            "values, widen it."
+        ),
+    }
+    return by_problem.get(repair.problem, "")
