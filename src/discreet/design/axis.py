@@ -34,7 +34,7 @@ MAX_INTERVALS = 1_000_000
 MAX_EVENT_VALUES = 100
 MAX_CAUSES = 20
 DAYS = {"days": 1.0, "weeks": 7.0, "months": 30.4375, "years": 365.25}
-"""Units of time; months and years are those of the Julian calendar on average."""
+"""Units of time; months and years are averages of the Julian calendar."""
 
 
 def _check_unit(unit: str) -> str:
@@ -44,12 +44,12 @@ def _check_unit(unit: str) -> str:
 
 
 def _check_format(date_format: str) -> str:
-    """A format must at least tell the year: 1 February 2003 goes there and back."""
+    # 1 February 2003 must keep its year when written and read
     sample = datetime(2003, 2, 1, tzinfo=UTC)
     try:
         with warnings.catch_warnings(action="ignore"):  # Python 3.13's, of a format without a year
             year = datetime.strptime(sample.strftime(date_format), date_format).year  # noqa: DTZ007
-    except (ValueError, re.error):  # one code twice is an error of the pattern made of it
+    except (ValueError, re.error):  # a repeated code is an error of the pattern
         year = None
     if year != sample.year:
         raise ValueError("must be a format of dates such as %d/%m/%Y")
@@ -57,8 +57,7 @@ def _check_format(date_format: str) -> str:
 
 
 def _check_cause(name: str) -> str:
-    """These are keys of the model file beside the causes."""
-    if name in {"baseline", "covariates"}:
+    if name in {"baseline", "covariates"}:  # keys beside the causes in a model's file
         raise ValueError("must not be called baseline or covariates")
     return name
 
@@ -72,26 +71,26 @@ class TimeAxis(Public):
     declared   a_s = ``edges``[s]
 
     ``origin`` is time zero of the scale (age 60, for example); duration, entry and horizon are
-    times on that scale. ``discreet.design.grid.TimeGrid`` makes the points.
+    times on that scale. ``discreet.design.grid.TimeGrid`` computes the points.
 
-    Instead of a ``duration`` there may be two dates, ``start`` and ``end``; ``entry`` is a date
-    then too, and a time is the number of days since ``start`` over those of a ``unit``, which is a
-    day unless given.
+    Instead of a ``duration`` there may be two dates, ``start`` and ``end``; ``entry`` is then a date
+    too, and a time is the number of days since ``start`` divided by the days of a ``unit``, a day by
+    default.
 
-    ``causes`` are competing risks: each has the values of the event column that mean it.
+    ``causes`` are competing risks: each has its values of the event column.
 
     Parameters
     ----------
     duration, start, end, entry
-        Columns: one of times, or two of dates; and when somebody came under observation.
+        Columns: one of times, or two of dates; and the time at which a person came under observation.
     date_format
-        How dates are written, in the codes of ``strptime``; ISO by default.
+        Format of dates in the codes of ``strptime``; ISO by default.
     event, event_values, causes
-        Column of outcomes, and which of its values are the event, or each cause's.
+        Column of outcomes, and its values for the event, or for each cause.
     missing_values
-        Codes in these columns that mean that there is no value, such as 9999.
+        Codes for missing values in these columns, such as 9999.
     unit, origin
-        What a time is counted in, and where the scale begins.
+        Unit of times, and beginning of the scale.
     horizon, intervals, first, edges
         The grid, as above.
 
@@ -140,13 +139,13 @@ class TimeAxis(Public):
     intervals: Annotated[int, Strict(), Field(ge=1, le=MAX_INTERVALS)]
 
     def __hash__(self) -> int:
-        """Of the facts that tell most axes apart: a mapping of causes has no hash of its own."""
+        # causes are left out: a mapping has no hash
         return hash((self.columns, self.horizon, self.intervals, self.first, self.edges))
 
     @model_validator(mode="before")
     @classmethod
     def _count_edges(cls, given: object) -> object:
-        """Declared edges say what the horizon and the number of intervals are."""
+        """Set the horizon and the number of intervals from declared edges."""
         if not isinstance(given, Mapping) or given.get("edges") is None:
             return given
         for key in ("intervals", "first"):
@@ -193,7 +192,7 @@ class TimeAxis(Public):
 
     @model_validator(mode="after")
     def _check_codes(self) -> Self:
-        """A code cannot mean an outcome too, declared or by the convention of 0 and 1."""
+        # a code must not mean an outcome too, declared or by the convention of 0 and 1
         declared = {"event_values": self.event_values or ()} | (self.causes or {})
         outcomes = [value for values in declared.values() for value in values] or ["0", "1"]
         code = code_among(self.missing_values or (), outcomes)
@@ -207,41 +206,38 @@ class TimeAxis(Public):
     @model_validator(mode="after")
     def _check_grid(self) -> Self:
         if self.edges is not None:
-            self._check_edges(self.edges)
+            if any(not later > earlier for earlier, later in pairwise(self.edges)):
+                raise ValueError("key 'edges' in [time] must increase from one entry to the next")
+            for key, edge, place in (
+                ("origin", self.edges[0], "first"),
+                ("horizon", self.edges[-1], "last"),
+            ):
+                if getattr(self, key) not in (None, edge):
+                    raise ValueError(
+                        f"key '{key}' in [time] is not the {place} of the edges; leave it out"
+                    )
         if not self.length >= SMALLEST_RANGE:
             relation = "lie after origin" if self.zero else "be a positive number"
             raise ValueError(f"key 'horizon' in [time] must {relation}")
         if self.first is not None:
-            self._check_first(self.first)
+            if self.first <= 0:
+                raise ValueError("key 'first' in [time] must be a positive number")
+            if self.first * self.intervals > self.length:
+                raise ValueError(
+                    "key 'first' in [time] is too long: first times intervals must not exceed the "
+                    "horizon"
+                )
+            if self.intervals == 1 and self.first < self.length:
+                raise ValueError("key 'first' in [time] needs at least 2 intervals")
         if self.narrowest < 8 * math.ulp(max(abs(self.zero), abs(self.horizon))):
             raise ValueError(
                 "the intervals of [time] are too narrow for numbers of this size; use wider ones"
             )
         return self
 
-    def _check_edges(self, edges: tuple[float, ...]) -> None:
-        if any(not later > earlier for earlier, later in pairwise(edges)):
-            raise ValueError("key 'edges' in [time] must increase from one entry to the next")
-        for key, edge, place in (("origin", edges[0], "first"), ("horizon", edges[-1], "last")):
-            if getattr(self, key) not in (None, edge):
-                raise ValueError(
-                    f"key '{key}' in [time] is not the {place} of the edges; leave it out"
-                )
-
-    def _check_first(self, first: float) -> None:
-        if first <= 0:
-            raise ValueError("key 'first' in [time] must be a positive number")
-        if first * self.intervals > self.length:
-            raise ValueError(
-                "key 'first' in [time] is too long: first times intervals must not exceed the "
-                "horizon"
-            )
-        if self.intervals == 1 and first < self.length:
-            raise ValueError("key 'first' in [time] needs at least 2 intervals")
-
     @model_serializer(mode="wrap")
     def _write(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The keys of the file: with ``edges`` the number of intervals is not one of them."""
+        """Write the keys of the file; with ``edges`` the number of intervals is not one of them."""
         written: dict[str, Any] = handler(self)
         if self.edges is not None:
             written.pop("intervals", None)
@@ -261,7 +257,7 @@ class TimeAxis(Public):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column of time: when, what, since when."""
+        """All columns of times and outcomes."""
         named = (self.duration, self.start, self.end, self.event, self.entry)
         return tuple(name for name in named if name is not None)
 
@@ -296,7 +292,7 @@ class TimeAxis(Public):
 
     @property
     def axis_label(self) -> str:
-        """What is written along an axis of time."""
+        """The label of an axis of time."""
         return "time" if self.counted_in is None else f"time in {self.counted_in}"
 
     @property

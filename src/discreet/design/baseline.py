@@ -22,9 +22,9 @@ from discreet.types import Array
 
 MOST_PARAMETERS = 1000
 MOST_POWERS = 4
-"""Of the logarithm of time: more would bend where nobody is, in the first intervals."""
+"""Of the logarithm of time: more would bend in the first intervals, where there is no event."""
 EARLIEST = 2.0**-40
-"""Stands for time 0, whose logarithm there is none; interval 1 of any grid is later."""
+"""Replaces time 0, which has no logarithm; interval 1 of any grid is later."""
 
 Breaks = tuple[Fraction, ...]
 
@@ -58,8 +58,7 @@ class Baseline(ABC):
     @property
     def constant(self) -> Array:
         """v with v'A(t) = 1 for every t."""
-        first: Array = np.eye(self.dimension)[0]
-        return first
+        return np.eye(self.dimension)[0]
 
     @property
     def breaks(self) -> Breaks | None:
@@ -123,16 +122,13 @@ class NaturalSpline(Baseline):
 
     def evaluate(self, times: Array) -> Array:
         """A(t), one row per time."""
-        columns = [np.ones_like(times), times, *self._curved(times)]
+        columns = [np.ones_like(times), times]
+        if self.knots > 2:
+            knots = np.linspace(0.0, 1.0, self.knots)
+            last = np.maximum(times - 1.0, 0.0) ** 3
+            cubes = [(np.maximum(times - k, 0.0) ** 3 - last) / (1.0 - k) for k in knots[:-1]]
+            columns += [cube - cubes[-1] for cube in cubes[:-1]]
         return np.column_stack(columns[: self.knots])
-
-    def _curved(self, times: Array) -> list[Array]:
-        if self.knots < 3:
-            return []
-        knots = np.linspace(0.0, 1.0, self.knots)
-        last = np.maximum(times - 1.0, 0.0) ** 3
-        cubes = [(np.maximum(times - k, 0.0) ** 3 - last) / (1.0 - k) for k in knots[:-1]]
-        return [cube - cubes[-1] for cube in cubes[:-1]]
 
 
 @dataclass(frozen=True)
@@ -224,23 +220,22 @@ class LogTime(Baseline):
 
     def evaluate(self, times: Array) -> Array:
         """A(t), one row per time. Time 0 counts as 2^-40."""
-        logarithm = np.log(np.maximum(times, EARLIEST))
-        return np.asarray(np.vander(logarithm, self.powers, increasing=True))
+        return np.vander(np.log(np.maximum(times, EARLIEST)), self.powers, increasing=True)
 
 
 SPANNED = 1e-6
-"""A step is left out where what the functions do not span of it is shorter than this part of it."""
+"""A step is left out if its part outside the span of the functions is shorter than this share."""
 
 
 @dataclass(frozen=True)
 class Stepped(Baseline):
     """A baseline whose level may change where effects do: A(t), then 1{t > t_k} for later periods.
 
-    The baseline is the main effect of time, and a product of a covariate with the periods needs
-    that of the periods too. Without the steps the hazard at a covariate's zero would be smooth, and
-    at every other value it would jump: the fit would depend on the zero of a number and on the
-    reference level, and a test of equal effects would be one of the baseline's form. Steps that A
-    spans on the grid are left out, such as those at the ends of its pieces.
+    The baseline is the main effect of time, and a product of a covariate with the periods needs the
+    main effect of the periods too. Without the steps the hazard at a covariate's zero would be smooth
+    and jump at every other value: the fit would depend on the zero of a number and on the reference
+    level, and a test of equal effects would be one of the baseline's form. Steps that A spans on the
+    grid are left out, such as those at the ends of its pieces.
 
     `ends` are the last intervals of the periods, without q; `steps` are those of which A has a step.
     """
@@ -253,7 +248,7 @@ class Stepped(Baseline):
 
     @classmethod
     def of(cls, inner: Baseline, intervals: int, ends: tuple[int, ...]) -> "Stepped":
-        """The baseline with the steps that it does not span already.
+        """Return the baseline with the steps that it does not span.
 
         Parameters
         ----------
@@ -277,7 +272,7 @@ class Stepped(Baseline):
 
     @property
     def degree(self) -> int:  # type: ignore[override]  # that of an instance
-        """That of A."""
+        """The degree of A."""
         return self.inner.degree
 
     @property
@@ -287,7 +282,7 @@ class Stepped(Baseline):
 
     @property
     def spelling(self) -> str:
-        """A as written: its steps follow from the schema."""
+        """The spelling of A: the steps follow from the schema."""
         return self.inner.spelling
 
     @property
@@ -297,7 +292,7 @@ class Stepped(Baseline):
 
     @property
     def breaks(self) -> Breaks | None:
-        """Those of A, and the ends of the periods."""
+        """The breaks of A, and the ends of the periods."""
         if self.inner.breaks is None:
             return None
         ends = (Fraction(end, self.intervals) for end in self.ends)
@@ -307,9 +302,8 @@ class Stepped(Baseline):
     def levels(self) -> Array:
         """v_k with v_k'A_s = 1 in the intervals s of period k, and 0 in others; one row a period."""
         basis = self.basis(self.intervals)
-        begun = np.zeros(
-            (len(self.ends) + 2, self.dimension)
-        )  # from a period on; the last has none
+        # w_k with w_k'A_s = 1 from period k on; 0 after the last
+        begun = np.zeros((len(self.ends) + 2, self.dimension))
         begun[0] = self.constant
         for row, end in enumerate(self.ends, start=1):
             if end in self.steps:
@@ -317,7 +311,7 @@ class Stepped(Baseline):
             else:
                 step = (np.arange(1, self.intervals + 1) > end).astype(np.float64)
                 begun[row] = np.linalg.lstsq(basis, step, rcond=None)[0]
-        return np.asarray(begun[:-1] - begun[1:])
+        return begun[:-1] - begun[1:]
 
     def evaluate(self, times: Array) -> Array:
         """A(t) and the steps, one row per time."""
@@ -335,11 +329,11 @@ BASELINES: dict[str, Callable[[int], Baseline]] = {
     PiecewiseConstant.kind: PiecewiseConstant,
     LogTime.kind: LogTime,
 }
-"""By the first word of their spelling, from the number after it; tests go over them."""
+"""By the first word of their spelling; called with the number after it."""
 
 
 def parse_baseline(spelling: str | Baseline) -> Baseline:
-    """``natural-spline:3``, ``piecewise-constant:12``, ``log-time:2``; an object passes through."""
+    """Return the baseline of a spelling such as ``natural-spline:3``; an object passes through."""
     if not isinstance(spelling, str):
         return spelling
     kind, _, count = spelling.partition(":")

@@ -1,4 +1,4 @@
-"""Covariates as a schema declares them: numbers with bounds, categories with levels, their words."""
+"""Covariates of a schema: numbers with bounds, categories with levels, and their words."""
 
 import math
 from collections import Counter
@@ -34,7 +34,7 @@ MAX_LEVELS = 1_000
 MAX_STRATA = 100
 MAX_CHANGES = 20
 KNOTS = range(3, 11)
-"""How many knots a spline of a covariate may have."""
+"""Numbers of knots that a spline of a covariate may have."""
 MIDPOINT, INDICATOR = "midpoint", "indicator"
 
 
@@ -47,7 +47,7 @@ def _check_order(times: tuple[float, ...]) -> tuple[float, ...]:
 ChangesAt = Annotated[
     tuple[Number, ...], AfterValidator(_check_order), Field(min_length=1, max_length=MAX_CHANGES)
 ]
-"""The times at which an effect becomes another one."""
+"""The times at which an effect changes."""
 
 
 def _check_scale(scale: str) -> str:
@@ -59,7 +59,6 @@ def _check_scale(scale: str) -> str:
 
 
 def _check_fill(missing: object) -> object:
-    """A number to fill with, or a word."""
     if isinstance(missing, int | float) and not isinstance(missing, bool):
         return check_size(float(missing))
     if not isinstance(missing, str) or missing not in {MIDPOINT, INDICATOR}:
@@ -95,12 +94,11 @@ class Numeric(Public):
     missing
         A number to fill with, "midpoint" or "indicator".
     missing_values
-        Codes in the file that mean that there is no number, such as 999; those of the schema if
-        None.
+        Codes for missing numbers, such as 999; the codes of the schema if None.
     scale
         "linear", "log" or "spline:k".
     changes_at
-        Times at which the effect becomes another one; one effect for all time if None.
+        Times at which the effect changes; one effect for all time if None.
     label, unit
         Words for people.
     typical
@@ -171,7 +169,7 @@ class Numeric(Public):
 
     @property
     def plain(self) -> bool:
-        """Whether one column, linear in the number, is all there is."""
+        """Whether the covariate is one column, linear in the number."""
         return self.scale in {None, "linear"} and not self.indicated
 
     @property
@@ -181,14 +179,14 @@ class Numeric(Public):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """(low, high); a SchemaError if one of them was left out."""
+        """(low, high); raises a SchemaError if one of them was left out."""
         if self.low is None or self.high is None:
             raise SchemaError(bounds_text([self.name]))
         return self.low, self.high
 
     @property
     def fill(self) -> float:
-        """What a missing or unreadable value becomes: ``missing``, else the midpoint."""
+        """The number that replaces a missing or unreadable one: ``missing``, else the midpoint."""
         low, high = self.bounds
         return self.missing if isinstance(self.missing, float) else low / 2 + high / 2
 
@@ -201,7 +199,7 @@ class Numeric(Public):
 
     @property
     def coefficient_names(self) -> tuple[str, ...]:
-        """Those of the number, and ``age[missing]`` where that has a column."""
+        """The coefficients of the number, and ``age[missing]`` if that has a column."""
         return (*self.value_names, *([f"{self.name}[missing]"] if self.indicated else []))
 
     @property
@@ -222,12 +220,12 @@ class Numeric(Public):
 
     @property
     def start(self) -> float:
-        """The value of a typical person: ``typical``, else what a missing value becomes."""
+        """The value of a typical person: ``typical``, else the fill of a missing value."""
         return self.fill if self.typical is None else self.typical
 
 
 class Categorical(Public):
-    """A category with public levels; the first is the reference, unknown values go there too.
+    """A category with public levels; the first is the reference, and the level of unknown values.
 
     Parameters
     ----------
@@ -238,15 +236,15 @@ class Categorical(Public):
     missing
         "indicator" gives missing and unknown values a column of their own.
     missing_values
-        Codes in the file that mean that there is no value; those of the schema if None.
+        Codes for missing values; the codes of the schema if None.
     changes_at
-        Times at which the effects become others; one of each level for all time if None.
+        Times at which the effects change; one of each level for all time if None.
     label, labels
         Words for people: of the column, and of each level.
     typical
         The level that a page begins with.
     fixed
-        The value is the same in all rows of a person; curves by it need to know.
+        The value is the same in all rows of a person, as curves by it require.
 
     Examples
     --------
@@ -304,7 +302,7 @@ class Categorical(Public):
 
     @property
     def plain(self) -> bool:
-        """Whether there is nothing but an indicator of each level."""
+        """Whether the covariate is an indicator of each level and nothing else."""
         return not self.indicated
 
     @property
@@ -314,7 +312,7 @@ class Categorical(Public):
 
     @property
     def coefficient_names(self) -> tuple[str, ...]:
-        """Those of the levels, and ``stage[missing]`` where that has a column."""
+        """The coefficients of the levels, and ``stage[missing]`` if that has a column."""
         return (*self.value_names, *([f"{self.name}[missing]"] if self.indicated else []))
 
     @property
@@ -355,7 +353,7 @@ Covariate = Annotated[
 
 
 class Strata(Public):
-    """Public groups with a baseline each and shared effects; unknown values go to the first."""
+    """Public groups with a baseline each and shared effects; unknown values are in the first."""
 
     name: Name
     levels: Annotated[
@@ -404,11 +402,11 @@ class Interaction(Public):
 
 
 def bounds_text(names: Iterable[str]) -> str:
-    """What to do about covariates without bounds."""
+    """Return the request to declare bounds."""
     listed = ", ".join(f"'{name}'" for name in names)
     return f"give public bounds low and high in the schema for {listed}."
 
 
 def repeated(items: Iterable[str]) -> str | None:
-    """The first item that is there twice."""
+    """Return the first item that occurs twice."""
     return next((item for item, count in Counter(items).items() if count > 1), None)

@@ -1,4 +1,4 @@
-"""What every part of a schema is made of: names, numbers of a safe size, spellings of levels."""
+"""Types shared by all tables of a schema: names, numbers of a safe size, spellings of levels."""
 
 import math
 from collections.abc import Iterable
@@ -20,13 +20,12 @@ SMALLEST_RANGE = 1e-100
 
 
 def level_key(text: str) -> str:
-    """The form in which two spellings of one level are the same.
+    """Return the form in which two spellings of one level are equal.
 
-    Surrounding blanks do not count; texts that read as the same finite number are equal
-    (``1``, ``1.0``, ``01``); true is 1 and false is 0, in any case; otherwise case matters.  The
-    rule looks at one value at a time, and it knows no difference that a data frame library makes
-    when it infers the type of a whole column: another person's record cannot change how a value
-    is read.
+    Surrounding blanks are ignored; texts that read as the same finite number are equal (``1``,
+    ``1.0``, ``01``); true is 1 and false is 0, in any case; otherwise case matters.  The rule depends
+    on one value alone, and makes no difference that depends on the type that a data frame library
+    infers for a whole column: another person's record cannot change how a value is read.
     """
     stripped = text.strip()
     truth = {"true": 1.0, "false": 0.0}.get(stripped.lower())
@@ -37,8 +36,8 @@ def level_key(text: str) -> str:
 
 
 def parse_number(text: str) -> float | None:
-    """The number a text spells (decimal or scientific, or an infinity), or None."""
-    if "_" in text:  # Python's own literal syntax, not a number in anybody's data
+    """Return the number of a text (decimal or scientific, or an infinity), or None."""
+    if "_" in text:  # a literal of Python, not a number of a data file
         return None
     try:
         number = float(text)
@@ -48,14 +47,14 @@ def parse_number(text: str) -> float | None:
 
 
 def check_name(name: str) -> str:
-    """A text without control characters."""
+    """Raise `ValueError` for control characters."""
     if any(not character.isprintable() for character in name):
         raise ValueError("must not contain control characters; remove them")
     return name
 
 
 def check_size(number: float) -> float:
-    """A number whose square is still one."""
+    """Raise `ValueError` for numbers whose squares are not finite."""
     if not abs(number) <= LARGEST_NUMBER:
         raise ValueError(f"must be a finite number of size at most {LARGEST_NUMBER:g}")
     return number
@@ -68,14 +67,14 @@ Number = Annotated[float, Strict(), AfterValidator(check_size)]
 
 
 def level_texts(levels: object) -> object:
-    """Levels as texts: TOML's numbers and truth values are spellings too."""
+    """Convert levels to texts: TOML's numbers and truth values are spellings too."""
     if isinstance(levels, list | tuple):
         return tuple(level_text(level) for level in levels)
     return levels
 
 
 def level_text(level: object) -> object:
-    """The text of one level."""
+    """Return the text of one level."""
     if isinstance(level, bool):
         return str(level).lower()
     return str(level) if isinstance(level, int | float) else level
@@ -94,11 +93,11 @@ MissingValues = Annotated[
     BeforeValidator(level_texts),
     Field(max_length=MAX_CODES),
 ]
-"""Codes that mean that there is no value: 9, 999, -9, "unknown"."""
+"""Codes for missing values: 9, 999, -9, "unknown"."""
 
 
 def code_among(codes: tuple[str, ...], levels: Iterable[str]) -> str | None:
-    """The first code that is also one of the levels."""
+    """Return the first code that is also one of the levels."""
     keys = {level_key(level) for level in levels}
     return next((code for code in codes if level_key(code) in keys), None)
 

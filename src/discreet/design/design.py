@@ -1,8 +1,9 @@
 """Public coordinates: from the schema and the baseline to the vectors z_s = (B_s, x).
 
-Where effects change with time (`periods`) x has the places of its coefficients in the period of s, and
-the baseline has a step at the end of each. Nothing here sees a record. The internal coordinates are those in which the model is fitted and
-noise is drawn; ``to_user`` maps a parameter vector f = (baseline, covariates) to the user's scale.
+If effects change with time (`periods`), x has the places of its coefficients in the period of s, and
+the baseline has a step at the end of each. Nothing here sees a record. The model is fitted and noise
+drawn in internal coordinates; ``to_user`` maps a parameter vector f = (baseline, covariates) to the
+user's scale.
 """
 
 from dataclasses import dataclass, replace
@@ -69,7 +70,7 @@ class Design:
 
     @cached_property
     def periods(self) -> Periods:
-        """In which every effect is one number."""
+        """The periods, in each of which every effect is one number."""
         return Periods.of(self.schema)
 
     @cached_property
@@ -89,37 +90,35 @@ class Design:
         return self.time_dimension + self.periods.coefficients
 
     def columns(self, stratum: int) -> Integers:
-        """Places in f of one stratum's baseline and of the effects that all share."""
-        return np.asarray(self._places[stratum])
+        """Return the places in f of one stratum's baseline and of the effects that all share."""
+        return self._places[stratum]
 
     def in_force(self, stratum: int, period: int) -> Integers:
-        """Places in f of one stratum's baseline and of the p effects in force in a period."""
+        """Return the places in f of one stratum's baseline and of a period's p effects."""
         size = self.baseline.dimension
         effects = self.time_dimension + self.periods.places[period]
         return np.concatenate([self._places[stratum, :size], effects])
 
     def vectors(self, basis: Array, x: Array, stratum: int = 0) -> Array:
-        """z_s of a person whose columns x stay as they are, one row an interval; `basis` has B_s."""
-        found = np.zeros((self.intervals, self.dimension))
+        """Return z_s of a person with constant x, one row an interval; `basis` has B_s."""
+        z = np.zeros((self.intervals, self.dimension))
         for period in range(self.periods.number):
             rows = slice(*self.periods.ends[period : period + 2])
-            own = np.hstack([basis[rows], np.tile(x, (len(basis[rows]), 1))])
-            found[rows, self.in_force(stratum, period)] = own
-        return found
+            columns = np.hstack([basis[rows], np.tile(x, (len(basis[rows]), 1))])
+            z[rows, self.in_force(stratum, period)] = columns
+        return z
 
     @cached_property
     def _places(self) -> Integers:
-        """The same, one row a stratum: each is asked for many times."""
+        """The places of `columns`, one row a stratum."""
         size, shared = self.baseline.dimension, np.arange(self.time_dimension, self.dimension)
-        own = np.arange(self.time_dimension).reshape(self.strata, size)
-        found = np.hstack([own, np.tile(shared, (self.strata, 1))])
-        found.setflags(write=False)
-        return found
+        baselines = np.arange(self.time_dimension).reshape(self.strata, size)
+        places = np.hstack([baselines, np.tile(shared, (self.strata, 1))])
+        places.setflags(write=False)
+        return places
 
     def without_strata(self) -> "Design":
-        """The same with one baseline for everybody."""
-        if self.strata == 1:
-            return self
+        """Return the design with one baseline for all strata."""
         return replace(self, schema=self.schema.model_copy(update={"strata": None}))
 
     @cached_property
@@ -129,11 +128,11 @@ class Design:
 
     @cached_property
     def covariates(self) -> CovariateMap:
-        """From the public box of the covariates to the unit ball."""
+        """The map from the public box of the covariates to the unit ball."""
         return CovariateMap.from_schema(self.schema)
 
     def complete(self, leads: Array) -> Array:
-        """All internal covariates from the lead columns: public functions, for records and not."""
+        """Return all internal covariates of the lead columns."""
         return self.covariates.complete(leads)
 
     @cached_property
@@ -142,13 +141,13 @@ class Design:
         return np.ascontiguousarray(self._factors[0])
 
     def basis_at(self, times: Array) -> Array:
-        """The internal basis at any times in [0, 1], one row a time."""
-        return np.asarray(self.baseline.evaluate(times) @ self._factors[1], dtype=np.float64)
+        """Return the internal basis at times in [0, 1], one row a time."""
+        return self.baseline.evaluate(times) @ self._factors[1]
 
     @cached_property
     def norms(self) -> Array:
         """|B_s| for s = 1 ... q."""
-        return np.asarray(np.linalg.norm(self.basis, axis=1))
+        return np.linalg.norm(self.basis, axis=1)
 
     @cached_property
     def to_user(self) -> Array:
@@ -159,38 +158,33 @@ class Design:
         v_k'A_s = 1 in the intervals of the period.
         """
         size, time = self.baseline.dimension, self.time_dimension
+        levels = self.baseline.constant[None]  # v_k, one row a period
+        if isinstance(self.baseline, Stepped) and self.periods.number > 1:
+            levels = self.baseline.levels
         matrix = np.zeros((self.dimension, self.dimension))
         for start in range(0, time, size):
-            own = slice(start, start + size)
-            matrix[own, own] = self._factors[1]
-            for places, level in zip(self.periods.places, self._levels, strict=True):
-                matrix[own, time + places] += np.outer(level, self.covariates.offset)
+            baseline = slice(start, start + size)
+            matrix[baseline, baseline] = self._factors[1]
+            for places, level in zip(self.periods.places, levels, strict=True):
+                matrix[baseline, time + places] += np.outer(level, self.covariates.offset)
         for places in time + self.periods.places:
             matrix[np.ix_(places, places)] = self.covariates.matrix
         return matrix
-
-    @property
-    def _levels(self) -> Array:
-        """v_k, one row a period."""
-        if isinstance(self.baseline, Stepped) and self.periods.number > 1:
-            return self.baseline.levels
-        return self.baseline.constant[None]
 
     @cached_property
     def baseline_names(self) -> tuple[str, ...]:
         """Names of the baselines' coefficients: ``baseline[1]``, or ``baseline[hospital=A][1]``.
 
-        That of a step is ``baseline from 365``.
+        A step has the name ``baseline from 365``.
         """
-        found = [f"[{k}]" for k in range(1, self.declared.dimension + 1)]
+        suffixes = [f"[{k}]" for k in range(1, self.declared.dimension + 1)]
         if self.steps:
             edges = TimeGrid.of(self.schema.time).edges
-            found += (f" from {edges[end]:.10g}" for end in self.steps)
-        declared = self.schema.strata
-        if declared is None:
-            return tuple(f"baseline{one}" for one in found)
-        name, levels = declared.name, declared.levels
-        return tuple(f"baseline[{name}={level}]{one}" for level in levels for one in found)
+            suffixes += (f" from {edges[end]:.10g}" for end in self.steps)
+        strata, prefixes = self.schema.strata, ["baseline"]
+        if strata is not None:
+            prefixes = [f"baseline[{strata.name}={level}]" for level in strata.levels]
+        return tuple(prefix + suffix for prefix in prefixes for suffix in suffixes)
 
     @cached_property
     def _factors(self) -> tuple[Array, Array]:

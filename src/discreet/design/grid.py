@@ -20,9 +20,9 @@ class TimeGrid:
     """Points zero = a_0 < ... < a_q = horizon; interval s is [a_{s-1}, a_s), the last one closed.
 
     Equal intervals unless ``first`` (growing by one factor) or ``declared`` points are given, see
-    `discreet.design.axis.TimeAxis`. Every question is a comparison with these floating-point numbers, so
-    a time computed as ``s * horizon / intervals`` is a_s of an equal grid from 0 and lies in
-    interval s + 1.  Times are not NaN, and before zero only where zero is not 0.
+    `discreet.design.axis.TimeAxis`. All methods compare times with these floating-point numbers, so a
+    time computed as ``s * horizon / intervals`` is a_s of an equal grid from 0 and lies in interval
+    s + 1.  Times are not NaN, and before zero only if zero is not 0.
     """
 
     horizon: float
@@ -34,13 +34,13 @@ class TimeGrid:
 
     @classmethod
     def of(cls, time: TimeAxis) -> Self:
-        """The grid of a schema's time axis."""
+        """Return the grid of a schema's time axis."""
         unit = time.counted_in
         return cls(time.horizon, time.intervals, time.zero, time.first, time.edges, unit)
 
     @property
     def horizon_words(self) -> str:
-        """The horizon with its unit, where it has one: ``10 years``."""
+        """The horizon with its unit, if it has one: ``10 years``."""
         return with_unit(f"{self.horizon:g}", self.unit)
 
     @cached_property
@@ -58,42 +58,34 @@ class TimeGrid:
         return edges
 
     def begun(self, times: Array) -> Counts:
-        """How many intervals have begun: the number of a_0, ..., a_{q-1} at or before the time.
+        """Count the points a_0, ..., a_{q-1} at or before each time: the intervals that have begun.
 
         This is the interval that contains a time in [zero, horizon], and q beyond.
         """
         return self._count(times, self.edges[:-1])
 
     def begun_before(self, times: Array) -> Counts:
-        """How many intervals began strictly before the time."""
+        """Count the intervals that began strictly before each time."""
         begun = self.begun(times)
         begun -= self.edges[begun - 1] == times  # before zero: edges[-1], which is later
         return begun
 
     def ended(self, times: Array) -> Counts:
-        """How many intervals have ended: the number of a_1, ..., a_q at or before the time."""
+        """Count the points a_1, ..., a_q at or before each time: the intervals that have ended."""
         return self._count(times, self.edges[1:])
 
     def _count(self, times: Array, points: Array) -> Counts:
         """Number of points at or before each time."""
         if self.first is None and self.declared is None and self.zero == 0.0:
-            return self._divided(times, points)
+            padded = np.concatenate([[-np.inf], points, [np.inf]])
+            within = np.clip(times, 0.0, self.horizon)
+            shift = 1 if points[0] == 0.0 else 0
+            guess = (within * (self.intervals / self.horizon)).astype(np.int32) + np.int32(shift)
+            np.minimum(guess, len(points), out=guess)
+            guess -= padded[guess] > within
+            guess += padded[guess + 1] <= within
+            return guess
         return np.searchsorted(points, times, side="right").astype(np.int32)
-
-    def _divided(self, times: Array, points: Array) -> Counts:
-        """The same on an equal grid from 0: a guess by division, put right by comparison.
-
-        Division errs by a few units in the last place and neighbours are further apart than that,
-        so the guess is wrong by one at most.
-        """
-        padded = np.concatenate([[-np.inf], points, [np.inf]])
-        within = np.clip(times, 0.0, self.horizon)
-        shift = 1 if points[0] == 0.0 else 0
-        guess = (within * (self.intervals / self.horizon)).astype(np.int32) + np.int32(shift)
-        np.minimum(guess, len(points), out=guess)
-        guess -= padded[guess] > within
-        guess += padded[guess + 1] <= within
-        return guess
 
 
 def _growing(steps: NDArray[np.int64], first: float, length: float) -> Array:
@@ -101,7 +93,7 @@ def _growing(steps: NDArray[np.int64], first: float, length: float) -> Array:
     excess = _excess(len(steps) - 1, first, length)
     if excess == 0.0:
         return np.asarray(steps * first, dtype=np.float64)
-    return np.asarray(first * np.expm1(steps * math.log1p(excess)) / excess, dtype=np.float64)
+    return first * np.expm1(steps * math.log1p(excess)) / excess
 
 
 def _excess(intervals: int, first: float, length: float) -> float:

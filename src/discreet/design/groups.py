@@ -1,4 +1,4 @@
-"""Groups of people, stretches of time and the matrix that counts are released through: public facts.
+"""Groups of people, stretches of time and the matrix through which counts are released.
 
 Proof: docs/proofs/group-curves.md.
 """
@@ -36,47 +36,43 @@ class Groups:
     by: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what is no grouping, before anything is read."""
         if len(self.by) not in {1, 2} or len(set(self.by)) != len(self.by):
             raise SettingsError("curves are drawn by one covariate of the schema, or by two.")
         for name in self.by:
-            self._require_levels(name)
+            known = {item.name: item for item in self.schema.covariates}
+            if name not in known:
+                raise SettingsError(f"the schema has no covariate '{name}' to draw curves by.")
+            if not isinstance(known[name], Categorical):
+                raise SettingsError(
+                    f"'{name}' is a number: curves are drawn by a covariate with declared levels."
+                )
         if self.number > MOST_GROUPS:
             raise SettingsError(
                 f"there would be {self.number} groups; curves are drawn of at most {MOST_GROUPS}."
             )
 
-    def _require_levels(self, name: str) -> None:
-        known = {item.name: item for item in self.schema.covariates}
-        if name not in known:
-            raise SettingsError(f"the schema has no covariate '{name}' to draw curves by.")
-        if not isinstance(known[name], Categorical):
-            raise SettingsError(
-                f"'{name}' is a number: curves are drawn by a covariate with declared levels."
-            )
-
     @cached_property
     def covariates(self) -> tuple[Categorical, ...]:
-        """The covariates, in the order asked for."""
+        """The covariates, in the order of ``by``."""
         known = {item.name: item for item in self.schema.covariates}
         return tuple(known[name] for name in self.by)  # type: ignore[misc]  # checked: Categorical
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """How many levels each has."""
+        """The number of levels of each covariate."""
         return tuple(len(item.levels) for item in self.covariates)
 
     @property
     def number(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return math.prod(self.levels)
 
     def tables(self, stretches: int) -> tuple[tuple[int, int], ...]:
-        """Sequences and places of events, censored people and, with late entry, of entries.
+        """Return the shapes of the tables of events, censored people and, with late entry, entries.
 
-        A censored person leaves during a stretch or is there to the end, which is a place of its
-        own; so is the start for those who enter. Both would otherwise be taken for people who were
-        there in a part of a stretch only.
+        A censored person leaves during a stretch or stays to the end, which is a place of its own;
+        so is the start for people who enter. Both would otherwise count as people who were at risk
+        in a part of a stretch only.
         """
         events = (outcomes_of(self.schema) * self.number, stretches)
         ends = (self.number, stretches + 1)
@@ -84,7 +80,7 @@ class Groups:
 
     @cached_property
     def reading(self) -> Schema:
-        """The schema of what is read of a person: time, identity and the group."""
+        """The schema of the columns that are read: time, identity and the group."""
         unused = {"missing": None, "changes_at": None}
         read = tuple(item.model_copy(update=unused) for item in self.covariates)
         return self.schema.model_copy(
@@ -98,15 +94,15 @@ class Groups:
 
     @property
     def titles(self) -> tuple[tuple[str, ...], ...]:
-        """The same for people: the labels of the levels, where there are any."""
+        """The labels of the levels of every group, if there are any."""
         return tuple(product(*(item.level_titles for item in self.covariates)))
 
 
 def outcomes_of(schema: Schema) -> int:
-    """How many kinds of events the schema knows."""
+    """Return the number of kinds of events."""
     return 1 if schema.time.causes is None else len(schema.time.causes)
 
 
 def stretch_edges(intervals: int, stretches: int) -> Integers:
-    """Stretch k holds the intervals edges[k] < s <= edges[k + 1]."""
+    """Return the edges of stretches: k holds the intervals edges[k] < s <= edges[k + 1]."""
     return np.rint(np.linspace(0, intervals, stretches + 1)).astype(np.int64)

@@ -1,21 +1,23 @@
-"""Link functions g of the hazard, h = g^{-1}(eta), and the losses they give an interval.
+"""Link functions g of the hazard, h = g^{-1}(eta), and the losses of an interval.
 
-A person who survives an interval pays ``phi(eta) = -log(1 - h)``; one whose event falls into it
-pays ``psi(eta) = -log h``. Every link is log-concave in both directions: the total loss is convex.
+An interval survived has the loss ``phi(eta) = -log(1 - h)``, an interval with an event
+``psi(eta) = -log h``. Every link is log-concave in both directions: the total loss is convex.
 
-Every link states ``lipschitz`` and ``curvature``, the suprema over eta of an interval's slope and
-curvature (inf, the default, where unbounded); ``linear_event``: psi - phi is linear in eta, so that events
-need sufficient statistics only; ``reach``: how far eta may leave the real line before the losses
-and the information cease to be smooth, which decides how few nodes a sum over time needs (logit is
-singular at distance pi, cloglog's information at pi/2; probit falls like exp(-eta^2/2), so
-relative accuracy at eta = -9 allows only 1/2); ``cells``: (half-width, terms) of expansions in
-beta'x that are as exact as doubles (`likelihood.expansion`); ``exponential``: phi = e^eta, whose
-expansion has one term; and ``effect``: what a coefficient is. Every method of eta is vectorised.
-Compiled code has the slopes once more (`core.slopes`), the published page hazard, loss
-and slope (`report/templates/survival.js`); tests compare all three.
+``lipschitz``, ``curvature``  suprema over eta of an interval's slope and curvature; inf if unbounded
+``linear_event``  psi - phi is linear in eta, so that events need sufficient statistics only
+``reach``         distance of eta from the real line within which losses and information are smooth,
+                  which decides how many nodes a sum over time needs (logit is singular at distance
+                  pi, cloglog's information at pi/2; probit falls like exp(-eta^2/2), so relative
+                  accuracy at eta = -9 allows only 1/2)
+``cells``         (half-width, terms) of expansions in beta'x that are as exact as doubles
+                  (`likelihood.expansion`)
+``exponential``   phi = e^eta, whose expansion has one term
+``effect``        the meaning of a coefficient
 
-Logit and probit are symmetric, ``h(-eta) = 1 - h(eta)``: an event is a survival seen in the
-mirror, psi(eta) = phi(-eta).
+Every method of eta is vectorised. Compiled code repeats the slopes (`core.slopes`), the published page
+hazard, loss and slope (`report/templates/survival.js`); tests compare all three.
+
+Logit and probit are symmetric, ``h(-eta) = 1 - h(eta)``, so psi(eta) = phi(-eta).
 
 References: Allison (1982), "Discrete-time methods for the analysis of event histories".
 """
@@ -35,10 +37,10 @@ Cells = tuple[tuple[float, int], ...]
 
 
 class Link(ABC):
-    """A link and the losses it gives an interval.
+    """A link and its losses; the module's docstring defines the class variables.
 
-    The losses of an event follow from those of survival where the link is symmetric; an asymmetric
-    link overrides the three of them. The text of the module defines the class variables.
+    The losses of an event follow from those of survival if the link is symmetric; an asymmetric link
+    overrides the three of them.
     """
 
     name: ClassVar[str]
@@ -105,7 +107,7 @@ class Logit(Link):
 
     def hazard(self, eta: Array) -> Array:
         """h = 1 / (1 + e^-eta)."""
-        return np.asarray(special.expit(eta))
+        return special.expit(eta)
 
     def survival_loss(self, eta: Array) -> Array:
         """phi = log(1 + e^eta), without overflow."""
@@ -113,11 +115,11 @@ class Logit(Link):
 
     def survival_loss_derivative(self, eta: Array) -> Array:
         """phi' = h."""
-        return np.asarray(special.expit(eta))
+        return special.expit(eta)
 
     def survival_loss_curvature(self, eta: Array) -> Array:
         """phi'' = h (1 - h), each factor to full relative precision."""
-        return np.asarray(special.expit(eta) * special.expit(-eta))
+        return special.expit(eta) * special.expit(-eta)
 
     def information(self, eta: Array) -> Array:
         """(dh/deta)^2 / (h (1 - h)) = h (1 - h)."""
@@ -144,15 +146,15 @@ class Probit(Link):
 
     def hazard(self, eta: Array) -> Array:
         """h = Phi(eta)."""
-        return np.asarray(special.ndtr(eta))
+        return special.ndtr(eta)
 
     def survival_loss(self, eta: Array) -> Array:
         """phi = -log Phi(-eta)."""
-        return np.asarray(-special.log_ndtr(-eta))
+        return -special.log_ndtr(-eta)
 
     def survival_loss_derivative(self, eta: Array) -> Array:
         """phi' = m(eta), by the scaled complementary error function: no 0/0 in the tail."""
-        return np.asarray(math.sqrt(2.0 / math.pi) / special.erfcx(eta / math.sqrt(2.0)))
+        return math.sqrt(2.0 / math.pi) / special.erfcx(eta / math.sqrt(2.0))
 
     def survival_loss_curvature(self, eta: Array) -> Array:
         """phi'' = m (m - eta); beyond 50 the difference cancels and its series takes over."""
@@ -206,7 +208,10 @@ class CLogLog(Link):
         """psi = -log(1 - exp(-y)); for small y it is -eta + y/2, which does not underflow."""
         rate = _exponential(np.maximum(eta, -40.0))
         small = -eta + 0.5 * _exponential(np.minimum(eta, 0.0))
-        return np.where(eta < -36.0, small, -_log_one_minus_exp(rate))
+        # log(1 - e^-y), accurate at both ends (Maechler 2012)
+        far = np.log1p(-np.exp(-np.maximum(rate, math.log(2.0))))
+        near = np.log(-np.expm1(-np.minimum(rate, math.log(2.0))))
+        return np.where(eta < -36.0, small, -np.where(rate > math.log(2.0), far, near))
 
     def event_loss_derivative(self, eta: Array) -> Array:
         """psi' = -y / (e^y - 1)."""
@@ -230,16 +235,9 @@ class CLogLog(Link):
 
 
 def _exponential(eta: Array) -> Array:
-    """e^eta, silently infinite above the float range: the line search rejects such a point."""
+    """e^eta, infinite beyond the float range: the line search rejects such a point."""
     with np.errstate(over="ignore"):
         return np.exp(eta)
-
-
-def _log_one_minus_exp(rate: Array) -> Array:
-    """log(1 - e^-y) for y > 0, accurate at both ends (Maechler 2012)."""
-    far = np.log1p(-np.exp(-np.maximum(rate, math.log(2.0))))
-    near = np.log(-np.expm1(-np.minimum(rate, math.log(2.0))))
-    return np.where(rate > math.log(2.0), far, near)
 
 
 def _mean_exponential(rate: Array) -> Array:
@@ -265,7 +263,7 @@ LINKS: dict[str, Link] = {"logit": Logit(), "cloglog": CLogLog(), "probit": Prob
 
 
 def get_link(link: str | Link) -> Link:
-    """The link of that name; a link object passes through."""
+    """Return the link of that name; a link object passes through."""
     if not isinstance(link, str):
         return link
     if link not in LINKS:

@@ -1,10 +1,10 @@
-"""Periods of effects that change with time: public stretches of the grid, and places of coefficients.
+"""Periods of effects that change with time, as stretches of the grid, and places of coefficients.
 
 A covariate with the times c_1 < ... < c_m in ``changes_at`` has m + 1 effects, one for each of its
 periods. The period of interval s is that of its beginning: the number of these times at or before
 a_{s-1}. A time within an interval therefore acts from the next point of the grid on. A product of two
-covariates changes at the times that both have: where it changed and a factor did not, the product's
-zero would decide the fit.
+covariates changes at the times that both have: if it changed and a factor did not, the fit would
+depend on the product's zero.
 
 Conventions. p columns of covariates; K periods of all effects together, between any two times of the
 schema; P >= p coefficients, those of one column side by side in the order of time. Period k = 0 ... K - 1
@@ -47,12 +47,12 @@ class Term(NamedTuple):
         return tuple(f"{self.name} {words}".rstrip() for words in period_words(self.cuts))
 
     def titles(self, unit: str | None) -> tuple[str, ...]:
-        """Their titles for people."""
+        """The titles of its coefficients for people."""
         return tuple(f"{self.title} {words}".rstrip() for words in period_words(self.cuts, unit))
 
 
 def period_words(cuts: Cuts, unit: str | None = None) -> tuple[str, ...]:
-    """``until 365``, ``365 to 1095``, ``from 1095``; an empty text where nothing changes."""
+    """Return ``until 365``, ``365 to 1095``, ``from 1095``; an empty text if nothing changes."""
     if not cuts:
         return ("",)
     shown = [f"{cut:.10g}" for cut in cuts]
@@ -62,7 +62,7 @@ def period_words(cuts: Cuts, unit: str | None = None) -> tuple[str, ...]:
 
 
 def intervals_before(cuts: Cuts, grid: TimeGrid) -> tuple[int, ...]:
-    """The number of intervals that begin before each of these times: the last of a period."""
+    """Return the number of intervals that begin before each time: the last of a period."""
     slack = ROUNDING * float(np.spacing(max(abs(grid.zero), abs(grid.horizon))))
     begins = grid.edges[:-1].tolist()
     return tuple(bisect_left(begins, cut - slack) for cut in cuts)
@@ -81,21 +81,21 @@ class Periods:
 
     @classmethod
     def of(cls, schema: "Schema") -> Self:
-        """The periods of all covariates together."""
+        """Return the periods of all covariates together."""
         grid, terms = TimeGrid.of(schema.time), schema.terms
-        own = [intervals_before(term.cuts, grid) for term in terms]
-        ends = (0, *sorted({end for found in own for end in found}), grid.intervals)
+        cuts = [intervals_before(term.cuts, grid) for term in terms]
+        ends = (0, *sorted({end for column in cuts for end in column}), grid.intervals)
         places, place = np.zeros((len(ends) - 1, len(terms)), dtype=np.int64), 0
-        for column, found in enumerate(own):
-            # a period of all effects begins where it begins for this one, or later
-            places[:, column] = place + np.searchsorted(found, ends[:-1], side="right")
-            place += len(found) + 1
+        for column, column_ends in enumerate(cuts):
+            # a period of all effects begins where a period of this one does, or later
+            places[:, column] = place + np.searchsorted(column_ends, ends[:-1], side="right")
+            place += len(column_ends) + 1
         places.setflags(write=False)
         return cls(ends, places, place)
 
     @property
     def number(self) -> int:
-        """K."""
+        """K, the number of periods."""
         return len(self.ends) - 1
 
     @cached_property
@@ -106,9 +106,9 @@ class Periods:
     @cached_property
     def column_of(self) -> Integers:
         """The column of each coefficient, (P,)."""
-        found = np.zeros(self.coefficients, dtype=np.int64)
-        found[self.places] = np.arange(self.places.shape[1])
-        return found
+        columns = np.zeros(self.coefficients, dtype=np.int64)
+        columns[self.places] = np.arange(self.places.shape[1])
+        return columns
 
     @cached_property
     def stretches(self) -> tuple[Integers, Integers]:
@@ -120,7 +120,7 @@ class Periods:
         return first, last
 
     def placed(self, columns: Array, period: int) -> Array:
-        """Columns of covariates (rows, p) in the places of their coefficients (rows, P)."""
-        found = np.zeros((len(columns), self.coefficients))
-        found[:, self.places[period]] = columns
-        return found
+        """Return columns of covariates (rows, p) in the places of their coefficients (rows, P)."""
+        x = np.zeros((len(columns), self.coefficients))
+        x[:, self.places[period]] = columns
+        return x

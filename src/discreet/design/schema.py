@@ -1,7 +1,7 @@
-"""What is public about the data: the time grid, the covariates with their bounds, the person.
+"""The public facts of a data set: the time grid, the covariates with their bounds, the person.
 
 A schema is written by a person, never learned from records, so nothing here sees a data frame.
-Every complaint is one sentence that names the key and says what to do.
+Every error is one sentence that names the key and the remedy.
 """
 
 import re
@@ -73,12 +73,12 @@ MAX_PARAGRAPHS = 20
 
 
 def _joined(text: object) -> object:
-    """Lines of a TOML text as one."""
+    """Join the lines of a TOML text."""
     return " ".join(text.split()) if isinstance(text, str) else text
 
 
 def _paragraphs(text: object) -> object:
-    """The paragraphs of a TOML text: blank lines part them, other line ends are spaces."""
+    """Split a TOML text at blank lines; other line ends are spaces."""
     if not isinstance(text, str):
         return text
     parts = tuple(part for part in re.split(r"\n[ \t\r]*\n", text) if part.strip())
@@ -86,7 +86,7 @@ def _paragraphs(text: object) -> object:
 
 
 def _one_or_list(paragraphs: tuple[str, ...]) -> str | list[str]:
-    """One paragraph is a text; files have no line ends in texts, so several are a list."""
+    # files have no line ends in texts, so several paragraphs are a list
     return paragraphs[0] if len(paragraphs) == 1 else list(paragraphs)
 
 
@@ -113,7 +113,7 @@ Paragraphs = Annotated[
 
 
 class PageWords(Public):
-    """Words for the published page; they travel in the release and change no number."""
+    """Words for the published page; they are part of the release and change no number."""
 
     title: Name | None = None
     description: Paragraphs | None = None
@@ -132,10 +132,10 @@ class Schema(Public):
     Parameters
     ----------
     person
-        Column that says whose row it is; None if every row is a person.
+        Column of the persons' ids; None if every row is a person.
     missing_values
-        Codes that mean that there is no value, in every covariate and in the strata; a list of
-        their own takes the place of this one, and so does a level that is declared.
+        Codes for missing values in all covariates and the strata; a covariate's own list and its
+        declared levels take precedence.
     time
         The time columns and the grid.
     covariates
@@ -150,7 +150,7 @@ class Schema(Public):
     Raises
     ------
     SchemaError
-        From `from_toml` and `from_mapping`: one sentence that names the key.
+        In `from_toml` and `from_mapping`: one sentence that names the key.
 
     Examples
     --------
@@ -182,16 +182,6 @@ class Schema(Public):
                 f"column '{twice}' is used twice; person, the columns of [time], each covariate "
                 "and the strata must be different columns"
             )
-        self._check_interactions()
-        self._check_changes()
-        twice = repeated(self.coefficient_names)
-        if twice:
-            raise ValueError(f"two coefficients would be named '{twice}'; rename a covariate")
-        if len(self.coefficient_names) > MAX_COEFFICIENTS:
-            raise ValueError(f"there are more than {MAX_COEFFICIENTS} coefficients; drop some")
-        return self
-
-    def _check_interactions(self) -> None:
         names = [item.name for item in self.covariates]
         for name in (name for item in self.interactions for name in item.of):
             if name not in names:
@@ -203,6 +193,13 @@ class Schema(Public):
         pairs = [":".join(sorted(item.of)) for item in self.interactions]
         if repeated(pairs) is not None:
             raise ValueError("an [[interaction]] of the same two covariates is there twice")
+        self._check_changes()
+        twice = repeated(self.coefficient_names)
+        if twice:
+            raise ValueError(f"two coefficients would be named '{twice}'; rename a covariate")
+        if len(self.coefficient_names) > MAX_COEFFICIENTS:
+            raise ValueError(f"there are more than {MAX_COEFFICIENTS} coefficients; drop some")
+        return self
 
     def _check_changes(self) -> None:
         grid = TimeGrid.of(self.time)
@@ -242,7 +239,8 @@ class Schema(Public):
             The file cannot be read, or its schema is incomplete or contradicts itself.
         """
         mapping = read_toml(path, "schema")
-        _require_filled(path, mapping)
+        if places := list(_empty_places(mapping)):
+            raise SchemaError(f"the schema '{path}' has empty places: fill in {'; '.join(places)}.")
         return cls.from_mapping(mapping)
 
     @classmethod
@@ -252,7 +250,7 @@ class Schema(Public):
         Parameters
         ----------
         mapping
-            What the TOML file would hold.
+            The content of a TOML file.
 
         Raises
         ------
@@ -265,7 +263,7 @@ class Schema(Public):
             raise SchemaError(sentence(error, mapping, _KEYS)) from None
 
     def of_cause(self, name: str) -> "Schema":
-        """The schema of one cause's binary model: its values are the event.
+        """Return the schema of one cause's binary model: its values are the event.
 
         Parameters
         ----------
@@ -277,13 +275,13 @@ class Schema(Public):
         return self.model_copy(update={"time": time})
 
     def to_mapping(self) -> dict[str, Any]:
-        """The nested dictionaries of the TOML file; ``from_mapping`` reads them back."""
+        """Return the nested dictionaries of the TOML file, which ``from_mapping`` reads."""
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         return {key: value for key, value in written.items() if value or key != "interaction"}
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column a fit reads."""
+        """The columns that a fit reads."""
         person = () if self.person is None else (self.person,)
         stratum = () if self.strata is None else (self.strata.name,)
         covariates = (item.name for item in self.covariates)
@@ -291,7 +289,7 @@ class Schema(Public):
 
     @property
     def missing_codes(self) -> dict[str, tuple[str, ...]]:
-        """The codes that mean that there is no value, by column; of those that have any."""
+        """The codes for missing values, by column."""
         found = dict.fromkeys(self.time.columns, self.time.missing_values or ())
         for item in (*self.covariates, *([] if self.strata is None else [self.strata])):
             levels = () if isinstance(item, Numeric) else item.levels
@@ -308,7 +306,7 @@ class Schema(Public):
         for item in self.covariates:
             titled = zip(item.coefficient_names, item.coefficient_titles, strict=True)
             terms = [Term(name, title, item.changes_at or ()) for name, title in titled]
-            own[item.name] = terms[: len(item.value_names)]  # that for what is missing stays alone
+            own[item.name] = terms[: len(item.value_names)]  # the indicator is not multiplied
             found += terms
         for interaction in self.interactions:
             for left, right in product(*(own[name] for name in interaction.of)):
@@ -324,7 +322,7 @@ class Schema(Public):
 
     @property
     def coefficient_titles(self) -> tuple[str, ...]:
-        """The same for people: labels, units and the labels of levels."""
+        """Titles of the covariate coefficients for people, from labels and units."""
         unit = self.time.counted_in
         return tuple(title for term in self.terms for title in term.titles(unit))
 
@@ -368,7 +366,7 @@ class Schema(Public):
 
 
 def read_toml(path: str | Path, kind: str) -> dict[str, Any]:
-    """The content of a TOML file; a `SchemaError` says what is wrong with it."""
+    """Read a TOML file; raise a `SchemaError` if that fails."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
@@ -387,12 +385,12 @@ def read_toml(path: str | Path, kind: str) -> dict[str, Any]:
 
 
 def keys_of(*tables: type[Public]) -> tuple[str, ...]:
-    """The names of what may stand in a table of the TOML file."""
+    """Return the keys that a table of the TOML file may have."""
     fields = {name: field for table in tables for name, field in table.model_fields.items()}
     return tuple(str(field.alias or name) for name, field in fields.items())
 
 
-# What may stand in each table, for suggestions where a key is misspelt.
+# The keys of each table, for suggestions where a key is misspelt.
 _KEYS = {
     "": keys_of(Schema),
     "time": keys_of(TimeAxis),
@@ -403,43 +401,32 @@ _KEYS = {
 }
 
 
-_PLACES = (
-    "person",
-    "duration",
-    "event",
-    "entry",
-    "start",
-    "end",
-    "unit",
-    "horizon",
-    "low",
-    "high",
-    "levels",
+# keys that `discreet new` may leave empty
+_PLACES = frozenset(
+    [
+        "person",
+        "duration",
+        "event",
+        "entry",
+        "start",
+        "end",
+        "unit",
+        "horizon",
+        "low",
+        "high",
+        "levels",
+    ]
 )
-"""Keys that `discreet new` may leave empty."""
-
-
 MANY_NAMES = 20
 
 
-def _require_filled(path: str | Path, mapping: Mapping[str, Any]) -> None:
-    """`SchemaError` that lists the places that `discreet new` left empty, each kind once."""
-    places = [*_empty_tables(mapping), *_empty_covariates(mapping)]
-    if places:
-        raise SchemaError(f"the schema '{path}' has empty places: fill in {'; '.join(places)}.")
-
-
-def _empty_tables(mapping: Mapping[str, Any]) -> Iterator[str]:
-    """The empty keys at the top of the file and in each table."""
+def _empty_places(mapping: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the places that `discreet new` left empty: at the top, in tables, in covariates."""
     if found := _empty_keys(mapping):
         yield " and ".join(found)
     for table, content in mapping.items():
         if isinstance(content, Mapping) and (found := _empty_keys(content)):
             yield f"{', '.join(found)} in [{table}]"
-
-
-def _empty_covariates(mapping: Mapping[str, Any]) -> Iterator[str]:
-    """The same of covariates; those that lack the same keys together."""
     covariates = mapping.get("covariate")
     names: dict[tuple[str, ...], list[str]] = {}
     for item in covariates if isinstance(covariates, list) else ():
@@ -453,7 +440,7 @@ def _empty_covariates(mapping: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _empty_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """Keys of empty texts and lists."""
+    """Return the keys of empty texts and lists."""
     return tuple(
         key
         for key, value in table.items()

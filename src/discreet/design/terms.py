@@ -58,7 +58,7 @@ class Spline:
     matrix: Array
 
     def fill(self, internal: Array) -> None:
-        """All but the first column from the first."""
+        """Compute all columns from the first."""
         first = internal[:, self.columns.start]
         t = np.clip(first / self.matrix[0, 0] + self.mean[0], 0.0, 1.0)
         raw = NaturalSpline(self.knots).evaluate(t)[:, 1:] - self.mean
@@ -72,14 +72,14 @@ class Spline:
 
 @dataclass(frozen=True)
 class Filled:
-    """A number with a column that says it is missing: then the number is the declared fill."""
+    """A number with an indicator of missing values, which are replaced by the declared fill."""
 
     number: int
     indicator: int
     value: float
 
     def fill(self, internal: Array) -> None:
-        """The fill where the indicator is 1."""
+        """Set the fill where the indicator is 1."""
         internal[internal[:, self.indicator] > 0.0, self.number] = self.value
 
 
@@ -94,18 +94,13 @@ class Product:
 
     @property
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """The two factors of each column, the first block's outside."""
+        """The two factors of each column; the second block's vary first."""
         return product(
             range(self.one.start, self.one.stop), range(self.other.start, self.other.stop)
         )
 
-    def with_factor(self, columns: list[int]) -> list[int]:
-        """The columns of which one of these is a factor."""
-        found = (any(item in pair for item in columns) for pair in self.pairs)
-        return [self.columns.start + place for place, has in enumerate(found) if has]
-
     def fill(self, internal: Array) -> None:
-        """Every pair of columns."""
+        """Multiply every pair of columns."""
         for place, (left, right) in enumerate(self.pairs, start=self.columns.start):
             internal[:, place] = internal[:, left] * internal[:, right] * self.root
 
@@ -132,7 +127,7 @@ class CovariateMap:
 
     @classmethod
     def from_schema(cls, schema: Schema) -> "CovariateMap":
-        """The map of a schema; a SchemaError names the covariates without bounds."""
+        """Return the map of a schema; raise a SchemaError if covariates have no bounds."""
         schema.require_bounds()
         return _Builder(schema).build()
 
@@ -142,7 +137,7 @@ class CovariateMap:
         return len(self.names)
 
     def complete(self, leads: Array) -> Array:
-        """All internal columns from the lead columns, one row a person."""
+        """Return all internal columns of the lead columns, one row a person."""
         if not self.derived:
             return leads
         internal = np.zeros((len(leads), self.dimension))
@@ -151,51 +146,50 @@ class CovariateMap:
         return internal
 
     def fill(self, internal: Array) -> None:
-        """Derived columns in place, where the leads are already there."""
+        """Compute derived columns in place from the leads."""
         for part in self.derived:
             part.fill(internal)
 
     def made_of(self, column: int) -> Integers:
-        """The columns that say nothing where a lead does not: itself, its spline, their products."""
-        found = [column]
+        """Return the columns that depend on a lead: itself, its spline, and their products."""
+        columns = [column]
         for part in self.derived:
             if isinstance(part, Spline) and part.columns.start == column:
-                found += range(column + 1, part.columns.stop)
+                columns += range(column + 1, part.columns.stop)
             if isinstance(part, Product):  # after the splines
-                found += part.with_factor(found)
-        return np.array(found, dtype=np.int64)
+                places = enumerate(part.pairs, start=part.columns.start)
+                columns += [place for place, pair in places if set(pair) & set(columns)]
+        return np.array(columns, dtype=np.int64)
 
     def raw(self, internal: Array) -> Array:
-        """The user's columns of internal ones."""
+        """Return the user's columns of internal ones."""
         return np.asarray(np.linalg.solve(self.matrix.T, (internal - self.offset).T).T)
 
 
 def transform(item: Numeric, values: Array) -> Array:
-    """What is centred and scaled of a number: itself, or its logarithm."""
+    """Return a number, or its logarithm, as it is centred and scaled."""
     return np.log(values) if item.logarithmic else values
 
 
 def user_columns(schema: Schema, profile: Sequence[float]) -> Array:
-    """The user's columns of one person: a number, or the number of a level, for each covariate."""
+    """Return the user's columns of a profile: a number, or the number of a level, by covariate."""
     columns: list[Array] = []
     blocks: dict[str, Array] = {}
     for item, value in zip(schema.covariates, profile, strict=True):
-        blocks[item.name] = _block_columns(item, value)
-        columns.append(blocks[item.name])
+        if isinstance(item, Categorical):
+            block = np.eye(len(item.levels))[int(value), 1:]
+        elif item.knots is None:
+            block = transform(item, np.array([float(value)]))
+        else:
+            low, high = item.bounds
+            time = np.array([(float(value) - low) / (high - low)])
+            block = NaturalSpline(item.knots).evaluate(time)[0, 1:]
+        blocks[item.name] = block
+        columns.append(block)
         if item.indicated:
             columns.append(np.zeros(1))
     pairs = (tuple(blocks[name] for name in item.of) for item in schema.interactions)
     return np.concatenate([*columns, *(np.kron(*pair) for pair in pairs), np.empty(0)])
-
-
-def _block_columns(item: Numeric | Categorical, value: float) -> Array:
-    if isinstance(item, Categorical):
-        return np.eye(len(item.levels))[int(value), 1:]
-    number = np.array([float(value)])
-    if item.knots is None:
-        return transform(item, number)
-    low, high = item.bounds
-    return NaturalSpline(item.knots).evaluate((number - low) / (high - low))[0, 1:]
 
 
 class _Builder:
@@ -204,7 +198,10 @@ class _Builder:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         size = len(schema.terms)
-        self.blocks = _count_blocks(schema)
+        # covariates, columns of missing numbers, interactions
+        numbers = (item for item in schema.covariates if isinstance(item, Numeric))
+        indicators = sum(item.indicated for item in numbers)
+        self.blocks = len(schema.covariates) + indicators + len(schema.interactions)
         self.root = float(np.sqrt(max(self.blocks, 1)))
         margin = 16 * size + 256 if schema.has_terms else size + 8
         self.reduction = 1.0 - margin * EPSILON
@@ -217,10 +214,13 @@ class _Builder:
         self.place = 0
 
     def build(self) -> CovariateMap:
-        """The map, once every block has its columns."""
+        """Return the map, with columns of every block."""
         for item in self.schema.covariates:
             if isinstance(item, Categorical):
-                self._category(item)
+                count = len(item.coefficient_names)
+                columns = self._leads(*_ball(count))
+                # interactions multiply levels, not the column of those without one
+                self.values[item.name] = slice(columns.start, columns.start + len(item.levels) - 1)
             else:
                 self._number(item)
         for interaction in self.schema.interactions:
@@ -240,12 +240,6 @@ class _Builder:
             tuple(order),
         )
 
-    def _category(self, item: Categorical) -> None:
-        count = len(item.coefficient_names)
-        columns = self._leads(*_ball(count))
-        # interactions multiply levels, not the column of those without one
-        self.values[item.name] = slice(columns.start, columns.start + len(item.levels) - 1)
-
     def _number(self, item: Numeric) -> None:
         low, high = item.bounds
         if item.knots is not None:
@@ -263,7 +257,7 @@ class _Builder:
             self.derived.append(Filled(number, indicator, value))
 
     def _leads(self, centre: Array, radius: Array) -> slice:
-        """Columns that are read from the data, each (value - centre) * scale."""
+        """Add columns that are read from the data, each (value - centre) * scale."""
         columns = slice(self.place, self.place + len(centre))
         self.place = columns.stop
         self.centre[columns] = centre
@@ -301,15 +295,8 @@ class _Builder:
         self.derived.append(Product(columns, one, other, self.root))
 
 
-def _count_blocks(schema: Schema) -> int:
-    """Covariates, columns that say a number is missing, interactions."""
-    numbers = (item for item in schema.covariates if isinstance(item, Numeric))
-    indicators = sum(item.indicated for item in numbers)
-    return len(schema.covariates) + indicators + len(schema.interactions)
-
-
 def _ball(indicators: int) -> tuple[Array, Array]:
-    """Centre and radius of the smallest ball around no level and each level's indicator."""
+    """Return centre and radius of the smallest ball around {0, e_1, ..., e_m}."""
     if indicators == 1:
         return np.array([0.5]), np.array([0.5])
     radius = np.sqrt(1.0 - 1.0 / indicators)
@@ -317,7 +304,7 @@ def _ball(indicators: int) -> tuple[Array, Array]:
 
 
 def _numeric_block(low: float, high: float) -> tuple[Array, Array]:
-    """Midpoint and half-range, the latter as large as the rounded differences can be.
+    """Return midpoint and half-range, the latter as large as the rounded differences can be.
 
     Rounding is monotone, so the computed x - centre of any x in [low, high] lies between the
     computed differences at the ends.
@@ -328,7 +315,7 @@ def _numeric_block(low: float, high: float) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=16)
 def _spline_block(knots: int) -> tuple[Array, Array]:
-    """(mean, R^-1 / bound): (b(t) - mean) R^-1 is orthonormal over [0, 1] and shorter than bound.
+    """Return (mean, R^-1 / bound): (b(t) - mean) R^-1 is orthonormal on [0, 1], of norm <= bound.
 
     R is upper triangular, so the first column is linear in t.  Between two points of the grid the
     curve is cubic and lies in the hull of its four control points, the longest of which is the
@@ -346,7 +333,7 @@ def _spline_block(knots: int) -> tuple[Array, Array]:
 
 
 def _slopes(knots: int, times: Array) -> Array:
-    """b_j'(t) for j = 2 ... k: 1, and 3 ((t - k_i)+^2 / (1 - k_i) - the same for the last but one)."""
+    """b_j'(t) for j = 2 ... k: 1, and s_i - s_{k-1} with s_i = 3 (t - k_i)+^2 / (1 - k_i)."""
     places = np.linspace(0.0, 1.0, knots)[:-1]
     squares = [3.0 * np.maximum(times - place, 0.0) ** 2 / (1.0 - place) for place in places]
     return np.column_stack([np.ones_like(times), *(item - squares[-1] for item in squares[:-1])])

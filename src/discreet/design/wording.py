@@ -1,6 +1,6 @@
-"""What is wrong with a schema, in one sentence that names the key and says what to do.
+"""Errors of a schema in one sentence that names the key and the remedy.
 
-pydantic's words are about Python types; a schema's author thinks in TOML.
+pydantic's messages are about Python types; the author of a schema writes TOML.
 """
 
 import re
@@ -10,15 +10,16 @@ from difflib import get_close_matches
 from pydantic import ValidationError
 
 Keys = Mapping[str, tuple[str, ...]]
-"""What may stand in each table: "" for the top of the file, "time", "covariate", ..."""
+"""The keys of each table: "" for the top of the file, "time", "covariate", ..."""
 
-# What people write who know these things under other names.
+# other names of keys
 _SYNONYMS = {
     "min": "low", "minimum": "low", "lower": "low", "from": "low",
     "max": "high", "maximum": "high", "upper": "high", "to": "high",
     "categories": "levels", "values": "levels", "column": "name", "fill": "missing",
     "default": "missing", "na_values": "missing_values", "na": "missing_values",
-    "missing_codes": "missing_values", "missing_value": "missing_values", "description": "label", "id": "person", "subject": "person",
+    "missing_codes": "missing_values", "missing_value": "missing_values",
+    "description": "label", "id": "person", "subject": "person",
     "covariates": "covariate", "time_to_event": "duration", "stop": "end", "status": "event",
     "end_of_study": "horizon", "bins": "intervals", "breaks": "edges", "cuts": "edges",
     "format": "date_format", "license": "licence", "lang": "language", "transform": "scale",
@@ -26,20 +27,22 @@ _SYNONYMS = {
 
 
 def sentence(error: ValidationError, mapping: object, keys: Keys) -> str:
-    """One sentence for the first of pydantic's complaints."""
-    found = error.errors(include_url=False, include_context=False)
-    # a misspelt table is missing too, and its own complaint has the suggestion
-    unknown = [
-        item for item in found if item["type"] == "extra_forbidden" and len(item["loc"]) == 1
+    """Return one sentence for the first error of pydantic."""
+    errors = error.errors(include_url=False, include_context=False)
+    # a misspelt table is missing too, and its own error has the suggestion
+    tables = [
+        item for item in errors if item["type"] == "extra_forbidden" and len(item["loc"]) == 1
     ]
-    near = (item for item in unknown if nearest(str(item["loc"][0]), keys.get("", ())) is not None)
-    first = next(near, found[0])
+    near = (item for item in tables if nearest(str(item["loc"][0]), keys.get("", ())) is not None)
+    first = next(near, errors[0])
     path = [part for part in first["loc"] if part not in {"numeric", "categorical"}]
     if first["type"] == "extra_forbidden":
         table = str(path[0]) if len(path) > 1 else ""
         return _unknown_key(str(path[-1]), _place(path[:-1], mapping), keys.get(table, ()))
     if first["type"] == "missing":
-        return _missing_key(str(path[-1]), _place(path[:-1], mapping))
+        key, place = str(path[-1]), _place(path[:-1], mapping)
+        what = "the table [time]" if key == "time" else "it"
+        return f"key '{key}'{place} is missing; add {what}."
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error" and not _is_leaf(path):
         return message if message.endswith("?") else f"{message}."
@@ -57,7 +60,7 @@ def sentence(error: ValidationError, mapping: object, keys: Keys) -> str:
 
 
 def toml_hint(text: str, complaint: str) -> str:
-    """What tomllib says, or, where a text stands without quotes, that it needs them."""
+    """Return tomllib's error, or, for a text without quotes, that it needs them."""
     found = re.search(r"line (\d+)", complaint)
     lines = text.splitlines()
     number = int(found.group(1)) if found else 0
@@ -69,37 +72,24 @@ def toml_hint(text: str, complaint: str) -> str:
 
 
 def _is_leaf(path: list[int | str]) -> bool:
-    """Whether a complaint is about one key, or an entry of it, and not about a whole table."""
-    if path and isinstance(path[-1], int):
-        return _is_leaf(path[:-1])
-    return (
-        len(path) > 0
-        and isinstance(path[-1], str)
-        and path
-        not in (
-            ["time"],
-            ["covariate"],
-            ["page"],
-            ["interaction"],
-            ["strata"],
-        )
-    )
+    """Return whether an error is about one key, or an entry of it, and not about a whole table."""
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    tables = {"time", "covariate", "page", "interaction", "strata"}
+    return len(path) > 1 or (len(path) == 1 and path[0] not in tables)
 
 
 def _place(path: list[int | str], mapping: object) -> str:
-    """Where a key stands, in the words of the TOML file."""
+    """Return the table of a key, in the notation of TOML."""
     if len(path) == 1 and path[0] in {"time", "page", "strata"}:
         return f" in [{path[0]}]"
-    if len(path) >= 2 and path[0] in {"covariate", "interaction"} and isinstance(path[1], int):
-        return f" in [[{path[0]}]] {_label(str(path[0]), path[1], mapping)}"
-    return ""
-
-
-def _label(table: str, index: int, mapping: object) -> str:
-    tables = mapping.get(table) if isinstance(mapping, Mapping) else None
-    item = tables[index] if isinstance(tables, list | tuple) else None
+    if len(path) < 2 or path[0] not in {"covariate", "interaction"} or isinstance(path[1], str):
+        return ""
+    tables = mapping.get(path[0]) if isinstance(mapping, Mapping) else None
+    item = tables[path[1]] if isinstance(tables, list | tuple) else None
     name = item.get("name") if isinstance(item, Mapping) else None
-    return f"'{name}'" if isinstance(name, str) else f"number {index + 1}"
+    label = f"'{name}'" if isinstance(name, str) else f"number {path[1] + 1}"
+    return f" in [[{path[0]}]] {label}"
 
 
 def _unknown_key(key: str, place: str, known: tuple[str, ...]) -> str:
@@ -116,15 +106,11 @@ def _unknown_key(key: str, place: str, known: tuple[str, ...]) -> str:
 
 
 def nearest(key: str, known: tuple[str, ...]) -> str | None:
-    """The known key that was probably meant: by another name for it, or by its spelling."""
+    """Return the known key that was probably meant, by a synonym or by its spelling."""
     plain = key.lower().replace("-", "_")
     if plain in known or _SYNONYMS.get(plain) in known:
         return plain if plain in known else _SYNONYMS[plain]
     return next(iter(get_close_matches(plain, known, n=1, cutoff=0.65)), None)
-
-
-def _missing_key(key: str, place: str) -> str:
-    return f"key '{key}'{place} is missing; add {'the table [time]' if key == 'time' else 'it'}."
 
 
 _PLAIN = {

@@ -1,8 +1,8 @@
-"""Words for a page that are set after the release: titles, labels and units, and no number.
+"""Words for a page that are set after the release: titles, labels and units, but not numbers.
 
 A words file has the tables of a schema that hold words: ``[page]``, ``[[covariate]]`` with label,
-unit, labels and typical, ``[strata]`` with label and labels, and the unit of ``[time]`` where a
-release has none.  The release and its digest stay as they are; words have a digest of their own.
+unit, labels and typical, ``[strata]`` with label and labels, and the unit of ``[time]`` if the
+release has none.  The release and its digest do not change; words have a digest of their own.
 """
 
 import hashlib
@@ -41,20 +41,20 @@ class StrataWords(Public):
 
 
 class TimeWords(Public):
-    """What times are counted in."""
+    """The unit of times."""
 
     unit: Name | None = None
 
 
 class Words(Public):
-    """What `discreet page --words` reads.
+    """The content of a words file, which `discreet page --words` reads.
 
     Parameters
     ----------
     page
         Title, description, event, curator, contact, citation, sources, licence, language.
     time
-        The unit of times, where the release names none.
+        The unit of times, if the release names none.
     covariates, strata
         Labels and units.
 
@@ -74,7 +74,7 @@ class Words(Public):
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
-        """Read a words file; a `SchemaError` says in a sentence what is wrong with it.
+        """Read a words file; raise a `SchemaError` if that fails.
 
         Parameters
         ----------
@@ -85,12 +85,12 @@ class Words(Public):
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
-        """Words from nested dictionaries with the keys of the TOML file.
+        """Build words from nested dictionaries with the keys of the TOML file.
 
         Parameters
         ----------
         mapping
-            What the TOML file would hold.
+            The content of a TOML file.
         """
         try:
             return cls.model_validate(mapping, by_alias=True, by_name=False)
@@ -98,7 +98,7 @@ class Words(Public):
             raise SchemaError(sentence(error, mapping, _KEYS)) from None
 
     def to_mapping(self) -> dict[str, Any]:
-        """The nested dictionaries of the TOML file."""
+        """Return the nested dictionaries of the TOML file."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     @cached_property
@@ -108,7 +108,7 @@ class Words(Public):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def applied(self, schema: Schema) -> Schema:
-        """The schema with these words in place of its own; nothing else in it changes.
+        """Return the schema with these words in place of its own, and nothing else changed.
 
         Parameters
         ----------
@@ -123,7 +123,11 @@ class Words(Public):
         words, mapping = self.to_mapping(), schema.to_mapping()
         mapping["page"] = {**mapping.get("page", {}), **words.get("page", {})}
         if "unit" in words.get("time", {}):
-            self._require_unit(schema)
+            time = schema.time
+            if time.dated or time.unit not in {None, self.time and self.time.unit}:
+                raise SchemaError(
+                    f"the times of this release are in {time.counted_in}; remove 'unit' in [time]."
+                )
             mapping["time"]["unit"] = words["time"]["unit"]
         if "strata" in words:
             if schema.strata is None:
@@ -137,14 +141,6 @@ class Words(Public):
                 raise SchemaError(f"the release has no covariate '{item['name']}'.{hint}")
             places[item["name"]] |= item
         return Schema.from_mapping(mapping)
-
-    def _require_unit(self, schema: Schema) -> None:
-        """A unit that counts, or that was released, is a number's meaning and no word."""
-        time = schema.time
-        if time.dated or time.unit not in {None, self.time and self.time.unit}:
-            raise SchemaError(
-                f"the times of this release are in {time.counted_in}; remove 'unit' in [time]."
-            )
 
 
 _KEYS = {

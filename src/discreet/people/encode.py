@@ -200,7 +200,7 @@ def encode_covariates(data: Any, schema: Schema) -> NDArray[np.float64]:
 
 
 def person_spans(table: Table, schema: Schema, spells: Spells | None = None) -> Spans:
-    """Return the stretches at risk, computed once for each table; only the schema decides their form."""
+    """Return the stretches at risk, once for each table; the schema decides their form."""
 
     def make() -> Spans:
         grid, found = TimeGrid.of(schema.time), spells or repair_spells(table, schema)
