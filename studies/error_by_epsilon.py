@@ -61,7 +61,7 @@ def mechanisms(epsilon: float, survival: float) -> dict[str, Mechanism]:
 
 
 def draw_picture() -> None:
-    """Both axes logarithmic; the line at 1 is what sampling costs anyway."""
+    """Both axes logarithmic; the line at 1 is the error of sampling alone."""
     figure = Figure(figsize=(7.2, 4.6), layout="constrained")
     axes = figure.subplots()
     for name, colour, marker in zip(NAMES, COLOURS, "osD^v", strict=False):

@@ -47,7 +47,7 @@ the public interface, on twelve real sets from the package SurvSet, the paper's 
 designs, right and wrong ones. What fails stands first.
 
 - **err** is the distance of the private estimate from the exact maximum likelihood estimate in its
-  own standard errors, sqrt((f - f\\*)' H (f - f\\*) / d); 1 is what sampling costs anyway. Median over
+  own standard errors, sqrt((f - f\\*)' H (f - f\\*) / d); 1 is the error of sampling alone. Median over
   draws.
 - **inside** is how often the private 95% interval holds the exact estimate: the mean over
   coefficients and the worst one. It should be above 0.95, because the interval allows for sampling

@@ -37,7 +37,7 @@ are drawn at random from a wide family and on real sets on which no constant was
 measured through the public interface, with the noise of a real release and delta = 1e-6.
 
 - **err** is the distance of the private estimate from the exact maximum likelihood estimate in its own
-  standard errors, sqrt((f - f\\*)' H (f - f\\*) / d); 1 is what sampling costs anyway. Median over draws.
+  standard errors, sqrt((f - f\\*)' H (f - f\\*) / d); 1 is the error of sampling alone. Median over draws.
 - **inside** is the share of coefficients and draws whose private 95 % interval holds the exact estimate;
   in brackets, of the coefficients that the release does not flag as unreached.
 - **noise alone** asks more: |private - exact| at most 1.96 sqrt(SE_private^2 - SE_exact^2).

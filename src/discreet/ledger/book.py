@@ -32,7 +32,7 @@ from discreet.privacy.scales import exact
 from discreet.text import at_most
 
 Place = Mapping[str, str]
-"""Where a ledger lives: parts by name, such as its inode and the identity of its file system."""
+"""The place of a ledger: parts by name, such as its inode and the identity of its file system."""
 
 _DOMAIN = b"discreet ledger entry 1\n"
 _ZERO_HASH = "0" * 64

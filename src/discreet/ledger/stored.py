@@ -53,7 +53,7 @@ class Session(Protocol):
 
     @property
     def place(self) -> Place:
-        """Where the rows live; a copy of them lives elsewhere."""
+        """The place of the rows; a copy of them has another."""
         ...
 
     def promised(self) -> Head | None:
@@ -89,7 +89,7 @@ class Store(Protocol):
     """A backend: creates the tables once, then hands out sessions.
 
     Sessions are short: one connection for one operation.  Nothing is held open while a fit runs
-    for hours, nothing is inherited by a forked child, and a restarted server is no special case.
+    for hours, nothing is inherited by a forked child, and a restarted server is not a special case.
     """
 
     @property
@@ -130,7 +130,7 @@ class Verification:
 
     @property
     def sound(self) -> bool:
-        """Whether there are no problems."""
+        """True if there are no problems."""
         return not self.problems
 
 

@@ -2,8 +2,8 @@
 
 They are not part of this package: the folder is named by the environment variable DISCREET_DATA.
 Each set is a CSV file with the columns ``time`` (days), ``status`` (1 = event) and the covariates;
-the counts of rows and events are checked, so that nobody reproduces the paper on another file of
-the same name. The preprocessing is the paper's and reads the records: this is no private fit.
+the counts of rows and events are checked, so that another file of the same name is refused. The
+preprocessing is the paper's and reads the records: nothing computed from it is private.
 """
 
 import math
@@ -36,7 +36,7 @@ VARIABLE = "DISCREET_DATA"
 
 @dataclass(frozen=True)
 class Source:
-    """What a file must look like."""
+    """The expected content of a file."""
 
     file: str
     rows: int
@@ -133,7 +133,7 @@ def read_dataset(name: str, folder: str | Path | None = None) -> Dataset:
 
 
 def is_available(name: str, folder: str | Path | None = None) -> bool:
-    """Whether the set can be read here; the stand-in comes with a package."""
+    """Return whether the set can be read here; the stand-in comes with a package."""
     place = folder or os.environ.get(VARIABLE)
     source = SOURCES.get(name.upper())
     return name == "hdfail" or (

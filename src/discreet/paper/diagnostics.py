@@ -41,7 +41,7 @@ class Comparison:
 
     @property
     def accepted(self) -> bool:
-        """Whether all moments and quantiles agree within Monte-Carlo error."""
+        """True if all moments and quantiles agree within Monte-Carlo error."""
         return bool(np.all(np.abs(self.scores) < self.limit))
 
 

@@ -164,5 +164,5 @@ def fresh_key(noise: "NoiseSource") -> int:
 def _sampler(settings: Mapping[str, Any]) -> PSGLD:
     try:  # before 0.3 several chains could run side by side, of which the first was released
         return PSGLD(**{key: value for key, value in settings.items() if key != "chains"})
-    except TypeError:  # another key, or a value that is no number
+    except TypeError:  # another key, or a value that is not a number
         raise SettingsError("the settings of the sampler are not those it declares") from None

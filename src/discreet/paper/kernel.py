@@ -2,7 +2,7 @@
 
 A person's loss adds phi(eta_s) over the intervals that it survived and psi(eta_s) of its event.
 Here eta_s = a_s + c, with a_s = alpha'B_s the baseline's effect in interval s and c = beta'x. The
-loss is bent below a bound v, so that nobody counts for more (Nguyen and Hui, section 5):
+loss is bent below a bound v, so that no person counts for more (Nguyen and Hui, section 5):
 
     C_v(l) = v tanh(l/v) = v (1 - d)/(1 + d),    C_v'(l) = 4d/(1 + d)^2,    d = exp(-2l/v).
 
@@ -80,7 +80,7 @@ class Row(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What the sums work on; the scratch space belongs to one thread."""
+    """The arrays of the sums; the scratch space belongs to one thread."""
 
     people: People
     scratch: Scratch
@@ -101,7 +101,7 @@ class SanitizedRecords:
         return self.episodes.persons
 
     def context(self) -> Context:
-        """What compiled code needs; one for each thread."""
+        """Return the arrays for compiled code, one set for each thread."""
         space = (np.zeros(self.design.intervals) for _ in Scratch._fields)
         return Context(self._people, Scratch(*space))
 

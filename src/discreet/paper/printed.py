@@ -47,7 +47,7 @@ def jacobian_bound(norms: Array, ridge: float) -> float:
 
 @dataclass(frozen=True)
 class Printed:
-    """What both have: epsilon, and Lambda, the ridge per person, for which there is no rule."""
+    """The settings of both: epsilon, and Lambda, the ridge per person, which has no default."""
 
     epsilon: float = NOT_GIVEN
     ridge: float = NOT_GIVEN
@@ -64,7 +64,7 @@ class Printed:
         require_positive("ridge", self.ridge)
 
     def promise(self, persons: int) -> Guarantee:  # noqa: ARG002 - the contract's signature
-        """Nothing is proved."""
+        """Return an unproved guarantee."""
         return Guarantee(epsilon=self.epsilon, status="unproved")
 
 

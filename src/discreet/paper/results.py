@@ -15,18 +15,18 @@ class Results:
         self.path, self.columns, self.keys = path, tuple(columns), tuple(keys)
 
     def rows(self) -> list[dict[str, str]]:
-        """What is there; empty before the first run."""
+        """Return the rows of the file; none before the first run."""
         if not self.path.is_file():
             return []
         with self.path.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
     def has(self, **key: object) -> bool:
-        """Whether the cell was run already."""
+        """Return whether the cell was run already."""
         return tuple(_text(key[name]) for name in self.keys) in self.cells()
 
     def cells(self) -> set[tuple[str, ...]]:
-        """The keys of what is there."""
+        """Return the keys of all rows."""
         return {tuple(row[name] for name in self.keys) for row in self.rows()}
 
     def append(self, *rows: Row) -> None:
@@ -43,7 +43,7 @@ class Results:
 
 
 def newest(rows: list[dict[str, str]], keys: tuple[str, ...]) -> list[dict[str, str]]:
-    """Of several runs of a cell, the rows of the one with most epochs."""
+    """Return, for each cell, the rows of its run with most epochs."""
     most: dict[tuple[str, ...], int] = {}
     for row in rows:
         key = tuple(row[name] for name in keys)
@@ -52,7 +52,7 @@ def newest(rows: list[dict[str, str]], keys: tuple[str, ...]) -> list[dict[str, 
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """What a results file holds, whatever its columns."""
+    """Return the rows of a results file with any columns."""
     return Results(path, (), ()).rows()
 
 

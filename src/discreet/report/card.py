@@ -236,7 +236,7 @@ def _table(release: Release) -> str:
 
 def _performance(release: Release) -> str:
     found = [f"- {_plain(str(item))}" for item in release.warnings if not item.of_the_promise]
-    text = "\n".join(found) or "The release says nothing against its own numbers."
+    text = "\n".join(found) or "The release has no cautions about its numbers."
     return (
         f"\n## 23, 26. Performance and limitations\n\n{text}\n\nIntervals include sampling error and "
         "the noise added for privacy. Discrimination and calibration on other people: _to be filled in_."
