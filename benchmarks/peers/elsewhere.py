@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from descent import _orthonormal
+from descent import orthonormal
 from peer import (
     Answer,
     OneByOne,
@@ -87,7 +87,7 @@ class Diffprivlib(Peer):
     ) -> list[tuple[Answer, float]]:
         """Return a draw of each run."""
         coarse = _coarse(people)
-        basis = _orthonormal(COARSE)[:, 1:]
+        basis = orthonormal(COARSE)[:, 1:]
         person = np.repeat(np.arange(len(coarse)), coarse.last)
         step = np.arange(len(person)) - np.repeat(np.cumsum(coarse.last) - coarse.last, coarse.last)
         table = np.hstack([basis[step], coarse.centred[person]])

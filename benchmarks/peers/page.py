@@ -69,7 +69,7 @@ No constant of discreet was chosen on one of them. mgus2 had been among the sets
 | method | promise | run as |
 |---|---|---|
 | discreet | (epsilon, delta) | the default, cloglog, `natural-spline:3`; nothing is tuned |
-| noisy gradient descent | (epsilon, delta) | full batch, every person's gradient clipped, exact privacy of Gaussian noise; 12 to 200 steps, four clippings, four rates |
+| noisy gradient descent | (epsilon, delta) | full batch, every person's gradient clipped, exact privacy of Gaussian noise; a grid of 120: steps, clipping, rate, the scale of the columns of time |
 | FDPCox (commit c74cb18) | (epsilon, delta) as it states | `cdp_cox`, columns centred by public values; its own number of steps or 5 to 60, five rates, two radii |
 | synthetic people, MST and AIM | (epsilon, delta) | dpmm 0.1.9 on 16 bins, an ordinary fit of the people it makes, with its standard errors |
 | diffprivlib 0.6.6 | pure epsilon | logistic regression on the person-period table of 12 intervals, epsilon / 12; seven penalties |
