@@ -312,6 +312,8 @@ def plan(  # noqa: PLR0913 - what is publicly known, each by name
     baseline: str = "natural-spline:3",
     sd: Mapping[str, float] | None = None,
     shares: Mapping[str, Sequence[float]] | None = None,
+    sites: int | None = None,
+    colluding: int | None = None,
 ) -> "Comparison | CausesComparison":
     """Predict the accuracy of a release from public facts alone; no data is read.
 
@@ -333,6 +335,8 @@ def plan(  # noqa: PLR0913 - what is publicly known, each by name
         number is taken to be spread evenly between its bounds.
     shares
         Shares of the levels of a category, the reference first. Without them levels are alike.
+    sites, colluding
+        The number of sites of a joint fit, and how many of them may collude, as in sites.toml.
 
     Returns
     -------
@@ -346,14 +350,15 @@ def plan(  # noqa: PLR0913 - what is publicly known, each by name
     """
     epsilons = [float(value) for value in np.atleast_1d(np.asarray(epsilon, dtype=np.float64))]
     declared, known = as_schema(schema), Known(sd or {}, shares or {})
+    noise = ALONE if sites is None else NoiseShares.among(sites, colluding)
     if isinstance(events, Mapping):
-        outlooks = outlooks_by_cause(declared, persons, events, link, baseline, known=known)
+        outlooks = outlooks_by_cause(declared, persons, events, link, baseline, noise, known)
         return CausesComparison(
             {cause: compare(one, epsilons, delta) for cause, one in outlooks.items()}
         )
     if declared.time.causes is not None:
         raise SettingsError("the schema has causes: give events for each, such as {'cancer': 900}.")
-    outlook = outlook_for(declared, persons, events, link, baseline, known=known)
+    outlook = outlook_for(declared, persons, events, link, baseline, noise, known)
     return compare(outlook, epsilons, delta)
 
 

@@ -115,6 +115,17 @@ Accept = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file.")]
 
 
+def numbers(option: str, text: str, example: str) -> list[float]:
+    """Return the numbers of a text with commas; raise `SettingsError` if it has none."""
+    try:
+        found = [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        found = []
+    if not found:
+        raise SettingsError(f"--{option} takes {example}.")
+    return found
+
+
 def read_words(path: Path | None) -> "Words | None":
     """The words in a file, where one is named."""
     from discreet.design.words import Words  # noqa: PLC0415 - pydantic

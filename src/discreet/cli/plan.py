@@ -1,5 +1,6 @@
-"""`discreet plan`: what each mechanism would cost in accuracy, before any data is touched."""
+"""`discreet plan`: the predicted error of each mechanism, from public facts alone."""
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,8 +14,7 @@ from discreet.errors import SettingsError
 from discreet.text import aligned, in_blocks
 
 if TYPE_CHECKING:
-    from discreet.forecast import Comparison, Forecast
-    from discreet.mechanisms.outlook import Outlook
+    from discreet.forecast import Comparison
 
 
 def plan(  # noqa: PLR0913 - one parameter an option
@@ -64,133 +64,60 @@ def plan(  # noqa: PLR0913 - one parameter an option
     publicly known of covariates, --sd and --shares, makes the prediction better.
     """
     from discreet.design.schema import Schema  # noqa: PLC0415 - pydantic
-    from discreet.forecast import (  # noqa: PLC0415 - loads the mechanisms
-        CausesComparison,
-        compare,
-        outlook_for,
-        outlooks_by_cause,
-    )
-    from discreet.mechanisms.outlook import Known  # noqa: PLC0415 - numpy
-    from discreet.privacy.shares import ALONE, NoiseShares  # noqa: PLC0415 - numpy
+    from discreet.forecast import CausesComparison, needed_epsilon  # noqa: PLC0415 - mechanisms
+    from discreet.forecast import plan as compare  # noqa: PLC0415
 
-    noise = ALONE if sites is None else NoiseShares.among(sites, colluding)
-    known = Known(
-        {name: values[0] for name, values in _facts("sd", sd, 1)},
-        dict(_facts("shares", shares, None)),
-    )
-    declared, settings = Schema.from_toml(schema), (link, baseline, noise, known)
-    if declared.time.causes is not None:
-        outlooks = outlooks_by_cause(declared, n, _by_cause(events), *settings)
-        with progress("Planning"):
-            found = {
-                cause: compare(one, _epsilons(epsilon), delta) for cause, one in outlooks.items()
-            }
-        for cause, part in found.items():
-            say(f"Cause: {cause}")
-            _show(part)
-            for text in target or ():
-                say(wrapped(_answer(part.outlook, text, delta)))
-        for text in CausesComparison(found).rare():
-            say(wrapped(text))
-        say(wrapped(EXPLANATION))
-        return
-    outlook = outlook_for(declared, n, _count(events), *settings)
+    declared = Schema.from_toml(schema)
     if picture is not None:
+        if declared.time.causes is not None:
+            raise SettingsError(
+                "--picture is of one event, and the schema has causes: leave it out."
+            )
         require_free(picture, overwrite=overwrite)
-    epsilons = _epsilons(epsilon)
     with progress("Planning"):
-        comparison = compare(outlook, epsilons, delta)
-    _show(comparison)
-    for text in target or ():
-        say(wrapped(_answer(outlook, text, delta)))
+        found = compare(
+            declared,
+            n,
+            _events(events, by_cause=declared.time.causes is not None),
+            options.numbers("epsilon", epsilon, "a number, or several with commas between them"),
+            delta=delta,
+            link=link,
+            baseline=baseline,
+            sd={name: values[0] for name, values in _facts("sd", sd, 1)},
+            shares=dict(_facts("shares", shares, None)),
+            sites=sites,
+            colluding=colluding,
+        )
+    for cause, part in (
+        found.parts.items() if isinstance(found, CausesComparison) else [("", found)]
+    ):
+        if cause:
+            say(f"Cause: {cause}")
+        _show(part)
+        for text in target or ():
+            name, _, half = text.replace("=", ":").rpartition(":")
+            try:
+                margin = float(half)
+            except ValueError:
+                message = "--target takes a name and a width, such as 'sex: 0.1'."
+                raise SettingsError(message) from None
+            with progress("Planning"):
+                needed = needed_epsilon(part.outlook, name.strip(), margin, delta)
+            answer = f"{name.strip()} known to +- {margin:g} (95 %)"
+            if needed is None:
+                answer += f": no epsilon is enough, because {n:,} persons are too few."
+            else:
+                answer += f" needs epsilon {needed:.2g}."
+            say(wrapped(answer))
+    if isinstance(found, CausesComparison):
+        for text in found.rare():
+            say(wrapped(text))
     say(wrapped(EXPLANATION))
-    if picture is not None:
-        _draw(comparison, picture, overwrite=overwrite)
-
-
-def _show(comparison: "Comparison") -> None:
-    """The tables of one kind of event, and what to do."""
-    if len(comparison.found) == 1:
-        (found,) = comparison.found.values()
-        say(f"Predicted error\n\n{_errors(found)}\n")
-        say(wrapped(DISTANCE))
-        for item in found:
-            if item.note:
-                say(wrapped(f"{item.mechanism}: {item.note}"))
-        say(f"\n{ERRORS}\n\n{_coefficients(comparison.outlook, found)}\n")
-    else:
-        say(f"{ERRORS}\n\n{comparison.table(width())}\n")
-    say(wrapped(comparison.recommendation()))
-
-
-def _count(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise SettingsError("--events takes a whole number.") from None
-
-
-def _by_cause(text: str) -> dict[str, int]:
-    """Numbers of events by the name of the cause."""
-    pairs = (part.partition("=") for part in text.split(","))
-    try:
-        return {name.strip(): int(number) for name, _, number in pairs}
-    except ValueError:
-        raise SettingsError(
-            "the schema has causes: say --events of each, such as cancer=900,other=300."
-        ) from None
-
-
-def _facts(
-    option: str, texts: list[str] | None, number: int | None
-) -> Iterator[tuple[str, list[float]]]:
-    """A covariate and what is known of it, of every text."""
-    for text in texts or ():
-        name, _, values = text.replace("=", ":").rpartition(":")
-        try:
-            found = [float(part) for part in values.split(",")]
-        except ValueError:
-            found = []
-        if not name.strip() or not found or number not in {None, len(found)}:
-            example = "'bmi: 4'" if option == "sd" else "'stage: 0.5, 0.3, 0.2'"
-            raise SettingsError(f"--{option} takes a covariate and numbers, such as {example}.")
-        yield name.strip(), found
-
-
-def _epsilons(text: str) -> list[float]:
-    try:
-        found = [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        found = []
-    if not found:
-        raise SettingsError("--epsilon takes a number, or several with commas between them.")
-    return found
-
-
-def _answer(outlook: "Outlook", text: str, delta: float | None) -> str:
-    """The smallest epsilon at which a coefficient is known as narrowly as is wished."""
-    from discreet.forecast import needed_epsilon  # noqa: PLC0415 - loads the mechanisms
-
-    name, _, width = text.replace("=", ":").rpartition(":")
-    try:
-        margin = float(width)
-    except ValueError:
-        raise SettingsError("--target takes a name and a width, such as 'sex: 0.1'.") from None
-    wanted = f"{name.strip()} known to +- {margin:g} (95 %)"
-    with progress("Planning"):
-        needed = needed_epsilon(outlook, name.strip(), margin, delta)
-    if needed is None:
-        return f"{wanted}: no epsilon is enough, because {outlook.persons:,} persons are too few."
-    return f"{wanted} needs epsilon {needed:.2g}."
-
-
-def _draw(comparison: "Comparison", path: Path, *, overwrite: bool) -> None:
-    import io  # noqa: PLC0415 - with the picture
-
-    content = io.BytesIO()
-    comparison.plot().savefig(content, format=path.suffix.lstrip(".") or "png", dpi=150)
-    write_new(path, content.getvalue(), overwrite=overwrite)
-    say(f"The picture is in '{path}'.")
+    if picture is not None and not isinstance(found, CausesComparison):
+        content = io.BytesIO()
+        found.plot().savefig(content, format=picture.suffix.lstrip(".") or "png", dpi=150)
+        write_new(picture, content.getvalue(), overwrite=overwrite)
+        say(f"The picture is in '{picture}'.")
 
 
 ERRORS = "Predicted standard errors, sampling included"
@@ -205,22 +132,56 @@ EXPLANATION = (
 )
 
 
-def _errors(found: list["Forecast"]) -> str:
-    """Every mechanism's error in one number, and what it promises."""
-    rows = (
-        (item.mechanism, "-" if item.error is None else f"{item.error:.2f}", item.promise)
-        for item in found
-    )
-    return aligned([("mechanism", "err", "promise"), *rows], left=(0, 2))
+def _show(comparison: "Comparison") -> None:
+    """Print the tables of one event, and the recommendation."""
+    if len(comparison.found) > 1:
+        say(f"{ERRORS}\n\n{comparison.table(width())}\n")
+    else:
+        (found,) = comparison.found.values()
+        rows = (
+            (item.mechanism, "-" if item.error is None else f"{item.error:.2f}", item.promise)
+            for item in found
+        )
+        errors = aligned([("mechanism", "err", "promise"), *rows], left=(0, 2))
+        say(f"Predicted error\n\n{errors}\n")
+        say(wrapped(DISTANCE))
+        for item in found:
+            if item.note:
+                say(wrapped(f"{item.mechanism}: {item.note}"))
+        predicted = [item for item in found if item.standard_errors]
+        outlook = comparison.outlook
+        columns = (outlook.sampling_errors, *(item.standard_errors for item in predicted))
+        lines = (
+            (title, *(f"{value:.3g}" for value in values))
+            for title, *values in zip(outlook.schema.coefficient_titles, *columns, strict=True)
+        )
+        heading = ("coefficient", "not private", *(item.mechanism for item in predicted))
+        say(f"\n{ERRORS}\n\n{in_blocks([heading, *lines], width())}\n")
+    say(wrapped(comparison.recommendation()))
 
 
-def _coefficients(outlook: "Outlook", found: list["Forecast"]) -> str:
-    """Every coefficient's standard error by each mechanism that predicts one."""
-    predicted = [item for item in found if item.standard_errors]
-    columns = (outlook.sampling_errors, *(item.standard_errors for item in predicted))
-    rows = (
-        (title, *(f"{value:.3g}" for value in values))
-        for title, *values in zip(outlook.schema.coefficient_titles, *columns, strict=True)
-    )
-    heading = ("coefficient", "not private", *(item.mechanism for item in predicted))
-    return in_blocks([heading, *rows], width())
+def _events(text: str, *, by_cause: bool) -> int | dict[str, int]:
+    try:
+        if not by_cause:
+            return int(text)
+        pairs = (part.partition("=") for part in text.split(","))
+        return {name.strip(): int(number) for name, _, number in pairs}
+    except ValueError:
+        raise SettingsError(
+            "the schema has causes: say --events of each, such as cancer=900,other=300."
+            if by_cause
+            else "--events takes a whole number."
+        ) from None
+
+
+def _facts(
+    option: str, texts: list[str] | None, number: int | None
+) -> Iterator[tuple[str, list[float]]]:
+    """Yield the covariate and the numbers of every text."""
+    example = "'bmi: 4'" if option == "sd" else "'stage: 0.5, 0.3, 0.2'"
+    for text in texts or ():
+        name, _, values = text.replace("=", ":").rpartition(":")
+        found = options.numbers(option, values, f"a covariate and numbers, such as {example}")
+        if not name.strip() or number not in {None, len(found)}:
+            raise SettingsError(f"--{option} takes a covariate and numbers, such as {example}.")
+        yield name.strip(), found
