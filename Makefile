@@ -86,7 +86,6 @@ real: $(READY)  ## private Newton on real data and simulated designs, hours; it 
 	$(if $(BASE),$(BIN)/python studies/real.py --label 0.1.0 --tree $(BASE) --draws $(DRAWS) $(if $(HELD_OUT),--held-out))
 	$(BIN)/python studies/real.py --label $(LABEL) --draws $(DRAWS) --log $(if $(HELD_OUT),--held-out)
 	$(BIN)/python studies/oracle.py
-	$(BIN)/python studies/narrower.py
 	$(BIN)/python studies/censoring.py
 	$(BIN)/python studies/real_page.py
 

@@ -16,8 +16,8 @@ import numpy as np
 from newton_designs import designs, error, fit, loss_of, tail_designs
 
 from discreet.core.scores import LARGEST, Whitened, alone, block_scores, score_tables
+from discreet.estimator.asking import whitening
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms.newton.steps import whitening
 from discreet.types import Array
 
 MULTIPLES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0)

@@ -54,7 +54,6 @@ def tables() -> dict[str, list[str]]:
         "grid": list(errors(grid)),
         "planner on the grid": list(foreseen(grid)),
         "planner on designs": list(planner(read("planner.csv"))),
-        "bound": list(bound(read("newton-bound.csv"))),
         "root": list(root(read("newton-root.csv"))),
         "time": list(seconds(read("../../benchmarks/results/private.csv"))),
     }
@@ -122,18 +121,6 @@ def planner(rows: Rows) -> Iterable[str]:
         cells[f"{row['mechanism']}, {kind}"].append(ratio)
     for name, values in sorted(cells.items()):
         yield ratios(name, values)
-
-
-def bound(rows: Rows) -> Iterable[str]:
-    """Geometric means over the designs, a row a pair of constants."""
-    cells = defaultdict(list)
-    for row in rows:
-        cells[row["lambda"], row["tail"], row["epsilon"], row["delta"]].append(float(row["median"]))
-    for pair in dict.fromkeys((row["lambda"], row["tail"]) for row in rows):
-        used = " (used)" if pair == ("0.15", "0.05") else ""
-        privacy = (("1.0", "1e-06"), ("1.0", "0.0"), ("4.0", "1e-06"))
-        means = (np.exp(np.mean(np.log(cells[*pair, *item]))) for item in privacy)
-        yield line(f"{pair[0]}, {pair[1]}{used}", *(f"{mean:.2f}" for mean in means))
 
 
 def root(rows: Rows) -> Iterable[str]:

@@ -24,12 +24,12 @@ from newton_root import root, score_at
 from real_sets import DEVELOPMENT, HELD_OUT, load, paper_sets
 
 from discreet import Schema
+from discreet.core.scores import Whitened
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import Logit
+from discreet.estimator.asking import whitening
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms.newton.foreseen import CohortScores
-from discreet.mechanisms.newton.steps import whitening
 from discreet.people.source import People
 from discreet.privacy.accountant import rho_for
 from discreet.types import Array
@@ -95,7 +95,7 @@ def _slope(loss: Problem, point: Array, frame: Array, bound: float) -> Array:
     """Of the summed bounded score by the point, in whitened coordinates."""
 
     def score(move: Array) -> Array:
-        there = CohortScores(loss.design, loss.link, point + frame @ move, frame, bound)
+        there = Whitened(loss.design, loss.link, point + frame @ move, frame, bound)
         return score_at(loss, there)
 
     moves = DIFFERENCE * np.eye(len(point))

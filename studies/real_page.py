@@ -9,9 +9,6 @@ import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import narrower
-from constants_summary import RESULTS as CONSTANTS
-from constants_summary import Worst, worst_cases
 from marked import fill
 from real_sets import DEVELOPMENT, FURTHER, HELD_OUT, LOGARITHMIC, ONCE, OTHERS, PAPER
 from real_summary import (
@@ -144,7 +141,7 @@ def main() -> None:
     fill(PAGE, MARKS, page())
 
 
-def page(results: Path = RESULTS, facts: Path = FACTS, constants: Path = CONSTANTS) -> str:
+def page(results: Path = RESULTS, facts: Path = FACTS) -> str:
     """The whole text."""
     rows, about = read(results), read_facts(facts)
     label = rows[-1]["label"]
@@ -155,7 +152,6 @@ def page(results: Path = RESULTS, facts: Path = FACTS, constants: Path = CONSTAN
         "### Real sets\n\n"
         + _table(_sets(now, before, about, (*DEVELOPMENT, *FURTHER, *HELD_OUT), DELTA)),
         "### What is left\n\n" + LEFT + _table(_left(now)),
-        "### What narrower intervals would cost\n\n" + NARROWER + _table(narrower.table()),
         "### Other real sets\n\n" + OTHER + _table(_sets(now, before, about, OTHERS, DELTA)),
         "### Sets that were looked at once\n\n"
         + RUN_ONCE
@@ -174,21 +170,8 @@ def page(results: Path = RESULTS, facts: Path = FACTS, constants: Path = CONSTAN
         CENSORING + _table(_study(CENSORING_HEAD, CENSORED)),
         CHANGING + _table(_study(CHANGING_HEAD, CHANGED)),
         CHOICE.format(held_out=", ".join(HELD_OUT)),
-        *([PAIRED + _table(_constants(worst_cases(constants)))] if constants.is_file() else []),
     )
     return "\n".join(sections)
-
-
-PAIRED = """### What each constant does
-
-`studies/constants.py` sets every constant of the post-processing to half of what it is and to double
-on a panel of development sets and designs at epsilon = 1, all values with the same people and the same
-noise. The worst case over the panel: the lowest **inside**,
-mean and worst coefficient; the highest **err** over what it is as things are; the median **width**.
-The table names what it was measured with: a constant that the code has no more, or another value of one,
-is of an earlier state of this version.
-
-"""
 
 
 CENSORING_HEAD = ("set", "censored early", "chi-square / df", "goes most with", "log hazard ratio")
@@ -202,25 +185,11 @@ def _study(head: Line, path: Path) -> Iterator[Line]:
         yield from (tuple(row.values()) for row in csv.DictReader(lines))
 
 
-def _constants(found: list[Worst]) -> Iterator[Line]:
-    """The panel as it is, then half and double of every constant."""
-    yield "constant", "value", "inside, lowest mean / worst", "err, highest ratio", "width", "draws"
-    for item in found:
-        inside = f"{_two(item.inside)} / {_two(item.worst)}"
-        yield item.constant, item.value, inside, _two(item.err), _two(item.width), str(item.draws)
-
-
 LEFT = """How near could any bounded score come? `studies/oracle.py` knows what no release knows: coordinates from
 the exact Hessian, a start at the exact estimate, and of all bounds c (B = c sqrt(d / events)) the best, in one step
 with 85% of the budget. **oracle** is sqrt(bias^2 + noise^2) of that, in standard errors, with no prior. Where err is below it, the
 prior helps. On fl the aim of 2.4 and 1.6 is below what this oracle reaches: a bound that follows the few
 people who carry three of its effects has several times the noise.
-
-"""
-NARROWER = """At epsilon 4 a part of the width is what intervals allow for the sampling variance, which a synthetic
-cohort does not know exactly. `studies/narrower.py` makes the same draws, 8 for each set, with that allowance as it is and
-with a third of it. Intervals are then a little narrower; but where noise is small beside sampling, they say
-less often how large it is. That stands before width, so the allowance stays.
 
 """
 OTHER = """Thirteen more sets of SurvSet, most of them smaller, prepared by the same rule. No target was set for

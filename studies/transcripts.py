@@ -5,10 +5,10 @@
     python studies/transcripts.py compare --folder F [--set KAPPA=25 THETA=0.3]
     python studies/transcripts.py constants --folder F
 
-`record` draws with the sequence of `mechanisms/newton/sequence.py`, noise from a seed, and keeps what
-was released in F, one file a set (of real sets that anyone may download or of simulated designs: a
-transcript holds noisy sums alone, but its noise is not that of a real release). Beside it stand the
-exact fit and what today's release makes of the same people. `compare` estimates once more from the
+`record` draws with noise from a seed and keeps what was released in F, one file a set (of real sets
+that anyone may download or of simulated designs: a transcript holds noisy sums alone, but its noise is
+not that of a real release). Beside it are the exact fit and the release as the code of that day made
+it (`today`). `compare` estimates once more from the
 released numbers, with other constants, and `constants` does so with half and double of each;
 results/transcripts.csv and results/transcripts-constants.csv.
 
@@ -35,15 +35,11 @@ from real_sets import load
 from simulated import DESIGNS, Sample
 
 import discreet as ds
-from discreet.core.ask import Ask
 from discreet.estimator import estimate as estimates
 from discreet.estimator import picture, population
+from discreet.estimator.published import Ended
 from discreet.estimator.reach import missing
 from discreet.estimator.transcript import Transcript
-from discreet.mechanisms.contract import Draw
-from discreet.mechanisms.newton.layout import GRID_EXPONENT, Layout
-from discreet.mechanisms.newton.run import released_point
-from discreet.mechanisms.newton.sequence import Ended, Sequence
 
 Array = NDArray[np.float64]
 
@@ -95,26 +91,17 @@ class Recorded:
     today: Measured
 
 
-class Recorder:
-    """Stands where a draw is made, and keeps how the sequence ended."""
+@contextmanager
+def recorded() -> Iterator[list[Ended]]:
+    """How each draw that is made within ended."""
+    found, draw = list[Ended](), ds.PrivateNewton.ended
 
-    def __init__(self) -> None:
-        self.ended: Ended | None = None
+    def ended(self: ds.PrivateNewton, *given: Any) -> Ended:
+        found.append(draw(self, *given))
+        return found[-1]
 
-    def run(self, mechanism: ds.PrivateNewton, plan: Any, problem: Any, noise: Any) -> "Recorder":
-        """Ask all questions."""
-        layout = Layout.read(plan)
-        ask = Ask(problem.engine, noise, layout.budget)
-        clipped = mechanism.score == "clip"
-        self.ended = Sequence(ask, problem.design, problem.link, layout, clipped).run()
-        return self
-
-    def draw(self) -> Draw:
-        """The estimate alone."""
-        if self.ended is None:
-            raise ValueError("nothing was asked")
-        point = released_point(self.ended.estimate.f.ravel())
-        return Draw(point, GRID_EXPONENT, False)  # noqa: FBT003
+    with patch.object(ds.PrivateNewton, "ended", ended):
+        yield found
 
 
 def record(name: str, draws: int) -> Iterator[Recorded]:
@@ -126,17 +113,11 @@ def record(name: str, draws: int) -> Iterator[Recorded]:
         for epsilon in EPSILONS:
             seed = zlib.crc32(f"{name}/{epsilon:g}/{draw}".encode())
             given = {"mechanism": ds.PrivateNewton(epsilon, delta=DELTA), "seed": seed}
-            today = ds.simulate(model_of(sample), sample.frame, **given).model
-            recorder = Recorder()
-            with patch.object(ds.PrivateNewton, "_run", lambda *given, to=recorder: to.run(*given)):
-                ds.simulate(model_of(sample), sample.frame, **given)
-            if recorder.ended is None:
-                raise ValueError("no draw was made")
-            measured = Measured.of(
-                np.array(today.coefficients.vector), np.array(today.covariance), exact
-            )
-            transcript = recorder.ended.transcript
-            yield Recorded(name, epsilon, draw, transcript, exact, measured)
+            with recorded() as found:
+                release = ds.simulate(model_of(sample), sample.frame, **given).model
+            vector, covariance = np.array(release.coefficients.vector), np.array(release.covariance)
+            measured = Measured.of(vector, covariance, exact)
+            yield Recorded(name, epsilon, draw, found[0].transcript, exact, measured)
 
 
 def model_of(sample: Sample) -> ds.SurvivalRegression:

@@ -37,7 +37,6 @@ SUMS = {
     "estimate.py": "fits that are not private",
     "likelihood/problem.py": "the likelihood of fits that are not private, and of output and "
     "objective perturbation, which the core asks",
-    "mechanisms/newton/rehearsal.py": "people made up from public facts",
 }
 """Who asks an engine for sums outside the core and the engines, and why no record is released."""
 

@@ -15,7 +15,6 @@ from discreet.errors import SchemaError, SettingsError
 from discreet.forecast import forecasts, needed_epsilon, outlook_for
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import PrivateNewton, registered
-from discreet.mechanisms.newton.rehearsal import made_up
 from discreet.mechanisms.outlook import Known
 from discreet.people.episodes import Episodes
 from discreet.privacy.testing import SeededNoise
@@ -68,7 +67,9 @@ def test_noise_relative_to_sampling_falls_with_the_number_of_people():
 def test_the_cohort_has_the_stated_events_and_textbook_standard_errors(monkeypatch):
     monkeypatch.setattr("discreet.mechanisms.outlook.CORRELATION", 0.0)
     outlook = outlook_for(SCHEMA, 5000, 1000, link="logit")
-    assert outlook.profile.events.sum() == pytest.approx(1000)
+    exits = outlook.transcript(np.array([0, 3, outlook.design.intervals]), 4).exits.values
+    assert exits[0, 1].sum() == pytest.approx(1000)
+    assert exits.sum() == pytest.approx(5000)
     # grouped exponential survival: information of a coefficient is events times variance
     age = 1 / (math.sqrt(1000) * 70 / math.sqrt(12))
     level = math.sqrt(2 / (1000 / 3))
@@ -94,14 +95,6 @@ def test_what_is_known_of_covariates_is_used():
     assert ratio[2] > 1.5
     same = outlook_for(SCHEMA, 20_000, 2000, known=Known(sd={"age": uniform}), link="logit")
     assert np.allclose(same.sampling_errors, plain.sampling_errors, rtol=0.05)
-
-
-def test_made_up_people_have_the_stated_numbers():
-    outlook = outlook_for(SCHEMA, 50_000, 7000, link="logit")
-    people = made_up(outlook)
-    assert people.persons == pytest.approx(50_000, rel=0.01)
-    events = int(people.engine.episodes.event.sum()) * people.times
-    assert events == pytest.approx(7000, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -170,11 +163,12 @@ def test_newton_errs_as_predicted_on_the_cohort_that_was_assumed():
 def simulated(outlook):
     """People from the planner's assumptions."""
     random, persons = np.random.default_rng(3), outlook.persons
-    x = outlook.people.cohort[random.integers(0, len(outlook.people.cohort), persons), 0]
-    hazard = outlook.profile.events / outlook.profile.at_risk
-    hits = random.random((persons, len(hazard))) < hazard
+    leads, weights = outlook.leads
+    x = outlook.design.complete(leads)[random.choice(len(weights), persons, p=weights)]
+    intervals = outlook.design.intervals
+    hits = random.random((persons, intervals)) < outlook.hazard
     some = hits.any(axis=1)
-    exits = np.where(some, hits.argmax(axis=1) + 1, len(hazard)).astype(np.int32)
+    exits = np.where(some, hits.argmax(axis=1) + 1, intervals).astype(np.int32)
     order = np.argsort(exits)
     people = Episodes(
         np.ascontiguousarray(x[order]), exits * 0, exits[order], some[order], None, persons
@@ -246,7 +240,6 @@ def test_the_command_prints_mechanisms_and_coefficients(tmp_path, monkeypatch):
 
 def test_small_standard_errors_are_not_cut(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("discreet.mechanisms.newton.rehearsal.DRAWS", 1)
     file = tmp_path / "schema.toml"
     file.write_text(TOML)
     asked = [
@@ -308,7 +301,6 @@ def test_several_epsilons_are_one_table():
 
 def test_many_epsilons_fit_a_terminal(monkeypatch):
     """No number is cut: what does not fit stands below, with the names again."""
-    monkeypatch.setattr("discreet.mechanisms.newton.rehearsal.DRAWS", 1)
     epsilons = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 8]
     found = compared(epsilon=epsilons)
     for width in (80, 40):
@@ -334,7 +326,6 @@ def test_a_long_label_goes_on_below_itself():
 
 
 def test_the_needed_epsilon_is_enough_and_hardly_more(monkeypatch):
-    monkeypatch.setattr("discreet.mechanisms.newton.rehearsal.DRAWS", 1)
     outlook = compared(epsilon=1).outlook
     margin = 1.96 * compared(epsilon=1).best(1.0).standard_errors[1]
     assert needed_epsilon(outlook, "arm[b]", margin) == pytest.approx(1.0, rel=0.05)

@@ -7,14 +7,14 @@ against H:
 
     err = sqrt(E (f - f*)' H (f - f*) / d),   f* the maximum likelihood estimate,
 
-so 1 is the sampling error of the fit without privacy. Standard errors of private Newton are those that it states when it
-runs on people who are made up from the same facts (`mechanisms.newton.rehearsal`). A prediction is a guess of accuracy; privacy never rests on it.
+so 1 is the sampling error of the fit without privacy. Private Newton predicts its standard errors with
+the code that states them in a release, from a picture made of the same facts
+(`mechanisms.newton.sequence.foreseen`). A prediction is a guess of accuracy; privacy never rests on it.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from html import escape
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,6 @@ from discreet.mechanisms import registered
 from discreet.mechanisms.contract import (
     Plan,
     Predicts,
-    States,
     require_few_coefficients,
     require_lasting_effects,
     require_one_baseline,
@@ -72,12 +71,7 @@ class Forecast:
     guarantee: Guarantee | None = None
     error: float | None = None
     note: str = ""
-    predict: Callable[[], tuple[float, ...]] = tuple
-
-    @cached_property
-    def standard_errors(self) -> tuple[float, ...]:
-        """Of the covariates' coefficients; made when asked for, because a rehearsal takes a while."""
-        return self.predict()
+    standard_errors: tuple[float, ...] = ()
 
     @property
     def promise(self) -> str:
@@ -244,14 +238,17 @@ def outlooks_by_cause(
     sites: NoiseShares = ALONE,
     known: Known = NOTHING,
 ) -> dict[str, Outlook]:
-    """An outlook for every cause; other causes are taken to leave the people alone."""
+    """An outlook for every cause; its own standard errors without privacy leave out the others."""
     causes = list(schema.time.causes or {})
     if set(events) != set(causes):
         raise SettingsError(f"say how many events each cause has: {', '.join(causes)}.")
     if sum(events.values()) > persons:
         raise SettingsError("the causes have more events together than there are persons.")
     return {
-        cause: outlook_for(schema, persons, events[cause], link, baseline, sites, known)
+        cause: replace(
+            outlook_for(schema, persons, events[cause], link, baseline, sites, known),
+            others=tuple(events[other] for other in causes if other != cause),
+        )
         for cause in causes
     }
 
@@ -381,10 +378,5 @@ def _forecast(
         return Forecast(name, plan.guarantee, note=NO_PREDICTION)
     extra = mechanism.variance(plan, outlook)
 
-    def deviations() -> tuple[float, ...]:
-        # a rehearsal knows one event; of several causes each has its formula
-        if isinstance(mechanism, States) and outlook.facts.causes <= 1:
-            return outlook.deviations(mechanism.stated(plan, outlook))
-        return outlook.deviations(extra + outlook.sampling_variance)
-
-    return Forecast(name, plan.guarantee, outlook.error(extra), predict=deviations)
+    errors = outlook.deviations(extra + outlook.sampling_variance)
+    return Forecast(name, plan.guarantee, outlook.error(extra), standard_errors=errors)

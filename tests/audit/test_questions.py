@@ -12,12 +12,6 @@ from tests.mechanisms.strata_bugs import STRATA_BUGS
 from tests.mechanisms.test_seeded_bugs import plant
 
 CASE = "several rows, late entry"
-OF_ONE_ROW = {
-    "a column of second moments more than the integers hold",
-    "how late events came is among the second moments and not paid for",
-    "how late a person's event came among those of the same block",
-}
-"""How late events came is asked where a person has one row alone."""
 
 SUBJECTS = {
     "newton": Subject("newton", delta=1e-6),
@@ -92,10 +86,10 @@ EVERY = [*MORE_BUGS, *STRATA_BUGS, *CAUSES_BUGS, *CURVES_BUGS]
 ITS_SUBJECT = [bug for bug in EVERY if bug.title not in {*OTHER_SUBJECTS, *KERNELS}]
 
 
-def noticed(subject, name=CASE):
+def noticed(subject):
     """Failed checks of one kind of people, where everything is asked."""
     cases = cases_of(subject, questions.GENEROUS)
-    cases = [case for case in cases if case.name.startswith(name)]
+    cases = [case for case in cases if case.name.startswith(CASE)]
     try:
         found = questions.judged_cases(subject, cases, cases_of(subject, 1.0)[:1])
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -107,8 +101,7 @@ def noticed(subject, name=CASE):
 @pytest.mark.parametrize("bug", ITS_SUBJECT, ids=lambda bug: bug.title)
 def test_the_audit_notices(monkeypatch, bug):
     plant(monkeypatch, bug)
-    name = "one row" if bug.title in OF_ONE_ROW else CASE
-    assert noticed(subject_of(bug), name)
+    assert noticed(subject_of(bug))
 
 
 @pytest.mark.parametrize("name", ["newton", "newton, causes", "curves"])

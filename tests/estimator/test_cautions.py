@@ -6,56 +6,159 @@ import numpy as np
 import pytest
 
 from discreet.core.released import Released
-from discreet.estimator.cautions import CLEARLY, caution, changes
+from discreet.estimator.cautions import cautions, tailed
 from discreet.estimator.estimate import Estimate
 from discreet.estimator.picture import THETA, picture_of
+from discreet.estimator.published import Ended, extras
 from discreet.estimator.reach import hidden_strata, missing, unreached
+from discreet.results.proportionality import CLEARLY
 from tests.estimator.pictures import field_of, transcript_of
 
 
-def stated(field, prior, theta, deviation, misfit=1.0):
-    """An estimate whose theta was seen as `theta` with a standard deviation, everything else 0."""
+def ended_of(theta=(0.0, 0.0, 0.0), deviation=0.1, misfit=1.0, **facts):
+    """Released numbers and an estimate: theta seen so with a standard deviation, all effects 1."""
+    field, prior, phi = field_of(**facts)
     lay = field.layout
-    phi, spread = np.zeros(lay.total), prior.covariance.copy()
-    place = lay.theta(0)
-    share = THETA**2 / (THETA**2 + deviation**2)
-    phi[place] = share * theta
-    spread[place, place] = np.eye(lay.columns) * share * deviation**2
-    f = np.zeros((1, lay.size))
-    f[0, -lay.columns :] = 1.0
-    nothing = np.eye(lay.size)
-    return Estimate(f, nothing, nothing, phi, spread, nothing[None], misfit, 1)
+    spread, share = prior.covariance.copy(), THETA**2 / (THETA**2 + deviation**2)
+    for r in range(lay.causes):
+        place = lay.theta(r)
+        phi[place] = share * np.array(theta)
+        spread[place, place] = np.eye(lay.columns) * share * deviation**2
+    f = np.array([phi[lay.f(r)] for r in range(lay.causes)])
+    f[:, -lay.columns :] = 1.0
+    small, own = 1e-4 * np.eye(lay.causes * lay.size), np.tile(np.eye(lay.size), (lay.causes, 1, 1))
+    return Ended(field, prior, Estimate(f, small, small, phi, spread, own, misfit, 1))
+
+
+def with_exits(ended, exits, deviation=3.0):
+    """The same with other counts."""
+    transcript = ended.transcript.having(exits=Released(exits, deviation))
+    return replace(ended, field=replace(ended.field, transcript=transcript))
+
+
+def told(ended, code):
+    """The cautions of one code."""
+    return [one for one in cautions(ended) if one.code == code]
+
+
+def following(ended):
+    """The same with events as the model has them: nothing is wrong."""
+    exits = ended.transcript.exits.values.copy()
+    exits[0, 1:] = ended.expected_events
+    exits[0, 0, -1] += ended.transcript.persons - exits.sum()
+    return with_exits(ended, exits)
+
+
+def test_nothing_is_said_where_all_is_well():
+    assert cautions(following(ended_of())) == ()
 
 
 def test_a_change_is_named_with_the_coefficient_early_and_late():
-    field, prior, _ = field_of()
-    design = field.transcript.design
     theta = np.array([0.0, -0.4, 0.1])
-    (found,) = changes(field, prior, stated(field, prior, theta, 0.1))
-    assert found.name == design.schema.coefficient_names[1]
-    assert found.distance == pytest.approx(-4.0)
-    assert "fades" in found.sentence
+    ended = ended_of(theta)
+    design, field = ended.transcript.design, ended.field
+    (found,) = told(ended, "varying")
+    name = design.schema.coefficient_names[1]
+    assert found.coefficients == (name,)
+    assert f"{design.schema.coefficient_titles[1]} fades with time" in found.message
+    rows = extras(ended)["proportionality"]
+    assert rows[:, 0].tolist() == [0, 1, 2]
+    assert rows[1, 3] == pytest.approx(-4.0)
     time, user = design.time_dimension, design.to_user
-    columns = field.members.columns[:, 0]
-    weights = field.members.weights
+    columns, weights = field.members.columns[:, 0], field.members.weights
     spread = np.sqrt(weights @ (columns - weights @ columns) ** 2)
-    shift = np.concatenate([np.zeros(time), theta / spread])
-    f = np.concatenate([np.zeros(time), np.ones(3)])
-    assert found.early == pytest.approx((user @ (f - shift))[time + 1])
-    assert found.late == pytest.approx((user @ (f + shift))[time + 1])
-    told = caution((found,))
-    assert told.code == "varying"
-    assert told.coefficients == (found.name,)
+    shift, f = np.concatenate([np.zeros(time), theta / spread]), ended.estimate.f[0]
+    assert rows[:, 1] == pytest.approx((user @ (f - shift))[time:])
+    assert rows[:, 2] == pytest.approx((user @ (f + shift))[time:])
 
 
 def test_a_change_within_its_noise_is_not_named():
-    field, prior, _ = field_of()
-    theta = np.full(3, 0.98 * CLEARLY * 0.1)
-    assert changes(field, prior, stated(field, prior, theta, 0.1)) == ()
-    assert caution(()) is None
+    assert told(ended_of(np.full(3, 0.98 * CLEARLY * 0.1)), "varying") == []
     clear = np.full(3, 1.05 * CLEARLY * 0.1)
-    assert len(changes(field, prior, stated(field, prior, clear, 0.1))) == 3
-    assert changes(field, prior, stated(field, prior, clear, 0.1, misfit=2.0)) == ()
+    (found,) = told(ended_of(clear), "varying")
+    assert len(found.coefficients) == 3
+    assert told(ended_of(clear, misfit=2.0), "varying") == []
+
+
+def test_expected_events_are_the_models_among_those_at_risk():
+    """In the picture of the model itself they are the picture's own; delta changes who is at risk."""
+    ended = ended_of()
+    lay, field = ended.field.layout, ended.field
+    phi = ended.estimate.phi.copy()
+    phi[lay.f(0)], phi[lay.delta(0)], phi[lay.theta(0)] = ended.estimate.f[0], 0.0, 0.0
+    model = replace(ended, estimate=replace(ended.estimate, phi=phi))
+    start = field.layout.size * len(ended.transcript.steps)
+    own = field.at(phi, ended.estimate.f).mean[start + lay.bins : start + 2 * lay.bins]
+    assert model.expected_events[0] == pytest.approx(own)
+    phi = phi.copy()
+    phi[lay.delta(0)] = 1.0  # in the picture more have left when a bin begins
+    fewer = replace(ended, estimate=replace(ended.estimate, phi=phi)).expected_events[0]
+    assert np.all(fewer[1:] < model.expected_events[0, 1:])
+
+
+def test_a_model_that_leaves_the_life_table_is_told_with_the_stretch():
+    ended = following(ended_of())
+    exits = ended.transcript.exits.values.copy()
+    exits[0, 1, 2] *= 2.0
+    (found,) = told(with_exits(ended, exits), "life-table")
+    assert "from time 0.25 to 0.5" in found.message
+    assert told(with_exits(ended, exits, 1000.0), "life-table") == []  # it may be noise
+
+
+def test_few_at_risk_and_few_events_are_told_from_noise():
+    ended = following(ended_of())
+    exits = ended.transcript.exits.values
+    assert len(told(with_exits(ended, 0.5 * exits), "at-risk")) == 1
+    assert told(with_exits(ended, 0.5 * exits, 500.0), "at-risk") == []
+    few = exits.copy()
+    few[0, 1] = 0.02 * exits[0, 1]
+    few[0, 0] += 0.98 * exits[0, 1]
+    assert len(told(with_exits(ended, few), "events")) == 1
+
+
+def test_what_the_prior_says_and_what_noise_hides_is_flagged_by_name():
+    ended = following(ended_of())
+    names = ended.transcript.design.schema.coefficient_names
+    last, size = ended.field.layout.size - 1, ended.field.layout.size
+    wide = ended.estimate.covariance.copy()
+    wide[last, last] = 0.9 * ended.prior_covariance[last, last]
+    noise = replace(ended, estimate=replace(ended.estimate, covariance=wide))
+    (found,) = told(noise, "unreached")
+    assert found.coefficients == (names[-1],)
+    assert "privacy noise hides" in found.message
+    unreached = np.zeros((size, size))
+    unreached[last, last] = 1.0
+    absent = replace(ended)
+    vars(absent)["missing"] = unreached
+    (found,) = told(absent, "unreached")
+    assert names[-1] in found.coefficients
+    assert "few people have these values" in found.message
+    wide[last, last] = 7.0 * ended.estimate.sampling[last, last]
+    (found,) = told(noise, "noise")
+    assert found.coefficients == (names[-1],)
+
+
+def test_strata_and_causes_are_named():
+    ended = ended_of(strata=2)
+    exits = ended.transcript.exits.values.copy()
+    exits[1] = 1.0
+    (found,) = told(with_exits(ended, exits), "stratum")
+    assert len(found.coefficients) == ended.transcript.design.baseline.dimension
+    tables = extras(with_exits(ended, exits))
+    assert tables["life_tables"][:, 0].tolist() == [0.0] * 5 + [1.0] * 5
+    assert np.array_equal(tables["life_table"][:, 2:], exits.sum(axis=0).T)
+    (first, second) = told(ended_of(np.full(3, 0.5), causes=2), "varying")
+    assert first.message.startswith("Cause c1: ")
+    assert second.coefficients[0].startswith("c2: ")
+
+
+def test_a_number_with_a_heavy_tail_is_named():
+    transcript = transcript_of()
+    counts = transcript.counts.values.copy()
+    counts[:8] = [0.0, 0.0, 0.0, 3960.0, 0.0, 0.0, 0.0, 40.0]
+    field, _, _ = picture_of(transcript.having(counts=Released(counts, 1.0), moments=None))
+    assert [one.coefficients for one in tailed(field)] == [("x",)]
+    assert list(tailed(picture_of(transcript)[0])) == []
 
 
 def test_a_level_that_may_be_noise_is_not_reached_and_others_are():

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.core import question
 from discreet.core.ask import Ask
 from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
@@ -105,7 +104,6 @@ def sequence_of(
     link = get_link("logit")
     mechanism = PrivateNewton(epsilon, delta, score=score)
     layout = Layout.read(mechanism.plan(Facts.of(persons, design, link)))
-    layout = replace(layout, leaving=False, varying=False)
     ask = Ask(LocalEngine(people, threads=1), SeededNoise(seed), layout.budget)
     return Sequence(ask, design, link, layout, clipped=score == "clip"), layout
 
@@ -149,17 +147,17 @@ def test_standard_errors_are_predicted_before_scores_are_asked_for(facts):
     """At the picture where a draw ends, without its scores and its information: within a quarter."""
     sequence, layout = sequence_of(2.0, 1e-6, **facts)
     ended = sequence.run()
-    budget, size = layout.budget, layout.causes * ended.field.layout.size
+    size = ended.field.layout.size
     noises = [
-        (sequence.noise_of(k), budget.deviation(share, question.SCORES, size))
-        for k, share in enumerate(budget.steps)
+        (layout.later_noise(k, size), layout.step_noise(share, size))
+        for k, share in enumerate(layout.budget.steps)
     ]
     known = ended.field.transcript.having(information=None)
     field = replace(ended.field, transcript=known)
-    found = predicted(field, ended.prior, ended.estimate.phi, ended.estimate.f, noises)
+    known = field, ended.prior, ended.estimate.phi, ended.estimate.f
+    found = sum(predicted(*known, noises))
     stated = ended.estimate.covariance / max(1.0, ended.estimate.misfit)
     ratio = np.sqrt(np.diag(found) / np.diag(stated))
     assert np.all((ratio > 0.8) & (ratio < 1.25))
     more = [(one / 4.0, own / 4.0) for one, own in noises]
-    less = predicted(field, ended.prior, ended.estimate.phi, ended.estimate.f, more)
-    assert np.trace(less) < np.trace(found)
+    assert np.trace(predicted(*known, more)[1]) < np.trace(predicted(*known, noises)[1])

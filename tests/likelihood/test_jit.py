@@ -10,7 +10,6 @@ def test_an_edited_source_changes_the_folder(tmp_path, monkeypatch):
         "likelihood/jit.py",
         "likelihood/compiled.py",
         "core/walk.py",
-        "mechanisms/newton/expected.py",
         "paper/kernel.py",
         "paper/sampler.py",
     ]

@@ -13,9 +13,6 @@ from discreet.core.walk import ball_weight, quantise
 from discreet.design.baseline import NaturalSpline, PiecewiseConstant
 from discreet.design.link import LINKS
 from discreet.engine.local import LocalEngine
-from discreet.mechanisms.newton.bound import Cohort
-from discreet.mechanisms.newton.expected import Bend
-from discreet.mechanisms.newton.foreseen import CohortScores
 from discreet.people.episodes import Episodes
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms.cases import (
@@ -197,38 +194,6 @@ def each_score(scores, different, count):
     return mean / np.sqrt(variance / count.sum()), surface
 
 
-def cohort_of(values, counts, intervals):
-    """People who do not change, observed to the end."""
-    edges, present = np.array([0, intervals]), np.ones(intervals)
-    return Cohort(values[:, None, :], counts[:, None], edges, present, 1.0)
-
-
-@each_link
-def test_the_expected_jacobian_is_that_of_the_mean_score(link):
-    random = np.random.default_rng(7)
-    design = make_design(12, 1, NaturalSpline(2))
-    cohort = random.uniform(-1, 1, (60, 1))
-    point = np.array([-2.0, 0.3, 0.7])
-    scores = CohortScores(design, LINKS[link], point, np.eye(3), 100.0)
-    jacobian, meat, full = scores.expected(cohort_of(cohort, np.ones(60), 12))
-    assert np.allclose(jacobian, full)
-    assert np.allclose(meat, full)
-    eta = design.basis @ point[:2] + cohort * point[2]
-    survival = np.cumprod(1 - LINKS[link].hazard(eta), axis=1)
-    at_risk = np.hstack([np.ones((60, 1)), survival[:, :-1]])
-    weight = at_risk * LINKS[link].information(eta)
-    z = np.dstack([np.broadcast_to(design.basis, (60, 12, 2)), np.repeat(cohort, 12, 1)])
-    assert np.allclose(full, np.einsum("is,isj,isk->jk", weight, z, z), rtol=1e-3)
-    tight = CohortScores(design, LINKS[link], point, np.eye(3), 0.8).expected(
-        cohort_of(cohort, np.ones(60), 12)
-    )
-    assert np.trace(tight[1]) < np.trace(tight[0]) < np.trace(tight[2])
-    # one who stands for three is three of the same
-    tripled = scores.expected(cohort_of(cohort, np.where(np.arange(60) == 7, 3.0, 1.0), 12))
-    thrice = scores.expected(cohort_of(np.vstack([cohort, cohort[[7, 7]]]), np.ones(62), 12))
-    assert all(np.allclose(*pair) for pair in zip(tripled, thrice, strict=True))
-
-
 def walked(scores, person, constants):
     """The definition: V in all d coordinates, one interval after the other."""
     basis, total = constants.design.basis, np.zeros(constants.dimension)
@@ -259,96 +224,3 @@ def test_the_walk_in_few_coordinates_is_the_walk(link):
             found = sums_of(block, scores, Levels()) * (bound / LARGEST)
             # at the surface the norm is checked in integers, and may be cut by one part in a million
             assert np.allclose(found, walked(scores, rows, constants), atol=3e-6 * bound)
-
-
-@each_link
-def test_the_foreseen_score_is_the_mean_of_simulated_people(link):
-    random = np.random.default_rng(9)
-    design = make_design(10, 1, PiecewiseConstant(2))
-    point, truth = np.array([-1.6, 0.4, 1.2]), np.array([-1.2, 0.1, 0.5])
-    people = 100_000
-    x = random.integers(-10, 11, (people, 1)) / 10.0
-    hazard = LINKS[link].hazard(design.basis @ truth[:2] + x * truth[2])
-    hits = random.random((people, 10)) < hazard
-    last = np.where(hits.any(1), hits.argmax(1) + 1, 10)
-    rows = np.column_stack([x[:, 0], last, hits.any(1)])
-    different, count = np.unique(rows, axis=0, return_counts=True)
-    for bound in (0.8, 3.0):
-        scores = CohortScores(design, LINKS[link], point, np.eye(3), bound)
-        cohort, counts = np.arange(-10, 11)[:, None] / 10.0, np.full(21, 1 / 21)
-        score, slope, _, _ = scores.foreseen(cohort_of(cohort, counts, 10), truth)
-        mean, error = moments(scores, different, count)
-        assert np.all(np.abs(mean - score) < norm.isf(FALSE_ALARM / 6) * error)
-        assert np.max(np.abs(score)) > 10 * error.max()  # the point is not the truth: no zero
-        near = point + 1e-5 * np.array([1.0, -2.0, 0.5])
-        first = scores.foreseen(cohort_of(cohort, counts, 10), near)[0]
-        level = scores.expected(cohort_of(cohort, counts, 10))[0]
-        assert np.allclose(first, -level @ (near - point), rtol=1e-3, atol=1e-10)
-        assert np.allclose(slope, slope.T)
-
-
-BEND = Bend(
-    np.array([0.8, -1.5]),
-    np.array([-0.7, 0.1, 0.8]),
-    np.array([0, 3, 4, 10]),
-    np.array([0.3, -0.4]),
-)
-
-
-def bent_people(random):
-    """A cohort of two columns, one member so far out that its change is cut."""
-    cohort = np.vstack([random.uniform(-1, 1, (20, 2)), [[1.0, -9.0]]])
-    return cohort_of(cohort, random.uniform(0.5, 2.0, 21), 10)
-
-
-def summed_by_hand(people, point, truth, basis):
-    """Score, slope and hazards of the cohort, interval by interval; logit, no bound."""
-    score, slope, totals = np.zeros(4), np.zeros((4, 4)), np.zeros((2, 10))
-    for x, count in zip(people.cohort[:, 0], people.counts[:, 0], strict=True):
-        alive, change = float(count), np.clip((x - BEND.mean) @ BEND.theta, -2.0, 2.0)
-        for s, row in enumerate(basis):
-            z, lean = np.concatenate([row, x]), BEND.lean[np.searchsorted(BEND.cuts[1:], s + 1)]
-            here, there = (
-                1 / (1 + np.exp(-z @ f - m)) for f, m in ((point, 0), (truth, lean * change))
-            )
-            totals[:, s] += alive * there, alive
-            score += alive * (here - there) * z
-            slope += alive * there * (1 - there) * np.outer(z, z)
-            alive *= 1 - there
-    return score, slope, totals[0] / totals[1]
-
-
-def test_effects_that_change_are_summed_as_by_hand():
-    design, random = make_design(10, 2, PiecewiseConstant(2)), np.random.default_rng(19)
-    point, truth = np.array([-1.6, -1.2, 0.2, 0.4]), np.array([-1.4, -1.5, 0.1, 0.6])
-    people = bent_people(random)
-    scores = CohortScores(design, LINKS["logit"], point, np.eye(4), np.inf)
-    found = scores.foreseen(people, truth, None, BEND)
-    score, slope, hazards = summed_by_hand(people, point, truth, design.basis)
-    # the kernel does not follow a member of whom fewer than NOBODY are left
-    assert np.allclose(found[0], score, rtol=1e-4, atol=1e-3)
-    assert np.allclose(found[1], slope, rtol=1e-4, atol=1e-3)
-    there = CohortScores(design, LINKS["logit"], truth, np.eye(4), np.inf)
-    assert np.allclose(there.rates(people, None, BEND).hazard, hazards, rtol=1e-9)
-
-
-def test_effects_that_change_by_nothing_are_constant_to_the_bit():
-    design, random = make_design(10, 2, PiecewiseConstant(2)), np.random.default_rng(20)
-    point, truth = random.normal(size=(2, 4))
-    people, still = bent_people(random), BEND._replace(theta=np.zeros(2))
-    for bound in (0.7, np.inf):
-        scores = CohortScores(design, LINKS["cloglog"], point, np.eye(4), bound)
-        pairs = zip(
-            scores.foreseen(people, truth), scores.foreseen(people, truth, None, still), strict=True
-        )
-        assert all(np.array_equal(one, other) for one, other in pairs)
-        rates = zip(scores.rates(people), scores.rates(people, None, still), strict=True)
-        assert all(np.array_equal(one, other) for one, other in rates)
-
-
-def moments(scores, different, count):
-    """Mean score of one person and its standard error."""
-    values = one_by_one(scores, different) * (scores.bound / LARGEST)
-    mean = np.average(values, axis=0, weights=count)
-    variance = np.average((values - mean) ** 2, axis=0, weights=count)
-    return mean, np.sqrt(variance / count.sum())

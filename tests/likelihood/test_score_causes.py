@@ -20,8 +20,6 @@ from discreet.design.link import LINKS
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import block_information as plain_information
 from discreet.likelihood.problem import block_loss
-from discreet.mechanisms.newton.bound import Cohort
-from discreet.mechanisms.newton.foreseen import CohortScores, chance_of_no_other
 from tests.mechanisms.cases import (
     Person,
     episodes_of,
@@ -212,40 +210,3 @@ def test_scores_add_up_to_nothing_at_the_truth(link):
 
 def _person(x, leave, event):
     return Person(x[None], np.array([0]), np.array([leave]), bool(event))
-
-
-@each_link
-def test_expected_sums_are_those_of_simulated_people(link):
-    """Slope and Meat under the joint weights, members lost to the other cause included."""
-    random = np.random.default_rng(9)
-    constants = make_constants(intervals=12, link=link)
-    points = np.array([[-1.8, 0.3, 0.1, 1.0, -0.5], [-2.2, -0.2, 0.1, 0.3, 0.8]])
-    x, leave, cause = simulated_block(constants, points, 40_000, random)
-    made = together(constants, points, np.stack([np.eye(5)] * 2), (1.5, 1.5))
-    scores = constants.design, constants.link
-    others = tuple(CohortScores(*scores, point, np.eye(5), 1.5) for point in points)
-    own = replace(others[0], others=others, cause=0)
-    remaining = chance_of_no_other(others, x[:4000, None], np.array([0, 12]), 0)
-    people = Cohort(
-        x[:4000, None],
-        np.full((4000, 1), 10.0),
-        np.array([0, 12]),
-        np.ones(12),
-        1.0,
-        remaining=remaining,
-    )
-    _, _, meat, _ = own.foreseen(people, points[0])
-    scores = np.array(
-        [
-            block_scores(_alone(x[i], leave[i], cause[i]), made, Levels())[0][:5] * (1.5 / LARGEST)
-            for i in range(8000)
-        ]
-    )
-    found = 5.0 * scores.T @ scores
-    assert np.allclose(meat, found, atol=0.06 * np.abs(found).max())
-
-
-def _alone(x, leave, cause):
-    return replace(
-        episodes_of([_person(x, leave, cause > 0)], 2), cause=np.array([cause], dtype=np.int8)
-    )

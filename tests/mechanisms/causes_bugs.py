@@ -1,7 +1,7 @@
 """Bugs planted in the private model of competing risks."""
 
 from discreet.core import cells, people, question, walk
-from discreet.mechanisms.newton.causes import CausesRun
+from discreet.mechanisms.newton.sequence import Sequence
 from tests.mechanisms import causes_checks
 from tests.mechanisms.bugs import Bug
 
@@ -67,12 +67,12 @@ CAUSES_BUGS = [
     ),
     Bug(
         "units of the scores taken from the people",
-        CausesRun,
-        "_scores",
-        "causes = [one.scores.plain for one in equations]",
+        Sequence,
+        "_score",
+        "causes, persons = self._whitened(asked), self.ask.persons",
         "own = 1.0 + abs(float(self.ask._engine.reduce(lambda block: (block.covariates.sum(),))[0])); "
-        "causes = [replace(one.scores.plain, bound=own) for one in equations]; "
-        "equations = [replace(e, scores=p) for e, p in zip(equations, causes)]",
+        "asked = replace(asked, bounds=own * asked.bounds); "
+        "causes, persons = self._whitened(asked), self.ask.persons",
         causes_checks.check_nothing_but_noisy_sums_of_causes_is_used,
     ),
 ]

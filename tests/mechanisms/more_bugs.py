@@ -10,9 +10,9 @@ from discreet.core.ask import Ask
 from discreet.core.bins import Stretches
 from discreet.mechanisms import contract, output
 from discreet.mechanisms.newton import layout, split
-from discreet.mechanisms.newton.run import Run
+from discreet.mechanisms.newton.sequence import Sequence
 from discreet.privacy import noise, selection
-from tests.mechanisms import checks, leaving_checks, newton_checks, release_checks, varying_checks
+from tests.mechanisms import checks, newton_checks, release_checks
 from tests.mechanisms.bugs import Bug
 
 MORE_BUGS = [
@@ -106,10 +106,10 @@ MORE_BUGS = [
     ),
     Bug(
         "finer bins placed where the people's own values are",
-        Run,
+        Sequence,
         "_ranges",
-        "found = self.ask(asked, self.budget.share(RANGES))",
-        "found = self.ask(asked, self.budget.share(RANGES)); own = self.ask._engine.reduce("
+        "found = self.ask(asked, self.layout.budget.share(RANGES))",
+        "found = self.ask(asked, self.layout.budget.share(RANGES)); own = self.ask._engine.reduce("
         "asked.block, *asked.arguments)[0]; found = Released(own, found.deviation)",
         newton_checks.check_sums_are_asked_with_released_numbers,
     ),
@@ -155,7 +155,7 @@ MORE_BUGS = [
     ),
     Bug(
         "second moments centred at the people's own mean",
-        Run,
+        Sequence,
         "_moments",
         "weight = self.layout.moment_weight(self.design.intervals)",
         "weight = self.layout.moment_weight(self.design.intervals); "
@@ -234,67 +234,5 @@ MORE_BUGS = [
         "float_above(_rational(scale))",
         "float(_rational(scale))",
         release_checks.check_scales_are_rounded_up,
-    ),
-    Bug(
-        "a column of second moments more than the integers hold",
-        layout,
-        "_varying_fits",
-        "fit = _moments_fit(",
-        "fit = True or _moments_fit(",
-        newton_checks.check_moments_stay_within_the_integers,
-    ),
-    Bug(
-        "who leaves early is among the second moments and not paid for",
-        question,
-        "moments",
-        "of_moments(width,",
-        "of_moments(width - (columns.leaving is not None) - (columns.varying is not None),",
-        leaving_checks.check_leaving_is_paid_for,
-    ),
-    Bug(
-        "who leaves early compared with the people themselves",
-        Run,
-        "_moments",
-        "weight = self.layout.moment_weight(self.design.intervals)",
-        "weight = self.layout.moment_weight(self.design.intervals); "
-        "share = float(np.mean(self.ask._engine.episodes.event)); "
-        "own = columns.leaving._replace(chances=columns.leaving.chances * share); "
-        "columns = columns._replace(leaving=own)",
-        newton_checks.check_sums_are_asked_with_released_numbers,
-    ),
-    Bug(
-        "how much sooner a person left than the others in the same block",
-        cells,
-        "leavings",
-        "np.repeat(early - asked,",
-        "np.repeat(early - asked - np.mean(early - asked),",
-        leaving_checks.check_leaving_is_a_persons_own,
-    ),
-    Bug(
-        "how late events came is among the second moments and not paid for",
-        question,
-        "moments",
-        "of_moments(width,",
-        "of_moments(width - (columns.varying is not None),",
-        varying_checks.check_lateness_is_paid_for,
-    ),
-    Bug(
-        "how late events came compared with the hazard of the people themselves",
-        Run,
-        "_moments",
-        "weight = self.layout.moment_weight(self.design.intervals)",
-        "weight = self.layout.moment_weight(self.design.intervals); "
-        "share = float(np.mean(self.ask._engine.episodes.event)); "
-        "own = columns.varying._replace(chances=columns.varying.chances * share); "
-        "columns = columns._replace(varying=own)",
-        newton_checks.check_sums_are_asked_with_released_numbers,
-    ),
-    Bug(
-        "how late a person's event came among those of the same block",
-        cells,
-        "varyings",
-        "np.repeat(late - asked,",
-        "np.repeat(late - asked - np.mean(late - asked),",
-        varying_checks.check_lateness_is_a_persons_own,
     ),
 ]

@@ -2,7 +2,7 @@
 
 from discreet.core import cells, question
 from discreet.mechanisms import contract
-from discreet.mechanisms.newton import run
+from discreet.mechanisms.newton.sequence import Sequence
 from discreet.people import encode
 from tests.mechanisms import strata_checks
 from tests.mechanisms.bugs import Bug
@@ -34,7 +34,7 @@ STRATA_BUGS = [
     ),
     Bug(
         "strata standardised by the people's own shares",
-        run.Run,
+        Sequence,
         "_moments",
         "weight = self.layout.moment_weight(self.design.intervals)",
         "weight = self.layout.moment_weight(self.design.intervals); "

@@ -6,9 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.core.bins import Stretches
 from discreet.core.people import Levels
-from discreet.core.released import Released
 from discreet.core.scores import LARGEST, JointScores, Whitened, block_scores
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
@@ -17,7 +15,6 @@ from discreet.design.schema import Schema
 from discreet.engine.federation import FederatedEngine
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.newton.causes import CauseReleases, held_together
 from discreet.mechanisms.newton.layout import Layout
 from discreet.people.encode import to_episodes
 from discreet.privacy.testing import SeededNoise
@@ -106,19 +103,6 @@ def test_a_plan_says_how_many_causes_and_is_read_again():
     assert Layout.read(plan).causes == 3
 
 
-def test_a_covariance_that_rounding_hides_is_still_one():
-    """Directions that nothing is known of have variances of 1e35 beside those of 1e4."""
-    across = np.sqrt(1e39) * (1 + 1e-12)
-    wide = np.array([[1e35, across], [across, 1e4]])
-    joint = np.block([[wide, np.zeros((2, 2))], [np.zeros((2, 2)), np.eye(2)]])
-    with pytest.raises(np.linalg.LinAlgError):
-        np.linalg.cholesky(joint)
-    found = held_together(joint, 2)
-    scale = np.sqrt(np.diag(found))
-    assert np.linalg.eigvalsh(found / np.outer(scale, scale)).min() > 0
-    assert np.diag(found) == pytest.approx(np.diag(joint), rel=1e-6)
-
-
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 def test_a_draw_has_a_part_for_every_cause(delta):
     facts = facts_of(300, late=True)
@@ -135,32 +119,3 @@ def test_a_draw_has_a_part_for_every_cause(delta):
     covariance = draw.extras["covariance"]
     assert np.all(np.linalg.eigvalsh(covariance) > 0)
     assert np.array_equal(covariance, covariance.T) or np.allclose(covariance, covariance.T)
-
-
-def test_what_causes_share_leaves_a_covariance():
-    """Parts that do not fit each other are drawn apart, those that do are left as they are."""
-    own, shared = np.eye(4), np.kron([[0.0, 1.0], [1.0, 0.0]], np.eye(2))
-    for part, kept in ((0.5, 0.5), (1.5, 0.95)):
-        found = held_together(own + part * shared, 2)
-        assert found == pytest.approx(own + kept * shared)
-        assert np.linalg.eigvalsh(found)[0] > 0.0
-
-
-def test_tables_of_a_cause_count_those_at_risk_of_it():
-    """An interval that ends in another cause does not count, in any table that could have been."""
-    edges, counts = (
-        np.array([0, 1, 2, 3, 4]),
-        np.array([[0.0] * 3 + [1000], [400.0] * 4, [100.0] * 4]),
-    )
-    noisy = Released(counts.ravel(), 0.5)
-    people = int(counts.sum())
-    seen = CauseReleases(people, edges, noisy, Stretches((0, 4)), causes=2, cause=1)
-    at_risk, _ = seen.profile.others
-    assert at_risk.mean(axis=0) == pytest.approx(seen.profile.at_risk, rel=0.01)
-    assert seen.profile.at_risk[0] == pytest.approx(people - 400, rel=0.01)
-    fitted = seen.profile, seen.hazards
-    later = seen.having(points=(np.zeros(1), np.zeros(1)))
-    assert later.profile is fitted[0]
-    assert later.hazards is fitted[1]
-    fresh = CauseReleases(people, edges, noisy, Stretches((0, 4)), causes=2, cause=1)
-    assert np.array_equal(later.profile.at_risk, fresh.profile.at_risk)

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import PrivateNewton, SurvivalRegression
-from discreet.core.bins import exit_edges
 from discreet.core.information import Informations
 from discreet.core.people import Levels
 from discreet.core.scores import (
@@ -31,7 +30,6 @@ from discreet.errors import ArtefactError
 from discreet.forecast import forecasts, outlook_for
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.newton.cohort import stratum_profiles
 from discreet.mechanisms.newton.layout import Layout
 from discreet.people.encode import to_episodes
 from discreet.privacy.testing import SeededNoise
@@ -205,17 +203,6 @@ def test_streams_and_blocks_draw_the_same_numbers(tmp_path):
         for threads in (1, 3)
     ]
     assert np.array_equal(*points)
-
-
-def test_people_are_divided_as_their_exits_are():
-    edges = exit_edges(20, 5)
-    bins = len(edges) - 1
-    counts = np.repeat([[30.0], [60.0], [-1.0]], 2 * bins, axis=1)
-    profiles = stratum_profiles(counts, edges, 90.0 * 2 * bins, 2.0)
-    sizes = [profile.persons for profile in profiles]
-    assert sizes[1] / sizes[0] == pytest.approx(2.0, rel=0.05)
-    assert 0 < sizes[2] < 0.05 * sizes[0]
-    assert all(np.all(profile.at_risk > 0) for profile in profiles)
 
 
 def test_strata_alone_without_a_covariate():

@@ -9,14 +9,16 @@ import pytest
 from discreet import PrivateNewton, SurvivalRegression
 from discreet.core.bins import ONCE, Columns, gaps_of, marginals_of
 from discreet.core.cells import block_marginals, block_moments
+from discreet.core.released import Released
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
+from discreet.estimator.picture import field_of
+from discreet.estimator.transcript import Transcript
 from discreet.forecast import forecasts, outlook_for
 from discreet.mechanisms import OutputPerturbation
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.newton.cohort import completed, draw_cohort, released_shares, without_fills
 from discreet.people.encode import to_episodes
 from discreet.regression import simulate
 
@@ -80,9 +82,10 @@ def test_a_missing_number_counts_as_the_centre_in_second_moments():
 def test_the_cohort_draws_leads_and_derives_the_rest():
     marginals = marginals_of(DESIGN, 8)
     (counts,) = block_marginals(to_episodes(people(3000), SCHEMA), marginals, WHOLE, LEADS)
-    shares = without_fills(DESIGN, released_shares(DESIGN, marginals, counts, 3000, 1.0))
-    leads, _ = draw_cohort(shares, np.eye(6), 256)
-    cohort = completed(DESIGN, leads)[:, 0]
+    exits = Released(np.array([[[1500.0], [1500.0]]]), 1.0)
+    facts = DESIGN, get_link("logit"), 3000, 1, np.array([0, 24]), exits
+    counted = Released(counts.astype(float), 1.0)
+    cohort = field_of(Transcript(*facts, marginals=marginals, counts=counted)).members.columns[:, 0]
     assert cohort.shape == (256, DESIGN.covariates.dimension)
     np.testing.assert_array_equal(DESIGN.complete(cohort[:, LEADS]), cohort)
     assert np.all(np.linalg.norm(cohort, axis=1) <= 1.0 + 1e-9)

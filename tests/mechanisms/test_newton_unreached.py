@@ -1,13 +1,10 @@
 """What nobody shows moves nobody: an empty level or repeated columns widen themselves alone."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import discreet as ds
-from discreet.mechanisms.newton.spread import _clear, _with_events
 
 
 def people(random, size=3000, differ=0.001):
@@ -93,23 +90,6 @@ def test_a_column_in_other_units_is_named_nearly_however_the_noise_falls():
     drawn = [released(table, AGE, months, TWO, epsilon=1.0, seed=seed)[1] for seed in range(20)]
     # about nine of ten are
     assert sum({"age", "months"} <= named for named in drawn) >= 15
-
-
-def test_loadings_that_noise_explains_are_dropped():
-    vector = np.array([0.75, -0.65, 0.09, -0.08])
-    assert _clear(vector, 0.04).tolist() == [0.75, -0.65, 0.0, 0.0]
-    assert _clear(vector, 0.35).tolist() == [0.75, 0.0, 0.0, 0.0]
-
-
-def test_times_without_events_are_told_from_times_with_them():
-    """What the bins from one on hold together must exceed twice the noise of their sum."""
-    picture = SimpleNamespace(shape=SimpleNamespace(places=np.array([0, 0, 1, 2, 2])))
-    table = np.array([np.zeros(3), [300.0, 25.0, 15.0]])
-    profiles = [SimpleNamespace(table=table, deviation=noise) for noise in (5.0, 10.0, 20.0)]
-    found = [_with_events(picture, profile).tolist() for profile in profiles]
-    assert found[0] == [True] * 5
-    assert found[1] == [True, True, True, False, False]
-    assert found[2] == [True, True, False, False, False]
 
 
 def test_a_tail_without_events_is_told_to_be_unreached(table):

@@ -23,12 +23,10 @@ from tests.mechanisms import (
     changes_checks,
     checks,
     curves_checks,
-    leaving_checks,
     newton_checks,
     release_checks,
     strata_checks,
     user_path,
-    varying_checks,
 )
 from tests.mechanisms.budget_bugs import BUDGET_BUGS
 from tests.mechanisms.bugs import BUGS, TERM_BUGS
@@ -64,13 +62,11 @@ CHECKS = {
         curves_checks,
         identity_checks,
         joint_checks,
-        leaving_checks,
         ledger_checks,
         newton_checks,
         release_checks,
         strata_checks,
         user_path,
-        varying_checks,
     )
     for name, check in vars(module).items()
     if name.startswith("check_")

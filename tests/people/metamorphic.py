@@ -27,10 +27,7 @@ from pyarrow import feather, parquet
 
 from discreet.core.bins import (
     DIAGONAL,
-    Columns,
-    Leavings,
     Stretches,
-    Varyings,
     marginals_of,
     stretches_of,
     time_edges,
@@ -485,34 +482,15 @@ def integer_sums(engine: Any) -> dict[str, np.ndarray]:
         "exits": (block_exits, edges, 1, 3, 1),
         "marginals": (block_marginals, marginals, STRETCHES),
         "moments": (block_moments, centre, spread, MOMENT_LIMIT, WHOLE),
-        "leaving": (block_moments, *_further(Columns(leaving=_chances(edges)))),
-        "lateness": (block_moments, *_further(Columns(varying=_hazards()))),
         "scores": (block_scores, *scores()),
     }
     return {name: engine.reduce(*call)[0] for name, call in asked.items()}
-
-
-def _further(columns: Columns) -> tuple[Any, ...]:
-    """Second moments with one more column: who leaves early, or how late events came."""
-    centre, spread = np.append(np.full(3, 0.1), 0.0), np.append(np.full(3, 0.2), 0.5)
-    return centre, spread, MOMENT_LIMIT, WHOLE, columns
-
-
-def _chances(edges: np.ndarray) -> Leavings:
-    return Leavings(edges, np.linspace(0.3, 0.0, len(edges) - 1)[None, :])
-
-
-def _hazards() -> Varyings:
-    intervals = SCHEMA.time.intervals
-    return Varyings(np.linspace(-1.0, 1.0, intervals), np.linspace(0.0, 0.3, intervals)[None, :])
 
 
 SQUARED = {
     "exits": 2 * 2,
     "marginals": 2 * 2 * STRETCHES.square,
     "moments": 2 * (DIAGONAL * WHOLE.weight * MOMENT_LIMIT) ** 2,
-    "leaving": 2 * (DIAGONAL * WHOLE.weight * MOMENT_LIMIT) ** 2,
-    "lateness": 2 * (DIAGONAL * WHOLE.weight * MOMENT_LIMIT) ** 2,
     "scores": (2 * LARGEST) ** 2,
 }
 """The squared distance that the proof claims for replacing one person."""

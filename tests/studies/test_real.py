@@ -1,6 +1,5 @@
 """The study on real data: sets and designs are what they say, measures are right, runs resume."""
 
-import csv
 import dataclasses
 import importlib
 from pathlib import Path
@@ -50,6 +49,13 @@ def test_rows_of_a_person_follow_each_other_and_only_the_last_has_an_event(simul
         assert not rows["e"].to_numpy()[:-1].any()
 
 
+def test_the_treatment_begins_after_entry_only_without_late_entry(simulated):
+    first = simulated.treatment(5).frame.groupby("id").first()
+    assert (first["treated"] == "no").all()
+    late = simulated.treatment_late(5).frame.groupby("id").first()
+    assert 0.02 < (late["treated"] == "yes").mean() < 0.5
+
+
 def test_the_truth_of_a_right_design_is_what_the_exact_fit_finds(study, simulated):
     real = study("real")
     for name in ("line30", "calendar", "treatment", "measured"):
@@ -73,6 +79,14 @@ def test_sets_are_prepared_by_the_rule(study):
         schema = Schema.from_mapping(sample.schema)
         assert (len(sample.frame), len(schema.coefficient_names)) == (people, width)
         assert sample.frame["t"].max() <= schema.time.horizon
+
+
+def test_bounds_are_rounded_outward_to_two_digits_of_the_range(study):
+    real_sets = study("real_sets")
+    assert real_sets._outward(17.32, 60.0, up=False) == 17.0
+    assert real_sets._outward(17.32, 60.0, up=True) == 18.0
+    assert real_sets._outward(3595.2, 3595.2, up=True) == 3600.0
+    assert real_sets._outward(-0.123, 0.4, up=False) == -0.13
 
 
 def row(gaps, ratios, flags="00", truth=". .", err="1", unreached=". ."):
@@ -140,6 +154,11 @@ def test_a_run_resumes_and_its_rows_can_be_repeated(study, summary, tmp_path, mo
     assert len(summary.read(tmp_path / "real-sets.csv")) == 1
 
 
+def test_the_page_says_what_the_results_say(study):
+    page = study("real_page")
+    assert page.page() in page.PAGE.read_text(encoding="utf-8")
+
+
 def test_the_page_names_every_failure_first_and_every_cell_once(study, summary):
     page = study("real_page")
     rows = summary.read()
@@ -157,33 +176,17 @@ def test_the_page_names_every_failure_first_and_every_cell_once(study, summary):
             assert f"| {name} |" in text, name
 
 
-def test_constants_are_not_chosen_on_sets_that_are_held_out(study):
-    constants, sets = study("constants"), study("real_sets")
-    assert not set(constants.PANEL) & set(sets.HELD_OUT)
-    with pytest.raises(SystemExit, match="held out"):
-        constants._prepared("Dialysis", 0)
+def test_a_cell_is_as_the_latest_code_has_it(study, summary):
+    page, rows = study("real_page"), summary.read()
+    last = rows[-1]["label"]
+    again = [{**row, "label": "later"} for row in rows if row["label"] == last][:3]
+    found, own = page.newest([*rows, *again]), summary.cells(again, "later")
+    assert all(found[key].draws == cell.draws for key, cell in own.items())
+    assert set(found) == set(page.newest(rows))
 
 
-def test_the_worst_case_of_a_constant_is_paired_and_over_sets(study, tmp_path):
-    """Two sets, two draws as things are, one of them with a constant halved: narrower and farther off."""
-    file = tmp_path / "constants.csv"
-    rows = [
-        ("-", "1", "a", "0", "", "1.0", "1 0", "2 2"),
-        ("-", "1", "a", "1", "", "9.0", "9 9", "2 2"),
-        ("-", "1", "b", "0", "", "2.0", "1 1", "2 2"),
-        ("pin.LEVEL", "0.5", "a", "0", "0.04", "1.5", "3 0", "1 1"),
-        ("pin.LEVEL", "0.5", "b", "0", "0.04", "2.0", "1 1", "1 1"),
-    ]
-    names = ("constant", "factor", "set", "draw", "value", "err", "gaps", "ratios")
-    extra = {"flags": "00", "truth": "", "unreached": "", "seconds": "1"}
-    with file.open("w", newline="", encoding="utf-8") as lines:
-        writer = csv.DictWriter(lines, (*names, *extra))
-        writer.writeheader()
-        writer.writerows(dict(zip(names, row, strict=True)) | extra for row in rows)
-    as_is, halved = study("constants_summary").worst_cases(file)
-    assert (as_is.constant, as_is.err, as_is.draws) == ("as they are", 1.0, 1)
-    assert (halved.constant, halved.value, halved.draws) == ("pin.LEVEL", "0.04", 1)
-    assert halved.err == pytest.approx(1.5)  # against the same draw
-    assert halved.inside == pytest.approx(0.5)
-    assert halved.worst == 0.0
-    assert halved.width == 1.0
+def test_sets_on_logarithmic_grids_are_the_same_people(study):
+    real_sets = study("real_sets")
+    plain = real_sets.Sample(None, {"time": {"horizon": 2000.0, "intervals": 100}})
+    schema = real_sets._logarithmic(plain).schema
+    assert schema["time"] == {"horizon": 2000.0, "intervals": 100, "first": 2.0}

@@ -57,14 +57,12 @@ def newton_squares(
 
     For numbers that do not change, p of them: exits 2, ranges 2 p, marginals 2 p (with Gaussian noise
     256 times that, in 16ths of a person), second moments 2 (w R^2)^2 where they are released, scores
-    (2 L)^2, the information 2 (w Q^2)^2. Second moments may have the strata but the first, who leaves
-    early and, of one cause, how late events came as further columns; nothing else changes with strata,
-    and with several causes only the dimensions do.
+    (2 L)^2, the information 2 (w Q^2)^2. Second moments may have the strata but the first as further
+    columns; nothing else changes with strata, and with several causes only the dimensions do.
     """
     fine = 256 if trace[0][0] == GAUSSIAN else 1
     first = [2 * fine, 2 * fine * covariates, 2 * fine * covariates]
-    wide, further = {covariates, covariates + strata - 1}, range(3 if causes == 1 else 2)
-    for columns in sorted({one + more for one in wide for more in further}):
+    for columns in sorted({covariates, covariates + strata - 1}):
         limit = 7 * columns * MOMENT_UNIT**2 // 10
         if len(trace) > 3 and trace[3][1] == columns * (columns + 1) // 2:
             first.append(2 * (MOMENT_WEIGHT * limit) ** 2)

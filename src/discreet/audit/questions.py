@@ -533,8 +533,7 @@ def _largest_sum(case: Case, persons: int) -> int:
     if case.groups is not None:
         pure = plan.guarantee.rho is None
         return persons * (1 if pure else sum(first_column(int(details["stretches"]) + 1)))
-    further = int(details["leaving"]) + int(details["varying"])
-    further += (int(details.get("strata", 1)) - 1) * bool(details.get("mixed"))
+    further = (int(details.get("strata", 1)) - 1) * bool(details.get("mixed"))
     weight = CHANGING if case.schema.person is not None else 1
     asked = {name for name, share in details["shares"].items() if Fraction(share) > 0}
     moments = weight * (7 * (case.leads + further) * STEP**2 // 10) * ("moments" in asked)

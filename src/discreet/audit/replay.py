@@ -40,7 +40,15 @@ from discreet.release import AbstractOrder, simulate
 FAMILY = "replay"
 VALUES = ("coefficients", "internal", "release_id", "curves", "test")
 SHIFT = 2**20
-NOISY = ("covariance", "life_table", "life_tables", "calibration", "typical", "sums")
+NOISY = (
+    "covariance",
+    "life_table",
+    "life_tables",
+    "calibration",
+    "typical",
+    "proportionality",
+    "sums",
+)
 
 
 def check_replay(subject: Subject, _: Effort) -> list[Finding]:

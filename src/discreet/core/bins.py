@@ -77,32 +77,15 @@ class Stretches:
         return self.number * self.weight**2
 
 
-class Leavings(NamedTuple):
-    """The released chance of being censored, by stratum and bin of time; zero in the last bin."""
-
-    edges: Integers
-    chances: Array
-
-
-class Varyings(NamedTuple):
-    """Lean, from -1 to 1, by interval, and the released hazard by stratum and interval."""
-
-    lean: Array
-    chances: Array
-
-
 class Columns(NamedTuple):
-    """What second moments are of: the lead columns (None: all), missing numbers, and what else.
+    """What second moments are of: the lead columns (None: all), and missing numbers.
 
-    Where asked for (None: not), how much sooner than others people left and how late events came.
     `gaps` are pairs (number, indicator) of leads: a number that is missing counts as the centre,
     because its fill, the same for everybody, would make number and indicator look like one column.
     """
 
     leads: Integers | None = None
     gaps: tuple[tuple[int, int], ...] = ()
-    leaving: Leavings | None = None
-    varying: Varyings | None = None
 
 
 ONCE = Stretches((0, 1))

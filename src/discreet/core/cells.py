@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.bins import UNIT, Columns, Leavings, Marginal, Stretches, Varyings
+from discreet.core.bins import UNIT, Columns, Marginal, Stretches
 from discreet.core.covariate_sums import (
     Cuts,
     Standard,
@@ -93,60 +93,16 @@ def block_moments(
     """The lower triangle of sum w v v', v the standardised leads, |v|^2 <= `limit` in integers.
 
     w is a person's weight of the row in the one stretch. What `centre` has beyond the leads is for
-    indicators of strata, of each but the first, and last, where asked for, for how much sooner than
-    others a person was censored and for how late the event came.
+    indicators of strata, of each but the first.
     """
     (weights,) = row_weights(block, stretches)
     asked = columns or Columns()
     pairs = np.array(asked.gaps, dtype=np.int64).reshape(-1, 2)
     place = _places(block, asked.leads)
-    standard = Standard(place, centre, UNIT / spread, pairs, _further(block, asked))
+    standard = Standard(place, centre, UNIT / spread, pairs)
     square = moment_sums(_covariates(block), _strata(block), standard, limit, weights)
     rows, places = np.tril_indices(len(centre))
     return (square[rows, places],)
-
-
-def leavings(block: Episodes, leaving: Leavings) -> Array:
-    """Of every row its person's u: how much sooner than others the person was censored.
-
-    1{censored before the last bin} minus the sum of the bins' chances from the first entry to the
-    last exit; half of the chance where the person enters within the bin or has an event there.
-    """
-    edges, chances = leaving
-    before = np.hstack([np.zeros((len(chances), 1)), np.cumsum(chances, axis=1)])
-    first, last = block.ends
-    stratum, event = _strata(block)[first], block.event[last]
-    begin, end = began_in(edges, block.entry[first]), ended_in(edges, block.exit[last])
-    late = block.entry[first] > edges[begin]
-    halves = chances[stratum, begin] * late + chances[stratum, end] * event
-    asked = before[stratum, end + 1] - before[stratum, begin] - halves / 2.0
-    early = ~event & (end < chances.shape[1] - 1)
-    return np.repeat(early - asked, last - first + 1)
-
-
-def varyings(block: Episodes, varying: Varyings) -> Array:
-    """Of every row its person's l: how late the event came against everybody's hazard.
-
-    lean(e) where the person has an event at the last interval e, otherwise 0, minus the sum of
-    lean(s) q_s over the intervals s from the first entry to the last exit.
-    """
-    lean, chances = varying
-    before = np.hstack([np.zeros((len(chances), 1)), np.cumsum(lean * chances, axis=1)])
-    first, last = block.ends
-    stratum, leave = _strata(block)[first], block.exit[last]
-    asked = before[stratum, leave] - before[stratum, block.entry[first]]
-    late = np.where(block.event[last], lean[leave - 1], 0.0)
-    return np.repeat(late - asked, last - first + 1)
-
-
-def _further(block: Episodes, columns: Columns) -> Array:
-    """What second moments have besides covariates and strata, (rows, 0 to 2)."""
-    found: list[Array] = []
-    if columns.leaving is not None:
-        found.append(leavings(block, columns.leaving))
-    if columns.varying is not None:
-        found.append(varyings(block, columns.varying))
-    return np.ascontiguousarray(np.reshape(found, (len(found), block.rows)).T)
 
 
 def row_weights(block: Episodes, stretches: Stretches) -> Integers:

@@ -34,15 +34,14 @@ class Standard(NamedTuple):
     """How rows become the vectors of second moments: (x - centre) * unit, column by column.
 
     `columns` are those of the covariates; what `centre` has beyond them is for indicators of strata,
-    of each but the first, and last for the rows' `further` numbers, (rows, columns). `gaps` has rows
-    (number, indicator), places among the columns: a number that is missing counts as the centre.
+    of each but the first. `gaps` has rows (number, indicator), places among the columns: a number that
+    is missing counts as the centre.
     """
 
     columns: Integers
     centre: Array
     unit: Array
     gaps: Integers
-    further: Array
 
 
 @compiled
@@ -111,14 +110,12 @@ def standardise(
     covariates: Array, stratum: NDArray[np.int16], row: int, standard: Standard, vector: Array
 ) -> None:
     """Write the row's standardised vector, rounded toward zero."""
-    columns, centre, unit, gaps, further = standard
-    width, last = len(columns), len(centre) - further.shape[1]
+    columns, centre, unit, gaps = standard
+    width = len(columns)
     for k in range(len(centre)):
         value = within(covariates[row, columns[k]]) if k < width else 0.0
         if k >= width and stratum[row] == k - width + 1:
             value = 1.0
-        if k >= last:
-            value = further[row, k - last]
         scaled = min(max((value - centre[k]) * unit[k], -FARTHEST), FARTHEST)
         vector[k] = np.trunc(scaled)
     for gap in range(gaps.shape[0]):

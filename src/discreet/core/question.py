@@ -124,7 +124,7 @@ def marginals(
 
 
 def moments(centre: Array, spread: Array, stretches: Stretches, columns: Columns) -> Question:
-    """Second moments of the standardised covariates, of strata and of what else is asked for."""
+    """Second moments of the standardised covariates, and of strata where `centre` has more columns."""
     width = len(centre)
     arguments = centre, spread, moment_limit(width), stretches, columns
     size, proof = of_moments(width, stretches.weight), "private-newton, section 3"

@@ -136,11 +136,11 @@ def information_limit(field: Field, phi: Array, score: ScoreSum, noise: float) -
 
 def predicted(
     field: Field, prior: Prior, phi: Array, f: Array, noises: Sequence[tuple[float, float]]
-) -> Array:
-    """The covariance that a release will state, before scores are asked for: (R d, R d).
+) -> tuple[Array, Array]:
+    """(sampling, privacy): what a release will state is their sum; before scores are asked for.
 
     Were `phi` the picture and f the truth, with a score for each of `noises`: (what its bound is chosen
-    for, its own noise), both in parts of the bound. MSE(U) does not depend on the answers.
+    for, its own noise), both in parts of the bound. MSE(U) does not depend on the answers. (R d, R d).
     """
     mass = field.persons * field.members.weights
     informations = field.informations(field.at(phi, f).masses, mass)
@@ -151,5 +151,5 @@ def predicted(
         transcript = transcript.having(steps=(*transcript.steps, asked))
     field = replace(field, transcript=transcript)
     linear = Linear(field, field.at(phi, f), prior.covariance)
-    inverse = block_diag(*np.linalg.inv(informations))
-    return np.asarray(inverse + inverse @ linear.error(linear.gain) @ inverse)
+    inverse = np.asarray(block_diag(*np.linalg.inv(informations)))
+    return inverse, inverse @ linear.error(linear.gain) @ inverse

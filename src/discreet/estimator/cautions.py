@@ -1,100 +1,244 @@
-"""Effects that change with time, by name: what the picture says of theta.
+"""What a reader should not believe, from a release's own numbers.
 
-Conventions
------------
-    m, v      mean and variance of theta given the released sums, for a standard deviation of a column
-    prior     N(0, THETA^2): m = b THETA^2 / (THETA^2 + s^2), v = 1 / (1 / THETA^2 + 1 / s^2) of an estimate
-              b with variance s^2, so that b = m THETA^2 / (THETA^2 - v) and
-              b / s = m / sqrt(v (1 - v / THETA^2))
-    lean      from -1 (first events) to 1 (last): an effect is about beta - b early and beta + b late
+Everything is a function of released numbers and of public facts, so a caution costs no budget and can be
+computed again from the release.
+
+    at-risk      few persons at risk: exits fall short of the number of persons
+    events       few events for the number of coefficients
+    unreached    directions that the data do not reach: the prior speaks
+    noise        intervals that are privacy noise
+    life-table   the model's expected events against the released ones
+    stratum      strata of which hardly anything was counted: the prior speaks
+    varying      effects that change with time
+    tail         numbers much of whose spread is that of few people far away
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from discreet.design.grid import TimeGrid
 from discreet.documents.caution import Caution
-from discreet.estimator.estimate import Estimate, Prior
 from discreet.estimator.field import Field
-from discreet.types import Array
+from discreet.estimator.published import Ended, changes_with_time
+from discreet.estimator.reach import hidden_strata
+from discreet.results.proportionality import EffectOverTime, effects_over_time
+from discreet.text import with_unit
+from discreet.types import Flags
 
-CLEARLY = 3.0
-"""Standard deviations of its estimate that a change must exceed to be reported: one of ten effects that
-do not change exceeds it once in forty releases."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """The change of one coefficient with time: its name and title, and the coefficient early and late.
-
-    `early` and `late` are on the user's scale.
-    """
-
-    name: str
-    title: str
-    early: float
-    late: float
-    distance: float
-
-    @property
-    def sentence(self) -> str:
-        """What the effect does."""
-        if self.early * self.late <= 0.0:
-            kind = "changes its sign"
-        else:
-            kind = "fades" if abs(self.late) < abs(self.early) else "grows"
-        return f"{self.title} {kind} with time (coefficient about {self.early:.2g} at first, {self.late:.2g} at the end)"
+EXITS_DUE = 0.95
+"""All at risk leave once, by an event or by censoring; a twentieth may be missing."""
+EVENTS_PER_COEFFICIENT = 10.0
+"""Below this many events per coefficient maximum likelihood itself is a poor guide (Peduzzi 1996)."""
+CLEAR = 3.0
+"""Standard deviations of noise that a count must exceed to be taken for one."""
+MISSING = 0.5
+"""A coefficient of whose variance more than this part comes from unreached directions is flagged."""
+LEARNED = 0.5
+"""A standard deviation above this part of the prior's: the data have hardly spoken."""
+DOMINATED = 2.5
+"""Private over sampling standard error from which an interval is called privacy noise."""
+MISFIT, FAR_OFF = 0.15, 4.0
+"""Expected and released events may differ by this share, and by so many standard deviations."""
+BEYOND, HEAVY = 4.0, 0.4
+"""A number's tail is so many standard deviations from its mean; above this part of the variance in it, it
+outweighs the rest."""
 
 
-def changes(field: Field, prior: Prior, estimate: Estimate, cause: int = 0) -> tuple[Change, ...]:
-    """The effects of a cause whose change exceeds its noise; of columns that are not terms of others.
+@np.errstate(all="ignore")
+def cautions(ended: Ended) -> tuple[Caution, ...]:
+    """Everything that a reader should know before believing the numbers."""
+    schema = ended.transcript.design.schema
+    found = [*few_at_risk(ended)]
+    for cause, name in enumerate(schema.time.causes or [""]):
+        own = [
+            *few_events(ended, cause),
+            *about_coefficients(ended, cause),
+            *against_life_table(ended, cause),
+            *few_in_strata(ended),
+            *varying(ended, cause),
+        ]
+        found += [_of_cause(one, name) for one in own] if name else own
+    return (*found, *tailed(ended.field))
 
-    Distances are shorter where the released sums contradict the picture.
-    """
-    design = field.transcript.design
-    covariates, place = design.covariates, field.layout.theta(cause)
-    if len(covariates.leads) < covariates.dimension:  # an effect is then no single number
-        return ()
-    held = np.diag(prior.covariance)[place]
-    mean, variance = estimate.phi[place], np.clip(np.diag(estimate.spread)[place], 1e-300, None)
-    left = np.clip(1.0 - variance / held, 1e-9, None)
-    factor = np.sqrt(max(1.0, estimate.misfit))
-    distance = mean / (factor * np.sqrt(variance * left))
-    change = np.clip(mean / left, -LARGEST, LARGEST) / _spread(field)
-    time, user = design.time_dimension, design.to_user
-    f = estimate.f[cause]
-    shift = np.concatenate([np.zeros(time), change])
-    early, late = (user @ (f - shift))[time:], (user @ (f + shift))[time:]
-    schema = design.schema
-    facts = zip(
-        schema.coefficient_names, schema.coefficient_titles, early, late, distance, strict=True
+
+def _of_cause(caution: Caution, name: str) -> Caution:
+    coefficients = tuple(f"{name}: {item}" for item in caution.coefficients)
+    return Caution.about(caution.code, f"Cause {name}: {caution.message}", coefficients)
+
+
+def few_at_risk(ended: Ended) -> Iterator[Caution]:
+    """Exits fall short of n by more than their noise."""
+    t = ended.transcript
+    exits, noise = float(t.exits.values.sum()), t.exits.deviation * math.sqrt(t.exits.values.size)
+    if exits + CLEAR * noise >= EXITS_DUE * t.persons:
+        return
+    yield Caution.about(
+        "at-risk",
+        f"Only about {_whole(exits)} of {t.persons:,} persons were ever at risk (give or take "
+        f"{_whole(2 * noise)}): durations that are missing or not numbers, or entries after the exit. "
+        "The model describes those few.",
     )
-    return tuple(
-        Change(name, title, float(first), float(last), float(away))
-        for name, title, first, last, away in facts
-        if abs(away) > CLEARLY
+
+
+def few_events(ended: Ended, cause: int) -> Iterator[Caution]:
+    """Too few events for the coefficients, or not clearly more than noise."""
+    counts, coefficients = ended.transcript.exits.values[:, cause + 1], ended.field.layout.size
+    events = float(counts.sum())
+    noise = ended.transcript.exits.deviation * math.sqrt(counts.size)
+    if events >= max(EVENTS_PER_COEFFICIENT * coefficients, CLEAR * noise):
+        return
+    yield Caution.about(
+        "events",
+        f"About {_whole(events)} events were released (give or take {_whole(2 * noise)}) for "
+        f"{coefficients} coefficients: too few to say much about any of them.",
     )
 
 
-LARGEST = 3.0
-"""A change is reported as at most so much, for a standard deviation of the column."""
-
-
-def _spread(field: Field) -> Array:
-    """Standard deviations of the columns, by which theta's were divided."""
-    columns, weights = field.members.columns.mean(axis=1), field.members.weights
-    gaps = columns - weights @ columns
-    return np.asarray(np.sqrt(np.maximum(weights @ gaps**2, 1e-12)))
-
-
-def caution(found: tuple[Change, ...]) -> Caution | None:
-    """One caution of all of them."""
-    if not found:
-        return None
-    told = "; ".join(one.sentence for one in found)
-    return Caution.about(
-        "varying",
-        f"Effects that change with time: {told}. The model has one number for each, an average over "
-        "time that weighs early and late as events and privacy noise have it.",
-        tuple(one.name for one in found),
+def about_coefficients(ended: Ended, cause: int) -> Iterator[Caution]:
+    """Coefficients of which the release knows little more than the prior, or whose interval is noise."""
+    design, size = ended.transcript.design, ended.field.layout.size
+    own, turn = slice(cause * size, (cause + 1) * size), design.to_user
+    parts = ended.covariance, ended.estimate.sampling, ended.prior_covariance, ended.missing
+    total, sampling, prior, missing = (
+        np.maximum(np.diag(turn @ part[own, own] @ turn.T), 1e-300) for part in parts
     )
+    names = *design.baseline_names, *design.schema.coefficient_names
+    titles = *design.baseline_names, *design.schema.coefficient_titles
+    absent = missing / total > MISSING
+    unknown = absent | (np.sqrt(total / prior) > LEARNED)
+    time = np.arange(len(names)) < design.time_dimension
+    reasons = (
+        (
+            unknown & time,
+            "too few events in part of the time; fewer knots, wider intervals or a shorter horizon help",
+        ),
+        (
+            unknown & ~time & absent,
+            (
+                "few people have these values, columns repeat each other, or bounds are far too wide; "
+                "join small levels, drop a column that repeats another, or narrow the bounds"
+            ),
+        ),
+        (
+            unknown & ~time & ~absent,
+            "privacy noise hides them; a larger epsilon, more people or fewer covariates help",
+        ),
+    )
+    if unknown.any():
+        said = (f"{_listed(titles, flags)}: {text}." for flags, text in reasons if flags.any())
+        yield Caution.about(
+            "unreached",
+            "The release knows hardly more than its prior about some coefficients. "
+            f"{' '.join(said)} Do not interpret them.",
+            _chosen(names, unknown),
+        )
+    noisy = (np.sqrt(total / sampling) > DOMINATED) & ~unknown
+    if noisy.any():
+        yield Caution.about(
+            "noise",
+            f"The intervals of {_listed(titles, noisy)} are mostly privacy noise, more than "
+            f"{DOMINATED:g} times as wide as sampling alone would make them. More people or a "
+            "larger epsilon would narrow them.",
+            _chosen(names, noisy),
+        )
+
+
+def against_life_table(ended: Ended, cause: int) -> Iterator[Caution]:
+    """The bin in which the model is furthest from the released events, if far."""
+    t = ended.transcript
+    observed, expected = t.exits.values[:, cause + 1].sum(axis=0), ended.expected_events[cause]
+    noise = t.exits.deviation**2 * t.design.strata
+    spread = np.sqrt(noise + np.maximum(expected, 1.0))
+    gap = np.abs(observed - expected)
+    far = (gap > MISFIT * np.maximum(expected, observed)) & (gap > FAR_OFF * spread)
+    if not far.any():
+        return
+    worst = int(np.argmax(np.where(far, gap / spread, 0.0)))
+    axis = t.design.schema.time
+    begin, end = (TimeGrid.of(axis).edges[t.edges[worst + side]] for side in (0, 1))
+    yield Caution.about(
+        "life-table",
+        f"The model does not follow the life table: from time {begin:.4g} to "
+        f"{with_unit(f'{end:.4g}', axis.counted_in)} it expects about {_whole(expected[worst])} events, "
+        f"and {_whole(observed[worst])} were released (give or take {_whole(2 * spread[worst])}). "
+        "Another baseline may fit better: more knots (natural-spline:5), log-time:3 where the "
+        "hazard changes most at first, or shorter first intervals (`first` in [time]).",
+    )
+
+
+def few_in_strata(ended: Ended) -> Iterator[Caution]:
+    """Strata whose exits may be noise."""
+    design, hidden = ended.transcript.design, hidden_strata(ended.transcript)
+    strata = design.schema.strata
+    if strata is None or not hidden.any():
+        return
+    yield Caution.about(
+        "stratum",
+        f"Hardly anybody was counted in {strata.title} {_listed(strata.level_titles, hidden)}, at most "
+        "as many as noise hides: what is printed of the baseline there is that of all strata together, "
+        "assumed beforehand, and noise; do not interpret it.",
+        _chosen(design.baseline_names, np.repeat(hidden, design.baseline.dimension)),
+    )
+
+
+def varying(ended: Ended, cause: int) -> Iterator[Caution]:
+    """Effects whose change with time exceeds its noise."""
+    found = effects_over_time(changes_with_time(ended, cause), ended.transcript.design.schema)
+    clear = [one for one in found if one.stands_out]
+    if clear:
+        yield Caution.about(
+            "varying",
+            f"Effects that change with time: {'; '.join(map(_change, clear))}. The model has one number "
+            "for each, an average over time that weighs early and late as events and privacy noise "
+            "have it. The table of effects over time (proportionality) shows all of them.",
+            tuple(one.name for one in clear),
+        )
+
+
+def _change(effect: EffectOverTime) -> str:
+    kind = "fades" if abs(effect.late) < abs(effect.early) else "grows"
+    if effect.early * effect.late <= 0.0:
+        kind = "changes its sign"
+    return (
+        f"{effect.title} {kind} with time (coefficient about {effect.early:.2g} at first, "
+        f"{effect.late:.2g} at the end)"
+    )
+
+
+def tailed(field: Field) -> Iterator[Caution]:
+    """Numbers of whose variance much is far from everything else."""
+    design, weights = field.transcript.design, field.members.weights
+    x = field.members.columns
+    squares = (x - np.einsum("m,mkc->c", weights, x) / x.shape[1]) ** 2
+    variance = np.maximum(np.einsum("m,mkc->c", weights, squares), 1e-300) / x.shape[1]
+    far = np.where(squares > BEYOND**2 * variance, squares, 0.0)
+    parts = np.einsum("m,mkc->c", weights, far) / x.shape[1] / variance
+    covariates, schema = design.covariates, design.schema
+    own = np.isin(np.arange(len(parts)), covariates.leads) & covariates.numbers
+    heavy = own & (parts > HEAVY)
+    if heavy.any():
+        yield Caution.about(
+            "tail",
+            f"Much of the spread of {_listed(schema.coefficient_titles, heavy)} comes from few people "
+            "far from all others. A private fit cannot follow them as an exact one does: if the effect "
+            "is not a straight line out there, estimates and intervals may be off. "
+            '`scale = "log"`, a spline or narrower bounds in the schema help.',
+            _chosen(schema.coefficient_names, heavy),
+        )
+
+
+def _chosen(names: Sequence[str], flags: Flags) -> tuple[str, ...]:
+    return tuple(name for name, flag in zip(names, flags, strict=True) if flag)
+
+
+def _listed(names: Sequence[str], flags: Flags) -> str:
+    """At most six names."""
+    chosen = _chosen(names, flags)
+    shown = ", ".join(chosen[:6])
+    return shown if len(chosen) <= 6 else f"{shown} and {len(chosen) - 6} more"
+
+
+def _whole(value: float) -> str:
+    return f"{max(value, 0.0):,.0f}"

@@ -105,7 +105,7 @@ def field_of(transcript: Transcript) -> Field:
     counted = _counted(t, members)
     fixed = [_entered(t.entries, stratum, entry_bin)] if t.entries is not None else []
     fixed += counted if stretches == 1 else []
-    fixed += [_second_moments(design, t.moments, leads)] if t.moments is not None else []
+    fixed += [second_moments(design, t.moments, leads)] if t.moments is not None else []
     static = Static.joined(fixed, size)
     changing = tuple(counted) if stretches > 1 else ()
     field = Field(
@@ -186,7 +186,7 @@ def _bins(item: Marginal, columns: Array) -> Integers:
     return np.where((columns > 0.0).any(axis=1), (columns > 0.0).argmax(axis=1) + 1, 0)
 
 
-def _second_moments(design: Design, moments: Moments, leads: Array) -> Static:
+def second_moments(design: Design, moments: Moments, leads: Array) -> Static:
     """Those of shortened standardised columns, averaged over the stretches of time."""
     rows, columns = np.tril_indices(len(moments.centre))
     adds = np.zeros((len(leads), len(rows)))

@@ -297,7 +297,7 @@ def before_cuts(
     found, most = wanted, np.minimum(2.0 * np.abs(wanted), 1.0)
     whole = [replace(item, shares=item.overall[None], lasting=np.ones(1)) for item in shares]
     for _ in range(CUT_ROUNDS if np.any(wanted[apart]) else 0):
-        leads, weights = _stretch(whole, _latent(found, size), 0)
+        leads, weights = _stretch(whole, latent_columns(found, size), 0)
         gaps = (leads - weights @ leads) / spreads
         kept = weights * shorten(np.sum(gaps**2, axis=1))
         shown = (gaps.T * kept) @ gaps
@@ -318,7 +318,7 @@ def cohort_size(strata: int) -> int:
 def draw(transcript: Transcript, shares: Sequence[Shares]) -> tuple[Array, Array]:
     """Leads (M, V, l), indicators of strata after them, and weights (M, V)."""
     size = cohort_size(transcript.design.strata)
-    latent = _latent(correlations(transcript, shares, size), size)
+    latent = latent_columns(correlations(transcript, shares, size), size)
     return drawn_from(shares, latent)
 
 
@@ -328,7 +328,7 @@ def drawn_from(shares: Sequence[Shares], latent: Array) -> tuple[Array, Array]:
     return np.stack([one for one, _ in drawn], axis=1), np.stack([one for _, one in drawn], axis=1)
 
 
-def _latent(correlation: Array, size: int) -> Array:
+def latent_columns(correlation: Array, size: int) -> Array:
     """Standard normal columns with these correlations, as far as there are such columns."""
     values, vectors = np.linalg.eigh(correlation)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

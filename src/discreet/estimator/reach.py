@@ -172,15 +172,24 @@ def _repeated(field: Field) -> list[Array]:
 
 
 def _informative(field: Field, vector: Array) -> bool:
-    """Whether the released information along the effects of a combination exceeds its noise."""
-    information = field.transcript.information
+    """Whether the released information along the effects of a combination exceeds its noise.
+
+    It is that of the level that leaves least: the released means of columns that repeat each other
+    differ by noise, and a level is well known.
+    """
+    information, design = field.transcript.information, field.transcript.design
     if information is None:
         return False
-    direction = _seen_by(field, [vector])[:, 0]
+    levels = np.zeros((design.dimension, design.strata))
+    for stratum in range(design.strata):
+        levels[design.columns(stratum)[: len(design.constant)], stratum] = design.constant
+    directions = np.hstack([_seen_by(field, [vector]), levels])
     for mapping, matrix in zip(information.mappings, information.matrices, strict=True):
-        along = np.linalg.solve(mapping, direction)
-        along = along / max(float(np.linalg.norm(along)), 1e-300)
-        if along @ matrix @ along > INFORMED * information.noise[0, 0]:
+        along = np.linalg.solve(mapping, directions)
+        along = along / np.maximum(np.linalg.norm(along, axis=0), 1e-300)
+        found = along.T @ matrix @ along
+        least = found[0, 0] - found[0, 1:] @ np.linalg.pinv(found[1:, 1:]) @ found[1:, 0]
+        if least > INFORMED * information.noise[0, 0]:
             return True
     return False
 

@@ -7,6 +7,7 @@ what a tail would have. Why: docs/proofs/private-newton.md, section 5, generous 
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import log_ndtr, softmax
@@ -221,3 +222,50 @@ def _nobody(counts: Array, clear: float) -> int:
     """How many bins, the outermost first, hold no more together than is not clear of noise."""
     found = np.flatnonzero(np.cumsum(counts) > clear * np.sqrt(np.arange(1, len(counts) + 1)))
     return int(found[0]) if len(found) else len(counts)
+
+
+def narrowed(
+    marginals: Sequence[Marginal], noisy: Array, deviation: float, bins: int, mass: float = 0.0
+) -> tuple[Marginal, ...]:
+    """The same covariates, numbers with `bins` bins over the part of their range that holds `mass`.
+
+    Beyond it bins are as wide as that part, then twice as wide, to the end of the public range.
+    """
+    result, start = [], 0
+    for marginal in marginals:
+        if not marginal.numeric:
+            result.append(marginal)
+            continue
+        first, last = occupied(noisy[start : start + marginal.bins], deviation, mass)
+        low, high = marginal.edges[max(first - 1, 0)], marginal.edges[min(last + 1, marginal.bins)]
+        low, high = _without_slivers(low, high, marginal.edges, bins)
+        edges = (
+            *_growing(low, low - high, marginal.edges[0])[::-1],
+            *np.linspace(low, high, bins + 1).tolist(),
+            *_growing(high, high - low, marginal.edges[-1]),
+        )
+        start += marginal.bins
+        result.append(replace(marginal, bins=len(edges) - 1, edges=edges))
+    return tuple(result)
+
+
+def _without_slivers(
+    low: float, high: float, edges: Sequence[float], bins: int
+) -> tuple[float, float]:
+    """The part of the range, up to an end where a bin left over there would be as narrow as its own.
+
+    `people_in_bins` knows the fine bins by their being narrow.
+    """
+    narrow = 2.0 * (high - low) / bins
+    low = edges[0] if low - edges[0] < narrow else low
+    return low, edges[-1] if edges[-1] - high < narrow else high
+
+
+def _growing(edge: float, step: float, end: float) -> list[float]:
+    """Edges at growing distances, up to the end."""
+    edges: list[float] = []
+    while abs(end - edge) > 1e-9:
+        edge = end if abs(end - edge) <= 1.5 * abs(step) else edge + step
+        step *= 2.0
+        edges.append(edge)
+    return edges

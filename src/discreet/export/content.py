@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import block_diag
 
-from discreet.design.covariates import Numeric
+from discreet.design.covariates import Categorical, Interaction, Numeric, Strata
 from discreet.design.declared import parse_number
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -47,7 +47,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """A model, in the form that every format is written from."""
+    """A model as every format is written from it."""
 
     schema: Schema
     link: str
@@ -60,7 +60,7 @@ class Content:
 
     @classmethod
     def of(cls, found: Model | CausesFile | CurvesRelease) -> Self:
-        """Return the content of a document."""
+        """The content of a file of discreet."""
         if isinstance(found, CurvesRelease):
             raise ArtefactError(
                 "this file holds curves by group, not a model; its table is a CSV file."
@@ -72,11 +72,7 @@ class Content:
             covariance = turn @ covariance @ turn.T
         first = next(iter(models.values()))
         parts = tuple(
-            Part(
-                cause,
-                np.array(model.coefficients.baselines),
-                np.array(list(model.coefficients.covariates.values()), dtype=np.float64),
-            )
+            Part(cause, np.array(model.coefficients.baselines), _effects(model))
             for cause, model in models.items()
         )
         return cls(
@@ -89,14 +85,29 @@ class Content:
             _words(found),
         )
 
+    @property
+    def covariates(self) -> tuple[Numeric | Categorical, ...]:
+        """As the schema declares them."""
+        return tuple(self.schema.covariates)
+
+    @property
+    def interactions(self) -> tuple[Interaction, ...]:
+        """As the schema declares them."""
+        return tuple(self.schema.interactions)
+
+    @property
+    def strata(self) -> Strata | None:
+        """As the schema declares them."""
+        return self.schema.strata
+
     def codes(self, item: Numeric) -> tuple[float, ...]:
-        """Return the numbers that mean "missing" (a code of a category is an unknown level)."""
+        """The numbers that mean that there is no value; levels need none: a code is no level."""
         numbers = map(parse_number, self.schema.missing_codes.get(item.name, ()))
         return tuple(number for number in numbers if number is not None and math.isfinite(number))
 
     @property
     def periods(self) -> Periods:
-        """The intervals in which each effect is in force."""
+        """Which effects are in force when; one period where none changes with time."""
         return self.design.periods
 
     @property
@@ -121,6 +132,10 @@ class Content:
         """The name of exp(beta): odds ratio, hazard ratio; empty with probit."""
         effect = get_link(self.link).effect
         return effect.removeprefix("log ") if effect.startswith("log ") else ""
+
+
+def _effects(model: Model) -> Array:
+    return np.array(list(model.coefficients.covariates.values()), dtype=np.float64)
 
 
 def _words(found: Model | CausesFile) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ from numba.core import config
 SOURCES = (
     "core/*.py",
     "likelihood/*.py",
-    "mechanisms/newton/*.py",
     "paper/kernel.py",
     "paper/sampler.py",
 )

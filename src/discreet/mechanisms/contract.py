@@ -285,15 +285,6 @@ class Predicts(Protocol):
         ...
 
 
-@runtime_checkable
-class States(Protocol):
-    """A mechanism that can say beforehand what covariance its release will state."""
-
-    def stated(self, plan: Plan, outlook: "Outlook") -> Array:
-        """The covariance of the estimate, sampling included, from public facts."""
-        ...
-
-
 def require_proof(mechanism: Refuses, facts: Facts) -> None:
     """`SettingsError` with the mechanism's reason where it has no proof."""
     reason = mechanism.refusal(facts)

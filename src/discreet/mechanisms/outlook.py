@@ -12,7 +12,7 @@ suggest, against which every mechanism predicts its own error (`forecast`).
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -20,24 +20,18 @@ import numpy as np
 from scipy import special
 
 from discreet.core.bins import Marginal, marginals_of
+from discreet.core.released import Released
 from discreet.design.baseline import Baseline
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.schema import Categorical, Numeric, Schema
 from discreet.errors import SettingsError
+from discreet.estimator.population import MEMBERS, drawn_from, latent_columns, shares_of
+from discreet.estimator.transcript import Transcript
 from discreet.mechanisms.bounds import Basis
 from discreet.mechanisms.contract import MOST_PERSONS, Facts, is_count
-from discreet.mechanisms.newton.bound import Cohort
-from discreet.mechanisms.newton.cohort import (
-    COHORT,
-    Profile,
-    completed,
-    draw_cohort,
-    released_shares,
-)
-from discreet.mechanisms.newton.shape import Shape
 from discreet.privacy.shares import ALONE, NoiseShares
-from discreet.types import Array
+from discreet.types import Array, Integers
 
 BASELINE_VARIANCE = 1.0
 HALF_RANGE_VARIANCE = 0.25
@@ -190,7 +184,10 @@ NOTHING = Known()
 
 @dataclass(frozen=True)
 class Outlook:
-    """The public facts of a fit that is being planned, and the cohort guessed from them."""
+    """The public facts of a fit that is being planned, and the cohort guessed from them.
+
+    With competing risks `events` are those of one cause, `others` those of each other one.
+    """
 
     schema: Schema
     persons: int
@@ -199,6 +196,7 @@ class Outlook:
     baseline: Baseline
     sites: NoiseShares = ALONE
     known: Known = NOTHING
+    others: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse numbers that no cohort has."""
@@ -223,61 +221,36 @@ class Outlook:
         """The share that reaches the horizon; half a person where everybody has an event."""
         return max(self.persons - self.events, 0.5) / self.persons
 
-    @cached_property
-    def profile(self) -> Profile:
-        """Expected events and risk set by interval at a constant hazard, of one stratum."""
-        intervals = self.design.intervals
-        at_risk = self._each * self.survival ** (np.arange(intervals) / intervals)
-        events = at_risk * self._hazard
-        edges = np.array([0, intervals], dtype=np.int64)
-        table = np.array([[0.0], [events.sum()]])
-        made = Profile(events, at_risk, np.ones(intervals), self.events / self.design.strata)
-        return replace(made, table=table, edges=edges)
+    def transcript(self, edges: Integers, bins: int) -> Transcript:
+        """What would be released without noise: exits by bin of time, covariates in `bins` bins each.
 
-    @property
-    def profiles(self) -> tuple[Profile, ...]:
-        """The same for each stratum: all are taken to be of one size."""
-        return (self.profile,) * self.design.strata
-
-    @property
-    def _each(self) -> float:
-        """People of a stratum."""
-        return self.persons / self.design.strata
+        All leave by their events, at constant hazards, or at the horizon; strata are of one size.
+        """
+        design, events = self.design, np.array([self.events, *self.others], dtype=np.float64)
+        left = max(self.persons - events.sum(), 0.5) / self.persons
+        reached = left ** (edges / design.intervals)
+        exits = np.zeros((design.strata, 1 + len(events), len(edges) - 1))
+        exits[:, 1:] = np.outer(events / events.sum(), -np.diff(reached))
+        exits[:, 0, -1] = left
+        exits *= self.persons / design.strata
+        marginals = marginals_of(design, bins)
+        counts = Released(np.concatenate([np.zeros(0), *self._counts(marginals)]), 0.0)
+        facts = design, self.link, self.persons, len(events), edges, Released(exits, 0.0)
+        return Transcript(*facts, marginals=marginals, counts=counts if marginals else None)
 
     @cached_property
-    def people(self) -> Cohort:
-        """The synthetic cohort, its covariates independent; with strata the same in each."""
-        return self._cohort(np.eye(len(self.design.covariates.leads)))
-
-    @cached_property
-    def related(self) -> Cohort:
-        """The same with covariates that go together, as those of people mostly do."""
+    def leads(self) -> tuple[Array, Array]:
+        """A cohort whose covariates go together, as those of people mostly do: (M, l), weights (M,)."""
+        whole = np.array([0, self.design.intervals])
+        shares = shares_of(self.transcript(whole, VALUE_BINS))
+        if not shares:
+            return np.zeros((1, 0)), np.ones(1)
         related = np.full((len(self.design.covariates.leads),) * 2, CORRELATION)
-        for marginal in marginals_of(self.design, VALUE_BINS):
-            own = list(marginal.columns)
+        for item in shares:
+            own = list(item.marginal.columns)
             related[np.ix_(own, own)] = np.eye(len(own))
-        return self._cohort(related)
-
-    def _cohort(self, correlations: Array) -> Cohort:
-        marginals = marginals_of(self.design, VALUE_BINS)
-        cohort, parts = np.zeros((1, 1, 0)), np.ones((1, 1))
-        if marginals:
-            noisy = np.concatenate(list(self._counts(marginals)))
-            shares = released_shares(self.design, marginals, noisy, self.persons, 0.0)
-            leads, parts = draw_cohort(shares, correlations, COHORT)
-            cohort = completed(self.design, leads)
-        edges = np.array([0, self.design.intervals], dtype=np.int64)
-        present, events, strata = self.profile.present, float(self.events), self.design.strata
-        if strata == 1:
-            return Cohort(cohort, self.persons * parts, edges, present, events)
-        return Cohort(
-            np.tile(cohort, (strata, 1, 1)),
-            np.tile(self._each * parts, (strata, 1)),
-            edges,
-            np.tile(present, (strata, 1)),
-            events,
-            stratum=np.repeat(np.arange(strata), len(cohort)),
-        )
+        leads, weights = drawn_from(shares, latent_columns(related, MEMBERS))
+        return leads[:, 0], weights[:, 0]
 
     def _counts(self, marginals: Sequence[Marginal]) -> Iterator[Array]:
         """Persons in every bin of every marginal."""
@@ -288,14 +261,9 @@ class Outlook:
                 yield np.full(next(left).bins, self.persons / 2.0)
 
     @cached_property
-    def shape(self) -> Shape:
-        """A life table that the model follows."""
-        return Shape(self.design, self.link, self.people, self.profiles)
-
-    @cached_property
     def point(self) -> Array:
         """The constant hazard, no covariate effect."""
-        level = self.link.predictor(self._hazard)
+        level = self.link.predictor(self.hazard)
         point = np.zeros(self.design.dimension)
         point[: self.design.time_dimension] = np.tile(
             level * self.design.constant, self.design.strata
@@ -304,26 +272,25 @@ class Outlook:
 
     @cached_property
     def information(self) -> Array:
-        """H: expected information of all persons at the point, in internal coordinates."""
-        return self._information(self.people)
+        """H: expected information of all persons at the point, in internal coordinates.
 
-    def _information(self, people: Cohort) -> Array:
-        """sum of n S_{s-1} i(eta) E z_s z_s': at the point all have one hazard."""
+        The sum of n S_{s-1} i(eta) E z_s z_s': at the point all have one hazard; strata are of one size.
+        """
         design, total = self.design, np.zeros((self.design.dimension,) * 2)
-        level = np.full(design.intervals, self.link.predictor(self._hazard))
-        weights = self.profile.at_risk * self.link.information(level)
+        leads, shares = self.leads
+        x = design.complete(leads)
+        level = np.full(design.intervals, self.link.predictor(self.hazard))
+        reached = self.survival ** (np.arange(design.intervals) / design.intervals)
+        weights = self.persons / design.strata * reached * self.link.information(level)
         for stratum in range(design.strata):
-            own = people.of_stratum(stratum)
-            x, shares = own.cohort[:, 0, :], own.counts[:, 0] / own.counts.sum()
             for period, (first, last) in enumerate(pairwise(design.periods.ends)):
                 places = design.in_force(stratum, period)
                 basis, weight = design.basis[first:last], weights[first:last]
                 cross = np.outer(weight @ basis, shares @ x)
                 second = weight.sum() * (x * shares[:, None]).T @ x
-                own_part = np.block(
+                total[np.ix_(places, places)] += np.block(
                     [[(basis * weight[:, None]).T @ basis, cross], [cross.T, second]]
                 )
-                total[np.ix_(places, places)] += own_part
         return total
 
     @property
@@ -341,8 +308,8 @@ class Outlook:
 
     @cached_property
     def sampling_variance(self) -> Array:
-        """The inverse information of people whose covariates go together."""
-        return np.asarray(np.linalg.inv(self._information(self.related)), dtype=np.float64)
+        """The inverse information."""
+        return np.asarray(np.linalg.inv(self.information), dtype=np.float64)
 
     def deviations(self, variance: Array) -> tuple[float, ...]:
         """Standard deviations of the covariates' coefficients on the user's scale."""
@@ -354,5 +321,6 @@ class Outlook:
         return math.sqrt(float(np.trace(self.information @ variance)) / len(variance))
 
     @property
-    def _hazard(self) -> float:
+    def hazard(self) -> float:
+        """That of every interval."""
         return -math.expm1(math.log(self.survival) / self.design.intervals)

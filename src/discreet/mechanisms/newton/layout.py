@@ -34,7 +34,6 @@ from discreet.mechanisms.newton.split import (
 from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.scales import Number
 from discreet.privacy.shares import NoiseShares
-from discreet.types import Array
 
 GRID_EXPONENT = -24
 """A release is published on the grid of this power of two."""
@@ -47,6 +46,8 @@ MOMENT_WEIGHT = 64
 RANGED, VALUED = 1.0, 3.0
 """How much more than its noise a bin would hold, were all alike: of a public range, most of which is
 empty where bounds are generous, and of the part of it that holds the people."""
+FEW_STEPS = 3
+"""With so few later steps the bound of the first is chosen for its own noise: it has to come near alone."""
 FEWEST_TIME_BINS, MOST_TIME_BINS = 5, 12
 
 
@@ -54,8 +55,7 @@ FEWEST_TIME_BINS, MOST_TIME_BINS = 5, 12
 class Layout:
     """The public shape of a release: bins, number of steps, shares of the budget.
 
-    `mixed` says whether second moments show which strata go with which covariates, `leaving` whether
-    they show who is censored early, `varying` whether they show effects that change with time.
+    `mixed` says whether second moments show which strata go with which covariates.
     """
 
     budget: Split
@@ -67,8 +67,6 @@ class Layout:
     causes: int = 1
     strata: int = 1
     mixed: bool = False
-    leaving: bool = False
-    varying: bool = False
 
     @classmethod
     def make(cls, facts: Facts, total: Number, *, pure: bool) -> "Layout":
@@ -83,11 +81,7 @@ class Layout:
         if not _information_fits(trial, persons, facts.dimension, facts.causes):
             without.append(INFORMATION)
         mixed = _strata_fit(trial, facts)
-        columns = p + (facts.design.strata - 1 if mixed else 0)
-        leaving = p > 0 and _moments_fit(trial, persons, columns + 1, changing=changing)
-        varying = leaving and _varying_fits(trial, facts, columns + 2)
-        alone = p > 1 and _moments_fit(trial, persons, p, changing=changing)
-        if not (mixed or leaving or alone):
+        if not mixed and not (p and _moments_fit(trial, persons, p, changing=changing)):
             without.append(MOMENTS)
         dimension = facts.causes * facts.dimension
         signal = persons * (size / dimension if pure else math.sqrt(2 * size))
@@ -95,7 +89,7 @@ class Layout:
         budget = split(total, steps, pure=pure, without=without, sites=sites)
         strata = facts.design.strata
         late, causes = facts.late_entry, facts.causes
-        made = cls(budget, 1, 4, 4, late, changing, causes, strata, mixed, leaving, varying)
+        made = cls(budget, 1, 4, 4, late, changing, causes, strata, mixed)
         intervals = facts.intervals
         return replace(
             made,
@@ -120,11 +114,22 @@ class Layout:
         """The weight of a person's second moments."""
         return Stretches((0, intervals), _moment_weight(changing=self.changing))
 
-    def require_drawable(self, facts: Facts) -> None:
-        """`SettingsError` where noise that the draw will ask for cannot be drawn.
+    def step_noise(self, share: Fraction, size: int) -> float:
+        """The noise of a sum of scores over its bound, each cause with `size` parameters."""
+        return self.budget.deviation(share, question.SCORES, self.causes * size)
 
-        Second moments may have fewer columns than are looked for here, but not fewer than leads.
+    def later_noise(self, number: int, size: int) -> float:
+        """The noise that a step's bound is chosen for.
+
+        It is that of all later steps together; of the first of few its own.
         """
+        first, *later = self.budget.steps
+        alone = number == 0 and len(later) <= FEW_STEPS
+        noises = [self.step_noise(share, size) for share in ([first] if alone else later)]
+        return float(np.sum(np.array(noises) ** -2.0) ** -0.5)
+
+    def require_drawable(self, facts: Facts) -> None:
+        """`SettingsError` where noise that the draw will ask for cannot be drawn."""
         for share, sensitivity, dimension in self._asked(facts):
             if share:
                 self.budget.require_drawable(share, sensitivity, dimension)
@@ -138,11 +143,9 @@ class Layout:
         yield shares[EXITS], of_exits(late=self.late_entry), 1
         yield shares[RANGES], of_marginals(numbers, self.whole(intervals)), 1
         yield shares[MARGINALS], of_marginals(covariates, self.stretches(intervals)), 1
-        most = facts.leads + self.mixed * (self.strata - 1) + self.leaving + self.varying
-        for columns in (max(facts.leads, 1), most):
-            size = columns * (columns + 1) // 2
-            weight = self.moment_weight(intervals).weight
-            yield shares[MOMENTS], of_moments(columns, weight), size
+        columns = max(facts.leads, 1) + self.mixed * (self.strata - 1)
+        weight = self.moment_weight(intervals).weight
+        yield shares[MOMENTS], of_moments(columns, weight), columns * (columns + 1) // 2
         yield shares[INFORMATION], question.INFORMATION, half
         for share in self.budget.steps:
             yield share, question.SCORES, facts.causes * facts.dimension
@@ -172,8 +175,6 @@ class Layout:
             "late_entry": self.late_entry,
             "changing": self.changing,
             **self._strata_details(),
-            "leaving": self.leaving,
-            "varying": self.varying,
             "largest": LARGEST,
             **({"causes": self.causes} if self.causes > 1 else {}),
             **self.budget.sites.details(),
@@ -197,17 +198,12 @@ class Layout:
         )
         late, changing = bool(details["late_entry"]), bool(details["changing"])
         strata, mixed = int(details.get("strata", 1)), bool(details.get("mixed", False))
-        causes, leaving = int(details.get("causes", 1)), bool(details.get("leaving", False))
-        varying = bool(details.get("varying", False))
-        further = causes, strata, mixed, leaving, varying
-        return cls(budget, time, ranges, values, late, changing, *further)
+        causes = int(details.get("causes", 1))
+        return cls(budget, time, ranges, values, late, changing, causes, strata, mixed)
 
 
 LARGEST_MOMENT_ERROR = 1.0
 """Second moments are released where their noise, as a matrix norm, stays below the identity."""
-LARGEST_VARYING_ERROR = 0.45
-"""How late events came is part of them where it stays below this: one more column makes the noise of
-all of them larger, and a change of effects is seen in little else than much data."""
 LARGEST_MIXED_ERROR = 0.5
 """Strata are part of them where it stays below this: the more columns, the more noise for all."""
 
@@ -219,23 +215,6 @@ def _strata_fit(budget: Split, facts: Facts) -> bool:
         return False
     fit = _moments_fit(budget, facts.persons, columns, changing=changing)
     return fit and _moment_error(budget, facts.persons, columns) < LARGEST_MIXED_ERROR
-
-
-def _varying_fits(budget: Split, facts: Facts, columns: int) -> bool:
-    """Whether second moments tell more than noise of effects that change with time.
-
-    Not asked where covariates change themselves, nor of several causes.
-    """
-    if facts.time_varying or facts.causes > 1:
-        return False
-    fit = _moments_fit(budget, facts.persons, columns, changing=False)
-    return fit and _moment_error(budget, facts.persons, columns) < LARGEST_VARYING_ERROR
-
-
-def moment_left(squares: Array, columns: int) -> Array:
-    """The part of v v' that is left of vectors of so many columns with these squares |v|^2."""
-    limit = moment_limit(columns) / UNIT**2
-    return np.asarray(np.minimum(1.0, limit / np.maximum(squares, 1e-9)))
 
 
 @lru_cache(maxsize=64)

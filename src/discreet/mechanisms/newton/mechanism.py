@@ -10,6 +10,7 @@ Laplace for pure epsilon (delta = 0). All noise scales are known before any data
 Proof: docs/proofs/private-newton.md.
 """
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,6 +19,8 @@ import numpy as np
 from discreet.core.ask import Ask
 from discreet.core.question import SCORES
 from discreet.core.slopes import link_number
+from discreet.estimator.cautions import cautions
+from discreet.estimator.published import Ended, extras
 from discreet.mechanisms.contract import (
     NOT_GIVEN,
     Draw,
@@ -28,11 +31,8 @@ from discreet.mechanisms.contract import (
     require_positive,
     settings_of,
 )
-from discreet.mechanisms.newton.causes import CausesRun
-from discreet.mechanisms.newton.equation import Setting, predicted_variance
 from discreet.mechanisms.newton.layout import GRID_EXPONENT, Layout
-from discreet.mechanisms.newton.rehearsal import stated_covariance
-from discreet.mechanisms.newton.run import Run
+from discreet.mechanisms.newton.sequence import Sequence, foreseen
 from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee, checked_delta, delta_for
 from discreet.privacy.scales import exact
@@ -116,8 +116,10 @@ class PrivateNewton:
         )
 
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
-        """The first releases, then the steps."""
-        return self._run(plan, problem, noise).draw()
+        """The first releases, then the steps; what is published beside is made of these numbers."""
+        ended = self.ended(plan, problem, noise)
+        point = released_point(ended.estimate.f.ravel())
+        return Draw(point, GRID_EXPONENT, noise.private, extras(ended), cautions(ended))
 
     def bare_draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
         """The point of a draw alone, by the same code: people and noise are asked for nothing else.
@@ -139,22 +141,44 @@ class PrivateNewton:
             The point on its grid, without a covariance.
 
         """
-        return self._run(plan, problem, noise).bare()
+        ended = self.ended(plan, problem, noise)
+        return Draw(released_point(ended.estimate.f.ravel()), GRID_EXPONENT, noise.private)
 
-    def _run(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Run:
+    def ended(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Ended:
+        """All that a draw releases, and the estimate that is made of it.
+
+        Parameters
+        ----------
+        plan
+            The plan that the draw follows.
+        problem
+            The people, and the loss of a model of them.
+        noise
+            Where noise comes from.
+
+        Returns
+        -------
+        Ended
+            The transcript of released numbers, the picture and the estimate.
+
+        """
         layout = Layout.read(plan)
-        kind = Run if layout.causes == 1 else CausesRun
         ask = Ask(problem.engine, noise, layout.budget)
-        return kind(ask, problem.design, problem.link, layout, clipped=self.score == "clip")
+        clipped = self.score == "clip"
+        return Sequence(ask, problem.design, problem.link, layout, clipped).run()
 
     def variance(self, plan: Plan, outlook: "Outlook") -> Array:
-        """The steps without the data, from a start as far away as effects are guessed to be."""
-        layout = Layout.read(plan)
-        setting = Setting(outlook.design, outlook.link, layout.budget, causes=layout.causes)
-        prior = setting.prior(outlook.profile, each=outlook.profiles)
-        far = float(np.sum(np.diag(outlook.information) * outlook.effects))
-        return predicted_variance(setting, outlook.point, outlook.shape, prior, far)
+        """What privacy adds to the covariance that a release will state, of the outlook's cause."""
+        own = slice(0, outlook.design.dimension)
+        return foreseen(Layout.read(plan), outlook)[1][own, own]
 
-    def stated(self, plan: Plan, outlook: "Outlook") -> Array:
-        """What a release will state, rehearsed on made-up people."""
-        return stated_covariance(self, plan, outlook)
+
+FARTHEST = 1e6
+"""The released point is cut to this box: a public bound that no estimate reaches."""
+
+
+def released_point(point: Array) -> Array:
+    """The estimate on the public grid, within a public box."""
+    grid = math.ldexp(1.0, GRID_EXPONENT)
+    inside = np.clip(np.nan_to_num(point), -FARTHEST, FARTHEST)
+    return np.asarray(np.rint(inside / grid) * grid)

@@ -28,12 +28,12 @@ from discreet.core.bins import (
 from discreet.core.released import Released
 from discreet.core.scores import Whitened
 from discreet.estimator import asking
-from discreet.estimator.estimate import Estimate, Prior, estimate
+from discreet.estimator.estimate import Estimate, estimate
 from discreet.estimator.field import Field
-from discreet.estimator.picture import picture_of, standardised
-from discreet.estimator.reach import missing
+from discreet.estimator.picture import picture_of, second_moments, standardised
+from discreet.estimator.published import Ended
+from discreet.estimator.tails import narrowed
 from discreet.estimator.transcript import Information, Moments, ScoreSum, Transcript
-from discreet.mechanisms.newton.cohort import narrowed
 from discreet.mechanisms.newton.layout import Layout, average_trace, information_error
 from discreet.mechanisms.newton.split import (
     EXITS,
@@ -48,30 +48,10 @@ from discreet.types import Array, Integers
 if TYPE_CHECKING:
     from discreet.design.design import Design
     from discreet.design.link import Link
+    from discreet.mechanisms.outlook import Outlook
 
-FEW_STEPS = 3
-"""With so few later steps the bound of the first is chosen for its own noise: it has to come near alone."""
 EARLY_ROUNDS = 3
 """Rounds of Gauss-Newton between two questions: the last estimate alone is carried to its end."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ended:
-    """What is known after the last question."""
-
-    field: Field
-    prior: Prior
-    estimate: Estimate
-
-    @property
-    def transcript(self) -> Transcript:
-        """All that was released."""
-        return self.field.transcript
-
-    @property
-    def covariance(self) -> Array:
-        """That of the estimate, and the prior's along directions that are not reached."""
-        return np.asarray(self.estimate.covariance + missing(self.field, self.prior))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +68,12 @@ class Sequence:
         """Ask all of them."""
         transcript = self._first()
         field, prior, phi = picture_of(transcript)
-        lay, steps = field.layout, self.layout.budget.steps
+        lay, steps, size = field.layout, self.layout.budget.steps, self.design.dimension
         centre = np.array([prior.mean[lay.f(r)] for r in range(lay.causes)])
         found = estimate(field, prior, phi, centre)
         for number, share in enumerate(steps):
             known = found.phi, found.f, found.informations
-            wanted = asking.next_score(field, prior, *known, self.noise_of(number))
+            wanted = asking.next_score(field, prior, *known, self.layout.later_noise(number, size))
             asked = self._score(replace(wanted, clipped=self.clipped), share)
             transcript = transcript.having(steps=(*transcript.steps, asked))
             if number == informed_step(self.layout.budget):
@@ -157,17 +137,6 @@ class Sequence:
         limit = question.moment_limit(len(centre)) / UNIT**2
         return Moments(centre, spread, matrix, noise, limit)
 
-    def noise_of(self, number: int) -> float:
-        """Noise over the bound: of the first of few steps its own, of others that of all later ones."""
-        first, *later = self.layout.budget.steps
-        alone = number == 0 and len(later) <= FEW_STEPS
-        size = self.layout.causes * self.design.dimension
-        noises = [
-            self.layout.budget.deviation(share, question.SCORES, size)
-            for share in ([first] if alone else later)
-        ]
-        return float(np.sum(np.array(noises) ** -2.0) ** -0.5)
-
     def _whitened(self, asked: ScoreSum) -> list[Whitened]:
         """Each cause's scores as they are summed."""
         causes = zip(asked.points, asked.mappings, asked.bounds, strict=True)
@@ -209,3 +178,56 @@ def as_matrix(values: Array, deviation: float, size: int) -> tuple[Array, Array]
     matrix[rows, columns] = matrix[columns, rows] = values / weights
     noise[rows, columns] = noise[columns, rows] = deviation / weights
     return matrix, noise
+
+
+def foreseen(layout: Layout, outlook: "Outlook") -> tuple[Array, Array]:
+    """(sampling, privacy) covariance that a release will state, from public facts: (R d, R d).
+
+    The picture is made of what would be released without noise, with the noise that there will be.
+    """
+    design, budget, intervals = outlook.design, layout.budget, outlook.design.intervals
+    t = outlook.transcript(exit_edges(intervals, layout.time_bins), layout.value_bins)
+    deviation = budget.deviation(budget.share(EXITS), question.of_exits(late=layout.late_entry))
+    t = t.having(exits=Released(t.exits.values, deviation))
+    if layout.late_entry:
+        entries = np.zeros((design.strata, t.bins))
+        entries[:, 0] = t.persons / design.strata
+        t = t.having(entries=Released(entries, deviation))
+    if t.counts is not None:
+        stretches = layout.stretches(intervals)
+        asked = question.of_marginals(len(t.marginals), stretches)
+        deviation = budget.deviation(budget.share(MARGINALS), asked) * stretches.number**0.5
+        t = t.having(counts=Released(t.counts.values, deviation))
+    if budget.share(MOMENTS) > 0:
+        t = t.having(moments=_foreseen_moments(layout, outlook, t))
+    field, prior, phi = picture_of(t)
+    f = np.array([prior.mean[field.layout.f(r)] for r in range(t.causes)])
+    size = design.dimension
+    noises = [
+        (layout.later_noise(number, size), layout.step_noise(share, size))
+        for number, share in enumerate(budget.steps)
+    ]
+    return asking.predicted(field, prior, phi, f, noises)
+
+
+def _foreseen_moments(layout: Layout, outlook: "Outlook", transcript: Transcript) -> Moments:
+    """Those of covariates that go together, alike in every stratum."""
+    design, budget = outlook.design, layout.budget
+    centre, spread = standardised(transcript)
+    leads, weights = outlook.leads
+    if layout.mixed:
+        strata = np.eye(design.strata)[:, 1:]
+        rows = np.repeat(leads, design.strata, axis=0)
+        leads = np.hstack([rows, np.tile(strata, (len(leads), 1))])
+        weights = np.repeat(weights, design.strata) / design.strata
+    size = leads.shape[1]
+    weight = layout.moment_weight(design.intervals).weight
+    half = size * (size + 1) // 2
+    deviation = budget.deviation(budget.share(MOMENTS), question.of_moments(size, weight), half)
+    nothing, noise = as_matrix(np.zeros(half), deviation, size)
+    limit = question.moment_limit(size) / UNIT**2
+    made = Moments(centre[:size], spread[:size], nothing, noise, limit)
+    adds = second_moments(design, made, leads[:, None]).adds
+    matrix, rows_columns = nothing.copy(), np.tril_indices(size)
+    matrix[rows_columns] = outlook.persons * (weights @ adds)
+    return replace(made, matrix=np.tril(matrix) + np.tril(matrix, -1).T)
