@@ -1,18 +1,14 @@
 """`discreet audit`: a measurement of a mechanism's running code, or a check of a release file."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.output import progress, say
+from discreet.cli.output import complain, progress, say
 from discreet.cli.reproduce import SAMPLER, load_mechanism
 from discreet.documents.strict import require_free, write_new
 from discreet.errors import SettingsError
-
-if TYPE_CHECKING:
-    from discreet.audit import Audit
 
 UNSOUND = 5
 MACHINE = Path("machine")
@@ -57,18 +53,31 @@ def audit(  # noqa: PLR0913 - one parameter an option
             raise SettingsError("the audit of a machine writes no file; leave out --out.")
         _compare_integers()
         return
+    from rich.console import Console  # noqa: PLC0415 - slow to import
+
+    from discreet.audit import Effort, Subject, audit_mechanism, audit_release  # noqa: PLC0415
+    from discreet.audit.report import content, picture_content, table  # noqa: PLC0415
+
     for path in (out, picture):
         if path is not None:
             require_free(path, overwrite=overwrite)
-    found = (
-        _of_release(subject)
-        if subject is not None
-        else _of_mechanism(
-            mechanism, quick=quick, epsilon=epsilon, delta=delta, strata=strata, causes=causes
-        )
-    )
-    _show(found)
-    _write(found, out, picture, overwrite=overwrite)
+    if subject is not None:
+        load_mechanism(SAMPLER)  # the release may be one of its
+        found = audit_release(subject)
+    else:
+        load_mechanism(mechanism)
+        settings: dict[str, Any] = {"delta": delta, "strata": strata, "causes": causes}
+        measured = Subject(str(mechanism), 1.0 if epsilon is None else epsilon, **settings)
+        effort = Effort.quick() if quick else Effort.full()
+        with progress("Auditing"):
+            found = audit_mechanism(measured, effort, lambda name: complain(f"{name} ..."))
+    Console().print(table(found))
+    failed = [item for item in found.findings if item.failed]
+    say(f"{len(failed)} of {len(found.findings)} checks failed." if failed else "Nothing failed.")
+    if out is not None:
+        write_new(out, content(found), overwrite=overwrite)
+    if picture is not None:
+        write_new(picture, picture_content(found), overwrite=overwrite)
     if not found.sound:
         raise typer.Exit(UNSOUND)
 
@@ -84,48 +93,3 @@ def _compare_integers() -> None:
         say(f"{different} of {len(found)} differ from what x86-64 computes; {machine.MEANING}")
         raise typer.Exit(UNSOUND)
     say("All integers are those that were committed, from x86-64.")
-
-
-def _of_release(path: Path) -> "Audit":
-    from discreet.audit import audit_release  # noqa: PLC0415 - scipy, mechanisms
-
-    load_mechanism(SAMPLER)  # the release may be one of its
-    return audit_release(path)
-
-
-def _of_mechanism(
-    name: str | None, *, quick: bool, epsilon: float | None, **settings: Any
-) -> "Audit":
-    from discreet.audit import Effort, Subject, audit_mechanism  # noqa: PLC0415 - scipy, mechanisms
-
-    load_mechanism(name)
-    subject = Subject(str(name), 1.0 if epsilon is None else epsilon, **settings)
-    with progress("Auditing"):
-        return audit_mechanism(
-            subject,
-            Effort.quick() if quick else Effort.full(),
-            _tell,
-        )
-
-
-def _tell(family: str) -> None:
-    sys.stderr.write(f"{family} ...\n")
-
-
-def _show(found: "Audit") -> None:
-    from rich.console import Console  # noqa: PLC0415 - slow to import
-
-    from discreet.audit.report import table  # noqa: PLC0415
-
-    Console().print(table(found))
-    failed = [item for item in found.findings if item.failed]
-    say(f"{len(failed)} of {len(found.findings)} checks failed." if failed else "Nothing failed.")
-
-
-def _write(found: "Audit", out: Path | None, picture: Path | None, *, overwrite: bool) -> None:
-    from discreet.audit import report  # noqa: PLC0415 - numpy
-
-    if out is not None:
-        write_new(out, report.content(found), overwrite=overwrite)
-    if picture is not None:
-        write_new(picture, report.picture_content(found), overwrite=overwrite)

@@ -1,10 +1,10 @@
-"""`discreet budget`: make a ledger, look at it, check it, take over a copy.
+"""`discreet budget`: make a ledger, show it, check it, take over a copy.
 
-A ledger's statement as a bar and tables; names from outside are shown, never interpreted.
+Names from outside are escaped before they are printed.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 from rich.console import Group, RenderableType
@@ -24,34 +24,48 @@ BAR_WIDTH = 30
 MANY = 1000
 
 
+TABLES = {
+    "proved": "Releases",
+    "conditional": "Releases with a conditional promise",
+    "ideal-draw-only": "Charged for an ideal draw only: how far the promise holds is not proved",
+    "unproved": "Charged without a proof: what they protect is not known",
+}
+"""Title of the releases of each status."""
+
+
 def render(statement: "Statement") -> RenderableType:
-    """Budget, what is left, every release; those without a proof of their draw apart.
+    """Return budget, what is left, and every release, by how much of its promise is proved.
 
-    The head is not here: it is copied, so it must stay in one piece on any terminal.
+    The head is not part of it: it is copied, so it must stay in one piece on any terminal.
     """
-    from discreet.privacy.guarantee import ASSUMPTION  # noqa: PLC0415 - help comes without numpy
+    from discreet.privacy.guarantee import ASSUMPTION, Status  # noqa: PLC0415 - numpy
 
-    parts: list[RenderableType] = [_summary(statement), _bar(statement)]
-    if proved := statement.charges_with("proved"):
-        parts.append(_table("Releases", proved))
-    if conditional := statement.charges_with("conditional"):
-        parts.append(_table("Releases with a conditional promise", conditional))
-        parts.append(Text(ASSUMPTION))
+    # the spent share depends on the noise of later releases, so it is given for some like the last
+    row = Table.grid(padding=(0, 1))
+    bar = ProgressBar(total=1.0, completed=min(statement.spent, 1.0), width=BAR_WIDTH)
+    counted = ", in releases like the last one" if statement.charges else ""
+    row.add_row(Text("Spent:"), bar, Text(f"{100 * statement.spent:.1f}%{counted}"))
+    parts: list[RenderableType] = [_summary(statement), row]
+    status: Status
+    for status in get_args(Status):
+        if charges := statement.charges_with(status):
+            parts.append(_table(TABLES[status], charges))
+            if status == "conditional":
+                parts.append(Text(ASSUMPTION))
     if not statement.charges:
         parts.append(Text("No release yet."))
-    if ideal := statement.charges_with("ideal-draw-only"):
-        title = "Charged for an ideal draw only: how far the promise holds is not proved"
-        parts.append(_table(title, ideal))
-    if unproved := statement.charges_with("unproved"):
-        title = "Charged without a proof: what they protect is not known"
-        parts.append(_table(title, unproved))
     if statement.unsettled:
-        parts.append(_unsettled(statement))
+        parts.append(
+            Text(
+                f"{len(statement.unsettled)} reserved, never settled: still running, or stopped "
+                "before the end. The charge stays, because a release may have been published."
+            )
+        )
     return Group(*parts)
 
 
 def _summary(statement: "Statement") -> Text:
-    """Whose budget it is, how much, and what is left of it for one more release."""
+    """Return population, budget, and what is left of it for one more release."""
     budget, left = statement.budget, statement.left
     lines = [
         f"Population: {printable(statement.population)} ({budget.relation}, per {budget.unit})",
@@ -60,7 +74,12 @@ def _summary(statement: "Statement") -> Text:
         *(f"              or instead: {text}" for text in left[1:]),
     ]
     if statement.charges:
-        lines.append(_room(statement))
+        guarantee = statement.charges[-1].request.guarantee
+        numbers = f"epsilon {guarantee.epsilon:.15g}, delta {guarantee.delta:g}"
+        count = statement.more or 0
+        known = {0: "No further release", 1: "1 more release", MANY: f"{MANY:,} or more releases"}
+        room = known.get(count, f"{count:,} more releases")
+        lines.append(f"{room} like the last one ({numbers}) {'fits' if count < 2 else 'fit'}.")
     spent = sum(charge.request.guarantee.exact_epsilon for charge in statement.charges)
     if spent and budget.epsilon - spent < statement.left_gaussian:
         lines.append(
@@ -69,25 +88,6 @@ def _summary(statement: "Statement") -> Text:
             '(docs/custodians.md, "The budget").'
         )
     return Text("\n".join(lines))
-
-
-def _bar(statement: "Statement") -> RenderableType:
-    """The part that is gone; it depends on the noise of the releases to come, so that is said."""
-    row = Table.grid(padding=(0, 1))
-    bar = ProgressBar(total=1.0, completed=min(statement.spent, 1.0), width=BAR_WIDTH)
-    counted = ", in releases like the last one" if statement.charges else ""
-    row.add_row(Text("Spent:"), bar, Text(f"{100 * statement.spent:.1f}%{counted}"))
-    return row
-
-
-def _room(statement: "Statement") -> str:
-    """How many more releases like the last one fit."""
-    guarantee = statement.charges[-1].request.guarantee
-    numbers = f"epsilon {guarantee.epsilon:.15g}, delta {guarantee.delta:g}"
-    counted = {0: "No further release", 1: "1 more release", MANY: f"{MANY:,} or more releases"}
-    count = statement.more or 0
-    room = counted.get(count, f"{count:,} more releases")
-    return f"{room} like the last one ({numbers}) {'fits' if count < 2 else 'fit'}."
 
 
 def _table(title: str, charges: "tuple[Charge, ...]") -> Table:
@@ -99,28 +99,11 @@ def _table(title: str, charges: "tuple[Charge, ...]") -> Table:
     table.add_column("state", no_wrap=True)
     table.add_column("description", overflow="fold")
     for charge in charges:
-        table.add_row(*(Text(cell) for cell in _cells(charge)))
+        request = charge.request
+        numbers = f"{request.guarantee.epsilon:.15g}", f"{request.guarantee.delta:g}"
+        cells = (str(charge.head.sequence), request.release_id, *numbers, charge.state)
+        table.add_row(*map(Text, (*cells, printable(request.description))))
     return table
-
-
-def _cells(charge: "Charge") -> tuple[str, ...]:
-    guarantee = charge.request.guarantee
-    numbers = f"{guarantee.epsilon:.15g}", f"{guarantee.delta:g}"
-    description = printable(charge.request.description)
-    return (
-        str(charge.head.sequence),
-        charge.request.release_id,
-        *numbers,
-        charge.state,
-        description,
-    )
-
-
-def _unsettled(statement: "Statement") -> Text:
-    return Text(
-        f"{len(statement.unsettled)} reserved, never settled: still running, or stopped before "
-        "the end. The charge stays, because nobody can know whether a release came out of it."
-    )
 
 
 budget_app = typer.Typer(
@@ -133,13 +116,13 @@ Place = Annotated[
     str | None, typer.Argument(help="A path, or a postgresql:// URL.", metavar="LEDGER")
 ]
 Option = Annotated[
-    str | None, typer.Option("--ledger", help="The same, as the other commands name it.")
+    str | None, typer.Option("--ledger", help="The ledger, as the other commands name it.")
 ]
 ReleaseFile = Annotated[Path | None, typer.Option(help="A release file, as `fit` wrote it.")]
 
 
 def _location(place: str | None, option: str | None) -> str:
-    """The ledger that was named, in one way or the other."""
+    """Return the location, given alone or after --ledger."""
     if (place is None) == (option is None):
         raise SettingsError("name the ledger once: its path or URL, alone or after --ledger.")
     return place or option or ""
@@ -150,10 +133,12 @@ def initialise(
     place: Place = None,
     *,
     ledger: Option = None,
-    population: Annotated[str, typer.Option(help="Who the budget protects, in your words.")],
-    epsilon: Annotated[str, typer.Option(help="Everything that may ever be spent.")],
+    population: Annotated[
+        str, typer.Option(help="The persons that the budget protects, in your words.")
+    ],
+    epsilon: Annotated[str, typer.Option(help="The total that may ever be spent.")],
     delta: Annotated[
-        str, typer.Option(help="The budget's delta; 0 admits releases without one only.")
+        str, typer.Option(help="The budget's delta; 0 admits only releases without delta.")
     ] = "1e-6",
 ) -> None:
     """Make a ledger; an existing one is never overwritten.
@@ -171,7 +156,6 @@ def show(place: Place = None, *, ledger: Option = None) -> None:
     """Show what is spent, what is left, and every release."""
     from rich.console import Console  # noqa: PLC0415 - slow to import
 
-    from discreet.cli.budget import render  # noqa: PLC0415 - slow to import
     from discreet.ledger import Ledger  # noqa: PLC0415 - numpy
 
     statement = Ledger(_location(place, ledger)).show()
@@ -215,7 +199,7 @@ def adopt(
 
 
 def read_claim(path: Path) -> "ReleaseClaim":
-    """What a release file says of its charge."""
+    """Return the charge that a release file prints."""
     from hashlib import sha256  # noqa: PLC0415 - help comes without it
 
     from discreet.ledger import UNCHARGED, Head, ReleaseClaim  # noqa: PLC0415 - numpy
@@ -226,10 +210,10 @@ def read_claim(path: Path) -> "ReleaseClaim":
     release_id, head = members.get("release_id"), members.get("ledger")
     guarantee = members.get("guarantee")
     if not isinstance(release_id, str) or not isinstance(head, str):
-        raise ArtefactError("this is no release: it lacks the texts release_id and ledger.")
+        raise ArtefactError("this is not a release: it lacks the texts release_id and ledger.")
     if head == UNCHARGED:
         raise ArtefactError("the release was charged to no ledger; there is nothing to verify.")
     if not isinstance(guarantee, dict):
-        raise ArtefactError("this is no release: it lacks a guarantee.")
+        raise ArtefactError("this is not a release: it lacks a guarantee.")
     claimed = Guarantee.from_mapping(guarantee)
     return ReleaseClaim(release_id, Head.parse(head), claimed, sha256(content).hexdigest())

@@ -1,4 +1,4 @@
-"""What commands print: lines, warnings, and a bar for whoever waits at a terminal."""
+"""The output of commands: lines, warnings, progress, CSV files."""
 
 import sys
 import threading
@@ -22,33 +22,33 @@ FIRST_LINE, LONGEST_WAIT = 5.0, 300.0
 
 
 def say(text: str) -> None:
-    """A line on stdout."""
+    """Write a line to stdout."""
     sys.stdout.write(f"{text}\n")
 
 
 def at_terminal() -> bool:
-    """Whether a person can be asked."""
+    """Return whether a person can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def width() -> int:
-    """How wide a text may be: as the terminal, 100 at most."""
+    """Return the width of a text: that of the terminal, at most 100."""
     return min(get_terminal_size().columns, 100)
 
 
 def wrapped(text: str) -> str:
-    """A paragraph of that width."""
+    """Return a paragraph of that width."""
     return filled(text, width())
 
 
 def complain(text: str) -> None:
-    """A line on stderr; a terminal gets it without words cut in two, a log in one piece."""
+    """Write a line to stderr: wrapped on a terminal, in one piece in a log."""
     sys.stderr.write(f"{wrapped(text) if sys.stderr.isatty() else text}\n")
 
 
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Print what the library warns of as one line each, without Python's decoration."""
+    """Print each warning of the library as one line."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
@@ -60,10 +60,11 @@ def warnings_as_lines() -> Iterator[None]:
 
 @contextmanager
 def progress(text: str) -> Iterator[None]:
-    """How far work is: a bar on a terminal, a line every few seconds elsewhere.
+    """Show the progress of the work inside.
 
-    A bar after a second, with the time left where the work counts; lines on stderr, so that a job
-    without a terminal can be told from one that hangs.
+    On a terminal a bar appears after a second, with the time left if the work counts its units.
+    Elsewhere a line is written to stderr every few seconds, later every few minutes: a job that
+    runs looks different from one that hangs.
     """
     done, count = threading.Event(), _Count()
     show = _show_progress if sys.stderr.isatty() else _write_progress
@@ -114,7 +115,7 @@ def _show_progress(text: str, done: threading.Event, count: _Count) -> None:
 
 
 def _write_progress(text: str, done: threading.Event, count: _Count) -> None:
-    """A line after a few seconds, then after twice as many, up to one in five minutes."""
+    """Write a line after a few seconds, then after twice as many, up to one in five minutes."""
     start, wait = time.monotonic(), FIRST_LINE
     while not done.wait(wait):
         share = f", {count.done / count.total:.0%} done" if count.total else ""
@@ -123,7 +124,7 @@ def _write_progress(text: str, done: threading.Event, count: _Count) -> None:
 
 
 def csv_bytes(rows: Iterable[Sequence[object]]) -> bytes:
-    """A CSV file; no text in it is a formula."""
+    """Return a CSV file in which no text is a formula."""
     return "".join(",".join(map(_cell, row)) + "\n" for row in rows).encode()
 
 
@@ -131,13 +132,10 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     text = str(value)
-    if text.startswith(FORMULA_STARTS) and not _is_number(text):
-        text = f"'{text}"
+    if text.startswith(FORMULA_STARTS):
+        from discreet.design.schema import parse_number  # noqa: PLC0415 - pydantic
+
+        if parse_number(text) is None:
+            text = f"'{text}"
     quoted = text.replace('"', '""')
     return f'"{quoted}"' if any(mark in text for mark in CELL_ENDS) else text
-
-
-def _is_number(text: str) -> bool:
-    from discreet.design.schema import parse_number  # noqa: PLC0415 - pydantic
-
-    return parse_number(text) is not None
