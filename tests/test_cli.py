@@ -773,6 +773,36 @@ def test_help_loads_nothing_heavy():
     assert not heavy & set(done.stdout.split())
 
 
+RARE = {"matplotlib", "pandas", "sklearn", "scipy.optimize", "scipy.stats"}
+FOR_RELEASES = {"discreet.core", "discreet.ledger", "flint", "numba", "opendp"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spared"),
+    [
+        (FIT, RARE | FOR_RELEASES),
+        ("summary model.json", RARE | FOR_RELEASES),
+        ("predict model.json new.csv --times 6 --out survival.csv", RARE | FOR_RELEASES),
+        # the population of the estimator has a sequence of scipy.stats
+        (
+            "fit people.csv --schema schema.toml --epsilon 1 --no-ledger --yes --out release.json",
+            RARE - {"scipy.optimize", "scipy.stats"},
+        ),
+    ],
+)
+def test_commands_load_what_they_use(discreet, folder, arguments, spared):
+    if arguments != FIT:
+        discreet(FIT)
+    code = (
+        "import sys\nfrom discreet.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    words = [sys.executable, "-c", code, *arguments.split()]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert not spared & set(done.stderr.splitlines()[-1].split())
+
+
 def test_the_bar_is_for_terminals_and_long_work_only(monkeypatch, capsys):
     with output.progress("Working"):
         pass

@@ -39,6 +39,31 @@ def test_other_packages_keep_their_cache_setting(monkeypatch, tmp_path):
     assert list(tmp_path.rglob("*.nbi"))
 
 
+def test_a_person_at_a_terminal_is_told_of_compiling_and_not_of_loading(
+    monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(jit.sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(jit._announcement, "told", False)
+
+    def said(home):
+        def triple(x):
+            return 3 * x
+
+        triple.__module__ = home
+        for number in (1, 1.5):  # two specialisations
+            assert jit.compiled(triple)(number) == 3 * number
+        return capsys.readouterr().err
+
+    first = said("discreet.triple")
+    assert first.startswith("discreet: compiling")
+    assert len(first.splitlines()) == 1
+    jit._announcement.told = False
+    assert not said("discreet.triple")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
+    assert not said("somebody.else")
+
+
 @jit.compiled
 def whole_part(x):
     return (x + 1.5 * 2.0**52) - 1.5 * 2.0**52

@@ -43,7 +43,6 @@ def summary(
     ] = False,
 ) -> None:
     """Show the coefficients, on the data's own scale, and what is promised about them."""
-    from discreet.competing import summarise_causes  # noqa: PLC0415
     from discreet.documents.causes import CausesFile  # noqa: PLC0415
     from discreet.documents.curves import CurvesRelease  # noqa: PLC0415
     from discreet.documents.read import read_document  # noqa: PLC0415
@@ -62,6 +61,8 @@ def summary(
             _print(summarise_proportionality(part), form)
         return
     if isinstance(found, CausesFile):
+        from discreet.competing import summarise_causes  # noqa: PLC0415 - loads the ledger
+
         table: Table = summarise_causes(found, confidence)
     else:
         table = FittedModel(found).summary(confidence)

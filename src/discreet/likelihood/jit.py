@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 
 import numba
 import numpy as np
-from numba.core import config
+from numba.core import config, event
 
 SOURCES = (
     "core/*.py",
@@ -61,9 +61,7 @@ def compiled_into_callers(function: Function) -> Function:
 
 def _cached(function: Function, compiler: Callable[[Function], object]) -> Function:
     before = _get_folder()
-    folder = _cache_folder()
-    _announce(folder)
-    _set_folder(str(folder))
+    _set_folder(str(_cache_folder()))
     try:
         # The folder is fixed at decoration, so that other packages keep their own setting.
         return cast("Function", compiler(function))
@@ -85,11 +83,26 @@ def _cache_folder() -> Path:
     return base / "discreet" / _digest()
 
 
-@lru_cache(maxsize=1)
-def _announce(folder: Path) -> None:
-    """Tell a person at a terminal, once, why the first large fit takes a few seconds longer."""
-    if not folder.exists() and sys.stderr.isatty():
-        sys.stderr.write("discreet: compiling for this machine, once; it takes a few seconds\n")
+class _Announcement(event.Listener):
+    """Tells a person at a terminal, once, that a fit waits for the compiler: loading has no event."""
+
+    told = False
+
+    def on_start(self, event: event.Event) -> None:
+        home = getattr(event.data["dispatcher"].py_func, "__module__", None) or ""
+        if self.told or not home.startswith("discreet.") or not sys.stderr.isatty():
+            return
+        self.told = True
+        sys.stderr.write(
+            "discreet: compiling for this machine, once after an installation; it can take a minute\n"
+        )
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+_announcement = _Announcement()
+event.register("numba:compile", _announcement)  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=1)

@@ -15,6 +15,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
@@ -332,6 +333,14 @@ def require_lasting_effects(mechanism: Mechanism, facts: Facts) -> None:
 
 MechanismClass = TypeVar("MechanismClass", bound=type[Mechanism])
 
+HOMES = {
+    "newton": "newton.mechanism",
+    "objective": "objective",
+    "output": "output",
+    "selected": "selected",
+}
+"""Modules of this folder that register a mechanism to choose, imported when it is asked for."""
+
 _REGISTRY: dict[str, type[Mechanism]] = {}
 _APART: dict[str, type[Mechanism]] = {}
 
@@ -358,14 +367,16 @@ def _add(mechanism: MechanismClass, registry: dict[str, type[Mechanism]]) -> Mec
 
 def registered() -> Mapping[str, type[Mechanism]]:
     """The mechanisms to choose from, by name."""
-    return MappingProxyType(_REGISTRY)
+    return MappingProxyType({name: get_mechanism(name) for name in (*HOMES, *_REGISTRY)})
 
 
 def get_mechanism(name: str) -> type[Mechanism]:
     """The mechanism class of that name."""
+    if name in HOMES:
+        import_module(f"discreet.mechanisms.{HOMES[name]}")
     found = _REGISTRY.get(name) or _APART.get(name)
     if found is None:
-        known = ", ".join(sorted(_REGISTRY))
+        known = ", ".join(sorted({*HOMES, *_REGISTRY}))
         raise SettingsError(f"there is no mechanism of that name; known mechanisms: {known}.")
     return found
 
