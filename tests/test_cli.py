@@ -410,13 +410,6 @@ def test_what_is_wrong_is_said_in_one_sentence(discreet, folder, name):
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
-def test_a_missing_column_is_named(discreet, folder):
-    (folder / "people.csv").write_text("time,status,age\n1,0,50\n")
-    assert discreet(FIT)[0] == 2
-    (folder / "people.csv").write_text("time,status,age\n1,0,50\n")
-    assert "no column 'arm'" in discreet(FIT)[2]
-
-
 def test_an_existing_file_is_refused_before_anything_is_computed(discreet, folder):
     (folder / "model.json").write_text("precious")
     status, _, err = discreet(FIT.replace("people.csv", "nobody.csv"))
@@ -734,26 +727,6 @@ def test_separation_is_told_in_one_line(discreet, folder):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(("terminal", "lines"), [(True, 4), (False, 1)])
-def test_words_are_cut_in_two_on_no_terminal(monkeypatch, capsys, terminal, lines):
-    monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    output.complain("discreet: " + "a long explanation " * 9)
-    printed = capsys.readouterr().err
-    assert printed.count("\n") == lines
-    assert printed.split() == ["discreet:", *["a", "long", "explanation"] * 9]
-
-
-def test_a_package_that_only_the_reproduction_needs_is_named(discreet, monkeypatch):
-    def missing(*_):
-        raise ModuleNotFoundError("No module named 'SurvSet'", name="SurvSet")
-
-    monkeypatch.setattr("discreet.paper.run.reproduce", missing)
-    status, _, err = discreet("reproduce table-1")
-    assert status == 2
-    assert err.startswith("discreet: the reproduction needs SurvSet, which is not installed")
-
-
 def test_version_and_help():
     runner = CliRunner()
     assert runner.invoke(app, ["--version"]).output == f"discreet {ds.__version__}\n"
@@ -803,23 +776,10 @@ def test_commands_load_what_they_use(discreet, folder, arguments, spared):
     assert not spared & set(done.stderr.splitlines()[-1].split())
 
 
-def test_the_bar_is_for_terminals_and_long_work_only(monkeypatch, capsys):
+def test_a_terminal_sees_how_much_of_long_work_is_done(monkeypatch, capsys):
     with output.progress("Working"):
         pass
     assert capsys.readouterr().err == ""
-    shown = []
-    monkeypatch.setattr(output, "PATIENCE", 0.0)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("rich.progress.Progress.add_task", lambda *given, **_: shown.append(given))
-    with output.progress("Working"):
-        for _ in range(500):
-            if shown:
-                break
-            output.threading.Event().wait(0.01)
-    assert shown
-
-
-def test_work_that_counts_shows_how_much_is_done(monkeypatch):
     shown = []
     monkeypatch.setattr(output, "PATIENCE", 0.0)
     monkeypatch.setattr(output, "REFRESH", 0.01)
@@ -857,16 +817,6 @@ def test_what_an_encoding_lacks_stops_no_command(discreet, folder):
     )
     assert done.returncode == 0, done.stderr
     assert b"????????" in done.stdout
-
-
-def test_python_m_runs_the_command():
-    done = subprocess.run(
-        [sys.executable, "-m", "discreet", "--version"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.startswith("discreet ")
 
 
 def test_the_commands_default_is_that_of_the_library():
