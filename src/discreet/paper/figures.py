@@ -32,7 +32,7 @@ STYLES = {
 
 
 def draw_all(options: Options) -> list[Path]:
-    """Every figure whose results are there, as SVG and PNG."""
+    """Draw every figure that has results, as SVG and PNG."""
     folder = options.docs / "images" / "reproduction"
     folder.mkdir(parents=True, exist_ok=True)
     drawn: list[Path] = []
@@ -54,7 +54,7 @@ def draw_all(options: Options) -> list[Path]:
 
 
 def figure_1() -> Figure:
-    """The links g(h)."""
+    """Draw the links g(h)."""
     figure = Figure(figsize=(5, 3.6), layout="constrained")
     axes = figure.subplots()
     eta = np.linspace(-6, 6, 600)
@@ -62,12 +62,12 @@ def figure_1() -> Figure:
         axes.plot(get_link(name).hazard(eta), eta, color=colour, label=name)
     axes.set(xlabel="hazard h", ylabel="linear predictor g(h)", ylim=(-5, 5), xlim=(0, 1))
     axes.legend(frameon=False)
-    _plain(axes)
+    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
 def figure_2() -> Figure:
-    """The sanitizer C_20."""
+    """Draw the sanitizer C_20."""
     figure = Figure(figsize=(5, 3.6), layout="constrained")
     axes = figure.subplots()
     loss = np.linspace(0, 40, 400)
@@ -76,12 +76,12 @@ def figure_2() -> Figure:
     axes.axhline(20, color="#222222", linestyle="--", linewidth=0.8)
     axes.set(xlabel="loss of a person", ylabel="sanitized loss", xlim=(0, 40), ylim=(0, 40))
     axes.legend(frameon=False)
-    _plain(axes)
+    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
 def figure_3(options: Options) -> Figure | None:
-    """Densities of beta1 and beta2 at epsilon = 6.4, the reference over them."""
+    """Draw the densities of beta1 and beta2 at epsilon = 6.4, the reference over them."""
     rows = newest(read_rows(options.results / "figure-3.csv"), ("set", "source"))
     names = _sets(rows)
     if not names:
@@ -92,36 +92,30 @@ def figure_3(options: Options) -> Figure | None:
         for column, coefficient in enumerate(("beta1", "beta2")):
             axes = panels[line][column]
             for source in ("printed, step 1/n", "corrected", "reference"):
-                found = [
-                    row
-                    for row in rows
-                    if (row["set"], row["source"], row["coefficient"])
-                    == (name, source, coefficient)
-                ]
+                found = _chosen(rows, set=name, source=source, coefficient=coefficient)
                 if found:
                     x, y = _numbers(found, "value"), _numbers(found, "density")
                     axes.plot(x, y, color=COLOURS[source], label=source, linewidth=1.3)
             axes.set(title=f"{name}, {coefficient}", ylabel="density", ylim=(0, None))
-            _plain(axes)
+            axes.spines[["top", "right"]].set_visible(False)
     panels[0][0].legend(frameon=False, fontsize=8)
     return figure
 
 
 def figure_4(options: Options) -> Figure | None:
-    """MRE against epochs, a panel a set; the darker the larger epsilon."""
+    """Draw MRE against epochs, a panel a set; the darker the larger epsilon."""
     rows = newest(read_rows(options.results / "figure-4.csv"), ("set", "variant", "epsilon"))
     names = _sets(rows)
     if not names:
         return None
     figure, panels = _panel_a_set(names, 3.4)
     for axes, name in zip(panels, names, strict=True):
-        for key in sorted({(r["variant"], float(r["epsilon"])) for r in rows if r["set"] == name}):
-            variant, epsilon = key
+        keys = {(row["variant"], float(row["epsilon"])) for row in _chosen(rows, set=name)}
+        for variant, epsilon in sorted(keys):
             if epsilon not in {0.4, 1.6, 6.4}:
                 continue
-            found = [
-                r for r in rows if r["set"] == name and (r["variant"], float(r["epsilon"])) == key
-            ]
+            found = _chosen(rows, set=name, variant=variant)
+            found = [row for row in found if float(row["epsilon"]) == epsilon]
             axes.plot(
                 _numbers(found, "epoch"),
                 _numbers(found, "mre"),
@@ -132,39 +126,33 @@ def figure_4(options: Options) -> Figure | None:
             )
         axes.set(title=name, xlabel="epoch", yscale="log")
         _round_numbers(axes)
-        _plain(axes)
+        axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("MRE since step 10,000")
     _legend_below(figure, panels[0], 3)
     return figure
 
 
 def figure_5(options: Options, measure: str) -> Figure | None:
-    """Error against epsilon, a panel a set."""
-    rows = newest(
-        read_rows(options.results / "figure-5.csv"), ("set", "mechanism", "variant", "epsilon")
-    )
+    """Draw errors against epsilon, a panel a set."""
+    keys = ("set", "mechanism", "variant", "epsilon")
+    rows = newest(read_rows(options.results / "figure-5.csv"), keys)
     names = _sets(rows)
     if not names:
         return None
     figure, panels = _panel_a_set(names, 3.9)
     for axes, name in zip(panels, names, strict=True):
         for (mechanism, variant), (colour, line, marker) in STYLES.items():
-            found = [
-                r
-                for r in rows
-                if (r["set"], r["mechanism"], r["variant"]) == (name, mechanism, variant)
-            ]
+            found = _chosen(rows, set=name, mechanism=mechanism, variant=variant)
             found.sort(key=lambda row: float(row["epsilon"]))
             if found:
                 x, y = _numbers(found, "epsilon"), _numbers(found, measure)
-                axes.plot(
-                    x, y, line, color=colour, marker=marker, ms=3, label=f"{mechanism}, {variant}"
-                )
+                title = f"{mechanism}, {variant}"
+                axes.plot(x, y, line, color=colour, marker=marker, ms=3, label=title)
         axes.set(title=name, xlabel="ε", xscale="log", yscale="log", xlim=(0.08, 8.0))
         axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
         axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
         _round_numbers(axes)
-        _plain(axes)
+        axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("MRE" if measure == "mre" else "error in standard errors")
     _legend_below(figure, panels[0], 4)
     return figure
@@ -174,16 +162,16 @@ def _sets(rows: list[dict[str, str]]) -> list[str]:
     return list(dict.fromkeys(sorted(row["set"] for row in rows)))
 
 
+def _chosen(rows: list[dict[str, str]], **key: str) -> list[dict[str, str]]:
+    return [row for row in rows if key.items() <= row.items()]
+
+
 def _numbers(rows: list[dict[str, str]], column: str) -> list[float]:
     return [float(row[column]) for row in rows]
 
 
-def _plain(axes: Any) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-
-
 def _round_numbers(axes: Any) -> None:
-    """1, 2, 5, 10 ... on a logarithmic axis, written out."""
+    """Write 1, 2, 5, 10 ... on a logarithmic axis."""
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_locator(NullLocator())

@@ -34,7 +34,7 @@ MISSING = "data not available"
 
 
 def table_1(options: Options) -> Results:
-    """Rows, events and covariates."""
+    """Write rows, events and covariates."""
     results = Results(
         options.results / "table-1.csv", ("set", "rows", "events", "covariates"), ("set",)
     )
@@ -48,14 +48,12 @@ def table_1(options: Options) -> Results:
         counts = (data.persons, int(data.event.sum()), data.covariates.shape[1])
         if name in PAPER_TABLE_1 and counts != PAPER_TABLE_1[name]:
             raise AssertionError(f"{name} is not the paper's data set")
-        results.append(
-            {"set": name, "rows": counts[0], "events": counts[1], "covariates": counts[2]}
-        )
+        results.append(dict(zip(results.columns, (name, *counts), strict=True)))
     return results
 
 
 def table_2(options: Options) -> Results:
-    """MRE of output perturbation as printed, for every ridge."""
+    """Write MRE of output perturbation as printed, for every ridge."""
     results = Results(
         options.results / "table-2.csv",
         ("set", "lambda", "mre", "se", "paper", "draws"),
@@ -82,7 +80,7 @@ def table_2(options: Options) -> Results:
 
 
 def output_errors(data: PaperSet, ridge: float, options: Options) -> Array:
-    """Relative errors of many draws: the minimiser is found once, the printed noise added."""
+    """Return the relative errors of many draws: one minimiser with the printed noise."""
     plan = PrintedOutput(epsilon=TABLE_EPSILON, ridge=ridge).plan(data.constants())
     best = minimiser(plan, data.loss(), np.zeros(plan.dimension))
     # noise of its own for every cell, or one unlucky draw would show in all of them
@@ -92,14 +90,14 @@ def output_errors(data: PaperSet, ridge: float, options: Options) -> Array:
 
 
 def l2_laplace(random: np.random.Generator, draws: int, dimension: int, scale: float) -> Array:
-    """Vectors of density proportional to exp(-|b| / scale): Gamma length, uniform direction."""
+    """Return vectors of density proportional to exp(-|b| / scale): Gamma length, uniform direction."""
     directions = random.standard_normal((draws, dimension))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     return np.asarray(directions * random.gamma(dimension, scale, (draws, 1)))
 
 
 def table_3(options: Options) -> Results:
-    """Relative error of the covariate coefficients against Cox regression, in percent."""
+    """Write the relative error of covariates' coefficients against Cox regression, in percent."""
     results = Results(options.results / "table-3.csv", ("set", "ours", "paper"), ("set",))
     for name in options.sets:
         if results.has(set=name) or not is_available(name):
@@ -112,7 +110,7 @@ def table_3(options: Options) -> Results:
 
 
 def cox_coefficients(data: PaperSet) -> Array:
-    """Cox fit with Efron's ties by lifelines, a development dependency, on the same covariates."""
+    """Return a Cox fit with Efron's ties by lifelines, a development dependency."""
     frame = import_module("pandas").DataFrame(data.covariates).add_prefix("x")
     frame["time"], frame["event"] = data.time, data.event
     # a time of 0 has no partial likelihood in the oracle: half of the smallest time instead
@@ -136,7 +134,7 @@ GAP_COLUMNS = ("reading", "norm", "beta1", "beta2", "beta3", "mre_1e-05", "mre_0
 
 
 def run_gap(options: Options, tell: Callable[[str], None]) -> Results:
-    """|f*|, beta and three cells of Table 2 under every reading."""
+    """Write |f*|, beta and three cells of Table 2 under every reading."""
     results = Results(options.results / "table-2-gap.csv", GAP_COLUMNS, ("reading",))
     if GAP_SET not in options.sets or not is_available(GAP_SET):
         return results
@@ -156,7 +154,7 @@ def run_gap(options: Options, tell: Callable[[str], None]) -> Results:
 
 
 def readings(data: PaperSet) -> dict[str, PaperSet]:
-    """The set as we read the paper, and otherwise."""
+    """Return the set under each reading of the paper, ours first."""
     time, event, x = data.time, data.event, data.covariates
     centred = x - x.mean(axis=0)
     interval = 1.0 / INTERVALS
@@ -184,7 +182,7 @@ Named = tuple[str, str, Mechanism]
 
 
 def run_others(options: Options, tell: Callable[[str], None]) -> None:
-    """Every (set, mechanism, variant, epsilon), ``perturbation_draws`` draws each."""
+    """Write ``perturbation_draws`` draws of every (set, mechanism, variant, epsilon)."""
     results = figure_5(options)
     for epsilon in sorted(options.epsilons, reverse=True):
         for name in options.sets:
@@ -201,7 +199,7 @@ def run_others(options: Options, tell: Callable[[str], None]) -> None:
 
 
 def mechanisms(name: str, epsilon: float) -> Iterator[Named]:
-    """The perturbations with the ridge of the paper's Table 2 as printed; ours by their rules."""
+    """Yield the perturbations as printed, with the ridge of the paper's Table 2, and ours."""
     ridge = BEST_RIDGE[name]
     yield "output", "printed", PrintedOutput(epsilon=epsilon, ridge=ridge)
     yield "output", "corrected", OutputPerturbation(epsilon=epsilon)
@@ -213,7 +211,7 @@ def mechanisms(name: str, epsilon: float) -> Iterator[Named]:
 
 
 def draw_points(data: PaperSet, mechanism: Mechanism, options: Options) -> Array:
-    """Draws in the paper's coordinates."""
+    """Return draws in the paper's coordinates."""
     constants = data.constants(mechanism.coordinates)
     plan = mechanism.plan(constants)
     loss = data.loss(mechanism.coordinates)
