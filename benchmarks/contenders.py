@@ -15,12 +15,13 @@ from sklearn.linear_model import LogisticRegression
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.util import Surv
 
-from discreet import NaturalSpline, SurvivalRegression, use_kernel
+from discreet import NaturalSpline, SurvivalRegression
 from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
 from discreet.estimate import estimate
 from discreet.likelihood.problem import Problem
+from discreet.likelihood.sums import use_kernel
 from discreet.people.encode import to_episodes
 from discreet.people.episodes import Episodes
 

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from release_schema import KINDS, release_schema
 from typer.core import TyperArgument, TyperOption
 
 import discreet
 from discreet.cli.app import app
 from discreet.documents.causes import CausesRelease
 from discreet.documents.model import VERSION, Promised
-from discreet.documents.release_schema import KINDS, release_schema
 
 PUBLISHED = Path(__file__).parent / f"release-schema-{VERSION}.json"
 PYTHON = Path(__file__).parent / "reference.md"
 BEGIN, END = "<!-- names begin -->", "<!-- names end -->"
-WITH_METHODS = ("SurvivalRegression", "CompetingRisks", "Curves", "Schema", "Ledger")
+WITH_METHODS = ("SurvivalRegression", "GroupCurves", "Schema", "Ledger")
 MARK = re.compile(r"^<!-- reference: (\w+) -->$", re.MULTILINE)
 
 

@@ -81,10 +81,13 @@ def true_incidence(place: int) -> np.ndarray:
 def rows_of(number: int, epsilon: float, draw: int) -> Iterator[dict[str, Any]]:
     """One draw, a row for each cause."""
     table = people(number, draw)
-    plain = ds.CompetingRisks(SCHEMA, link="logit").fit(table).model_
-    made = ds.CompetingRisks(SCHEMA, link="logit").simulate(
-        table, mechanism=ds.PrivateNewton(epsilon), seed=10_000 + draw
-    )
+    plain = ds.SurvivalRegression(SCHEMA, link="logit").fit(table).model_
+    made = ds.simulate(
+        ds.SurvivalRegression(SCHEMA, link="logit"),
+        table,
+        mechanism=ds.PrivateNewton(epsilon),
+        seed=10_000 + draw,
+    ).model_
     new = pa.table({"age": [AGE], "arm": ["b"]})
     for place, (cause, truth) in enumerate(CAUSES.items()):
         found, exact = made.model_.models[cause], plain.models[cause]

@@ -23,7 +23,7 @@ from real_sets import load
 from simulated import Sample
 
 import discreet as ds
-from discreet.fitted import Predictions
+from discreet.predictions import Predictions
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "cox.csv"

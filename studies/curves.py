@@ -221,12 +221,15 @@ def measure(registry: Registry, seed: int, keys: dict[str, Any]) -> Iterator[dic
     random = default_rng([2, seed])
     people = sample(registry, random)
     table = pa.table({**people, "group": [f"g{group}" for group in people["group"]]})
-    curves = ds.Curves(registry.schema, by="group")
+    curves = ds.GroupCurves(registry.schema, by="group")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what a seeded draw is
-        release = curves.simulate(
-            table, epsilon=registry.epsilon, delta=registry.delta, seed=int(random.integers(2**31))
-        )
+        release = ds.simulate(
+            curves,
+            table,
+            mechanism=ds.GroupCounts(registry.epsilon, registry.delta),
+            seed=int(random.integers(2**31)),
+        ).model_
     facts = {
         **keys,
         "kind": registry.kind,
@@ -346,9 +349,12 @@ def measure_real(
     schema = {"time": time, "covariate": [{"name": "group", "levels": levels}]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        release = ds.Curves(schema, by="group").simulate(
-            frame[["time", "event", "group"]], epsilon=epsilon, seed=keys["seed"]
-        )
+        release = ds.simulate(
+            ds.GroupCurves(schema, by="group"),
+            frame[["time", "event", "group"]],
+            mechanism=ds.GroupCounts(epsilon),
+            seed=keys["seed"],
+        ).model_
     for level, curve in zip(levels, release.estimates, strict=True):
         chosen = frame[frame.group == level]
         people = {

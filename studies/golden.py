@@ -282,15 +282,41 @@ def simulated(case: Case, schema: Any, settings: dict[str, Any], table: Any) -> 
 
     if case.joint:
         return jointly(case, schema, table)
+    if hasattr(ds, "CompetingRisks"):
+        return simulated_before_0_3(case, schema, settings, table)
+    name, values = (
+        ("GroupCounts", CURVES[case.method]) if case.method in CURVES else MECHANISMS[case.method]
+    )
+    mechanism = mechanism_named(name)(**values)
     if case.method in CURVES:
-        return ds.Curves(schema, "arm").simulate(table, seed=case.seed, **CURVES[case.method])
+        model = ds.GroupCurves(schema, "arm")
+    else:
+        model = ds.SurvivalRegression(schema, **settings)
+    return ds.simulate(model, table, mechanism=mechanism, seed=case.seed).model_
+
+
+def simulated_before_0_3(case: Case, schema: Any, settings: dict[str, Any], table: Any) -> Any:
+    """The same in trees where each kind of release had a `simulate` of its own."""
+    import discreet as ds  # noqa: PLC0415
+
+    old: Any = ds
+    if case.method in CURVES:
+        return old.Curves(schema, "arm").simulate(table, seed=case.seed, **CURVES[case.method])
     name, values = MECHANISMS[case.method]
-    mechanism = getattr(ds, name)(**values)
+    mechanism = mechanism_named(name)(**values)
     if case.causes:
-        model = ds.CompetingRisks(schema, link=case.link, baseline=case.baseline)
+        model = old.CompetingRisks(schema, link=case.link, baseline=case.baseline)
         return model.simulate(table, mechanism=mechanism, seed=case.seed).model_
     regression = ds.SurvivalRegression(schema, **settings)
-    return ds.simulate(regression, table, mechanism=mechanism, seed=case.seed).model
+    return old.simulate(regression, table, mechanism=mechanism, seed=case.seed).model
+
+
+def mechanism_named(name: str) -> Any:
+    """The class of a mechanism."""
+    import discreet as ds  # noqa: PLC0415
+    from discreet import mechanisms  # noqa: PLC0415
+
+    return getattr(ds, name, None) or getattr(mechanisms, name)
 
 
 def jointly(case: Case, schema: Any, table: Any) -> Any:
@@ -345,8 +371,6 @@ def jointly(case: Case, schema: Any, table: Any) -> Any:
 
 def order_of(case: Case, schema: Any) -> Any:
     """What every site asks for."""
-    import discreet as ds  # noqa: PLC0415
-    from discreet.competing import CausesOrder  # noqa: PLC0415
     from discreet.curves import CurvesOrder  # noqa: PLC0415
     from discreet.design.baseline import parse_baseline  # noqa: PLC0415
     from discreet.design.groups import Groups  # noqa: PLC0415
@@ -356,10 +380,14 @@ def order_of(case: Case, schema: Any) -> Any:
 
     if case.method in CURVES:
         return CurvesOrder(GroupCounts(**CURVES[case.method]), Groups(schema, ("arm",)))
+    kind: Any = Order
+    with contextlib.suppress(ImportError):  # trees before 0.3 have an order of several causes
+        from discreet.competing import CausesOrder  # noqa: PLC0415
+
+        kind = CausesOrder if case.causes else Order
     name, values = MECHANISMS[case.method]
-    kind = CausesOrder if case.causes else Order
     settings = get_link(case.link), parse_baseline(case.baseline)
-    return kind(getattr(ds, name)(**values), schema, *settings)
+    return kind(mechanism_named(name)(**values), schema, *settings)
 
 
 def plain_numbers(regression: Any, table: Any) -> dict[str, Any]:

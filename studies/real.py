@@ -212,7 +212,7 @@ def private_fit(sample: Sample, epsilon: float, delta: float, seed: int | None) 
         discreet.Schema.from_mapping(sample.schema), baseline="natural-spline:3", link="logit"
     )
     if seed is not None:
-        return discreet.simulate(model, sample.frame, mechanism=mechanism, seed=seed).model
+        return discreet.simulate(model, sample.frame, mechanism=mechanism, seed=seed).model_
     return model.publish(sample.frame, mechanism=mechanism, ledger=discreet.NO_LEDGER).release_
 
 

@@ -114,7 +114,7 @@ def record(name: str, draws: int) -> Iterator[Recorded]:
             seed = zlib.crc32(f"{name}/{epsilon:g}/{draw}".encode())
             given = {"mechanism": ds.PrivateNewton(epsilon, delta=DELTA), "seed": seed}
             with recorded() as found:
-                release = ds.simulate(model_of(sample), sample.frame, **given).model
+                release = ds.simulate(model_of(sample), sample.frame, **given).model_
             vector, covariance = np.array(release.coefficients.vector), np.array(release.covariance)
             measured = Measured.of(vector, covariance, exact)
             yield Recorded(name, epsilon, draw, found[0].transcript, exact, measured)

@@ -25,11 +25,12 @@ from discreet.documents.model import Release
 from discreet.documents.read import document_of
 from discreet.documents.strict import parse_strict
 from discreet.errors import LONGEST_TEXT, DiscreetError
-from discreet.fitted import FittedModel
 from discreet.ledger import UNCHARGED
+from discreet.mechanisms import OutputPerturbation
 from discreet.people.encode import encode_covariates, to_episodes
 from discreet.people.repairs import count_repairs
 from discreet.report import page
+from discreet.results.description import summarise
 from tests.cohorts import cohort, schema
 
 CANARY = "canary-7f3a"
@@ -50,7 +51,7 @@ def documents() -> tuple[dict, ...]:
     table, public = cohort(people=60), schema()
     plain = ds.SurvivalRegression(public, link="logit").fit(table).model_
     found = [plain.to_mapping()]
-    for mechanism in (ds.OutputPerturbation(epsilon=1.0), ds.PrivateNewton(epsilon=1.0)):
+    for mechanism in (OutputPerturbation(epsilon=1.0), ds.PrivateNewton(epsilon=1.0)):
         model = ds.SurvivalRegression(public, link="logit")
         model.publish(table, mechanism=mechanism, ledger=ds.NO_LEDGER)
         found.append(model.release_.to_mapping())
@@ -101,7 +102,7 @@ def refusable(use: Callable[..., object]) -> Callable[..., bool]:
 def use_document(content: bytes) -> None:
     """Read a model file and do everything that commands do with it."""
     model = document_of(parse_strict(content))
-    assert all(map(str.isprintable, str(FittedModel(model).summary()).splitlines()))
+    assert all(map(str.isprintable, str(summarise(model)).splitlines()))
     people = np.zeros((1, model.design.covariates.dimension))
     model.curves.survival(people, [0.0, model.public_schema.time.horizon])
     model.curves.quantile(people, 0.5)

@@ -17,7 +17,6 @@ import pyreadstat
 from pyarrow import feather
 
 import discreet as ds
-from discreet.competing import summarise_causes
 from discreet.design.grid import TimeGrid
 from discreet.design.schema import Schema
 from discreet.documents.read import document_of
@@ -28,6 +27,8 @@ from discreet.federation.connection import LARGEST_MESSAGE, Connection
 from discreet.federation.sites import Sites
 from discreet.people.columns import read_date
 from discreet.people.encode import encode_covariates
+from discreet.results.description import summarise
+from discreet.results.group_table import GroupTable
 from tests.cohorts import cohort, schema
 from tests.hostile import (
     CANARY,
@@ -239,8 +240,10 @@ def use_frames(pieces: list[bytes]) -> list[str]:
 
 @cache
 def curves() -> dict:
-    made = ds.Curves(schema(), by="arm").publish(
-        cohort(people=80), epsilon=2.0, ledger=ds.NO_LEDGER
+    made = (
+        ds.GroupCurves(schema(), by="arm")
+        .publish(cohort(people=80), mechanism=ds.GroupCounts(2.0), ledger=ds.NO_LEDGER)
+        .release_
     )
     mapping: dict = made.to_mapping()
     return mapping
@@ -255,7 +258,10 @@ def use(content: bytes, texts) -> None:
 
 
 def use_curves(content: bytes) -> bool:
-    return use(content, lambda found: [*found.lines, *chain.from_iterable(found.table())])
+    return use(
+        content,
+        lambda found: [*GroupTable(found).heading, *chain.from_iterable(GroupTable(found).rows())],
+    )
 
 
 @cache
@@ -266,11 +272,11 @@ def all_causes() -> dict:
     happened = table["status"].to_pylist()
     causes = [str(1 + place % 2) if event else "0" for place, event in enumerate(happened)]
     table = table.set_column(table.column_names.index("status"), "status", pa.array(causes))
-    model = ds.CompetingRisks(mapping, link="logit")
+    model = ds.SurvivalRegression(mapping, link="logit")
     model.publish(table, mechanism=ds.PrivateNewton(epsilon=2.0), ledger=ds.NO_LEDGER)
     found: dict = model.release_.to_mapping()
     return found
 
 
 def use_causes(content: bytes) -> bool:
-    return use(content, lambda found: str(summarise_causes(found)).splitlines())
+    return use(content, lambda found: str(summarise(found)).splitlines())

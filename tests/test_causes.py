@@ -10,6 +10,7 @@ from discreet.design.schema import Schema
 from discreet.errors import SchemaError, SettingsError
 from discreet.people.encode import to_episodes
 from discreet.report import make_page
+from discreet.results.group_table import GroupTable
 
 
 def mapping(**time):
@@ -117,7 +118,9 @@ def aalen_johansen(time, cause, wanted):
 @pytest.mark.parametrize(("place", "value"), [(0, "C"), (1, "O")])
 def test_curves_by_group_are_aalen_johansen(place, value):
     table = people()
-    found = ds.Curves(mapping(), by="arm").simulate(table, epsilon=1e9)
+    found = ds.simulate(
+        ds.GroupCurves(mapping(), by="arm"), table, mechanism=ds.GroupCounts(1e9), seed=0
+    ).model_
     frame = table.to_pandas()
     chosen = frame[frame.arm == "b"]
     expected = aalen_johansen(np.ceil(chosen.time), chosen.cause, value)
@@ -127,24 +130,34 @@ def test_curves_by_group_are_aalen_johansen(place, value):
 
 def test_private_curves_with_causes_are_written_and_read(tmp_path):
     path = tmp_path / "curves.json"
-    curves = ds.Curves(mapping(), by="arm")
-    made = curves.publish(people(), epsilon=1.0, ledger=ds.NO_LEDGER, path=path)
+    curves = ds.GroupCurves(mapping(), by="arm")
+    made = curves.publish(
+        people(), mechanism=ds.GroupCounts(1.0), ledger=ds.NO_LEDGER, path=path
+    ).release_
     assert set(made.curves[0]["incidence"]) == {"cancer", "other"}
     total = made.estimates[0].survival.estimate + sum(
         band.estimate for band in made.estimates[0].incidence
     )
     assert np.allclose(total, 1.0)
     assert (
-        made.plot(cause="cancer").axes[0].get_title(loc="left").startswith("Cumulative incidence")
+        ds.GroupCurves._of(made)
+        .plot(cause="cancer")
+        .axes[0]
+        .get_title(loc="left")
+        .startswith("Cumulative incidence")
     )
     with pytest.raises(SettingsError, match="no cause"):
-        made.plot(cause="nothing")
+        ds.GroupCurves._of(made).plot(cause="nothing")
 
 
 def test_summary_and_page_of_curves_speak_of_the_causes():
-    made = ds.Curves(mapping(), by="arm").publish(people(), epsilon=2.0, ledger=ds.NO_LEDGER)
-    assert any("every cause: cancer, other." in line for line in made.lines)
-    heading, first = made.table()[:2]
+    made = (
+        ds.GroupCurves(mapping(), by="arm")
+        .publish(people(), mechanism=ds.GroupCounts(2.0), ledger=ds.NO_LEDGER)
+        .release_
+    )
+    assert any("every cause: cancer, other." in line for line in GroupTable(made).heading)
+    heading, first = GroupTable(made).rows()[:2]
     cell = first[heading.index("cancer at the end")]
     band = made.estimates[0].incidence[0]
     assert cell == f"{band.estimate[-1]:.3g} ({band.lower[-1]:.3g} to {band.upper[-1]:.3g})"
@@ -156,13 +169,9 @@ def test_summary_and_page_of_curves_speak_of_the_causes():
 def test_two_causes_cost_no_more_noise_than_one():
     one = {**mapping(), "time": {**mapping()["time"], "causes": None, "event_values": ["C", "O"]}}
     scales = [
-        ds.Curves(given, by="arm").simulate(people(300), epsilon=1.0).noise_scale
+        ds.simulate(
+            ds.GroupCurves(given, by="arm"), people(300), mechanism=ds.GroupCounts(1.0), seed=0
+        ).model_.noise_scale
         for given in (mapping(), one)
     ]
     assert scales[0] == scales[1]
-
-
-def test_a_private_model_of_one_event_is_refused_before_any_charge():
-    model = ds.SurvivalRegression(mapping(), link="logit")
-    with pytest.raises(SettingsError, match="CompetingRisks"):
-        model.publish(people(100), mechanism=ds.PrivateNewton(epsilon=1.0), ledger=ds.NO_LEDGER)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import discreet as ds
 from discreet.audit import audit_document
+from discreet.base import simulate
 from discreet.cli.app import app
 from discreet.core.information import Informations
 from discreet.core.people import Levels
@@ -26,11 +27,12 @@ from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.ledger import Ledger
 from discreet.likelihood.problem import Problem
+from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, SelectedRidge
 from discreet.metrics import concordance
 from discreet.paper.exponential import SanitizedExponential
 from discreet.people.encode import to_episodes
 from discreet.people.source import People
-from discreet.regression import simulate
+from discreet.results.group_table import GroupTable
 from tests.cohorts import HORIZON, cohort, episodic
 from tests.test_causes import mapping as causes_mapping
 from tests.test_causes import people as causes_people
@@ -127,7 +129,7 @@ def test_risk_is_the_cumulative_hazard(fitted):
 def test_concordance_compares_people_by_their_effects_then(fitted):
     table = cohort(200, seed=11)
     episodes = to_episodes(table, fitted.schema_)
-    risk = fitted.model_.curves.positions(episodes.covariates)
+    risk = fitted.model_.curves.risks(episodes.covariates)
     period = fitted.model_.design.periods.of_interval
     right, total = 0.0, 0
     for i, j in itertools.permutations(range(len(risk)), 2):
@@ -171,7 +173,7 @@ def causes_schema():
 @pytest.mark.parametrize(("cause", "value"), [("cancer", "C"), ("other", "O")])
 def test_each_cause_is_the_glm_with_columns_by_period(cause, value):
     table = causes_people(900)
-    model = ds.CompetingRisks(causes_schema(), link="logit").fit(table)
+    model = ds.SurvivalRegression(causes_schema(), link="logit").fit(table)
     found = model.of_cause(cause)
     rows, outcome = [], []
     basis = Design(found.schema_, NaturalSpline(3)).baseline.basis(20)
@@ -194,7 +196,7 @@ def test_each_cause_is_the_glm_with_columns_by_period(cause, value):
 
 
 def test_probabilities_of_causes_add_up_and_have_intervals(tmp_path):
-    model = ds.CompetingRisks(causes_schema(), link="cloglog").fit(causes_people(900))
+    model = ds.SurvivalRegression(causes_schema(), link="cloglog").fit(causes_people(900))
     new = causes_people(4, seed=9)
     total = model.predict_survival(new, [3, 10, 20]) + sum(
         model.predict_incidence(new, cause, [3, 10, 20]) for cause in ("cancer", "other")
@@ -212,7 +214,7 @@ def test_probabilities_of_causes_add_up_and_have_intervals(tmp_path):
 def test_the_joint_covariance_of_causes_is_that_of_plain_sums():
     """M_rk by its definition, interval by interval."""
     table, schema = causes_people(150), Schema.from_mapping(causes_schema())
-    model = ds.CompetingRisks(schema, link="logit").fit(table).model_
+    model = ds.SurvivalRegression(schema, link="logit").fit(table).model_
     parts, curves = list(model.models.values()), [one.curves for one in model.models.values()]
     episodes = to_episodes(table, schema)
     size = parts[0].design.dimension
@@ -235,7 +237,9 @@ def test_the_joint_covariance_of_causes_is_that_of_plain_sums():
         for problem, part in zip(problems, parts, strict=True)
     ]
     expected = inverses[0] @ middle @ inverses[1]
-    np.testing.assert_allclose(model.covariance[:size, size:], expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        model.internal_covariance[:size, size:], expected, rtol=1e-6, atol=1e-9
+    )
 
 
 # ------------------------------------------------------------------- engines
@@ -288,7 +292,7 @@ def test_dask_agrees():
 # ------------------------------------------------------------------- releases
 
 
-@pytest.mark.parametrize("mechanism", [ds.OutputPerturbation, ds.ObjectivePerturbation])
+@pytest.mark.parametrize("mechanism", [OutputPerturbation, ObjectivePerturbation])
 def test_a_release_by_perturbation_is_sound_and_predicts(tmp_path, mechanism):
     table = cohort(800)
     ledger = tmp_path / "budget.db"
@@ -328,7 +332,7 @@ def test_selection_takes_them():
     found = simulate(
         ds.SurvivalRegression(mapping(), link="logit"),
         cohort(400),
-        mechanism=ds.SelectedRidge(epsilon=60.0),
+        mechanism=SelectedRidge(epsilon=60.0),
         seed=3,
     )
     assert np.all(np.isfinite(found.coefficients_.vector))
@@ -338,10 +342,15 @@ def test_curves_by_group_see_no_effects():
     lasting = mapping()
     lasting["covariate"][1].pop("changes_at")
     found = [
-        ds.Curves(Schema.from_mapping(one), by="arm").simulate(cohort(500), epsilon=5.0, seed=3)
+        ds.simulate(
+            ds.GroupCurves(Schema.from_mapping(one), by="arm"),
+            cohort(500),
+            mechanism=ds.GroupCounts(5.0),
+            seed=3,
+        ).model_
         for one in (mapping(), lasting)
     ]
-    assert str(found[0].table()) == str(found[1].table())
+    assert str(GroupTable(found[0])) == str(GroupTable(found[1]))
 
 
 # ------------------------------------------------------------------- commands and files

@@ -376,7 +376,7 @@ def test_parts_add_up_to_the_picture_of_the_whole(tmp_path):
 
 
 def test_the_estimators_warning_names_no_value():
-    with pytest.warns(ds.RepairWarning) as caught:
+    with pytest.warns(ds.warnings.RepairWarning) as caught:
         ds.SurvivalRegression(schema(), link="logit").fit(
             with_column("age", [987654.0, *[50.0] * 100, *[60.0] * 99])
         )

@@ -8,13 +8,17 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import statsmodels.api as sm
+from scipy.linalg import block_diag
+from sklearn.base import clone
 
 import discreet as ds
-from discreet.competing import predict_survival
 from discreet.design.baseline import parse_baseline
-from discreet.documents.read import read_document
+from discreet.design.link import Logit
 from discreet.errors import SettingsError
+from discreet.metrics import log_likelihood
 from discreet.people.encode import to_episodes
+from discreet.results.prediction import Person
+from discreet.results.survival import CausesCurves, Curves
 from tests.test_causes import mapping, people
 
 LINKS = {
@@ -41,7 +45,7 @@ def expanded(table, wanted):
 @pytest.mark.parametrize(("cause", "value"), [("cancer", "C"), ("other", "O")])
 def test_each_cause_is_statsmodels_glm_on_its_table(link, cause, value):
     table = people(700)
-    model = ds.CompetingRisks(mapping(), link=link).fit(table).model_
+    model = ds.SurvivalRegression(mapping(), link=link).fit(table).model_
     frame = expanded(table, value)
     basis = parse_baseline("natural-spline:3").basis(20)[frame.step - 1]
     design = np.column_stack([basis, frame.age, frame.arm.astype(float)])
@@ -55,7 +59,7 @@ def test_each_cause_is_statsmodels_glm_on_its_table(link, cause, value):
 
 
 def test_probabilities_add_up():
-    model = ds.CompetingRisks(mapping(), link="logit").fit(people(700))
+    model = ds.SurvivalRegression(mapping(), link="logit").fit(people(700))
     new = people(5, seed=9)
     times = [3, 10, 20]
     total = model.predict_survival(new, times) + sum(
@@ -65,7 +69,7 @@ def test_probabilities_add_up():
 
 
 def test_incidence_follows_the_definition():
-    model = ds.CompetingRisks(mapping(), link="logit").fit(people(700))
+    model = ds.SurvivalRegression(mapping(), link="logit").fit(people(700))
     new = people(1, seed=9)
     hazards = [
         part.curves.hazard(_internal(model, new), np.arange(20) + 0.5)[0]
@@ -88,8 +92,10 @@ def test_a_saturated_model_is_aalen_johansen():
     """Without covariates and with one parameter per interval, non-parametric incidence comes out."""
     given = {**mapping(), "covariate": []}
     table = people(2000)
-    model = ds.CompetingRisks(given, baseline="piecewise-constant:20", link="logit").fit(table)
-    exact = ds.Curves(mapping(), by="arm").simulate(table, epsilon=1e9)
+    model = ds.SurvivalRegression(given, baseline="piecewise-constant:20", link="logit").fit(table)
+    exact = ds.simulate(
+        ds.GroupCurves(mapping(), by="arm"), table, mechanism=ds.GroupCounts(1e9), seed=0
+    ).model_
     events = exact.counts.events.sum(axis=0)
     left = events.sum(axis=0) + exact.counts.censored[:, :-1].sum(axis=0)
     at_risk = len(table) - np.cumsum(left) + left
@@ -105,7 +111,7 @@ def test_intervals_of_incidence_cover():
     new = pd.DataFrame({"age": [65.0], "arm": ["b"]})
     held = []
     for seed in range(60):
-        model = ds.CompetingRisks(mapping(), baseline="natural-spline:1", link="logit").fit(
+        model = ds.SurvivalRegression(mapping(), baseline="natural-spline:1", link="logit").fit(
             people(600, seed=seed)
         )
         found = model.predict_incidence(new, "cancer", [10.0], interval=True)
@@ -124,32 +130,33 @@ def test_correlation_between_causes_is_that_of_the_scores():
     """The cross block against person scores: sum of u_r u_k' over people, up to sampling."""
     table = people(4000)
     model = (
-        ds.CompetingRisks(mapping(), baseline="natural-spline:1", link="logit").fit(table).model_
+        ds.SurvivalRegression(mapping(), baseline="natural-spline:1", link="logit")
+        .fit(table)
+        .model_
     )
     size = len(model.internal["cancer"].vector)
-    cross = model.covariance[:size, size:]
+    covariance = model.internal_covariance
+    cross = covariance[:size, size:]
     own = np.sqrt(
-        np.outer(*[np.diag(model.covariance)[part] for part in (slice(0, size), slice(size, None))])
+        np.outer(*[np.diag(covariance)[part] for part in (slice(0, size), slice(size, None))])
     )
     assert np.all(np.abs(cross) < 0.2 * own)
-    assert np.all(np.linalg.eigvalsh(model.covariance) > 0)
+    assert np.all(np.linalg.eigvalsh(covariance) > 0)
 
 
 def test_a_file_gives_the_same_predictions(tmp_path):
     path = tmp_path / "model.json"
-    model = ds.CompetingRisks(mapping(), link="logit").fit(people(400))
+    model = ds.SurvivalRegression(mapping(), link="logit").fit(people(400))
     model.save(path)
-    read = read_document(path)
+    read = ds.load(path)
     new = people(3, seed=4)
-    np.testing.assert_array_equal(
-        predict_survival(read, new, [5]), model.predict_survival(new, [5])
-    )
-    assert set(read.coefficients) == {"cancer", "other"}
+    np.testing.assert_array_equal(read.predict_survival(new, [5]), model.predict_survival(new, [5]))
+    assert set(read.coefficients_) == {"cancer", "other"}
     assert "Cause: cancer" in str(model.summary())
 
 
 def test_a_summary_says_once_what_all_causes_share():
-    model = ds.CompetingRisks(mapping(), link="logit").fit(people(400))
+    model = ds.SurvivalRegression(mapping(), link="logit").fit(people(400))
     shown = str(model.summary())
     for words in ("Not private", "400 persons", "Survival regression", "Cause: cancer"):
         assert shown.count(words) == 1
@@ -159,7 +166,7 @@ def test_a_summary_says_once_what_all_causes_share():
 
 
 def test_a_summary_is_a_table():
-    table = ds.CompetingRisks(mapping(), link="logit").fit(people(400)).summary(confidence=0.5)
+    table = ds.SurvivalRegression(mapping(), link="logit").fit(people(400)).summary(confidence=0.5)
     frame = table.to_pandas()
     assert frame.columns[0] == "cause"
     assert frame.loc[frame.cause == "other"].index.tolist() == list(table.tables["other"].names)
@@ -171,7 +178,7 @@ def test_a_summary_is_a_table():
 
 def test_a_summary_has_the_formats_of_a_model_of_one_event(tmp_path, printed):
     path = tmp_path / "model.json"
-    model = ds.CompetingRisks(mapping(), link="logit").fit(people(400))
+    model = ds.SurvivalRegression(mapping(), link="logit").fit(people(400))
     model.save(path)
     records = json.loads(printed("summary", path, "--format", "json"))
     assert records == model.summary().records()
@@ -191,16 +198,16 @@ def test_a_fit_tells_what_it_repaired():
     ages = table["age"].to_numpy().copy()
     ages[:3] = 200.0
     changed = table.set_column(table.column_names.index("age"), "age", pa.array(ages))
-    model = ds.CompetingRisks(mapping(), link="logit")
-    with pytest.warns(ds.RepairWarning, match=r"^3 values .* age: 3 above high \(now high\)\.$"):
+    model = ds.SurvivalRegression(mapping(), link="logit")
+    with pytest.warns(
+        ds.warnings.RepairWarning, match=r"^3 values .* age: 3 above high \(now high\)\.$"
+    ):
         model.fit(changed)
 
 
-def test_other_models_say_where_to_go():
-    with pytest.raises(SettingsError, match="CompetingRisks"):
-        ds.SurvivalRegression(mapping(), link="logit").fit(people(50))
+def test_a_cause_that_is_not_there_is_named():
     with pytest.raises(SettingsError, match="no cause 'nothing'"):
-        ds.CompetingRisks(mapping(), link="logit").fit(people(200)).predict_incidence(
+        ds.SurvivalRegression(mapping(), link="logit").fit(people(200)).predict_incidence(
             people(1), "nothing", [1]
         )
 
@@ -235,6 +242,109 @@ def test_commands(tmp_path, printed, command):
         "incidence_cancer_20,incidence_cancer_20_lower,incidence_cancer_20_upper,repaired"
     )
     hazard = ("--times", 5, "--quantity", "hazard", "--out", tmp_path / "hazard.csv")
-    said = command("predict", model, tmp_path / "registry.csv", *hazard)
+    said = command("predict", model, tmp_path / "registry.csv", *hazard, "--incidence", "cancer")
     assert said.status == 2
-    assert "--incidence NAME" in said.err
+    assert "drop one" in said.err
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return ds.SurvivalRegression(mapping(), link="logit").fit(people(700))
+
+
+@pytest.mark.parametrize("quantity", ["survival", "incidence"])
+def test_slopes_are_derivatives(fitted, quantity):
+    """Against central differences in the internal coefficients."""
+    document, new = fitted.model_, people(1, seed=9)
+    encoded, design = fitted._encoded(new), document.design
+    person = Person.of(document, design.covariates.raw(encoded)[0])
+    values, slopes = person.incidence(1)
+    if quantity == "survival":
+        values, slopes = person.survival, -person.survival[:, None] * person.slopes
+    parts = list(document.models.values())
+    point = np.concatenate([part.internal.vector for part in parts])
+    edges = document.curves.grid.edges
+
+    def at(vector):
+        halves = np.split(vector, len(parts))
+        curves = CausesCurves(
+            tuple(Curves.of(design, Logit(), own) for own in halves),
+        )
+        if quantity == "survival":
+            return curves.survival(encoded, edges)[0]
+        return curves.incidence(encoded, 1, edges)[0]
+
+    np.testing.assert_allclose(values, at(point), atol=1e-12)
+    turn = block_diag(*(part.design.to_user for part in parts))
+    for place, step in enumerate(np.eye(len(point)) * 1e-6):
+        difference = (at(point + step) - at(point - step)) / 2e-6
+        np.testing.assert_allclose(slopes @ turn[:, place], difference, atol=1e-7)
+
+
+def test_every_prediction_is_there(fitted):
+    new = people(5, seed=9)
+    survival = fitted.predict_survival(new, [20.0])[:, 0]
+    medians = fitted.predict_median(new)
+    assert np.array_equal(np.isinf(medians), survival > 0.5)
+    found = fitted.predict_rmst(new, interval=True, confidence=0.5)
+    wide = fitted.predict_rmst(new, interval=True)
+    assert np.all(wide.upper - wide.lower > found.upper - found.lower)
+    steps = fitted.predict_survival(new, np.arange(20.0))
+    np.testing.assert_allclose(found.estimate, steps.sum(axis=1))
+    hazard = fitted.predict_hazard(new, np.arange(20) + 0.5)
+    np.testing.assert_allclose(np.prod(1 - hazard, axis=1), survival)
+    gap = fitted.predict_difference(new.slice(0, 1), new.slice(1, 1), [10.0])
+    one, other = fitted.predict_survival(new, [10.0])[:2, 0]
+    assert gap.estimate[0] == pytest.approx(one - other)
+    frame = fitted.predict_incidence(new, "cancer", [5, 10], interval=True, frame=True)
+    assert "incidence_cancer_10_upper" in frame.columns
+    assert np.array_equal(np.argsort(fitted.predict_risk(new)), np.argsort(-survival))
+    assert fitted.score(people(700)) > 0.55
+    np.testing.assert_array_equal(fitted.of_cause("cancer").coef_, fitted.coef_[0])
+
+
+def test_covariances_and_tests_are_of_all_causes(fitted):
+    covariance = fitted.vcov(frame=True)
+    limits = fitted.confint(frame=True)
+    assert list(covariance.index) == list(limits.index)
+    errors = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose(limits.upper - limits.lower, 2 * 1.959964 * errors, rtol=1e-6)
+    table = fitted.tidy()
+    assert table["cause"].tolist() == ["cancer"] * 2 + ["other"] * 2
+    assert fitted.standard_errors_["other"].covariates["age"] == pytest.approx(
+        covariance.loc["other: age", "other: age"] ** 0.5
+    )
+    one, both = fitted.wald_test("cancer: age"), fitted.wald_test("age")
+    assert (one.degrees, both.degrees) == (1, 2)
+    assert both.statistic > one.statistic
+
+
+def test_the_likelihood_is_multinomial(fitted):
+    """Against the sum over persons and intervals of the log probability of what happened."""
+    table = people(60, seed=3)
+    parts = fitted.model_.models.values()
+    total = 0.0
+    for number, row in enumerate(table.to_pylist()):
+        encoded = fitted._encoded(table.slice(number, 1))
+        last = int(np.ceil(row["time"]))
+        hazards = np.array(
+            [part.curves.hazard(encoded, np.arange(last) + 0.5)[0] for part in parts]
+        )
+        odds = hazards / (1 - hazards)
+        total -= np.log1p(odds.sum(axis=0)).sum()
+        if row["cause"] in "CO":
+            total += np.log(odds["CO".index(row["cause"]), -1])
+    assert log_likelihood(fitted, table) == pytest.approx(total)
+
+
+def test_scikit_learn_clones_it_and_pictures_are_drawn(fitted):
+    again = clone(fitted)
+    assert not hasattr(again, "model_")
+    assert again.get_params() == fitted.get_params()
+    assert len(fitted.plot().axes) == 6
+    with pytest.raises(SettingsError, match="private life table"):
+        fitted.plot_fit()
+    stratified = {**mapping(), "covariate": mapping()["covariate"][:1]}
+    stratified["strata"] = {"name": "arm", "levels": ["a", "b"]}
+    with pytest.raises(SettingsError, match="strata do not go with causes"):
+        ds.SurvivalRegression(stratified).fit(people(50))

@@ -9,14 +9,15 @@ import pytest
 
 import discreet as ds
 from discreet.audit.release import audit_release
-from discreet.competing import CausesOrder, predict_incidence, summarise_causes
 from discreet.documents.causes import CausesRelease
 from discreet.documents.caution import Caution
 from discreet.documents.read import read_document
-from discreet.documents.release_schema import release_schema
 from discreet.errors import ArtefactError, BudgetError, SettingsError
 from discreet.ledger import Ledger
+from discreet.mechanisms import OutputPerturbation
+from discreet.results.description import summarise
 from tests.json_schema import is_valid
+from tests.scripts import script
 from tests.test_causes import aalen_johansen, mapping, people
 
 NEW = people(4, seed=9)
@@ -29,7 +30,7 @@ def released(tmp_path_factory):
     ledger = folder / "budget.db"
     Ledger(ledger).initialise("registry", "3", "1e-4")
     path = folder / "release.json"
-    model = ds.CompetingRisks(mapping(), link="logit")
+    model = ds.SurvivalRegression(mapping(), link="logit")
     model.publish(people(3000), mechanism=ds.PrivateNewton(1.0), ledger=str(ledger), path=path)
     return model, path, ledger
 
@@ -43,7 +44,7 @@ def test_a_release_is_one_file_with_a_block_per_cause(released):
     assert found.to_mapping() == model.release_.to_mapping()
     times = [5.0, 20.0]
     np.testing.assert_array_equal(
-        predict_incidence(found, NEW, "cancer", times),
+        ds.load(path).predict_incidence(NEW, "cancer", times),
         model.predict_incidence(NEW, "cancer", times),
     )
     total = model.predict_survival(NEW, times) + sum(
@@ -51,7 +52,17 @@ def test_a_release_is_one_file_with_a_block_per_cause(released):
     )
     np.testing.assert_allclose(total, 1.0, atol=1e-12)
     assert isinstance(read_document(path), CausesRelease)
-    assert is_valid(found.to_mapping(), release_schema())
+    assert is_valid(found.to_mapping(), script("docs/release_schema.py").release_schema())
+
+
+def test_a_release_has_its_page_its_audit_and_its_pictures(released, tmp_path):
+    model = ds.load(released[1])
+    model.page(tmp_path / "page.html")
+    assert model.audit().sound
+    assert len(model.plot_fit().axes) == 4
+    assert model.life_table_.events.sum() > 0
+    table = model.proportionality()
+    assert {name.partition(": ")[0] for name in table.row_names} <= {"cancer", "other"}
 
 
 def test_a_file_is_loaded_ready_to_predict(released):
@@ -66,14 +77,14 @@ def test_a_file_is_loaded_ready_to_predict(released):
 def test_load_gives_what_the_file_holds(released):
     model, path, _ = released
     loaded = ds.load(path)
-    assert isinstance(loaded, ds.CompetingRisks)
+    assert isinstance(loaded, ds.SurvivalRegression)
     assert str(loaded.summary()) == str(model.summary())
 
 
 def test_a_summary_fits_on_80_columns(released):
     warning = Caution.about("little", "A warning that is longer than a line of any terminal. " * 4)
     release = released[0].release_.model_copy(update={"warnings": (warning,)})
-    shown = str(summarise_causes(release))
+    shown = str(summarise(release))
     assert "Warning: A warning" in shown
     assert "Read the warning below the table." in shown
     lines = [line for line in shown.splitlines() if " " in line]  # the ledger's head is one word
@@ -82,18 +93,18 @@ def test_a_summary_fits_on_80_columns(released):
 
 def test_intervals_hold_the_noise(released):
     private, _, _ = released
-    plain = ds.CompetingRisks(mapping(), link="logit").fit(people(3000))
+    plain = ds.SurvivalRegression(mapping(), link="logit").fit(people(3000))
     found = [
         model.predict_incidence(NEW, "cancer", [10.0], interval=True) for model in (private, plain)
     ]
     widths = [item.upper - item.lower for item in found]
     assert np.all(widths[0] > widths[1])
-    assert np.all(np.linalg.eigvalsh(private.model_.covariance) > 0)
+    assert np.all(np.linalg.eigvalsh(private.model_.internal_covariance) > 0)
 
 
 def test_the_ledger_is_charged_once_and_refuses_what_it_cannot_pay(released):
     _, _, ledger = released
-    model = ds.CompetingRisks(mapping(), link="logit")
+    model = ds.SurvivalRegression(mapping(), link="logit")
     with pytest.raises(BudgetError):
         model.publish(people(300), mechanism=ds.PrivateNewton(4.0), ledger=str(ledger))
 
@@ -127,11 +138,9 @@ def test_the_life_table_is_aalen_johansen():
     """With next to no noise the released counts give the estimate of the definition."""
     table = people(2000)
     mechanism = ds.PrivateNewton(1e6, 1e-6)
-    model = (
-        ds.CompetingRisks(mapping(), link="logit")
-        .simulate(table, mechanism=mechanism, seed=1)
-        .model_
-    )
+    model = ds.simulate(
+        ds.SurvivalRegression(mapping(), link="logit"), table, mechanism=mechanism, seed=1
+    ).model_
     curve, frame = model.aalen_johansen, table.to_pandas()
     for place, value in enumerate(("C", "O")):
         exact = aalen_johansen(np.ceil(frame.time), frame.cause, value)
@@ -142,12 +151,13 @@ def test_the_life_table_is_aalen_johansen():
 
 def test_with_next_to_no_noise_the_fit_without_privacy_comes_out():
     table = people(3000)
-    plain = ds.CompetingRisks(mapping(), link="logit").fit(table).model_
-    found = (
-        ds.CompetingRisks(mapping(), link="logit")
-        .simulate(table, mechanism=ds.PrivateNewton(1000.0), seed=2)
-        .model_
-    )
+    plain = ds.SurvivalRegression(mapping(), link="logit").fit(table).model_
+    found = ds.simulate(
+        ds.SurvivalRegression(mapping(), link="logit"),
+        table,
+        mechanism=ds.PrivateNewton(1000.0),
+        seed=2,
+    ).model_
     for cause in plain.causes:
         gap = found.internal[cause].vector - plain.internal[cause].vector
         errors = np.sqrt(np.diag(found.models[cause].covariance))
@@ -162,9 +172,9 @@ def test_files_in_parts_give_the_same_release(tmp_path):
         pq.write_table(table.slice(300 * number, 300), tmp_path / f"part{number}.parquet")
     mechanism = ds.PrivateNewton(2.0)
     whole, parts = (
-        ds.CompetingRisks(mapping(), link="logit")
-        .simulate(data, mechanism=mechanism, seed=3)
-        .model_
+        ds.simulate(
+            ds.SurvivalRegression(mapping(), link="logit"), data, mechanism=mechanism, seed=3
+        ).model_
         for data in (table, str(tmp_path / "part*.parquet"))
     )
     assert whole.internal == parts.internal
@@ -172,16 +182,12 @@ def test_files_in_parts_give_the_same_release(tmp_path):
 
 
 def test_other_mechanisms_and_estimators_are_refused_before_any_charge():
-    model = ds.CompetingRisks(mapping(), link="logit")
+    model = ds.SurvivalRegression(mapping(), link="logit")
     with pytest.raises(SettingsError, match="private Newton alone"):
-        model.publish(people(50), mechanism=ds.OutputPerturbation(epsilon=1.0), ledger=ds.NO_LEDGER)
+        model.publish(people(50), mechanism=OutputPerturbation(epsilon=1.0), ledger=ds.NO_LEDGER)
     with pytest.raises(SettingsError, match="mechanism"):
         model.publish(people(50), mechanism=1.0, ledger=ds.NO_LEDGER)
-    with pytest.raises(SettingsError, match="CompetingRisks"):
-        ds.SurvivalRegression(mapping(), link="logit").publish(
-            people(50), mechanism=ds.PrivateNewton(1.0), ledger=ds.NO_LEDGER
-        )
-    assert CausesOrder(ds.PrivateNewton(1.0), model.schema, model.link, model.baseline).facts
+    assert model._order(ds.PrivateNewton(1.0)).facts
 
 
 def test_commands(tmp_path, printed):

@@ -16,13 +16,16 @@ from discreet.documents.read import read_document
 from discreet.errors import ArtefactError, SettingsError
 from discreet.privacy.testing import SeededNoise
 from discreet.report import make_page
+from discreet.results.group_table import GroupTable
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     path = tmp_path_factory.mktemp("curves") / "curves.json"
-    curves = ds.Curves(schema(), by="arm")
-    return curves.publish(cohort(3000), epsilon=2.0, ledger=ds.NO_LEDGER, path=path), path
+    curves = ds.GroupCurves(schema(), by="arm")
+    return curves.publish(
+        cohort(3000), mechanism=ds.GroupCounts(2.0), ledger=ds.NO_LEDGER, path=path
+    ).release_, path
 
 
 def test_a_file_gives_back_what_was_released(release):
@@ -44,7 +47,7 @@ def test_nothing_is_computed_again_from_a_file(release, monkeypatch):
 
     monkeypatch.setattr("discreet.documents.curves.group_curves", refused)
     read = read_document(path)
-    assert read.table() == made.table()
+    assert str(GroupTable(read)) == str(GroupTable(made))
     assert make_page(read) == make_page(made)
 
 
@@ -64,7 +67,9 @@ def test_a_file_of_version_0_2_has_its_curves_computed(release, tmp_path):
 
 def test_curves_are_near_the_exact_ones(release):
     made, _ = release
-    exact = ds.Curves(schema(), by="arm").simulate(cohort(3000), epsilon=1e6)
+    exact = ds.simulate(
+        ds.GroupCurves(schema(), by="arm"), cohort(3000), mechanism=ds.GroupCounts(1e6), seed=0
+    ).model_
     for near, truth in zip(made.estimates, exact.estimates, strict=True):
         assert np.max(np.abs(near.survival.estimate - truth.survival.estimate)) < 0.12
 
@@ -72,7 +77,9 @@ def test_curves_are_near_the_exact_ones(release):
 @pytest.mark.parametrize("delta", [None, 0.0])
 def test_an_infinite_budget_is_the_life_table(delta):
     table = cohort(2000)
-    exact = ds.Curves(schema(), by="arm").simulate(table, epsilon=1e6, delta=delta)
+    exact = ds.simulate(
+        ds.GroupCurves(schema(), by="arm"), table, mechanism=ds.GroupCounts(1e6, delta), seed=0
+    ).model_
     counts = exact.counts
     arm, status = np.array(table["arm"].to_pylist()), np.array(table["status"].to_pylist())
     for group, level in enumerate("abc"):
@@ -98,9 +105,9 @@ def test_groups_that_a_person_may_change_are_refused_before_anything_is_read():
         with pytest.raises(
             SettingsError, match=r"'arm' may change from row to row .*'fixed = true'"
         ):
-            ds.Curves(unsure, by="arm")
-    assert ds.Curves(fixed(schema(person=True)), by="arm").groups.number == 3
-    assert ds.Curves(schema(), by="arm").groups.number == 3  # one row a person
+            ds.GroupCurves(unsure, by="arm").publish(
+                "absent.csv", mechanism=ds.GroupCounts(1.0), ledger=ds.NO_LEDGER
+            )
 
 
 def test_streams_give_the_same_integers(tmp_path):
@@ -112,24 +119,35 @@ def test_streams_give_the_same_integers(tmp_path):
     cut = int(np.searchsorted(ids, ids[200]))
     pq.write_table(table.slice(0, cut), tmp_path / "part0.parquet")
     pq.write_table(table.slice(cut), tmp_path / "part1.parquet")
-    curves = ds.Curves(fixed(schema(person=True, entry=True)), by="arm")
-    streamed = curves.simulate(str(tmp_path / "*.parquet"), epsilon=1.0, seed=3)
-    assert streamed.released == curves.simulate(table, epsilon=1.0, seed=3).released
+    curves = ds.GroupCurves(fixed(schema(person=True, entry=True)), by="arm")
+    streamed = ds.simulate(
+        curves, str(tmp_path / "*.parquet"), mechanism=ds.GroupCounts(1.0), seed=3
+    ).model_
+    assert (
+        streamed.released
+        == ds.simulate(curves, table, mechanism=ds.GroupCounts(1.0), seed=3).model_.released
+    )
 
 
 def test_a_level_that_nobody_has_says_so():
     mapping = schema().to_mapping()
     mapping["covariate"][1]["levels"] = ["a", "b", "c", "never"]
-    found = ds.Curves(mapping, by="arm").simulate(cohort(3000), epsilon=1.0)
+    found = ds.simulate(
+        ds.GroupCurves(mapping, by="arm"), cohort(3000), mechanism=ds.GroupCounts(1.0), seed=0
+    ).model_
     assert [curve.may_be_empty for curve in found.estimates] == [False, False, False, True]
-    assert any("may be empty" in row[0] for row in found.table())
+    assert any("may be empty" in row[0] for row in GroupTable(found).rows())
 
 
 def test_a_curve_that_noise_hides_says_so():
-    few = ds.Curves(schema(), by="arm").simulate(cohort(300), epsilon=0.3)
+    few = ds.simulate(
+        ds.GroupCurves(schema(), by="arm"), cohort(300), mechanism=ds.GroupCounts(0.3), seed=0
+    ).model_
     codes = {item.code for item in few.warnings}
     assert codes & {"wide-band", "empty-group"}
-    many = ds.Curves(schema(), by="arm").simulate(cohort(3000), epsilon=2.0)
+    many = ds.simulate(
+        ds.GroupCurves(schema(), by="arm"), cohort(3000), mechanism=ds.GroupCounts(2.0), seed=0
+    ).model_
     assert "wide-band" not in {item.code for item in many.warnings}
 
 
@@ -153,7 +171,9 @@ def test_the_page_of_curves_speaks_of_no_model(release):
 
 
 def test_a_simulation_is_not_written(tmp_path):
-    found = ds.Curves(schema(), by="arm").simulate(cohort(200), epsilon=1.0)
+    found = ds.simulate(
+        ds.GroupCurves(schema(), by="arm"), cohort(200), mechanism=ds.GroupCounts(1.0), seed=0
+    ).model_
     assert not found.private
     with pytest.raises(SettingsError, match="not written"):
         found.save(tmp_path / "never.json")
@@ -174,7 +194,11 @@ def test_the_page_has_the_numbers_and_no_markup_of_others(release):
 def test_hostile_levels_are_escaped():
     mapping = schema().to_mapping()
     mapping["covariate"][1]["levels"] = ["a", "b", "<script>alert(1)</script>"]
-    made = ds.Curves(mapping, by="arm").publish(cohort(300), epsilon=1.0, ledger=ds.NO_LEDGER)
+    made = (
+        ds.GroupCurves(mapping, by="arm")
+        .publish(cohort(300), mechanism=ds.GroupCounts(1.0), ledger=ds.NO_LEDGER)
+        .release_
+    )
     assert "<script>alert" not in make_page(made)
 
 
@@ -188,7 +212,7 @@ def test_the_audit_computes_everything_again(release, tmp_path):
 
 
 def test_load_gives_the_curves(release):
-    assert ds.load(release[1]) == release[0]
+    assert ds.load(release[1]).model_ == release[0]
 
 
 @pytest.mark.parametrize(
@@ -267,12 +291,17 @@ def test_groups_that_are_declared_fixed_and_change_are_refused_before_a_charge(
 
 def test_the_noise_is_the_planned_one():
     """The end-to-end path adds what the plan says: deviations of the sums over many draws."""
-    curves = ds.Curves(schema(), by="arm")
+    curves = ds.GroupCurves(schema(), by="arm")
     table = cohort(200)
     sums = np.array(
-        [curves.simulate(table, epsilon=1.0, seed=seed).released["sums"] for seed in range(40)]
+        [
+            ds.simulate(curves, table, mechanism=ds.GroupCounts(1.0), seed=seed).model_.released[
+                "sums"
+            ]
+            for seed in range(40)
+        ]
     )
-    scale = curves.simulate(table, epsilon=1.0).noise_scale
+    scale = ds.simulate(curves, table, mechanism=ds.GroupCounts(1.0), seed=0).model_.noise_scale
     assert np.mean(np.std(sums, axis=0)) == pytest.approx(scale, rel=0.1)
     assert SeededNoise.private is False
 
@@ -280,20 +309,31 @@ def test_the_noise_is_the_planned_one():
 def test_people_read_labels_and_a_table_that_fits(tmp_path, printed):
     mapping = schema().to_mapping()
     mapping["covariate"][1] |= {"label": "Treatment", "labels": ["none", "old", "new"]}
-    made = ds.Curves(mapping, by="arm").publish(
-        cohort(3000), epsilon=2.0, ledger=ds.NO_LEDGER, path=tmp_path / "curves.json"
+    made = (
+        ds.GroupCurves(mapping, by="arm")
+        .publish(
+            cohort(3000),
+            mechanism=ds.GroupCounts(2.0),
+            ledger=ds.NO_LEDGER,
+            path=tmp_path / "curves.json",
+        )
+        .release_
     )
     assert made.names == ("a", "b", "c")
     mapping["covariate"][1]["labels"] = ["none", "some", "some"]
-    alike = ds.Curves(mapping, by="arm").simulate(cohort(200), epsilon=2.0)
+    alike = ds.simulate(
+        ds.GroupCurves(mapping, by="arm"), cohort(200), mechanism=ds.GroupCounts(2.0), seed=0
+    ).model_
     assert alike.titles == alike.names  # a page draws one curve for each name
-    assert made.lines[0] == "Survival curves by Treatment of 3,000 persons."
-    assert [row[0] for row in made.table()[1:]] == ["none", "old", "new"]
+    assert GroupTable(made).heading[0] == "Survival curves by Treatment of 3,000 persons."
+    assert [row[0] for row in GroupTable(made).rows()[1:]] == ["none", "old", "new"]
     shown = printed("summary", str(tmp_path / "curves.json"))
     assert max(map(len, shown.splitlines())) <= 80
     assert "beyond to beyond" not in shown
     assert '"groups":["none","old","new"]' in make_page(made)
-    assert [text.get_text() for text in made.plot().axes[1].get_yticklabels()][:3] == [
+    assert [text.get_text() for text in ds.GroupCurves._of(made).plot().axes[1].get_yticklabels()][
+        :3
+    ] == [
         "none",
         "old",
         "new",
@@ -314,8 +354,12 @@ def cut_short(arm="c", end=10.0):
 @pytest.mark.parametrize("seed", range(6))
 def test_a_group_whose_follow_up_ends_early_is_named(seed):
     table, mapping = cut_short()
-    found = ds.Curves(mapping, by="arm").simulate(table, epsilon=1.0, seed=seed)
-    exact = ds.Curves(schema(), by="arm").simulate(cohort(3000), epsilon=1e6).estimates[2]
+    found = ds.simulate(
+        ds.GroupCurves(mapping, by="arm"), table, mechanism=ds.GroupCounts(1.0), seed=seed
+    ).model_
+    exact = ds.simulate(
+        ds.GroupCurves(schema(), by="arm"), cohort(3000), mechanism=ds.GroupCounts(1e6), seed=0
+    ).model_.estimates[2]
     (said,) = [item for item in found.warnings if not item.of_the_promise]
     assert said.code == "short-follow-up"
     assert "'c' is known until" in said.message
@@ -324,7 +368,7 @@ def test_a_group_whose_follow_up_ends_early_is_named(seed):
     assert curve.known_until in {10.0, 12.0, 14.0}
     assert curve.survival.lower[-1] <= exact.survival.estimate[-1] <= curve.survival.upper[-1]
     assert found.curves[2]["known_until"] == curve.known_until
-    row = dict(zip(found.table()[0], found.table()[3], strict=True))
+    row = dict(zip(GroupTable(found).rows()[0], GroupTable(found).rows()[3], strict=True))
     assert row["median"].startswith("unknown (")
     assert row["median"].endswith(" to open)")
     assert row["survival at the end"].startswith("unknown (0")
@@ -335,14 +379,21 @@ def test_a_group_whose_follow_up_ends_early_is_named(seed):
 def test_page_and_figure_show_where_a_group_ends(tmp_path, printed):
     table, mapping = cut_short()
     path = tmp_path / "curves.json"
-    made = ds.Curves(mapping, by="arm").publish(table, epsilon=2.0, ledger=ds.NO_LEDGER, path=path)
+    made = (
+        ds.GroupCurves(mapping, by="arm")
+        .publish(table, mechanism=ds.GroupCounts(2.0), ledger=ds.NO_LEDGER, path=path)
+        .release_
+    )
     page, end = make_page(made), made.estimates[2].known_until
     shown = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
     assert "No check of the released numbers found a problem with these curves" not in shown
     assert "Pale: the curve is not known there" in shown
     assert f"is known until {end:g} years" in shown
     assert f"is known until {end:g} years" in " ".join(printed("summary", path).split())
-    ends = {line.get_label(): float(line.get_xdata()[-1]) for line in made.plot().axes[0].lines}
+    ends = {
+        line.get_label(): float(line.get_xdata()[-1])
+        for line in ds.GroupCurves._of(made).plot().axes[0].lines
+    }
     assert ends == {"a": 24.0, "b": 24.0, "c": end}
     assert audit_release(path).sound
 
@@ -350,9 +401,9 @@ def test_page_and_figure_show_where_a_group_ends(tmp_path, printed):
 def test_groups_that_are_followed_to_the_end_get_no_word(release):
     made, _ = release
     assert not [item for item in made.warnings if not item.of_the_promise]
-    assert "known until" not in made.table()[0]
+    assert "known until" not in GroupTable(made).rows()[0]
     assert "Pale:" not in make_page(made).split('id="facts"')[0]
-    lines = made.plot(sample=True, simultaneous=True).axes[0].lines
+    lines = ds.GroupCurves._of(made).plot(sample=True, simultaneous=True).axes[0].lines
     assert len({str(line._dash_pattern) for line in lines}) == 3  # told apart without colour
     assert all(line.get_drawstyle() == "steps-post" for line in lines)
 
@@ -363,8 +414,10 @@ def test_each_of_many_groups_has_a_panel_of_its_own():
     table["arm"] = random.choice([f"arm{k}" for k in range(9)], 900, p=[0.6] + [0.05] * 8)
     mapping = schema().to_mapping()
     mapping["covariate"][1]["levels"] = [f"arm{k}" for k in range(9)]
-    found = ds.Curves(mapping, by="arm").simulate(table, epsilon=1.0)
-    *panels, counts = found.plot().axes
+    found = ds.simulate(
+        ds.GroupCurves(mapping, by="arm"), table, mechanism=ds.GroupCounts(1.0), seed=0
+    ).model_
+    *panels, counts = ds.GroupCurves._of(found).plot().axes
     shown = [axes for axes in panels if axes.get_visible()]
     assert [axes.get_title(loc="left").removesuffix(" (may be empty)") for axes in shown] == list(
         found.titles
@@ -380,9 +433,11 @@ def test_long_times_in_days_are_drawn_in_years():
     table, mapping = cut_short()
     table["time"] *= 100.0
     mapping["time"] |= {"unit": "days", "horizon": 2400.0}
-    found = ds.Curves(mapping, by="arm").simulate(table, epsilon=2.0)
+    found = ds.simulate(
+        ds.GroupCurves(mapping, by="arm"), table, mechanism=ds.GroupCounts(2.0), seed=0
+    ).model_
     assert found.axis == (365.25, "time in years")
-    axes, counts = found.plot().axes
+    axes, counts = ds.GroupCurves._of(found).plot().axes
     assert axes.get_xlim()[1] == pytest.approx(2400.0 / 365.25)
     assert counts.get_xlabel() == "time in years"
     assert "days" in str(found.warnings[-1])

@@ -161,7 +161,7 @@ def test_the_redcap_recipe_joins_the_rows_of_a_record(ran):
         assert (row["enrol_date"], row["age"], row["sex"]) == (date, age, sex)
         assert (row["last_date"], row["died"]) == (last[0], int(last[1] == "2"))
     assert open_table(table).ids("record_id").codes()[1] == 400
-    assert ds.load(tmp_path / "study.json").model.persons == 400
+    assert ds.load(tmp_path / "study.json").model_.persons == 400
 
 
 def test_a_query_in_a_file_that_is_not_there_is_one_sentence(command):

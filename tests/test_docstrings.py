@@ -7,6 +7,7 @@ from types import ModuleType
 import pytest
 
 import discreet
+from discreet.base import Estimator
 
 HOOKS = {"promise", "refusal", "plan", "draw", "perturb", "variance", "stated"}
 """What the core asks of a mechanism: described once, in `discreet.mechanisms.contract`."""
@@ -19,10 +20,14 @@ NAMES = [
 
 
 def methods():
-    """Public methods with arguments that a public class defines itself."""
+    """Public methods with arguments that a public class or an estimator's base defines."""
     for name in NAMES:
         kind = getattr(discreet, name)
-        for key, value in vars(kind).items() if inspect.isclass(kind) else ():
+        own = {}
+        for base in kind.__mro__[::-1] if inspect.isclass(kind) else ():
+            if base in (kind, Estimator):
+                own |= vars(base)
+        for key, value in own.items():
             function = getattr(value, "__func__", value)
             if key.startswith("_") or key in HOOKS or not inspect.isfunction(function):
                 continue

@@ -50,7 +50,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_no_maximum(name, link):
     data, settings, words = CASES[name]
-    with pytest.warns(ds.SeparationWarning, match=words):
+    with pytest.warns(ds.warnings.SeparationWarning, match=words):
         found = ds.SurvivalRegression(public("x"), link=link, **settings).fit(data)
     fit = found.model_.fit
     assert fit.ridge == RESCUE_RIDGE / PEOPLE
@@ -63,7 +63,7 @@ def test_no_maximum(name, link):
 
 
 def test_columns_that_repeat_each_other_are_both_named():
-    with pytest.warns(ds.SeparationWarning, match="'x', 'z'"):
+    with pytest.warns(ds.warnings.SeparationWarning, match="'x', 'z'"):
         found = ds.SurvivalRegression(public("x", "z"), link="logit").fit(table(x=X, z=X))
     alone = ds.SurvivalRegression(public("x"), link="logit").fit(table(x=X))
     both = sum(found.coefficients_.covariates.values())
@@ -71,7 +71,7 @@ def test_columns_that_repeat_each_other_are_both_named():
 
 
 def test_everybody_has_the_event_at_once():
-    with pytest.warns(ds.SeparationWarning, match="estimated as 1"):
+    with pytest.warns(ds.warnings.SeparationWarning, match="estimated as 1"):
         ds.SurvivalRegression(public("x"), link="logit").fit(table(EVENT | True, TIME * 0, x=X))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import ArtefactError, SettingsError
+from discreet.mechanisms import OutputPerturbation
 from discreet.results.prediction import survival_band
 from discreet.results.summary import WaldTest
 from discreet.text import aligned, fitted
@@ -90,12 +91,11 @@ def test_a_column_that_repeats_another_takes_no_degree_of_freedom():
 
 def test_without_a_covariance_there_are_no_standard_errors():
     model = ds.SurvivalRegression(schema(), link="logit")
-    model.publish(TABLE, mechanism=ds.OutputPerturbation(epsilon=1), ledger=ds.NO_LEDGER)
-    assert not hasattr(model, "standard_errors_")
-    assert ds.FittedModel(model.release_).standard_errors_ is None
+    model.publish(TABLE, mechanism=OutputPerturbation(epsilon=1), ledger=ds.NO_LEDGER)
+    assert model.standard_errors_ is None
     found = model.predict_survival(NEW, [6.0], interval=True)
     assert (found.lower, found.upper) == (None, None)
-    assert list(ds.FittedModel(model.release_).tidy().columns) == ["estimate", "reference"]
+    assert list(model.tidy().columns) == ["estimate", "reference"]
     with pytest.raises(SettingsError, match="no covariance"):
         model.vcov()
 
@@ -123,7 +123,7 @@ def test_a_heading_has_at_most_four_lines_and_the_promise_stands_below(private):
     for model in (PLAIN, *private):
         above, _, below = str(model.summary()).partition("coefficient")
         assert len(above.strip().splitlines()) <= 4
-    assert private[1].model.promise in " ".join(below.split())
+    assert private[1].model_.promise in " ".join(below.split())
 
 
 def test_labels_and_units_name_the_rows():
@@ -157,7 +157,7 @@ def test_names_break_after_signs_and_within_words_where_they_must():
 
 
 def test_other_formats(private, tmp_path, printed):
-    private[1].model.save(tmp_path / "r.json")
+    private[1].model_.save(tmp_path / "r.json")
 
     def written(form):
         return printed("summary", tmp_path / "r.json", "--format", form)

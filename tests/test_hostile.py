@@ -187,7 +187,7 @@ def test_commands_say_nothing_of_the_data(tmp_path, monkeypatch, capsys, caplog,
     (tmp_path / "schema.toml").write_text(SCHEMA)
     (tmp_path / "people.csv").write_text(f"time,status,age,arm\n{body}")
     model = ds.SurvivalRegression(tmp_path / "schema.toml", ridge=0.1, link="logit")
-    with pytest.warns(ds.RepairWarning):
+    with pytest.warns(ds.warnings.RepairWarning):
         model.fit(cohort(people=50)).save(tmp_path / "old.json")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["discreet", *command.split()])

@@ -18,6 +18,7 @@ from sksurv.util import Surv
 
 import discreet as ds
 from discreet.errors import DataFormError, SchemaError, SettingsError
+from discreet.mechanisms import OutputPerturbation
 from tests.cohorts import HORIZON, cohort, episodic, schema
 
 TABLE = cohort()
@@ -175,7 +176,7 @@ def test_repairs_are_counted_and_told():
     age = TABLE["age"].to_numpy().copy()
     age[:5], age[5:7] = np.nan, 200.0
     data = TABLE.set_column(2, "age", pa.array(age))
-    with pytest.warns(ds.RepairWarning, match="age: 5 missing .*; age: 2 above high"):
+    with pytest.warns(ds.warnings.RepairWarning, match="age: 5 missing .*; age: 2 above high"):
         found = ds.SurvivalRegression(schema(), link="logit").fit(data)
     assert found.repairs_.total == 7
     assert FITTED.repairs_.total == 0
@@ -185,8 +186,12 @@ def test_warnings_point_at_the_line_that_asked_for_the_fit():
     odd = TABLE.set_column(2, "age", pa.array(np.full(len(TABLE), 1e6)))
     same = TABLE.set_column(1, "status", pa.array(np.zeros(len(TABLE), dtype=np.int64)))
     for category, fit in {
-        ds.RepairWarning: lambda: ds.SurvivalRegression(schema(), ridge=0.1, link="logit").fit(odd),
-        ds.SeparationWarning: lambda: ds.SurvivalRegression(schema(), link="logit").fit(same),
+        ds.warnings.RepairWarning: lambda: ds.SurvivalRegression(
+            schema(), ridge=0.1, link="logit"
+        ).fit(odd),
+        ds.warnings.SeparationWarning: lambda: ds.SurvivalRegression(schema(), link="logit").fit(
+            same
+        ),
     }.items():
         with pytest.warns(category) as caught:
             fit()
@@ -207,9 +212,9 @@ def test_an_estimator_holds_nothing_of_a_release():
 
 def test_a_fit_of_another_kind_leaves_nothing_of_the_one_before():
     model = ds.SurvivalRegression(schema(), link="logit").fit(TABLE)
-    model.publish(TABLE, mechanism=ds.OutputPerturbation(epsilon=1.0), ledger=ds.NO_LEDGER)
+    model.publish(TABLE, mechanism=OutputPerturbation(epsilon=1.0), ledger=ds.NO_LEDGER)
     assert model.model_ is model.release_
-    assert not hasattr(model, "standard_errors_")
+    assert model.standard_errors_ is None
     assert not hasattr(model, "repairs_")
     model.fit(TABLE)
     assert model.standard_errors_
@@ -259,8 +264,8 @@ def test_new_people_are_read_by_the_same_rules():
 def test_a_loaded_model_predicts_the_same(tmp_path):
     FITTED.save(tmp_path / "model.json")
     loaded = ds.load(tmp_path / "model.json")
-    assert loaded.private is False
-    assert loaded.coefficients == FITTED.coefficients_
+    assert loaded.model_.private is False
+    assert loaded.coefficients_ == FITTED.coefficients_
     np.testing.assert_array_equal(
         loaded.predict_survival(TABLE, [6.0]), FITTED.predict_survival(TABLE, [6.0])
     )

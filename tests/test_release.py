@@ -23,7 +23,7 @@ from discreet.errors import (
     SettingsError,
 )
 from discreet.ledger import Ledger
-from discreet.mechanisms import get_mechanism
+from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, get_mechanism
 from discreet.paper import SanitizedExponential
 from discreet.people.source import People
 from discreet.privacy.testing import SeededNoise
@@ -328,8 +328,8 @@ def test_a_simulated_fit_is_a_model_that_says_what_it_is(tmp_path):
     model = ds.SurvivalRegression(PUBLIC, link="logit")
     found = ds.simulate(model, TABLE, mechanism=Fixed(), seed=3)
     again = ds.simulate(model, TABLE, mechanism=Fixed(), seed=SeededNoise(3), persons=120)
-    assert found.model.internal == again.model.internal
-    assert found.private is False
+    assert found.model_.internal == again.model_.internal
+    assert found.model_.private is False
     assert "not private" in str(found.summary())
     assert not hasattr(model, "model_")
     with pytest.raises(SettingsError, match="not private"):
@@ -378,7 +378,7 @@ def test_values_never_make_a_private_fit_fail_or_speak(recwarn):
     assert not list(recwarn)
 
 
-@pytest.mark.parametrize("mechanism", [ds.ObjectivePerturbation, ds.OutputPerturbation])
+@pytest.mark.parametrize("mechanism", [ObjectivePerturbation, OutputPerturbation])
 def test_the_real_mechanisms_go_this_way(tmp_path, mechanism):
     model = ds.SurvivalRegression(PUBLIC, link="logit")
     model.publish(
@@ -388,11 +388,11 @@ def test_the_real_mechanisms_go_this_way(tmp_path, mechanism):
         path=tmp_path / "release.json",
     )
     loaded = ds.load(tmp_path / "release.json")
-    assert loaded.model == model.release_
-    assert loaded.model.guarantee.epsilon == 1.0
+    assert loaded.model_ == model.release_
+    assert loaded.model_.guarantee.epsilon == 1.0
 
 
-@pytest.mark.parametrize("mechanism", [ds.ObjectivePerturbation, ds.OutputPerturbation])
+@pytest.mark.parametrize("mechanism", [ObjectivePerturbation, OutputPerturbation])
 def test_a_large_epsilon_recovers_the_ridge_fit(mechanism):
     private = ds.SurvivalRegression(PUBLIC, link="logit")
     private.publish(TABLE, mechanism=mechanism(epsilon=1e9), ledger=ds.NO_LEDGER)

@@ -51,7 +51,9 @@ def test_what_a_mechanism_says_against_itself_is_in_the_release_and_its_summary(
     monkeypatch.setattr(Fixed, "draw", cautious)
     release = run(order(), [])
     assert release.warnings == (told,)
-    assert "Warning: There are hardly any events." in str(ds.FittedModel(release).summary())
+    assert "Warning: There are hardly any events." in str(
+        ds.SurvivalRegression._of(release).summary()
+    )
     assert [caution.of_the_promise for caution in release.warnings] == [False]
 
 
@@ -81,13 +83,13 @@ def test_the_file_holds_released_numbers_and_public_facts_only(tmp_path):
 def test_a_release_is_a_model(tmp_path):
     run(order(), [], tmp_path / "release.json")
     loaded = ds.load(tmp_path / "release.json")
-    assert isinstance(loaded.model, Release)
-    assert loaded.private
+    assert isinstance(loaded.model_, Release)
+    assert loaded.model_.private
     assert loaded.predict_survival(TABLE, [3.0, 12.0]).shape == (120, 2)
     text = str(loaded.summary())
     assert "epsilon = 1" in text
     assert "std. error" not in text
-    assert loaded.model.promise in " ".join(text.split())
+    assert loaded.model_.promise in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
     assert loaded.plot() is not None
 

@@ -21,7 +21,7 @@ from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.forecast import NO_PREDICTION, forecasts, outlook_for
 from discreet.likelihood.problem import Problem, block_totals
-from discreet.mechanisms import contract
+from discreet.mechanisms import OutputPerturbation, contract
 from discreet.mechanisms.contract import Draw, Plan, require_positive, settings_of
 from discreet.people.encode import to_episodes
 from discreet.privacy.guarantee import Guarantee
@@ -79,7 +79,7 @@ def test_a_link_fits_saves_loads_and_is_refused_where_it_is_not_written(monkeypa
     with pytest.raises(SettingsError, match="slopes of the link loglog"):
         model.publish(object(), mechanism=ds.PrivateNewton(epsilon=1.0), **unread)
     with pytest.raises(SettingsError, match="does not support the link loglog"):
-        model.publish(object(), mechanism=ds.OutputPerturbation(epsilon=1.0), **unread)
+        model.publish(object(), mechanism=OutputPerturbation(epsilon=1.0), **unread)
 
 
 def test_a_baseline_fits_saves_and_loads(monkeypatch, tmp_path):

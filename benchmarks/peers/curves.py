@@ -97,7 +97,9 @@ def ours(time: Array, event: Array, epsilon: float, delta: float, seed: int) -> 
     schema = {"time": axis, "covariate": [{"name": "group", "levels": ["all", "none"]}]}
     # times on a grid point are in the interval that begins there, and Kaplan and Meier's fall at it
     table = pd.DataFrame({"time": np.nextafter(time, 0), "event": event, "group": "all"})
-    release = ds.Curves(schema, by="group").simulate(table, epsilon=epsilon, delta=delta, seed=seed)
+    mechanism = ds.GroupCounts(epsilon, delta)
+    curves = ds.simulate(ds.GroupCurves(schema, by="group"), table, mechanism=mechanism, seed=seed)
+    release = curves.model_
     ends = np.arange(1, INTERVALS + 1) / INTERVALS
     curve, times = release.estimates[0], np.asarray(release.times[1:])
     band, own = curve.survival, exact(time, event)

@@ -8,6 +8,7 @@ from peer import Answer, OneByOne, Setting, discreet_answer, exact_discrete
 from people import People
 
 import discreet as ds
+from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
 
 
 class PrivateNewton(OneByOne):
@@ -88,9 +89,9 @@ class ObjectivePerturbation(OneByOne):
         return discreet_answer(drawn, people, "logit")
 
     @staticmethod
-    def mechanism(epsilon: float, ridge: float | None) -> ds.ObjectivePerturbation:
+    def mechanism(epsilon: float, ridge: float | None) -> ObjectivePerturbation:
         """Return the mechanism with this ridge."""
-        return ds.ObjectivePerturbation(epsilon=epsilon, ridge=ridge)
+        return ObjectivePerturbation(epsilon=epsilon, ridge=ridge)
 
 
 class OutputPerturbation(ObjectivePerturbation):
@@ -100,6 +101,6 @@ class OutputPerturbation(ObjectivePerturbation):
     label: ClassVar[str] = "output perturbation (the paper's, corrected)"
 
     @staticmethod
-    def mechanism(epsilon: float, ridge: float | None) -> ds.OutputPerturbation:  # type: ignore[override]
+    def mechanism(epsilon: float, ridge: float | None) -> OutputPerturbation:  # type: ignore[override]
         """Return the mechanism with this ridge."""
-        return ds.OutputPerturbation(epsilon=epsilon, ridge=ridge)
+        return OutputPerturbation(epsilon=epsilon, ridge=ridge)

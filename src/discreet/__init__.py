@@ -11,9 +11,10 @@ from discreet.version import __version__ as __version__
 if TYPE_CHECKING:
     from discreet import metrics as metrics
     from discreet import plots as plots
+    from discreet import warnings as warnings
+    from discreet.base import simulate as simulate
     from discreet.checkup import check as check
-    from discreet.competing import CompetingRisks as CompetingRisks
-    from discreet.curves import Curves as Curves
+    from discreet.curves import GroupCurves as GroupCurves
     from discreet.design.baseline import LogTime as LogTime
     from discreet.design.baseline import NaturalSpline as NaturalSpline
     from discreet.design.baseline import PiecewiseConstant as PiecewiseConstant
@@ -21,20 +22,12 @@ if TYPE_CHECKING:
     from discreet.design.schema import Numeric as Numeric
     from discreet.design.schema import Schema as Schema
     from discreet.design.schema import TimeAxis as TimeAxis
-    from discreet.documents.model import Release as Release
-    from discreet.estimate import SeparationWarning as SeparationWarning
-    from discreet.fitted import FittedModel as FittedModel
     from discreet.forecast import plan as plan
     from discreet.joint import Federation as Federation
-    from discreet.likelihood.sums import use_kernel as use_kernel
     from discreet.loading import load as load
-    from discreet.mechanisms import ObjectivePerturbation as ObjectivePerturbation
-    from discreet.mechanisms import OutputPerturbation as OutputPerturbation
     from discreet.mechanisms import PrivateNewton as PrivateNewton
-    from discreet.mechanisms import SelectedRidge as SelectedRidge
-    from discreet.regression import RepairWarning as RepairWarning
+    from discreet.mechanisms.group_counts import GroupCounts as GroupCounts
     from discreet.regression import SurvivalRegression as SurvivalRegression
-    from discreet.regression import simulate as simulate
     from discreet.release import NO_LEDGER as NO_LEDGER
     from discreet.release import Ledger as Ledger
 
@@ -42,24 +35,17 @@ if TYPE_CHECKING:
 # A new name is one line here and one above for type checkers (tests/test_house.py compares them).
 _HOMES = {
     "Categorical": "design.schema",
-    "CompetingRisks": "competing",
-    "Curves": "curves",
     "Federation": "joint",
-    "FittedModel": "fitted",
+    "GroupCounts": "mechanisms.group_counts",
+    "GroupCurves": "curves",
+    "Ledger": "release",
     "LogTime": "design.baseline",
+    "NO_LEDGER": "release",
     "NaturalSpline": "design.baseline",
     "Numeric": "design.schema",
-    "Ledger": "release",
-    "NO_LEDGER": "release",
-    "ObjectivePerturbation": "mechanisms",
-    "OutputPerturbation": "mechanisms",
     "PiecewiseConstant": "design.baseline",
     "PrivateNewton": "mechanisms",
-    "Release": "documents.model",
-    "RepairWarning": "regression",
     "Schema": "design.schema",
-    "SelectedRidge": "mechanisms",
-    "SeparationWarning": "estimate",
     "SurvivalRegression": "regression",
     "TimeAxis": "design.schema",
     "check": "checkup",
@@ -67,8 +53,8 @@ _HOMES = {
     "metrics": "metrics",
     "plan": "forecast",
     "plots": "plots",
-    "simulate": "regression",
-    "use_kernel": "likelihood.sums",
+    "simulate": "base",
+    "warnings": "warnings",
 }
 
 __all__ = list(_HOMES)

@@ -17,6 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from discreet.base import as_schema
 from discreet.design.grid import TimeGrid
 from discreet.design.periods import intervals_before, period_words
 from discreet.design.schema import Categorical, PageWords, Schema
@@ -36,7 +37,6 @@ from discreet.people.check import (
 )
 from discreet.people.repairs import LATE_EVENT, OVERLAP, RepairReport
 from discreet.people.source import EngineName, People
-from discreet.regression import as_schema
 from discreet.text import filled, fitted
 
 USELESS = 6

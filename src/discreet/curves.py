@@ -1,10 +1,9 @@
 """Private survival curves by group: the order of a release, and what a user calls."""
 
 from dataclasses import asdict, dataclass
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from discreet.base import NEEDS_MECHANISM, Estimator, SchemaLike, as_schema
 from discreet.design.groups import Groups
 from discreet.design.schema import Schema
 from discreet.documents.curves import CurvesRelease
@@ -12,14 +11,12 @@ from discreet.engine.engine import Engine
 from discreet.errors import ArtefactError, SettingsError
 from discreet.mechanisms.contract import Draw, Plan
 from discreet.mechanisms.group_counts import GroupCounts
-from discreet.people.source import People
-from discreet.regression import as_schema, publish_order
-from discreet.release import AbstractOrder, Payer, new_release_id, simulate
+from discreet.release import AbstractOrder
+from discreet.results.group_table import GroupTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from matplotlib.figure import Figure
 
-    from discreet.joint import Federation
     from discreet.privacy.noise import NoiseSource
 
 
@@ -65,7 +62,7 @@ class CurvesOrder(AbstractOrder[CurvesRelease]):
             return document
 
 
-class Curves:
+class GroupCurves(Estimator):
     """Survival curves by group, published under differential privacy.
 
     Parameters
@@ -76,104 +73,82 @@ class Curves:
         One or two covariates with declared levels. Where the schema has a ``person`` column, they
         must be declared ``fixed``: a person is in one group.
 
+    Attributes
+    ----------
+    model_
+        The document: counts, ``estimates`` with bands and medians, ``log_rank``.
+    release_
+        The same where it is a private release.
+    schema_
+        The public schema.
+
     Examples
     --------
-    >>> curves = ds.Curves("schema.toml", by="stage")  # doctest: +SKIP
-    >>> release = curves.publish("registry.csv", epsilon=0.5, ledger="budget.db")  # doctest: +SKIP
-    >>> release.plot()  # doctest: +SKIP
+    >>> curves = ds.GroupCurves("schema.toml", by="stage")  # doctest: +SKIP
+    >>> curves.publish("registry.csv", mechanism=ds.GroupCounts(epsilon=0.5), ledger="budget.db")
+    ... # doctest: +SKIP
+    >>> curves.plot()  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        schema: "Schema | str | PathLike[str] | Mapping[str, Any]",
-        by: str | tuple[str, ...] | list[str],
-    ) -> None:
-        names = (by,) if isinstance(by, str) else tuple(by)
-        self.groups = Groups(as_schema(schema), names)
-        _require_fixed(self.groups)
+    model_: CurvesRelease
 
-    def publish(  # noqa: PLR0913 - the terms of a release, each by name
-        self,
-        data: Any,
-        outcome: Any = None,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        ledger: Payer | str | PathLike[str],
-        path: str | Path | None = None,
-        persons: int | None = None,
-        release_id: str | None = None,
-        overwrite: bool = False,
-        federation: "Federation | None" = None,
-    ) -> CurvesRelease:
-        """Release the curves once, charged to a ledger; nothing is refunded.
+    def __init__(self, schema: SchemaLike, by: str | tuple[str, ...] | list[str]) -> None:
+        self.schema = schema
+        self.by = by
 
-        Parameters
-        ----------
-        data, outcome
-            The people, as `SurvivalRegression.publish` takes them.
-        epsilon, delta
-            The promise; delta is 1e-6, or 1/(10 n) where that is smaller, unless given; 0 for none.
-        ledger
-            Who pays: a location, a Ledger, or ``ds.NO_LEDGER``.
-        path
-            Where the file is written before the ledger learns that it is settled.
-        persons
-            The number of persons, if it is to be charged before the data are read.
-        release_id
-            The name of the release in the ledger; made up if None.
-        overwrite
-            Whether an existing file is replaced.
-        federation
-            The sites that release the curves together; ``data`` are then this site's own people.
+    def summary(self) -> GroupTable:
+        """One row per group: size, median, restricted mean, survival at the end.
 
         Returns
         -------
-        CurvesRelease
-            The released counts with curves, bands, medians and a test.
-
-        Raises
-        ------
-        BudgetError
-            The budget does not cover the release; nothing was charged, and at most n was read.
+        GroupTable
+            Prints as text; ``to_pandas()`` has a row for each group and time.
         """
-        order = CurvesOrder(
-            GroupCounts(epsilon, delta),
-            self.groups,
-            persons=persons,
-            release_id=release_id or new_release_id(),
-        )
-        return publish_order(
-            order,
-            People.of(data, outcome),
-            ledger=ledger,
-            path=path,
-            overwrite=overwrite,
-            federation=federation,
-        )
+        return GroupTable(self._model)
 
-    def simulate(
-        self,
-        data: Any,
-        outcome: Any = None,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        seed: int = 0,
-    ) -> CurvesRelease:
-        """Draw what a release could look like, with noise that can be repeated: **not private**.
+    def plot(
+        self, *, cause: str | None = None, simultaneous: bool = False, sample: bool = False
+    ) -> "Figure":
+        """Every group's curve with its band, and the numbers at risk.
 
         Parameters
         ----------
-        data, outcome, epsilon, delta
-            As in `publish`.
-        seed
-            Of the noise.
-        """
-        from discreet.privacy.testing import SeededNoise  # noqa: PLC0415 - not for releases
+        cause
+            With competing risks: the cause whose cumulative incidence is drawn instead of
+            survival without any event.
+        simultaneous
+            Whether bands hold the whole curve at once, not each point.
+        sample
+            Whether bands are of these people's own curve without noise, not of the population's.
 
-        order = CurvesOrder(GroupCounts(epsilon, delta), self.groups)
-        return simulate(order, People.of(data, outcome), SeededNoise(seed))
+        Returns
+        -------
+        matplotlib.figure.Figure
+            One panel of steps; where a group's curve is not known, its pale band alone.
+        """
+        from discreet.results.curves_plot import group_figure  # noqa: PLC0415 - matplotlib
+
+        found: CurvesRelease = self._model
+        if cause is not None and cause not in found.causes:
+            raise SettingsError(
+                f"there is no cause '{cause}'; causes are {', '.join(found.causes)}."
+            )
+        return group_figure(found, cause=cause, simultaneous=simultaneous, sample=sample)
+
+    def _order(self, mechanism: GroupCounts, **terms: Any) -> CurvesOrder:
+        if not isinstance(mechanism, GroupCounts):
+            raise SettingsError(NEEDS_MECHANISM.format("ds.GroupCounts(epsilon=1)"))
+        terms.pop("accept_approximate", None)
+        names = (self.by,) if isinstance(self.by, str) else tuple(self.by)
+        groups = Groups(as_schema(self.schema), names)
+        _require_fixed(groups)
+        return CurvesOrder(mechanism, groups, **terms)
+
+    @classmethod
+    def _of(cls, document: CurvesRelease) -> Self:
+        found = cls(document.public_schema, document.groups.by)
+        found._adopt(document)
+        return found
 
 
 def _require_fixed(groups: Groups) -> None:

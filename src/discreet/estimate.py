@@ -22,14 +22,16 @@ from scipy import linalg
 from discreet.design.baseline import NaturalSpline, PiecewiseConstant, Stepped
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.documents.model import Coefficients, FitRecord, PlainModel, Uncertainty
+from discreet.documents.model import Coefficients, FitRecord, PlainModel, Uncertainty, to_triangle
 from discreet.errors import DataFormError, warn
 from discreet.likelihood.problem import Problem, block_strata
+from discreet.results.normal import standard_errors
 from discreet.results.summary import MOST_COVARIANCE, user_covariance
 from discreet.results.survival import Curves
 from discreet.solve import Evaluation, Solution, minimise
 from discreet.text import with_unit
 from discreet.types import Array
+from discreet.warnings import SeparationWarning
 
 # Ridge on the total (not mean) loss where the data alone determine no answer: with covariates
 # in the unit ball this is a prior of standard deviation 30 on each coefficient.
@@ -45,15 +47,6 @@ MOST_COMPARED = 50_000
 """Rows of several a person, of which no sample is taken; more would make a plain fit slow."""
 # The gradient of a sample of 6,000 differs from that of all by more than this anyway.
 SAMPLE_TOLERANCE = 3e-3
-
-
-class SeparationWarning(UserWarning):
-    """The data alone determine no finite, unique estimate; a ridge was added.
-
-    Examples
-    --------
-    >>> warnings.simplefilter("error", ds.SeparationWarning)  # doctest: +SKIP
-    """
 
 
 @dataclass(frozen=True)
@@ -330,19 +323,17 @@ def _fit_record(total: Problem, found: Estimate, solver: str) -> FitRecord:
 
 
 def _uncertainty(total: Problem, found: Estimate, information: Information) -> Uncertainty:
-    """Standard errors; a ridge counts as prior information."""
-    matrix = found.solution.evaluation.hessian * total.persons
-    if information == "expected":
-        ridge = found.ridge * total.persons
-        matrix = total.information(found.point) + ridge * np.eye(total.dimension)
-    covariance = user_covariance(matrix, total.design)
+    covariance = user_covariance(information_at(total, found, information), total.design)
     return Uncertainty(
         information=information,
-        standard_errors=Coefficients.of(np.sqrt(np.diag(covariance)), total.design),
-        covariance=_triangle(covariance) if total.dimension <= MOST_COVARIANCE else None,
+        standard_errors=Coefficients.of(standard_errors(covariance), total.design),
+        covariance=to_triangle(covariance) if total.dimension <= MOST_COVARIANCE else None,
     )
 
 
-def _triangle(matrix: Array) -> tuple[tuple[float, ...], ...]:
-    """The lower triangle, row by row."""
-    return tuple(tuple(row[: k + 1].tolist()) for k, row in enumerate(matrix))
+def information_at(total: Problem, found: Estimate, information: Information) -> Array:
+    """Return the information at the estimate; a ridge counts as prior information."""
+    if information == "observed":
+        return found.solution.evaluation.hessian * total.persons
+    ridge = found.ridge * total.persons
+    return total.information(found.point) + ridge * np.eye(total.dimension)

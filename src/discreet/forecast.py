@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import brentq
 
+from discreet.base import as_schema
 from discreet.design.baseline import parse_baseline
 from discreet.design.link import DEFAULT_LINK, get_link
 from discreet.design.schema import Schema
@@ -38,7 +39,6 @@ from discreet.mechanisms.contract import (
 from discreet.mechanisms.outlook import NOTHING, Known, Outlook
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares
-from discreet.regression import as_schema
 from discreet.results.frames import Tabular
 from discreet.text import in_blocks
 

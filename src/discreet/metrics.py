@@ -3,9 +3,9 @@
 The functions of a model and data read the data by the same rules as a fit.  They look at the
 records, so their results are not private.
 
-References: Harrell, Lee and Mark (1996); Graf, Schmoor, Sauerbrei and Schumacher (1999).
+Harrell's concordance index takes O(n log n).
 
-Harrell's concordance index in O(n log n).
+References: Harrell, Lee and Mark (1996); Graf, Schmoor, Sauerbrei and Schumacher (1999).
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.design.link import get_link
 from discreet.design.schema import Schema
+from discreet.documents.causes import CausesFile
 from discreet.documents.model import Model
 from discreet.engine.local import LocalEngine
 from discreet.errors import DataFormError, SettingsError
@@ -26,6 +28,16 @@ from discreet.people.tables import read_table
 from discreet.results.frames import Tabular
 from discreet.text import aligned
 from discreet.types import Array, Flags, Integers
+
+__all__ = [
+    "Calibration",
+    "brier_score",
+    "calibration",
+    "concordance",
+    "concordance_index",
+    "integrated_brier_score",
+    "log_likelihood",
+]
 
 
 def concordance_index(
@@ -111,17 +123,6 @@ def _agreeing(value: Integers, is_item: NDArray[np.bool_], digit: int) -> int:
     return int(np.sum((before - start)[~low & ~item]))
 
 
-__all__ = [
-    "Calibration",
-    "brier_score",
-    "calibration",
-    "concordance",
-    "concordance_index",
-    "integrated_brier_score",
-    "log_likelihood",
-]
-
-
 @dataclass(frozen=True)
 class Observed:
     """People with one row each: times, events, entries and covariates, repaired."""
@@ -136,18 +137,19 @@ class Observed:
 def concordance(model: Any, data: Any, outcome: Any = None) -> float:
     """Harrell's C: how often, of two people, the one at higher risk has the event first.
 
+    With competing risks an event is that of any cause; of one cause ask ``model.of_cause(cause)``.
     With one row a person exact times are compared; with several rows a person (time-varying
     covariates) or effects that change, the people at risk in the interval of each event, by their
     covariates and effects then.
     """
-    fitted = _pure(model)
+    fitted = _document(model)
     periods = fitted.design.periods
     observed = _observed(data, fitted.public_schema, outcome) if periods.number == 1 else None
     if observed is not None:
-        (risk,) = fitted.curves.positions(observed.encoded).T
+        (risk,) = fitted.curves.risks(observed.encoded).T
         return concordance_index(observed.event, observed.time, risk, observed.entry)
     episodes = to_episodes(data, fitted.public_schema, outcome)
-    risks, exits = fitted.curves.positions(episodes.covariates), episodes.exit
+    risks, exits = fitted.curves.risks(episodes.covariates), episodes.exit
     parts = []
     for period, (first, last) in enumerate(pairwise(periods.ends)):
         rows = np.flatnonzero((episodes.entry < last) & (exits > first))
@@ -159,12 +161,21 @@ def concordance(model: Any, data: Any, outcome: Any = None) -> float:
 
 def log_likelihood(model: Any, data: Any, outcome: Any = None) -> float:
     """The log-likelihood of the data, on the model's time grid."""
-    from discreet.design.link import get_link  # noqa: PLC0415 - one use
-
-    fitted = _pure(model)
+    fitted = _document(model)
     episodes = to_episodes(data, fitted.public_schema, outcome)
-    total = Problem(LocalEngine(episodes), fitted.design, get_link(fitted.link))
-    return -total(fitted.internal.vector).value
+    if isinstance(fitted, Model):
+        total = Problem(LocalEngine(episodes), fitted.design, get_link(fitted.link))
+        return -total(fitted.internal.vector).value
+    # log P(no event) in every interval at risk; an event of a cause has its odds on top
+    curves, encoded, rows = fitted.curves, episodes.covariates, np.arange(episodes.rows)
+    losses = np.cumsum(curves.losses(encoded, len(curves.grid.edges) - 1), axis=1)
+    total_at = np.column_stack([np.zeros(len(losses)), losses])
+    found = total_at[rows, episodes.entry] - total_at[rows, episodes.exit]
+    for cause in range(len(fitted.causes)):
+        ends = np.flatnonzero(episodes.cause == cause + 1)
+        odds = curves.odds(encoded[ends], cause)
+        found[ends] += np.log(odds[np.arange(len(ends)), episodes.exit[ends] - 1])
+    return float(found.sum())
 
 
 def brier_score(
@@ -177,7 +188,7 @@ def brier_score(
     G is the Kaplan-Meier estimate of not being censored, from ``reference`` (the training data)
     or the data themselves.  One row a person, no late entry.
     """
-    fitted = _pure(model)
+    fitted = _document(model)
     observed = _single(data, fitted.public_schema, outcome)
     source = observed if reference is None else _single(reference, fitted.public_schema, None)
     wanted = fitted.curves.checked_times(times)
@@ -203,7 +214,7 @@ def integrated_brier_score(
     Without times: 100 points from the 5th to the 95th percentile of the observed times.
     """
     if times is None:
-        observed = _single(data, _pure(model).public_schema, outcome)
+        observed = _single(data, _document(model).public_schema, outcome)
         first, last = np.quantile(observed.time, (0.05, 0.95))
         times = np.linspace(float(first), float(last), 100)
     wanted = np.asarray(times, dtype=np.float64)
@@ -248,7 +259,7 @@ def calibration(
     model: Any, data: Any, time: float, outcome: Any = None, *, groups: int = 10
 ) -> Calibration:
     """Compare predicted and observed survival at a time, in groups of equal size."""
-    fitted = _pure(model)
+    fitted = _document(model)
     observed = _single(data, fitted.public_schema, outcome)
     if groups < 1:
         raise SettingsError("groups must be a whole number of at least 1.")
@@ -319,11 +330,11 @@ def _life_table(time: Array, event: Flags) -> tuple[Array, Array, Array, Array]:
     return times, at_risk, died, leaving - died
 
 
-def _pure(model: Any) -> Model:
-    """The model behind an estimator, a loaded file or itself."""
-    if isinstance(model, Model):
+def _document(model: Any) -> Model | CausesFile:
+    """The document of an estimator, or the document itself."""
+    if isinstance(model, Model | CausesFile):
         return model
-    return cast("Model", model._model)  # noqa: SLF001 - the estimator's own model
+    return cast("Model | CausesFile", model._model)  # noqa: SLF001 - the estimator's own model
 
 
 def _observed(data: Any, schema: Schema, outcome: Any) -> Observed | None:

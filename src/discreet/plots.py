@@ -13,20 +13,39 @@ import numpy as np
 from matplotlib import figure as matplotlib_figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
-from scipy import special
 
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric
 from discreet.design.terms import user_columns
+from discreet.documents.causes import CausesFile
 from discreet.documents.model import Model, Release
 from discreet.errors import SettingsError
 from discreet.results.calibration import Calibration
-from discreet.results.prediction import survival_band, user_vectors
+from discreet.results.normal import normal_quantile, standard_errors
+from discreet.results.prediction import (
+    Person,
+    hazard_interval,
+    incidence_interval,
+    survival_interval,
+)
 from discreet.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = [
+    "Figure",
+    "Profile",
+    "baseline_hazard",
+    "coefficients",
+    "errors_by_epsilon",
+    "events_by_stretch",
+    "fit_by_time",
+    "overview",
+    "survival_curves",
+    "survival_of_everybody",
+    "typical",
+]
 
 # Okabe and Ito's palette: told apart by every kind of eyes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -54,43 +73,59 @@ class Profile:
 
 
 def overview(
-    model: Model,
+    model: Model | CausesFile,
     encoded: Array | None = None,
     stratum: NDArray[np.int16] | None = None,
     confidence: float = 0.95,
 ) -> Figure:
-    """All three pictures side by side, as tall as the coefficients need."""
-    names = len(model.coefficients.covariates)
-    panels = [baseline_hazard, survival_curves] if names == 0 else None
+    """Baseline, coefficients and curves side by side, as tall as the coefficients need.
+
+    With competing risks there is a row for each cause, with its incidence in place of survival.
+    """
+    names = len(model.design.schema.coefficient_names)
     height = max(3.6, 1.2 + 0.3 * min(names, MOST_COEFFICIENTS))
-    figure = Figure(figsize=(9.0 if panels else 13.0, height), layout="constrained")
-    axes = figure.subplots(1, 2 if panels else 3)
-    baseline_hazard(model, axes[0], confidence)
-    if names:
-        coefficients(model, axes[1], confidence)
-    survival_curves(model, axes[-1], encoded, confidence, stratum)
+    parts = model.models
+    size = (13.0 if names else 9.0, height * len(parts))
+    figure = Figure(figsize=size, layout="constrained")
+    rows = figure.subplots(len(parts), 3 if names else 2, squeeze=False)
+    for axes, (cause, part) in zip(rows, parts.items(), strict=True):
+        baseline_hazard(part, axes[0], confidence)
+        if names:
+            coefficients(part, axes[1], confidence)
+        survival_curves(model, axes[-1], encoded, confidence, stratum, cause)
+        if cause:
+            axes[0].set_title(f"{_plain(cause)}: {axes[0].get_title(loc='left')}", loc="left")
     return figure
 
 
-def fit_by_time(model: Model) -> Figure:
-    """Events by stretch and survival of everybody: released, and expected by the model."""
-    calibration = model.calibration if isinstance(model, Release) else None
-    if calibration is None:
-        raise SettingsError(
-            "only a release with a private life table can be compared with it: publish with "
-            "private Newton."
-        )
-    figure = Figure(figsize=(10.5, 4.0), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    events_by_stretch(calibration, left)
-    survival_of_everybody(calibration, right)
+def fit_by_time(model: Model | CausesFile) -> Figure:
+    """Events by stretch and survival of everybody: released, and expected by the model.
+
+    With competing risks there is a row for each cause, in which other causes censor.
+    """
+    found = {
+        cause: part.calibration if isinstance(part, Release) else None
+        for cause, part in model.models.items()
+    }
+    figure = Figure(figsize=(10.5, 4.0 * len(found)), layout="constrained")
+    rows = figure.subplots(len(found), 2, squeeze=False)
+    for (left, right), (cause, calibration) in zip(rows, found.items(), strict=True):
+        if calibration is None:
+            raise SettingsError(
+                "only a release with a private life table can be compared with it: publish with "
+                "private Newton."
+            )
+        events_by_stretch(calibration, left)
+        survival_of_everybody(calibration, right)
+        if cause:
+            left.set_title(f"{_plain(cause)}: {left.get_title(loc='left')}", loc="left")
     return figure
 
 
 def events_by_stretch(calibration: Calibration, axes: "Axes") -> "Axes":
     """Released events per unit of time with 95% bars, and the model's."""
     edges, widths = calibration.edges, calibration.widths
-    middle, margin = (edges[1:] + edges[:-1]) / 2, special.ndtri(0.975) * calibration.spread
+    middle, margin = (edges[1:] + edges[:-1]) / 2, normal_quantile(0.95) * calibration.spread
     bars: dict[str, Any] = {
         "fmt": "o",
         "color": COLOURS[0],
@@ -134,7 +169,8 @@ def baseline_hazard(model: Model, axes: "Axes", confidence: float = 0.95) -> "Ax
     """The hazard of the reference person in each interval, with a band."""
     person, edges = reference(model), model.curves.grid.edges
     for stratum, title in enumerate(_strata_shown(model)):
-        low, middle, high = _hazard_band(model, person.raw, confidence, stratum)
+        drawn = Person.of(model, person.raw, stratum)
+        middle, low, high = hazard_interval(drawn, confidence)
         colour = COLOURS[stratum % len(COLOURS)]
         label = _plain(title) if title else None
         axes.stairs(middle, edges, color=colour, linewidth=1.8, baseline=None, label=label)
@@ -167,11 +203,10 @@ def coefficients(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes"
     names = list(model.coefficients.covariates)[:MOST_COEFFICIENTS]
     values = np.array([model.coefficients.covariates[name] * steps[name] for name in names])
     rows = np.arange(len(names))[::-1]
-    errors = _standard_errors(model)
-    if errors is not None:
-        margin = special.ndtri(0.5 + confidence / 2) * np.array(
-            [errors[name] * steps[name] for name in names]
-        )
+    if model.covariance is not None:
+        errors = standard_errors(model.covariance)[model.design.time_dimension :]
+        margin = normal_quantile(confidence) * errors[: len(names)]
+        margin *= np.array([steps[name] for name in names])
         axes.errorbar(values, rows, xerr=margin, fmt="none", color=INK, linewidth=1.4, capsize=2.5)
     axes.plot(values, rows, "o", color=COLOURS[0], markersize=5.5)
     axes.axvline(0.0, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
@@ -186,20 +221,26 @@ def coefficients(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes"
 
 
 def survival_curves(
-    model: Model,
+    model: Model | CausesFile,
     axes: "Axes",
     encoded: Array | None = None,
     confidence: float = 0.95,
     stratum: NDArray[np.int16] | None = None,
+    cause: str = "",
 ) -> "Axes":
-    """S(u) of the given people, or of typical persons who differ in the strongest covariate."""
-    people = typical(model)
+    """S(u), or F(u) of a cause, of these people or of typical ones (by the strongest covariate)."""
+    people = typical(model.models.get(cause) or next(iter(model.models.values())))
     if encoded is not None:
         people = _people(model, encoded[:MOST_CURVES], stratum)
     edges = model.curves.grid.edges
     for index, person in enumerate(people):
         colour, style = COLOURS[index % len(COLOURS)], "-" if index < len(COLOURS) else "--"
-        band = survival_band(model, person.raw, confidence, person.stratum)
+        drawn = Person.of(model, person.raw, person.stratum)
+        if cause:
+            place = model.causes.index(cause)
+            band = incidence_interval(drawn, place, edges, confidence)
+        else:
+            band = survival_interval(drawn, edges, confidence)
         axes.step(edges, band.estimate, style, where="post", color=colour, lw=1.8)
         axes.lines[-1].set_label(_plain(person.label))
         if band.lower is not None and band.upper is not None:
@@ -208,13 +249,16 @@ def survival_curves(
             )
     axes.set_ylim(0.0, 1.02)
     axes.set_xlim(edges[0], edges[-1])
-    _dress(axes, "Survival", model.public_schema.time.axis_label, "probability of no event so far")
+    what, title = ("no event", "Survival") if not cause else (_plain(cause), "Incidence")
+    _dress(axes, title, model.public_schema.time.axis_label, f"probability of {what} so far")
     if any(person.label for person in people):
         axes.legend(frameon=False, fontsize="small", loc="best")
     return axes
 
 
-def _people(model: Model, encoded: Array, stratum: NDArray[np.int16] | None) -> list[Profile]:
+def _people(
+    model: Model | CausesFile, encoded: Array, stratum: NDArray[np.int16] | None
+) -> list[Profile]:
     """Rows of data as profiles, back on the user's scale."""
     raw = model.design.covariates.raw(encoded)
     numbers = np.zeros(len(raw), dtype=np.int16) if stratum is None else stratum
@@ -261,26 +305,6 @@ def _words(item: Numeric | Categorical, value: float) -> str:
     if isinstance(item, Categorical):
         return f"{shown} {item.level_titles[int(value)]}"
     return f"{shown} {value:g}" + (f" {item.unit}" if item.unit else "")
-
-
-def _hazard_band(
-    model: Model, raw: Array, confidence: float, stratum: int
-) -> tuple[Array | None, Array, Array | None]:
-    """h at eta and at eta +- z se(eta), eta = alpha'A_s + beta'x on the user's scale."""
-    vectors = user_vectors(model, raw, stratum)
-    eta, link = vectors @ model.coefficients.vector, get_link(model.link)
-    if model.covariance is None:
-        return None, link.hazard(eta), None
-    variance = np.einsum("sd,de,se->s", vectors, model.covariance, vectors)
-    margin = special.ndtri(0.5 + confidence / 2) * np.sqrt(np.maximum(variance, 0.0))
-    return link.hazard(eta - margin), link.hazard(eta), link.hazard(eta + margin)
-
-
-def _standard_errors(model: Model) -> dict[str, float] | None:
-    if model.covariance is None:
-        return None
-    errors = np.sqrt(np.diag(model.covariance))[model.design.time_dimension :]
-    return dict(zip(model.coefficients.covariates, errors.tolist(), strict=True))
 
 
 def _steps(model: Model) -> dict[str, float]:

@@ -1,77 +1,39 @@
-"""The estimator: scikit-learn's conventions around people, likelihood, estimation and release."""
+"""The regression: scikit-learn's conventions around people, likelihood, estimation and release."""
 
-import inspect
 import math
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from discreet.base import NEEDS_MECHANISM, as_schema
+from discreet.competing import fit_causes
 from discreet.design.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import DEFAULT_LINK, Link, get_link
 from discreet.design.schema import Schema
-from discreet.documents.model import Model, Release
-from discreet.errors import DataFormError, NotFittedError, SettingsError, warn
+from discreet.documents.causes import CausesFile, require_no_strata
+from discreet.errors import DataFormError, SettingsError, warn
 from discreet.estimate import compare_baselines, estimate, plain_model
-from discreet.fitted import FittedModel, Predictions
 from discreet.likelihood.problem import Problem
 from discreet.people.source import EngineName, People, TablePeople
-from discreet.results.description import standard_errors
+from discreet.predictions import Predictions
+from discreet.warnings import RepairWarning
 
 if TYPE_CHECKING:
-    from discreet.joint import Federation
+    from discreet.documents.model import Model
     from discreet.mechanisms.contract import Mechanism
     from discreet.people.repairs import RepairReport
-    from discreet.privacy.noise import NoiseSource
-    from discreet.release import AbstractOrder, Document, Order, Payer
-
-_SUCH_AS = "such as mechanism=ds.PrivateNewton(epsilon=1)"
-
-
-def require_mechanism(mechanism: object) -> None:
-    """`SettingsError` unless it can draw."""
-    if not hasattr(type(mechanism), "draw"):
-        raise SettingsError(f"publishing needs a mechanism, {_SUCH_AS}.")
-
-
-def publish_order(
-    order: "AbstractOrder[Document]",
-    people: People,
-    *,
-    ledger: "Payer | str | PathLike[str]",
-    path: str | Path | None,
-    overwrite: bool,
-    federation: "Federation | None",
-) -> "Document":
-    """One release of the order, here alone or together with the other sites."""
-    from discreet.release import as_ledger, publish  # noqa: PLC0415 - loads the mechanisms
-
-    way: Callable[..., Document] = publish
-    if federation is not None:
-        from discreet.joint import publish_jointly  # noqa: PLC0415 - an extra, and its network
-
-        way = partial(publish_jointly, federation=federation)
-    target = None if path is None else Path(path)
-    return way(order, people, ledger=as_ledger(ledger), path=target, overwrite=overwrite)
-
-
-class RepairWarning(UserWarning):
-    """Values did not fit the schema and were repaired by the fixed rule.
-
-    Examples
-    --------
-    >>> warnings.simplefilter("error", ds.RepairWarning)  # doctest: +SKIP
-    """
+    from discreet.release import Order
 
 
 class SurvivalRegression(Predictions):
     """Discrete-time survival regression, hazard h = g^{-1}(alpha'A_s + beta'x).
+
+    With ``causes`` in the schema it is a model of competing risks: every cause has effects of its
+    own, `predict_incidence` gives the probability of each, and `of_cause` one cause's model.
 
     The object describes a model.  `fit` estimates it without privacy and never spends; `publish`
     makes one private release of it, charged to a ledger.  The fit minimises, in internal
@@ -107,19 +69,21 @@ class SurvivalRegression(Predictions):
     Attributes
     ----------
     model_
-        What is saved: a `PlainModel` after `fit`, a `Release` after `publish`.
+        The document that is saved, after `fit`, `publish`, ``ds.simulate`` or ``ds.load``.
+    release_
+        The same where it is a private release.
     coefficients_
-        On the user's own scale.
-    schema_
-        The schema, with the bounds that the fit used.
+        On the user's own scale; with competing risks those of each cause.
     standard_errors_
-        On the user's own scale; after `publish` with the privacy noise, where it is known.
+        On the user's own scale; of a release with the privacy noise, where it is known.
     coef_
         The covariates' coefficients as one array.
+    schema_
+        The schema, with the bounds that the fit used.
+    life_table_
+        The private life table of a release, if it has one.
     repairs_
-        After `fit`.
-    release_
-        After `publish`.
+        After `fit` of a table.
 
     Examples
     --------
@@ -175,160 +139,29 @@ class SurvivalRegression(Predictions):
         declared = self._declared_schema(X, y)
         schema, repairs = _prepared(source, declared)
         if schema.time.causes is not None:
-            raise SettingsError("the schema has causes: fit them with ds.CompetingRisks.")
+            require_no_strata(schema)
         engine = source.open(schema)
         if engine.persons == 0:
             raise DataFormError("the data have no rows; there is nobody to fit.")
-        total = Problem(engine, Design(schema, self._baseline()), get_link(self.link))
-        found = estimate(total, ridge=self.ridge, solver=self.solver, tolerance=self.tolerance)
-        found = replace(found, notes=(*found.notes, *compare_baselines(total, found)))
-        model = plain_model(total, found, self.solver, self.information)
-        tell_repairs(repairs)
-        self._adopt(model, schema)
-        self.standard_errors_ = model.uncertainty.standard_errors
+        baseline, link = self._baseline(), get_link(self.link)
+        solving: dict[str, Any] = {
+            "ridge": self.ridge,
+            "solver": self.solver,
+            "tolerance": self.tolerance,
+        }
+        if schema.time.causes is not None:
+            kind = self.information
+            self._adopt(fit_causes(engine, schema, baseline, link, information=kind, **solving))
+        else:
+            total = Problem(engine, Design(schema, baseline), link)
+            found = estimate(total, **solving)
+            found = replace(found, notes=(*found.notes, *compare_baselines(total, found)))
+            self._adopt(plain_model(total, found, self.solver, self.information))
         if repairs is not None:
             self.repairs_ = repairs
+            if repairs.repairs:
+                warn(repairs.sentence(), RepairWarning)
         return self
-
-    def publish(  # noqa: PLR0913 - the terms of a release, each by name
-        self,
-        data: Any,
-        outcome: Any = None,
-        *,
-        mechanism: "Mechanism",
-        ledger: "Payer | str | PathLike[str]",
-        path: str | Path | None = None,
-        persons: int | None = None,
-        release_id: str | None = None,
-        accept_approximate: bool = False,
-        overwrite: bool = False,
-        federation: "Federation | None" = None,
-    ) -> Self:
-        """Make one private release and charge it to a ledger; nothing is refunded.
-
-        Parameters
-        ----------
-        data, outcome
-            As in `fit`.
-        mechanism
-            What adds the noise, such as ``ds.PrivateNewton(epsilon=1)``.
-        ledger
-            Who pays: the location of a ledger, a Ledger, or ``ds.NO_LEDGER``.
-        path
-            Where the release is written, before the ledger learns that it is settled.
-        persons
-            The number of persons, public under replace-one: the charge then comes before the data
-            are parsed.  Otherwise they are counted first.
-        release_id
-            The name of the release in the ledger; made up if None.
-        accept_approximate
-            Publish a draw whose promise is proved for a perfect sampler only.
-        overwrite
-            Whether an existing file is replaced.
-        federation
-            The sites that make the release together, ``ds.Federation.read("sites.toml", party)``;
-            ``data`` are then this site's own people.
-
-        Returns
-        -------
-        SurvivalRegression
-            This object with the released numbers; ``release_`` is the document.
-
-        Raises
-        ------
-        BudgetError
-            The budget does not cover the release; nothing was charged, and at most n was read.
-        LedgerError
-            The ledger cannot be trusted or written.
-        InputError
-            A setting, the schema or the form of the data is wrong.
-        FederationError
-            Another site is absent, differs or has gone.
-        """
-        order = self._order(
-            mechanism,
-            persons=persons,
-            release_id=release_id,
-            accept_approximate=accept_approximate,
-        )
-        release = publish_order(
-            order,
-            self._source(data, outcome),
-            ledger=ledger,
-            path=path,
-            overwrite=overwrite,
-            federation=federation,
-        )
-        self._adopt(release, order.schema)
-        self.release_: Release = release
-        known = standard_errors(release)
-        if known is not None:
-            self.standard_errors_ = known
-        return self
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002
-        """The constructor's settings (scikit-learn's own base class takes a second to import).
-
-        Parameters
-        ----------
-        deep
-            As in scikit-learn; no setting has settings of its own.
-        """
-        return {name: getattr(self, name) for name in _PARAMETERS}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change settings by name.
-
-        Parameters
-        ----------
-        **params
-            New values.
-
-        Raises
-        ------
-        SettingsError
-            There is no such setting.
-        """
-        for name, value in params.items():
-            if name not in _PARAMETERS:
-                raise SettingsError(
-                    f"unknown setting {name!r}; settings are {', '.join(_PARAMETERS)}."
-                )
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        given = (
-            f"{name}={_without_password(getattr(self, name))!r}"
-            for name, parameter in _PARAMETERS.items()
-            if getattr(self, name) is not parameter.default
-        )
-        return f"{type(self).__name__}({', '.join(given)})"
-
-    def _repr_html_(self) -> str | None:
-        """The summary in a notebook, once there is one."""
-        return self.summary().to_html() if hasattr(self, "model_") else None
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags  # noqa: PLC0415 - slow to load
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=False),
-            input_tags=InputTags(allow_nan=True, string=True, categorical=True),
-        )
-
-    @property
-    def _model(self) -> Model:
-        if not hasattr(self, "model_"):
-            # scikit-learn's tools catch its own class; where it is not loaded, ours has the same bases
-            sklearn = sys.modules.get("sklearn.exceptions")
-            error = NotFittedError if sklearn is None else sklearn.NotFittedError
-            raise error("this SurvivalRegression is not fitted yet; call fit first.")
-        return self.model_
 
     def _check_settings(self) -> None:
         """Everything that can be wrong without data."""
@@ -341,16 +174,6 @@ class SurvivalRegression(Predictions):
 
     def _source(self, data: Any, outcome: Any) -> People:
         return People.of(data, outcome, self.engine, self.scheduler)
-
-    def _adopt(self, model: Model, schema: Schema) -> None:
-        """What every fit leaves, and nothing that an earlier fit of another kind left."""
-        for name in ("standard_errors_", "repairs_", "release_"):
-            vars(self).pop(name, None)
-        self.model_ = model
-        self.schema_ = schema
-        self.coefficients_ = model.coefficients
-        self.feature_names_in_ = np.array([item.name for item in schema.covariates], dtype=object)
-        self.n_features_in_ = len(schema.covariates)
 
     def _baseline(self) -> Baseline:
         return NaturalSpline(3) if self.baseline is None else parse_baseline(self.baseline)
@@ -365,68 +188,23 @@ class SurvivalRegression(Predictions):
         return infer_schema(data, outcome, self.intervals)
 
     def _order(self, mechanism: "Mechanism", **terms: Any) -> "Order":
-        """What a release asks for; an error here comes before any data is read."""
-        from discreet.release import Order, new_release_id  # noqa: PLC0415 - loads the mechanisms
+        from discreet.release import Order  # noqa: PLC0415 - loads the mechanisms
 
         self._check_settings()
-        require_mechanism(mechanism)
+        if not hasattr(type(mechanism), "draw") or not hasattr(mechanism, "coordinates"):
+            raise SettingsError(NEEDS_MECHANISM.format("ds.PrivateNewton(epsilon=1)"))
         if self.ridge:
             raise SettingsError("a release takes its ridge from the mechanism; leave it at 0.")
         if self.schema is None:
             raise SettingsError("a release needs a public schema: nothing in it is learned.")
-        if as_schema(self.schema).time.causes is not None:
-            raise SettingsError("the schema has causes: publish them with ds.CompetingRisks.")
-        terms["release_id"] = terms.get("release_id") or new_release_id()
-        return Order(
-            mechanism, as_schema(self.schema), get_link(self.link), self._baseline(), **terms
-        )
+        schema = as_schema(self.schema)
+        return Order(mechanism, schema, get_link(self.link), self._baseline(), **terms)
 
-
-def simulate(
-    model: SurvivalRegression,
-    data: Any,
-    outcome: Any = None,
-    *,
-    mechanism: "Mechanism",
-    seed: "int | NoiseSource",
-    persons: int | None = None,
-) -> FittedModel:
-    """Draw what a release could look like, with noise that can be repeated: **not private**.
-
-    For studying methods on data that need no protection.  Nothing is charged, the result says
-    that it is not private, and it cannot be saved.
-
-    Parameters
-    ----------
-    model
-        The model that would be published.
-    data, outcome
-        As in ``model.fit``.
-    mechanism
-        As in ``model.publish``; mechanisms that are never published may be drawn.
-    seed
-        A whole number, or a seeded source of noise.
-    persons
-        The number of persons; counted if None.
-
-    Returns
-    -------
-    FittedModel
-        With predictions and a summary; ``model`` is the simulated release.
-
-    Examples
-    --------
-    >>> model = ds.SurvivalRegression("schema.toml")
-    >>> ds.simulate(
-    ...     model, "simulated.csv", mechanism=ds.PrivateNewton(epsilon=1), seed=1
-    ... )  # doctest: +SKIP
-    """
-    from discreet.privacy.testing import SeededNoise  # noqa: PLC0415 - loads the samplers
-    from discreet.release import simulate as simulated  # noqa: PLC0415 - loads the mechanisms
-
-    noise = SeededNoise(seed) if isinstance(seed, int) else seed
-    order = model._order(mechanism, persons=persons)  # noqa: SLF001 - one file, one subject
-    return FittedModel(simulated(order, model._source(data, outcome), noise))  # noqa: SLF001
+    @classmethod
+    def _of(cls, document: "Model | CausesFile") -> Self:
+        found = cls(document.public_schema, link=document.link, baseline=document.baseline)
+        found._adopt(document)
+        return found
 
 
 def _prepared(source: People, declared: Schema) -> "tuple[Schema, RepairReport | None]":
@@ -440,30 +218,6 @@ def _prepared(source: People, declared: Schema) -> "tuple[Schema, RepairReport |
         return declared, None
     repairs = source.repairs(declared)  # before the people are held a second time
     return resolve_bounds(source.table(declared), declared), repairs
-
-
-def tell_repairs(repairs: "RepairReport | None") -> None:
-    """A warning with the counts, where a fit that is not private changed values."""
-    if repairs is not None and repairs.repairs:
-        warn(repairs.sentence(), RepairWarning)
-
-
-def _without_password(value: object) -> object:
-    """Of a URL the scheme alone: an estimator is shown in notebooks and logs."""
-    scheme, mark, _ = str(value).partition("://")
-    return f"{scheme}://..." if mark and isinstance(value, str) else value
-
-
-_PARAMETERS = dict(inspect.signature(SurvivalRegression).parameters)
-
-
-def as_schema(schema: Schema | str | PathLike[str] | Mapping[str, Any]) -> Schema:
-    """A schema from whatever describes one."""
-    if isinstance(schema, Schema):
-        return schema
-    if isinstance(schema, Mapping):
-        return Schema.from_mapping(schema)
-    return Schema.from_toml(Path(schema))
 
 
 def _require_number(

@@ -36,6 +36,7 @@ from discreet.design.baseline import Baseline
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.schema import Schema
+from discreet.documents.causes import CausesRelease, require_no_strata
 from discreet.documents.caution import Caution
 from discreet.documents.model import Promised, Release
 from discreet.documents.strict import require_free
@@ -74,7 +75,6 @@ __all__ = [
     "AbstractOrder",
     "Document",
     "Ledger",
-    "ModelOrder",
     "Order",
     "Payer",
     "Source",
@@ -84,6 +84,8 @@ __all__ = [
 ]
 
 Document = TypeVar("Document", bound=Promised)
+ModelRelease = Release | CausesRelease
+NEWTON = "newton"
 
 # Stands in for n before the people are counted: a delta that falls with n makes no promise cheaper.
 UNCOUNTED = MOST_PERSONS
@@ -236,8 +238,8 @@ class Promising(Protocol):
 
 
 @dataclass(frozen=True)
-class ModelOrder(AbstractOrder[Document]):
-    """A model of some kind: mechanism, schema, link and baseline."""
+class Order(AbstractOrder[ModelRelease]):
+    """A model of one event, or of all causes together: mechanism, schema, link and baseline."""
 
     mechanism: Mechanism
     schema: Schema
@@ -245,8 +247,18 @@ class ModelOrder(AbstractOrder[Document]):
     baseline: Baseline
 
     def require_supported(self) -> None:
-        """No more coefficients than a private fit takes."""
+        """No more coefficients than a private fit takes; causes have a proof of private Newton alone."""
         require_few_coefficients(self.schema)
+        self._require_proof_of_causes()
+
+    def _require_proof_of_causes(self) -> None:
+        if self.schema.time.causes is None:
+            return
+        if self.mechanism.name != NEWTON:
+            raise SettingsError(
+                "competing risks are released by private Newton alone: use the mechanism newton."
+            )
+        require_no_strata(self.schema)
 
     @cached_property
     def design(self) -> Design:
@@ -262,6 +274,7 @@ class ModelOrder(AbstractOrder[Document]):
     def plan(self, persons: int) -> Plan:
         """The mechanism's plan for n persons."""
         self.schema.require_bounds()
+        self._require_proof_of_causes()
         facts = Facts.of(persons, self.design, self.link, self.sites)
         require_one_baseline(self.mechanism, facts)
         require_lasting_effects(self.mechanism, facts)
@@ -276,20 +289,19 @@ class ModelOrder(AbstractOrder[Document]):
         """Mechanism, link and baseline."""
         return f"{self.mechanism.name}, {self.link.name} link, {self.baseline.spelling}"
 
-
-class Order(ModelOrder[Release]):
-    """A model of one kind of event."""
-
-    def require_supported(self) -> None:
-        """Causes are asked for by an order of their own."""
-        super().require_supported()
-        if self.schema.time.causes is not None:
-            raise SettingsError("the schema has causes: publish them with ds.CompetingRisks.")
-
-    def compose(self, plan: Plan, draw: Draw, head: str) -> Release:
+    def compose(self, plan: Plan, draw: Draw, head: str) -> ModelRelease:
         """The model's document."""
-        facts = Release.shared_facts(self.design, self.link, draw.point)
-        return Release.model_validate({**facts, **self.released_facts(plan, draw, head)})
+        released, causes = self.released_facts(plan, draw, head), self.schema.time.causes
+        if causes is None:
+            facts = Release.shared_facts(self.design, self.link, draw.point)
+            return Release.model_validate({**facts, **released})
+        designs = {
+            cause: Design(self.schema.of_cause(cause), self.baseline, self.mechanism.coordinates)
+            for cause in causes
+        }
+        heading = CausesRelease.heading(self.schema)
+        facts = CausesRelease.shared_facts(designs, self.link, draw.point)
+        return CausesRelease.model_validate({**heading, **facts, **released})
 
 
 class Source(Protocol):

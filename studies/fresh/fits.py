@@ -75,8 +75,7 @@ def _numbers(document: Any) -> tuple[Array, Array]:
 
 def _estimator(registry: Registry) -> Any:
     schema = ds.Schema.from_mapping(registry.schema)
-    kind = ds.CompetingRisks if "causes" in registry.schema["time"] else ds.SurvivalRegression
-    return kind(schema, **registry.model)
+    return ds.SurvivalRegression(schema, **registry.model)
 
 
 def _follows_ridge(registry: Registry, ridge: float) -> NDArray[np.bool_]:

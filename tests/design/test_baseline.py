@@ -79,7 +79,7 @@ def test_a_private_fit_finds_it_too():
     exact = model.fit(people).model_.coefficients.baselines[0]
     private = ds.simulate(
         model, people, mechanism=ds.PrivateNewton(epsilon=1, delta=1e-6), seed=2
-    ).model
+    ).model_
     errors = np.sqrt(
         np.diag(private.design.to_user @ private.covariance @ private.design.to_user.T)
     )

@@ -10,12 +10,13 @@ import discreet as ds
 from discreet.design.schema import Schema
 from discreet.documents.model import Promised
 from discreet.documents.read import document_of
-from discreet.documents.release_schema import KINDS, MEANINGS, release_schema
 from discreet.errors import ArtefactError, SchemaError
 from tests.json_schema import is_valid
 from tests.report.conftest import make_covariance, make_release, make_schema
+from tests.scripts import script
 
-SCHEMA = release_schema()
+release_schema = script("docs/release_schema.py")
+SCHEMA = release_schema.release_schema()
 FREE = ("details", "mechanism", "released", "curves", "test")
 """Keys below which a file may hold more than the schema names."""
 
@@ -51,7 +52,11 @@ def _dated():
 def documents():
     """One good file of every kind, with all that a schema may have."""
     table = cohort(400)
-    curves = ds.Curves(schema(), by="arm").publish(table, epsilon=2.0, ledger=ds.NO_LEDGER)
+    curves = (
+        ds.GroupCurves(schema(), by="arm")
+        .publish(table, mechanism=ds.GroupCounts(2.0), ledger=ds.NO_LEDGER)
+        .release_
+    )
     return {
         "plain": make_release(covariance=make_covariance(7)).to_mapping(),
         "rich": _rich(),
@@ -135,10 +140,12 @@ def test_another_version_or_format_is_refused_by_both(documents):
 
 
 def test_every_kind_of_release_is_in_the_schema_and_every_key_described():
-    assert set(KINDS) == {kind for kind in _below(Promised) if kind.kind}
-    keys = {key for kind in KINDS for key in SCHEMA["$defs"][kind.__name__]["properties"]}
-    assert keys == set(MEANINGS)
-    assert np.all([MEANINGS[key].endswith(".") for key in keys])
+    assert set(release_schema.KINDS) == {kind for kind in _below(Promised) if kind.kind}
+    keys = {
+        key for kind in release_schema.KINDS for key in SCHEMA["$defs"][kind.__name__]["properties"]
+    }
+    assert keys == set(release_schema.MEANINGS)
+    assert np.all([release_schema.MEANINGS[key].endswith(".") for key in keys])
 
 
 def _below(kind):

@@ -56,8 +56,8 @@ def test_a_release_of_causes_is_that_of_the_table_in_memory(client):
     found = []
     with client.as_current():
         for data in (table, spread):
-            model = ds.CompetingRisks(mapping, link="logit")
-            made = model.simulate(data, mechanism=ds.PrivateNewton(2.0), seed=4).model_
+            model = ds.SurvivalRegression(mapping, link="logit")
+            made = ds.simulate(model, data, mechanism=ds.PrivateNewton(2.0), seed=4).model_
             found.append((made.internal, made.released))
     assert found[0] == found[1]
 

@@ -134,7 +134,7 @@ def fitted(name):
             "cause",
             dict(zip(names, (["cancer"], ["other"]), strict=True)),
         )
-        estimator = ds.CompetingRisks
+        estimator = ds.SurvivalRegression
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return estimator(schema, link=link, baseline=baseline).fit(people())

@@ -11,6 +11,7 @@ import discreet as ds
 from discreet.design.covariates import Categorical
 from discreet.export import export_bytes
 from discreet.export.r import _text
+from discreet.mechanisms import OutputPerturbation
 from discreet.people.columns import level_lookup, read_level, read_number
 from tests.cohorts import cohort, schema
 from tests.export.models import CASES, fitted, people, times
@@ -111,10 +112,10 @@ def test_the_print_method_says_what_the_numbers_are(predicted):
 @needs_r
 def test_a_release_carries_its_promise_and_needs_a_covariance_for_intervals(tmp_path):
     table = cohort(people=120)
-    mechanism = ds.OutputPerturbation(1.0)
+    mechanism = OutputPerturbation(1.0)
     release = ds.simulate(
         ds.SurvivalRegression(schema(), link="logit"), table, mechanism=mechanism, seed=1
-    ).model
+    ).model_
     (tmp_path / "model.R").write_bytes(export_bytes(release, "r"))
     head = (tmp_path / "model.R").read_text(encoding="utf-8").split("\n\n")[0]
     assert release.release_id in head

@@ -47,6 +47,8 @@ def test_an_unknown_format_is_named_with_those_that_there_are():
 
 
 def test_curves_by_group_are_no_model():
-    release = ds.Curves(schema(), by="arm").simulate(cohort(300), epsilon=2.0)
+    release = ds.simulate(
+        ds.GroupCurves(schema(), by="arm"), cohort(300), mechanism=ds.GroupCounts(2.0), seed=0
+    ).model_
     with pytest.raises(ArtefactError, match="holds curves by group, not a model"):
         export_bytes(release, "r")

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 from discreet import points
-from discreet.competing import CausesOrder
 from discreet.curves import CurvesOrder
 from discreet.design.baseline import NaturalSpline
 from discreet.design.groups import Groups
@@ -36,8 +35,7 @@ def order_of(settings):
     mechanism = PrivateNewton(
         epsilon=settings.get("epsilon", 1.0), delta=settings.get("delta", 1e-6)
     )
-    kind = Order if schema.time.causes is None else CausesOrder
-    return kind(mechanism, schema, Logit(), NaturalSpline(3))
+    return Order(mechanism, schema, Logit(), NaturalSpline(3))
 
 
 def publish(settings):

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from discreet.base import simulate
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
 from discreet.mechanisms.perturbation import coordinates_from
 from discreet.privacy.testing import SeededNoise
-from discreet.regression import SurvivalRegression, simulate
+from discreet.regression import SurvivalRegression
 from tests.conftest import FALSE_ALARM
 from tests.mechanisms.cases import LinearLoss, make_constants
 
@@ -64,7 +65,7 @@ def user_audit(mechanism, runs, seed=0):
         drawn = (
             simulate(model, table, mechanism=mechanism, seed=noise, persons=1) for _ in range(runs)
         )
-        sides.append([found.model.internal.baseline[0] for found in drawn])
+        sides.append([found.model_.internal.baseline[0] for found in drawn])
     return shown_epsilon(np.array(sides[0]), np.array(sides[1]))
 
 

@@ -108,15 +108,19 @@ def test_what_cannot_be_drawn_is_not_charged(name, epsilon, delta):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [*EXTREMES, *PURE])
 def test_curves_that_cannot_be_drawn_are_not_charged(epsilon, delta):
-    curves = ds.Curves(schema(), by="arm")
+    curves = ds.GroupCurves(schema(), by="arm")
     assert not refused_after_a_charge(
-        lambda ledger: curves.publish(people(), epsilon=epsilon, delta=delta, ledger=ledger)
+        lambda ledger: (
+            curves.publish(
+                people(), mechanism=ds.GroupCounts(epsilon, delta), ledger=ledger
+            ).release_
+        )
     )
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-9, 1e-18), (1e12, 0.0)])
 def test_causes_that_cannot_be_drawn_are_not_charged(epsilon, delta):
-    model = ds.CompetingRisks(schema(causes=True), link="logit", baseline="natural-spline:1")
+    model = ds.SurvivalRegression(schema(causes=True), link="logit", baseline="natural-spline:1")
     mechanism = ds.PrivateNewton(epsilon=epsilon, delta=delta)
     assert not refused_after_a_charge(
         lambda ledger: model.publish(people(), mechanism=mechanism, ledger=ledger)
@@ -144,14 +148,10 @@ def test_every_question_of_a_draw_was_looked_at_by_the_plan(monkeypatch, kinds, 
 
     monkeypatch.setattr(Split, "require_drawable", require_drawable)
     monkeypatch.setattr(Ask, "__call__", answer)
-    kind = ds.CompetingRisks if "causes" in kinds else ds.SurvivalRegression
-    model = kind(schema(**kinds), link="logit", baseline="natural-spline:1")
+    model = ds.SurvivalRegression(schema(**kinds), link="logit", baseline="natural-spline:1")
     data = people(3 if "person" in kinds else 1)
     settings = {"mechanism": ds.PrivateNewton(epsilon=50.0, delta=delta), "seed": 1}
-    if "causes" in kinds:
-        model.simulate(data, **settings)
-    else:
-        ds.simulate(model, data, **settings)
+    ds.simulate(model, data, **settings)
     assert len(asked) >= 5
     for share, scale, _dimension in asked:
         scales = [known for part, known, _ in planned if part == share]

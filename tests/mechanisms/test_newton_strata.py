@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import PrivateNewton, SurvivalRegression
+from discreet.base import simulate
 from discreet.core.information import Informations
 from discreet.core.people import Levels
 from discreet.core.scores import (
@@ -33,7 +34,6 @@ from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.layout import Layout
 from discreet.people.encode import to_episodes
 from discreet.privacy.testing import SeededNoise
-from discreet.regression import simulate
 from discreet.solve import minimise
 from tests.mechanisms import strata_checks
 
@@ -160,7 +160,7 @@ def test_private_strata_are_about_as_accurate_as_their_size_says():
 def test_a_stratum_that_nobody_has_is_fitted_from_the_prior_and_named():
     table, levels = people(6000), (*LEVELS, "D")
     model = SurvivalRegression(schema_of(levels), link="logit")
-    drawn = simulate(model, table, mechanism=PrivateNewton(epsilon=4.0), seed=1).model
+    drawn = simulate(model, table, mechanism=PrivateNewton(epsilon=4.0), seed=1).model_
     told = {caution.code: caution for caution in drawn.warnings}
     assert "in site D, at most" in told["stratum"].message
     assert told["stratum"].coefficients == tuple(f"baseline[site=D][{k}]" for k in (1, 2, 3))
@@ -189,7 +189,7 @@ def test_streams_and_blocks_draw_the_same_numbers(tmp_path):
         pq.write_table(table.slice(start, 300), tmp_path / f"part{start}.parquet")
     model = SurvivalRegression(schema_of(), link="logit")
     found = [
-        simulate(model, data, mechanism=PrivateNewton(epsilon=1.0), seed=5).model.internal
+        simulate(model, data, mechanism=PrivateNewton(epsilon=1.0), seed=5).model_.internal
         for data in (table, str(tmp_path / "*.parquet"))
     ]
     assert found[0] == found[1]

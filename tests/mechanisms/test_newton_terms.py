@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import PrivateNewton, SurvivalRegression
+from discreet.base import simulate
 from discreet.core.bins import ONCE, Columns, gaps_of, marginals_of
 from discreet.core.cells import block_marginals, block_moments
 from discreet.core.released import Released
@@ -20,7 +21,6 @@ from discreet.forecast import forecasts, outlook_for
 from discreet.mechanisms import OutputPerturbation
 from discreet.mechanisms.contract import Facts
 from discreet.people.encode import to_episodes
-from discreet.regression import simulate
 
 SCHEMA = Schema.from_mapping(
     {

@@ -48,7 +48,7 @@ def release(table):
     model = ds.SurvivalRegression(SCHEMA, link="logit")
     return ds.simulate(
         model, table, mechanism=ds.PrivateNewton(epsilon=4.0, delta=1e-6), seed=3
-    ).model
+    ).model_
 
 
 def test_typical_is_the_middle_of_the_released_counts(release):
@@ -63,7 +63,7 @@ def test_typical_is_the_middle_of_the_released_counts(release):
 @pytest.mark.filterwarnings("ignore::discreet.RepairWarning")
 def test_an_indicator_does_not_make_its_number_look_repeated(release, table):
     assert not [item for item in release.warnings if "bmi" in str(item)]
-    private = ds.FittedModel(release).standard_errors_.covariates["bmi"]
+    private = ds.SurvivalRegression._of(release).standard_errors_.covariates["bmi"]
     exact = (
         ds.SurvivalRegression(SCHEMA, link="logit").fit(table).standard_errors_.covariates["bmi"]
     )

@@ -33,7 +33,7 @@ def released(table, *covariates, epsilon=4.0, seed=1):
     model = ds.SurvivalRegression(schema(*covariates), link="logit")
     newton = ds.PrivateNewton(epsilon=epsilon, delta=1e-6)
     found = ds.simulate(model, table, mechanism=newton, seed=seed)
-    named = {name for item in found.model.warnings for name in item.coefficients}
+    named = {name for item in found.model_.warnings for name in item.coefficients}
     return found, named
 
 

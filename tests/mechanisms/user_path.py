@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from discreet.audit import cases
+from discreet.base import simulate
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -18,7 +19,7 @@ from discreet.likelihood.problem import Problem
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
 from discreet.paper.printed import PrintedObjective, PrintedOutput
 from discreet.people.encode import to_episodes
-from discreet.regression import SurvivalRegression, simulate
+from discreet.regression import SurvivalRegression
 from discreet.release import NO_LEDGER
 from tests.mechanisms.cases import FrozenNoise
 from tests.mechanisms.checks import lattice_scale
@@ -51,7 +52,7 @@ def fit(frame, mechanism, noise, *, schema=None, **settings):
     """A release made as users make one, under known noise."""
     settings = {"link": "logit", "baseline": "natural-spline:2", **settings}
     model = SurvivalRegression(schema or make_schema(), **settings)
-    return simulate(model, frame, mechanism=mechanism, seed=noise).model
+    return simulate(model, frame, mechanism=mechanism, seed=noise).model_
 
 
 def publish(model, data, mechanism, **terms):

@@ -31,7 +31,9 @@ def people():
 
 
 def test_a_saturated_model_has_survfits_incidence(people):
-    model = ds.CompetingRisks(schema(), baseline="piecewise-constant:6", link="logit").fit(people)
+    model = ds.SurvivalRegression(schema(), baseline="piecewise-constant:6", link="logit").fit(
+        people
+    )
     ends = np.arange(4, 25, 4)
     for cause in CAUSES:
         found = model.predict_incidence(people.iloc[:1], cause, ends)[0]
@@ -55,7 +57,9 @@ def exact_incidence(people, cause, ends):
 def test_curves_by_group_without_noise_are_those_of_exact_times(people):
     """A release has counts by stretch: who is censored in one misses half of it on average."""
     arms = {"name": "arm", "levels": ["a", "b", "c"]}
-    found = ds.Curves(schema(arms), by="arm").simulate(people, epsilon=1e9)
+    found = ds.simulate(
+        ds.GroupCurves(schema(arms), by="arm"), people, mechanism=ds.GroupCounts(1e9), seed=0
+    ).model_
     ends = np.arange(4.0, 25.0, 4.0)
     for group, curve in zip("abc", found.estimates, strict=True):
         for place in range(len(CAUSES)):
@@ -68,7 +72,7 @@ def test_curves_by_group_without_noise_are_those_of_exact_times(people):
 
 def test_the_life_table_of_a_release_without_noise_is_that_of_exact_times(people):
     mechanism = ds.PrivateNewton(1e7, 1e-6)
-    model = ds.CompetingRisks(schema()).simulate(people, mechanism=mechanism, seed=1).model_
+    model = ds.simulate(ds.SurvivalRegression(schema()), people, mechanism=mechanism, seed=1).model_
     for place in range(len(CAUSES)):
         found = model.aalen_johansen.incidence[place].estimate
         expected = exact_incidence(people, place + 1, model.times[1:])

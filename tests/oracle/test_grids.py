@@ -10,7 +10,7 @@ import pytest
 import statsmodels.api as sm
 
 from discreet import NaturalSpline, PiecewiseConstant, PrivateNewton, SurvivalRegression, load
-from discreet.regression import simulate
+from discreet.base import simulate
 from tests.cohorts import HORIZON, at_risk, cohort, episodic, expand, points, schema
 
 GRIDS = {
@@ -64,7 +64,7 @@ def test_streams_and_files_give_the_same_model(grid, tmp_path):
     np.testing.assert_allclose(streamed.coefficients_.vector, ours.coefficients_.vector, rtol=1e-8)
     ours.save(tmp_path / "model.json")
     again = load(tmp_path / "model.json")
-    assert again.model.public_schema == public
+    assert again.model_.public_schema == public
     np.testing.assert_array_equal(again.predict_survival(table), ours.predict_survival(table))
 
 
@@ -89,7 +89,7 @@ def test_a_private_life_table_ends_its_stretches_at_the_grids_points(grid):
         mechanism=PrivateNewton(epsilon=500.0),
         seed=3,
     )
-    life = drawn.life_table
+    life = drawn.life_table_
     edges = points(public.time)
     assert life.zero == edges[0]
     assert set(np.round(life.time, 9)) <= set(np.round(edges, 9))

@@ -10,6 +10,7 @@ import pytest
 import statsmodels.api as sm
 
 from discreet import SurvivalRegression, load, metrics
+from discreet.base import simulate
 from discreet.design.baseline import NaturalSpline, parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import Logit
@@ -22,7 +23,6 @@ from discreet.likelihood import sums
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
 from discreet.people.encode import to_episodes
-from discreet.regression import simulate
 from tests.cohorts import HORIZON, at_risk, cohort, episodic
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not fit the schema.*:UserWarning")

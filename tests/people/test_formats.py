@@ -18,6 +18,7 @@ from pyarrow import feather
 
 import discreet as ds
 from discreet.errors import DataFormError
+from discreet.mechanisms import OutputPerturbation
 from discreet.people.encode import to_episodes
 from discreet.people.files import read_file
 from discreet.people.formats import BEYOND, _clock, read_workbook
@@ -87,7 +88,7 @@ def test_a_missing_column_and_a_damaged_file_are_told_before_the_charge(make, tm
     mapping = schema().to_mapping()
     mapping["covariate"][0]["name"] = "ages"
     model = ds.SurvivalRegression(mapping, link="logit")
-    terms = {"mechanism": ds.OutputPerturbation(epsilon=1), "ledger": ds.NO_LEDGER, "persons": 60}
+    terms = {"mechanism": OutputPerturbation(epsilon=1), "ledger": ds.NO_LEDGER, "persons": 60}
     with pytest.raises(DataFormError, match="no column 'ages'") as caught:
         model.publish(path, **terms)
     assert "charge stands" not in str(caught.value)

@@ -8,7 +8,7 @@ from pyarrow import parquet
 import discreet as ds
 from discreet.errors import SchemaError, SettingsError
 from discreet.people.source import People
-from discreet.regression import RepairWarning
+from discreet.warnings import RepairWarning
 from tests.engine.test_stream import _schema, _table, _write
 
 
@@ -45,7 +45,7 @@ def test_private_integers_do_not_depend_on_the_engine(files, delta):
         fitted = ds.simulate(
             ds.SurvivalRegression(_schema(True), link="logit"), data, mechanism=mechanism, seed=11
         )
-        points.append(fitted.model.internal.vector)
+        points.append(fitted.model_.internal.vector)
     assert np.array_equal(*points)
 
 

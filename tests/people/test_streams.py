@@ -10,6 +10,7 @@ import pytest
 
 import discreet as ds
 from discreet.errors import DataFormError
+from discreet.mechanisms import OutputPerturbation
 from discreet.people import streams
 from discreet.people.encode import to_episodes
 from discreet.people.source import People
@@ -75,14 +76,16 @@ def test_a_stream_is_read_whole_at_every_use(kind):
     assert np.array_equal(model.coef_, plain.coef_)
     assert np.array_equal(model.predict_survival(data, [6.0]), plain.predict_survival(table, [6.0]))
     assert np.array_equal(ds.SurvivalRegression(schema()).fit(data).coef_, plain.coef_)
-    noise = {"mechanism": ds.OutputPerturbation(1.0), "seed": 1}
+    noise = {"mechanism": OutputPerturbation(1.0), "seed": 1}
     found, expected = (
         ds.simulate(ds.SurvivalRegression(schema(), link="logit"), people, **noise)
         for people in (data, table)
     )
     assert np.array_equal(found.coef_, expected.coef_)
     found, expected = (
-        ds.Curves(schema(), by="arm").simulate(people, epsilon=2.0, seed=1)
+        ds.simulate(
+            ds.GroupCurves(schema(), by="arm"), people, mechanism=ds.GroupCounts(2.0), seed=1
+        ).model_
         for people in (data, table)
     )
     assert found.to_pandas().equals(expected.to_pandas())

@@ -112,7 +112,11 @@ def make_causes(link="logit", baseline="natural-spline:4", first="cancer", schem
 @pytest.fixture(scope="session")
 def curves_release():
     """Curves of three groups."""
-    return ds.Curves(schema(), by="arm").publish(cohort(3000), epsilon=2.0, ledger=ds.NO_LEDGER)
+    return (
+        ds.GroupCurves(schema(), by="arm")
+        .publish(cohort(3000), mechanism=ds.GroupCounts(2.0), ledger=ds.NO_LEDGER)
+        .release_
+    )
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +130,11 @@ def causes_release():
     mapping = schema().to_mapping()
     mapping["time"]["causes"] = {"cancer": ["cancer"], "other causes": ["other"]}
     data = table.set_column(place, "status", pa.array(causes))
-    return ds.Curves(mapping, by="arm").publish(data, epsilon=2.0, ledger=ds.NO_LEDGER)
+    return (
+        ds.GroupCurves(mapping, by="arm")
+        .publish(data, mechanism=ds.GroupCounts(2.0), ledger=ds.NO_LEDGER)
+        .release_
+    )
 
 
 @pytest.fixture

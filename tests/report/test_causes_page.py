@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.competing import incidence_interval, survival_interval
+import discreet as ds
 from discreet.design.link import LINKS
 from discreet.report import make_page
 from tests.report.conftest import HOSTILE, make_causes
@@ -18,15 +18,19 @@ def test_causes_and_their_bands_equal_the_library(visit, link):
     page = visit(release)
     times = release.curves.parts[0].grid.edges
     person = pa.table({"age": [41.25], "sex": ["M"]})
-    bands = [survival_interval(release, person, times)]
-    bands += [incidence_interval(release, person, cause, times) for cause in release.causes]
+    model = ds.SurvivalRegression._of(release)
+    bands = [model.predict_survival(person, times, interval=True)]
+    bands += [
+        model.predict_incidence(person, cause, times, interval=True)
+        for cause in model.model_.causes
+    ]
     for cause, band in zip((None, 0, 1), bands, strict=True):
         found = page.evaluate(
             "([p, c]) => discreet.survival.curve(discreet.facts, p, c)", [[41.25, 1], cause]
         )
         np.testing.assert_allclose([p["survival"] for p in found], band.estimate[0], atol=1e-9)
-        np.testing.assert_allclose([p["lower"] for p in found], band.lower[0], atol=1e-5)
-        np.testing.assert_allclose([p["upper"] for p in found], band.upper[0], atol=1e-5)
+        np.testing.assert_allclose([p["lower"] for p in found], band.lower[0], atol=1e-9)
+        np.testing.assert_allclose([p["upper"] for p in found], band.upper[0], atol=1e-9)
 
 
 def test_the_reader_chooses_a_cause_and_sees_the_counts_beside_the_model(visit):

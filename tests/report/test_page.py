@@ -309,7 +309,11 @@ def test_a_curve_is_drawn_to_where_its_group_ends(visit):
     table = cohort(3000).to_pandas()
     cut = (table.arm == "c") & (table.time > 10)
     table.loc[cut, ["status", "time"]] = False, 10.0
-    page = visit(ds.Curves(schema(), by="arm").publish(table, epsilon=2.0, ledger=ds.NO_LEDGER))
+    page = visit(
+        ds.GroupCurves(schema(), by="arm")
+        .publish(table, mechanism=ds.GroupCounts(2.0), ledger=ds.NO_LEDGER)
+        .release_
+    )
     lines = page.locator("#curves-chart path[aria-roledescription='line mark']")
     widths = sorted(lines.evaluate_all("all => all.map((one) => one.getBBox().width)"))
     assert len(widths) == 3

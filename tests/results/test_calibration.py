@@ -78,7 +78,7 @@ def test_a_release_draws_its_fit_and_a_plain_model_says_that_it_cannot():
         "life_table": [[1, q, 10.0, 5.0]],
         "calibration": [[1, q, 5.0, 4.0, 1.0]],
     }
-    figure = ds.FittedModel(document_of(mapping)).plot_fit()
+    figure = ds.SurvivalRegression._of(document_of(mapping)).plot_fit()
     titles = [panel.get_title(loc="left") for panel in figure.axes]
     assert titles == ["Events by time", "Everybody together"]
     with pytest.raises(SettingsError, match="private life table"):

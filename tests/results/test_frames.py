@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.competing import CompetingRisks
 from discreet.loading import load
+from discreet.results.group_table import GroupTable
 from tests.cohorts import cohort, schema
 from tests.export.models import fitted
 
@@ -35,12 +35,11 @@ def same(table):
 
 def test_a_summary_is_a_frame_of_coefficients(release):
     frame = same(release.summary())
-    assert frame.loc["age", "coefficient"] == release.coefficients.covariates["age"]
+    assert frame.loc["age", "coefficient"] == release.coefficients_.covariates["age"]
 
 
 def test_a_summary_of_causes_has_a_column_for_the_cause():
     model = fitted("causes")
-    assert isinstance(model, CompetingRisks)
     frame = same(model.summary())
     assert list(frame["cause"].unique()) == ["cancer", "the other"]
     own = frame[frame["cause"] == "the other"].loc["age", "coefficient"]
@@ -48,7 +47,7 @@ def test_a_summary_of_causes_has_a_column_for_the_cause():
 
 
 def test_a_life_table_begins_at_the_start_of_time(release):
-    frame = same(release.life_table)
+    frame = same(release.life_table_)
     assert frame.iloc[0].to_dict() == {"time": 0.0, "survival": 1.0, "at_risk": 1500.0}
     assert frame["time"].iloc[-1] == 24.0
 
@@ -72,8 +71,10 @@ def test_a_plan_has_a_column_for_each_epsilon():
 
 
 def test_curves_have_a_row_for_each_group_and_time():
-    release = ds.Curves(schema(), by="arm").simulate(cohort(3000), epsilon=2.0)
-    frame = same(release)
+    release = ds.simulate(
+        ds.GroupCurves(schema(), by="arm"), cohort(3000), mechanism=ds.GroupCounts(2.0), seed=0
+    ).model_
+    frame = same(GroupTable(release))
     assert len(frame) == 3 * len(release.times)
     first = frame[(frame["group"] == release.titles[0]) & (frame["time"] > 0)]
     np.testing.assert_array_equal(first["estimate"], release.estimates[0].survival.estimate)
@@ -84,7 +85,7 @@ def test_curves_have_a_row_for_each_group_and_time():
 
 
 def test_a_plan_of_causes_has_a_column_for_the_cause():
-    mapping = fitted("causes").schema.to_mapping()
+    mapping = fitted("causes").schema_.to_mapping()
     events = {"cancer": 900, "the other": 700}
     frame = same(ds.plan(mapping, persons=5000, events=events, epsilon=[1.0]))
     assert list(frame.columns) == ["cause", "not private", "epsilon 1"]

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.base import simulate
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Coordinates, Design
 from discreet.design.link import get_link
@@ -25,7 +26,7 @@ from discreet.likelihood.problem import Problem
 from discreet.mechanisms import Facts, Mechanism
 from discreet.people.episodes import Episodes
 from discreet.privacy.noise import NoiseSource
-from discreet.regression import SurvivalRegression, simulate
+from discreet.regression import SurvivalRegression
 from discreet.solve import Evaluation
 from discreet.types import Array
 
@@ -309,7 +310,7 @@ def known_release(people: pa.Table, mechanism: Mechanism, noise: NoiseSource) ->
     """A release made as users make one, under known noise."""
     with quiet():
         found = simulate(regression(), people, mechanism=mechanism, seed=noise)
-    return cast("Release", found.model)
+    return cast("Release", found.model_)
 
 
 def steps_in(release: Release) -> Array:

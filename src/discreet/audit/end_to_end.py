@@ -26,7 +26,7 @@ from discreet.mechanisms.perturbation import PerturbationSettings
 from discreet.people.source import People
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import SystemNoise
-from discreet.release import ModelOrder
+from discreet.release import Order
 from discreet.types import Array
 
 FAMILY = "end to end"
@@ -66,7 +66,7 @@ def told(subject: Subject, sides: tuple[Array, Array], *, bare: bool = False) ->
     return [shown(FAMILY, "lower bound on epsilon", sides, claim, note)]
 
 
-def one_person(subject: Subject) -> ModelOrder[Any]:
+def one_person(subject: Subject) -> Order:
     """A release of one person, without covariates."""
     mapping: dict[str, Any] = {"time": dict(TIME)}
     if subject.causes > 1:
@@ -105,7 +105,7 @@ def outcomes(subject: Subject, row: tuple[float, int], fits: int, *, bare: bool 
     return np.array([_first(published(order, people)) for _ in range(fits)])
 
 
-def drawn(mechanism: PrivateNewton, order: ModelOrder[Any], people: People, fits: int) -> Array:
+def drawn(mechanism: PrivateNewton, order: Order, people: People, fits: int) -> Array:
     """The same without what a release tells beside its numbers: the draw's first coefficient."""
     plan = order.plan(1)
     problem = Problem(people.open(order.schema), order.design, order.link)

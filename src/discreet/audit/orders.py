@@ -9,14 +9,13 @@ import pyarrow as pa
 
 from discreet.audit.cases import BASE, BASELINE, HOSTILE, NAMES, Row, quiet, user_schema
 from discreet.audit.findings import Subject
-from discreet.competing import CausesOrder
 from discreet.design.baseline import Baseline, parse_baseline
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.mechanisms import Mechanism
 from discreet.people.source import People
 from discreet.privacy.noise import NoiseSource
-from discreet.release import NO_LEDGER, AbstractOrder, ModelOrder, Order, publish, simulate
+from discreet.release import NO_LEDGER, AbstractOrder, Order, publish, simulate
 
 ARMS = "abcd"
 
@@ -28,10 +27,9 @@ def order_of(
     mechanism: Mechanism | None = None,
     link: str = "logit",
     **facts: Any,
-) -> ModelOrder[Any]:
+) -> Order:
     """A release of one kind of event, or of several causes."""
-    kind = CausesOrder if subject.causes > 1 else Order
-    return kind(
+    return Order(
         mechanism or subject.mechanism(),
         schema,
         get_link(link),
@@ -41,7 +39,7 @@ def order_of(
     )
 
 
-def tables_order(subject: Subject, **settings: Any) -> ModelOrder[Any]:
+def tables_order(subject: Subject, **settings: Any) -> Order:
     """The release of the hostile tables."""
     return order_of(subject, tables_schema(subject), **settings)
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from discreet.audit.findings import Finding, judged, not_applicable
 from discreet.audit.run import Audit
-from discreet.competing import CausesOrder
 from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -169,8 +168,7 @@ def _plan_again(release: Release | CausesRelease) -> list[Finding]:
 
 def _plan(release: Release | CausesRelease) -> Plan:
     """Made from the public facts of the file; what was accepted when it was made counts no more."""
-    kind = CausesOrder if isinstance(release, CausesRelease) else Order
-    order = kind(
+    order = Order(
         mechanism=mechanism_from_settings(release.mechanism),
         schema=release.public_schema,
         link=get_link(release.link),

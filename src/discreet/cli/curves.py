@@ -43,26 +43,25 @@ def curves(  # noqa: PLR0913 - one parameter an option
     require_json(out)
     require_free(out, overwrite=overwrite)
     names = [name.strip() for name in by.split(",")]
-    from discreet.curves import Curves  # noqa: PLC0415 - numpy and scipy
+    from discreet.curves import GroupCurves  # noqa: PLC0415 - numpy and scipy
     from discreet.mechanisms.group_counts import GroupCounts  # noqa: PLC0415
     from discreet.people.source import People  # noqa: PLC0415 - loads pyarrow
     from discreet.release import require_affordable  # noqa: PLC0415
 
-    wanted, source = Curves(schema, names), People.of(options.people(data, query))
+    wanted, source = GroupCurves(schema, names), People.of(options.people(data, query))
     pays = payer(ledger, no_ledger=no_ledger)
+    mechanism = GroupCounts(epsilon, delta)
     seen = Seen(source, schema, frozenset(accept or ()))
     if ledger is not None and (at_terminal() or seen.first(persons, federation, yes=yes)):
-        counted = GroupCounts(epsilon, delta)
-        require_affordable(counted, ledger, persons=persons, release_id=release_id)
+        require_affordable(mechanism, ledger, persons=persons, release_id=release_id)
     if ledger is not None and at_terminal():
         seen.ask(f"epsilon {epsilon:g} (curves by {by})", ledger, yes=yes)
     elif seen.first(persons, federation, yes=yes):
         seen.refuse()
     with warnings_as_lines(), progress("Counting"):
-        release = wanted.publish(
+        wanted.publish(
             source,
-            epsilon=epsilon,
-            delta=delta,
+            mechanism=mechanism,
             ledger=pays,
             path=out,
             persons=persons,
@@ -70,7 +69,7 @@ def curves(  # noqa: PLR0913 - one parameter an option
             overwrite=overwrite,
             federation=joint_sites(federation, party, wait, release_id),
         )
-    conclude(release, out, "curves")
+    conclude(wanted.release_, out, "curves")
     say(
         wrapped(
             f"'discreet summary {out}' shows them, 'discreet page {out} --out page.html' draws them."

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,17 +148,19 @@ def comparison(folder: Path) -> Table:
     exact = ds.SurvivalRegression(folder / "schema.toml", link="cloglog")
     private = ds.load(folder / "release.json")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ds.RepairWarning)  # `check` has shown what was repaired
+        # `check` has shown what was repaired
+        warnings.simplefilter("ignore", ds.warnings.RepairWarning)
         exact.fit(folder / "registry.csv")
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("hazard ratio", "truth", "exact fit", "private fit"):
         table.add_column(heading, justify="left" if heading == "hazard ratio" else "right")
     low, high = 0.9, 5.0
     table.add_column("├● private fit, 95 % ┤    ◆ truth", no_wrap=True)
-    columns = private.summary().columns()
+    columns: Any = private.summary().columns()
+    plain: Any = exact.summary().columns()
     for position, (name, effect) in enumerate(EFFECTS.items(), start=len(BASELINE)):
         ends = [columns[key][position] for key in ("lower", "coefficient", "upper")]
-        numbers = (effect, exact.coefficients_.covariates[name], ends[1])
+        numbers = (effect, plain["coefficient"][position], ends[1])
         table.add_row(
             name, *(f"{np.exp(value):.3f}" for value in numbers), bar(ends, effect, low, high)
         )

@@ -15,7 +15,6 @@ from discreet.errors import RefusedError, SettingsError
 
 if TYPE_CHECKING:
     from discreet.checkup import Check
-    from discreet.competing import CompetingRisks
     from discreet.documents.model import Promised
     from discreet.joint import Federation
     from discreet.mechanisms.contract import Mechanism
@@ -90,7 +89,7 @@ def fit(  # noqa: PLR0913 - one parameter an option
     numbers = {"epsilon": epsilon, "delta": delta, "ridge": ridge}
     chosen = None if name == NONE else build_mechanism(name, numbers, setting or [])
     from discreet.people.source import People  # noqa: PLC0415 - loads pyarrow
-    from discreet.regression import SurvivalRegression, as_schema  # noqa: PLC0415
+    from discreet.regression import SurvivalRegression  # noqa: PLC0415
 
     regression = SurvivalRegression(
         schema,
@@ -110,20 +109,11 @@ def fit(  # noqa: PLR0913 - one parameter an option
             raise SettingsError(
                 "a fit with --mechanism none takes no privacy settings; remove them."
             )
-        if as_schema(schema).time.causes is not None:
-            from discreet.competing import CompetingRisks  # noqa: PLC0415 - the mechanisms
-
-            causes = CompetingRisks(schema, link=link, baseline=baseline)
-            _fit(causes, people, out, overwrite=overwrite)
-        else:
-            _fit(regression, people, out, overwrite=overwrite)
+        _fit(regression, people, out, overwrite=overwrite)
         return
-    from discreet.competing import CompetingRisks  # noqa: PLC0415 - the mechanisms
     from discreet.release import require_affordable  # noqa: PLC0415
 
     pays = payer(ledger, no_ledger=no_ledger)
-    terms: dict[str, Any] = {"mechanism": chosen, "ledger": pays, "path": out, "persons": persons}
-    terms |= {"release_id": release_id, "overwrite": overwrite}
     sites = joint_sites(federation, party, wait, release_id)
     source = People.of(people, None, regression.engine, scheduler)
     seen = Seen(source, schema, frozenset(accept or ()))
@@ -134,22 +124,22 @@ def fit(  # noqa: PLR0913 - one parameter an option
     elif seen.first(persons, federation, yes=yes):
         seen.refuse()
     with warnings_as_lines(), progress("Fitting"):
-        release: Promised
-        if as_schema(schema).time.causes is not None:
-            causes = CompetingRisks(schema, link=link, baseline=baseline)
-            release = causes.publish(source, **terms, federation=sites).release_
-        else:
-            regression.publish(
-                source, **terms, accept_approximate=accept_approximate, federation=sites
-            )
-            release = regression.release_
-    conclude(release, out)
+        regression.publish(
+            source,
+            mechanism=chosen,
+            ledger=pays,
+            path=out,
+            persons=persons,
+            release_id=release_id,
+            accept_approximate=accept_approximate,
+            overwrite=overwrite,
+            federation=sites,
+        )
+    conclude(regression.release_, out)
     say(wrapped(f"'discreet summary {out}' shows it and what it promises."))
 
 
-def _fit(
-    regression: "SurvivalRegression | CompetingRisks", data: Any, out: Path, *, overwrite: bool
-) -> None:
+def _fit(regression: "SurvivalRegression", data: Any, out: Path, *, overwrite: bool) -> None:
     """A model that says that it is not private."""
     from discreet.documents.model import PlainModel  # noqa: PLC0415 - numpy
 

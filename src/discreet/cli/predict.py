@@ -14,13 +14,10 @@ from discreet.documents.strict import require_free, write_new
 from discreet.errors import ArtefactError, DataFormError, SettingsError
 
 if TYPE_CHECKING:
-    from discreet.competing import Interval
     from discreet.design.schema import Schema
-    from discreet.documents.causes import CausesFile
-    from discreet.documents.model import Model
-    from discreet.fitted import FittedModel
     from discreet.people.repairs import RepairReport
-    from discreet.results.prediction import Estimate
+    from discreet.predictions import Predictions
+    from discreet.results.prediction import Interval
     from discreet.types import Array
 
 
@@ -76,33 +73,22 @@ def predict(  # noqa: PLR0913 - one parameter an option
     Columns of the file that the model does not use, such as ids and names, come first. A column
     "repaired" says what did not fit the schema in a row: its prediction is for the repaired values.
     """
-    from discreet.documents.causes import CausesFile  # noqa: PLC0415 - numpy and scipy
-    from discreet.documents.curves import CurvesRelease  # noqa: PLC0415
-    from discreet.documents.read import read_document  # noqa: PLC0415
+    from discreet.curves import GroupCurves  # noqa: PLC0415 - numpy and scipy
+    from discreet.loading import load  # noqa: PLC0415
     from discreet.people.repairs import REPAIRED, repaired_rows  # noqa: PLC0415 - loads pyarrow
     from discreet.people.tables import held  # noqa: PLC0415
 
     require_free(out, overwrite=overwrite)
-    found = read_document(model)
-    if isinstance(found, CurvesRelease):
+    found = load(model)
+    if isinstance(found, GroupCurves):
         raise ArtefactError(f"'{model}': this file holds curves by group, not a model.")
     with progress("Predicting"):
         people = held(options.people(data, query))
-        report = _repairs(found.public_schema, people, strict=strict)
-        if isinstance(found, CausesFile):
-            _only_survival(quantity)
-            columns = _of_causes(
-                found, people, incidence, _numbers("times", times), limits=intervals
-            )
-        elif incidence:
-            raise SettingsError(
-                "--incidence needs a model of competing risks; this one has one event."
-            )
-        else:
-            wanted = _Wanted(quantity, _numbers("times", times), probabilities, intervals)
-            columns = _of_model(found, people, wanted)
+        report = _repairs(found.schema_, people, strict=strict)
+        wanted = _Wanted(quantity, _numbers("times", times), probabilities, intervals, incidence)
+        columns = _predicted(found, people, wanted)
         number = len(next(iter(columns.values())))
-        kept = _kept(found.public_schema, people, number)
+        kept = _kept(found.schema_, people, number)
         written = {**kept, **columns, REPAIRED: repaired_rows(report)}
         rows = zip(*written.values(), strict=True)
         write_new(out, csv_bytes([list(written), *rows]), overwrite=overwrite)
@@ -118,36 +104,24 @@ Columns = dict[str, list[float]]
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What of one risk is predicted."""
+    """What is predicted."""
 
     quantity: Quantity
     times: list[float]
     probabilities: str
     limits: bool
+    cause: str
 
 
-def _of_causes(
-    model: "CausesFile", data: Any, cause: str, times: list[float], *, limits: bool
-) -> Columns:
-    """Survival without any event, or the incidence of a cause."""
-    from discreet import competing  # noqa: PLC0415 - numpy and scipy
-
-    _require_times(times)
-    if cause:
-        headings = _headings(f"incidence_{cause}", times)
-        found = competing.predict_incidence(model, data, cause, times, interval=limits)
+def _predicted(fitted: "Predictions", data: Any, wanted: _Wanted) -> Columns:
+    quantity, limits = wanted.quantity, wanted.limits
+    if wanted.cause:
+        _require_times(wanted.times)
+        if quantity is not Quantity.SURVIVAL:
+            raise SettingsError(f"--incidence and --quantity {quantity} are two things: drop one.")
+        headings = _headings(f"incidence_{wanted.cause}", wanted.times)
+        found = fitted.predict_incidence(data, wanted.cause, wanted.times, interval=limits)
         return _columns(headings, found)
-    headings = _headings("survival", times)
-    if limits:
-        return _columns(headings, competing.survival_interval(model, data, times))
-    return _columns(headings, competing.predict_survival(model, data, times))
-
-
-def _of_model(model: "Model", data: Any, wanted: _Wanted) -> Columns:
-    """What is predicted of one risk."""
-    from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy
-
-    fitted, quantity, limits = FittedModel(model), wanted.quantity, wanted.limits
     if quantity is Quantity.RMST:
         return _means(fitted, data, wanted)
     if quantity in {Quantity.QUANTILE, Quantity.RISK}:
@@ -164,7 +138,7 @@ def _of_model(model: "Model", data: Any, wanted: _Wanted) -> Columns:
     return _at_times(fitted, data, wanted)
 
 
-def _means(fitted: "FittedModel", data: Any, wanted: _Wanted) -> Columns:
+def _means(fitted: "Predictions", data: Any, wanted: _Wanted) -> Columns:
     """Restricted means up to each of the times, or to the horizon where none is given."""
     if not wanted.times:
         return _columns(["rmst"], fitted.predict_rmst(data, interval=wanted.limits))
@@ -174,7 +148,7 @@ def _means(fitted: "FittedModel", data: Any, wanted: _Wanted) -> Columns:
     return columns
 
 
-def _at_times(fitted: "FittedModel", data: Any, wanted: _Wanted) -> Columns:
+def _at_times(fitted: "Predictions", data: Any, wanted: _Wanted) -> Columns:
     _require_times(wanted.times)
     headings = _headings(wanted.quantity.value.replace("-", "_"), wanted.times)
     if wanted.quantity is Quantity.SURVIVAL:
@@ -188,7 +162,7 @@ def _at_times(fitted: "FittedModel", data: Any, wanted: _Wanted) -> Columns:
     return _columns(headings, by_name[wanted.quantity](data, wanted.times))
 
 
-def _columns(headings: list[str], found: "Array | Interval | Estimate") -> Columns:
+def _columns(headings: list[str], found: "Array | Interval") -> Columns:
     """A column a heading; after each, its limits where there are any."""
     import numpy as np  # noqa: PLC0415 - help and errors come without it
 
@@ -204,7 +178,7 @@ def _columns(headings: list[str], found: "Array | Interval | Estimate") -> Colum
     }
 
 
-def _ends(found: "Interval | Estimate") -> dict[str, "Array"]:
+def _ends(found: "Interval") -> dict[str, "Array"]:
     if found.lower is None or found.upper is None:
         raise SettingsError("this model has no covariance, so there are no intervals.")
     return {"_lower": found.lower, "_upper": found.upper}
@@ -214,15 +188,6 @@ def _no_limits(limits: bool) -> None:  # noqa: FBT001 - a check of one flag
     if limits:
         raise SettingsError(
             "--intervals go with survival, incidence, rmst and the median (--probabilities 0.5)."
-        )
-
-
-def _only_survival(quantity: Quantity) -> None:
-    """Of several causes there is no one hazard, nor what follows from it."""
-    if quantity is not Quantity.SURVIVAL:
-        raise SettingsError(
-            f"--quantity {quantity} is of one event; with competing risks there are survival "
-            "without any event and the incidence of a cause (--incidence NAME)."
         )
 
 

@@ -8,14 +8,14 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.output import csv_bytes, say, width, wrapped
-from discreet.text import in_blocks
 
 if TYPE_CHECKING:
-    from discreet.documents.curves import CurvesRelease
+    from discreet.results.group_table import GroupTable
     from discreet.results.proportionality import ProportionalityTable
     from discreet.results.summary import CausesTable, CoefficientTable
 
     Table = CoefficientTable | CausesTable | ProportionalityTable
+    Shown = Table | GroupTable
 
 
 class Format(StrEnum):
@@ -43,30 +43,18 @@ def summary(
     ] = False,
 ) -> None:
     """Show the coefficients, on the data's own scale, and what is promised about them."""
-    from discreet.documents.causes import CausesFile  # noqa: PLC0415
-    from discreet.documents.curves import CurvesRelease  # noqa: PLC0415
+    from discreet.documents.curves import CurvesRelease  # noqa: PLC0415 - numpy and scipy
     from discreet.documents.read import read_document  # noqa: PLC0415
-    from discreet.fitted import FittedModel  # noqa: PLC0415 - numpy and scipy
-    from discreet.results.description import summarise_proportionality  # noqa: PLC0415
+    from discreet.results.description import summarise, summarise_proportionality  # noqa: PLC0415
+    from discreet.results.group_table import GroupTable  # noqa: PLC0415
 
     found = read_document(model)
     if isinstance(found, CurvesRelease):
-        _show_curves(found)
-        return
-    if proportionality:
-        parts = found.models if isinstance(found, CausesFile) else {"": found}
-        for cause, part in parts.items():
-            if cause:
-                say(f"Cause: {cause}")
-            _print(summarise_proportionality(part), form)
-        return
-    if isinstance(found, CausesFile):
-        from discreet.competing import summarise_causes  # noqa: PLC0415 - loads the ledger
-
-        table: Table = summarise_causes(found, confidence)
+        _show(GroupTable(found))
+    elif proportionality:
+        _print(summarise_proportionality(found), form)
     else:
-        table = FittedModel(found).summary(confidence)
-    _print(table, form)
+        _print(summarise(found, confidence), form)
 
 
 def _print(table: "Table", form: Format) -> None:
@@ -76,7 +64,7 @@ def _print(table: "Table", form: Format) -> None:
         say(_written(table, form))
 
 
-def _show(table: "Table") -> None:
+def _show(table: "Shown") -> None:
     for line in table.heading:
         say(wrapped(line))
     for block in table.blocks(width()):
@@ -96,9 +84,3 @@ def _written(table: "Table", form: Format) -> str:
         return json.dumps(records, indent=2)
     cells = [["" if value is None else value for value in record.values()] for record in records]
     return csv_bytes([list(records[0]), *cells]).decode().rstrip("\n")
-
-
-def _show_curves(curves: "CurvesRelease") -> None:
-    for line in curves.lines:
-        say(wrapped(line))
-    say("\n" + in_blocks(curves.table(), width()))

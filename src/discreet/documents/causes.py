@@ -1,30 +1,18 @@
-"""A model of competing risks as pure data: one binary model per cause, and what they say together.
-
-With h_r the cause's own (conditional) hazard and o_r = h_r / (1 - h_r) its odds against no event,
-
-    P(none) = 1 / (1 + sum_k o_k),    P(cause r) = o_r / (1 + sum_k o_k)
-
-in every interval. With the logit link this is the multinomial logit; with the complementary log-log
-link it is cause-specific proportional hazards in the limit of a fine grid.
-
-    S(u) = prod P(none),    F_r(u) = sum over intervals ended by u of S before it x P(cause r)
-
-Reference: Begg and Gray (1984); Tutz and Schmid (2016), chapter 8.
-"""
+"""A model of competing risks as pure data: one binary model per cause, and their joint covariance."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
+from scipy.linalg import block_diag
 
 from discreet.design.design import Design
 from discreet.design.grid import TimeGrid
 from discreet.design.link import Link
+from discreet.design.schema import Schema
 from discreet.documents.caution import Caution
 from discreet.documents.model import (
     Coefficients,
@@ -32,21 +20,22 @@ from discreet.documents.model import (
     FitRecord,
     Internal,
     Model,
-    Number,
     PlainModel,
     Promised,
     Release,
     Text,
+    Triangle,
     Uncertainty,
+    from_triangle,
+    is_triangle,
     numbers_of,
 )
 from discreet.errors import ArtefactError, SettingsError
 from discreet.results.group_curves import GroupCurve, Released, group_curves
 from discreet.results.hazard_posterior import Counts
-from discreet.results.survival import BLOCK, Curves
+from discreet.results.life_table import LifeTable
+from discreet.results.survival import CausesCurves
 from discreet.types import Array
-
-Triangle = tuple[tuple[Number, ...], ...]
 
 
 class CausesFile(File):
@@ -63,8 +52,28 @@ class CausesFile(File):
 
     @property
     @abstractmethod
-    def covariance(self) -> Array | None:
+    def internal_covariance(self) -> Array | None:
         """Joint covariance of all causes' internal coefficients, one cause after the other."""
+
+    @cached_property
+    def covariance(self) -> Array | None:
+        """Joint covariance of all causes' coefficients on the user's scale."""
+        internal = self.internal_covariance
+        if internal is None:
+            return None
+        turn = block_diag(*(model.design.to_user for model in self.models.values()))
+        with np.errstate(all="ignore"):
+            return np.asarray(turn @ internal @ turn.T)
+
+    @property
+    def vector(self) -> Array:
+        """All coefficients on the user's scale, one cause after the other."""
+        return np.concatenate([item.vector for item in self.coefficients.values()])
+
+    @cached_property
+    def design(self) -> Design:
+        """The public coordinates that all causes share."""
+        return next(iter(self.models.values())).design
 
     @classmethod
     def shared_facts(cls, designs: dict[str, Design], link: Link, point: Array) -> dict[str, Any]:
@@ -93,7 +102,7 @@ class CausesFile(File):
         return {cause: self.of_cause(cause) for cause in self.coefficients}
 
     @cached_property
-    def curves(self) -> "CausesCurves":
+    def curves(self) -> CausesCurves:
         """Survival without any event, and the incidence of each cause."""
         return CausesCurves(tuple(model.curves for model in self.models.values()))
 
@@ -101,14 +110,6 @@ class CausesFile(File):
     def size(self) -> int:
         """Number of coefficients of all causes."""
         return sum(model.design.dimension for model in self.models.values())
-
-    def number_of(self, cause: str) -> int:
-        """The place of a cause; a `SettingsError` names those that there are."""
-        if cause not in self.causes:
-            raise SettingsError(
-                f"there is no cause '{cause}'; causes are {', '.join(self.causes)}."
-            )
-        return self.causes.index(cause)
 
     def require_causes(self, *parts: dict[str, Any]) -> None:
         """`ValueError` unless every part has the schema's causes, in their order."""
@@ -131,7 +132,7 @@ class CausesModel(CausesFile):
     def _check_causes(self) -> Self:
         self.require_causes(self.coefficients, self.internal, self.fit, self.uncertainty)
         rows = self.joint_covariance
-        if rows is not None and [len(row) for row in rows] != list(range(1, self.size + 1)):
+        if rows is not None and not is_triangle(rows, self.size):
             raise ValueError("the joint covariance is not a lower triangle of the right size")
         return self
 
@@ -152,15 +153,9 @@ class CausesModel(CausesFile):
         )
 
     @cached_property
-    def covariance(self) -> Array | None:
+    def internal_covariance(self) -> Array | None:
         """Joint covariance of all causes' internal coefficients, one cause after the other."""
-        rows = self.joint_covariance
-        if rows is None:
-            return None
-        full = np.zeros((len(rows), len(rows)))
-        for index, row in enumerate(rows):
-            full[index, : len(row)] = row
-        return np.asarray(full + np.tril(full, -1).T)
+        return None if self.joint_covariance is None else from_triangle(self.joint_covariance)
 
 
 class CausesRelease(Promised, CausesFile):
@@ -176,14 +171,14 @@ class CausesRelease(Promised, CausesFile):
     @model_validator(mode="after")
     def _check_causes(self) -> Self:
         self.require_causes(self.coefficients, self.internal)
-        if self.covariance.shape != (self.size, self.size):
+        if self.internal_covariance.shape != (self.size, self.size):
             raise ValueError("the released covariance has another size than the coefficients")
-        if not np.all(np.isfinite(self.covariance)):
+        if not np.all(np.isfinite(self.internal_covariance)):
             raise ValueError("the released covariance is too large")
         return self
 
     @cached_property
-    def covariance(self) -> Array:
+    def internal_covariance(self) -> Array:
         """Joint covariance, privacy noise included, in internal coordinates."""
         return numbers_of("covariance", self.released.get("covariance"))
 
@@ -222,7 +217,7 @@ class CausesRelease(Promised, CausesFile):
 
     def _released(self, cause: str) -> dict[str, Any]:
         """What was released, as the cause sees it."""
-        place, size = self.number_of(cause), len(self.internal[cause].vector)
+        place, size = self.causes.index(cause), len(self.internal[cause].vector)
         own, number = slice(place * size, (place + 1) * size), len(self.causes)
         exits, tables = self.exits, self.released.get("calibration")
         events = exits[:, 3 + place]
@@ -234,12 +229,21 @@ class CausesRelease(Promised, CausesFile):
         if changes is not None and (not isinstance(changes, list) or len(changes) != number):
             raise ArtefactError("the released proportionality has not a table for every cause.")
         return {
-            "covariance": self.covariance[own, own].tolist(),
+            "covariance": self.internal_covariance[own, own].tolist(),
             "life_table": table.tolist(),
             "calibration": tables[place],
             **({} if changes is None else {"proportionality": changes[place]}),
             **{key: item for key, item in self.released.items() if key == "typical"},
         }
+
+    @cached_property
+    def life_table(self) -> LifeTable:
+        """Survival of everybody together without an event of any cause, from the released counts."""
+        rows, last = self.exits, 3 + len(self.causes)
+        events = rows[:, 3:last].sum(axis=1)
+        time = self.public_schema.time
+        table = np.column_stack([rows[:, :3], events, rows[:, last:]])
+        return LifeTable.of(table, self.persons, TimeGrid.of(time).edges, time.axis_label)
 
     @cached_property
     def aalen_johansen(self) -> GroupCurve:
@@ -265,6 +269,12 @@ class CausesRelease(Promised, CausesFile):
         return np.asarray(edges[[0, *self.exits[:, 1].astype(np.int64)]])
 
 
+def require_no_strata(schema: Schema) -> None:
+    """`SettingsError` for strata beside causes."""
+    if schema.strata is not None:
+        raise SettingsError("strata do not go with causes yet; remove [strata] or causes.")
+
+
 def cautions_of(cautions: tuple[Caution, ...], cause: str) -> Iterator[Caution]:
     """Those of all causes, and those of this one without its name."""
     start, name = f"Cause {cause}: ", f"{cause}: "
@@ -274,46 +284,3 @@ def cautions_of(cautions: tuple[Caution, ...], cause: str) -> Iterator[Caution]:
             yield Caution.about(caution.code, caution.message.removeprefix(start), coefficients)
         elif not caution.message.startswith("Cause "):
             yield caution
-
-
-@dataclass(frozen=True, eq=False)
-class CausesCurves:
-    """The causes' curves together."""
-
-    parts: tuple[Curves, ...]
-
-    def survival(self, encoded: Array, times: ArrayLike) -> Array:
-        """Probability of no event of any cause by each time, (rows, times)."""
-        first = self.parts[0]
-        ended = first.grid.ended(first.checked_times(times))
-        found = [staying for _, staying, _ in self._blocks(encoded)]
-        whole = np.concatenate([np.empty((0, len(first.grid.edges))), *found])
-        return whole[:, ended]
-
-    def incidence(self, encoded: Array, cause: int, times: ArrayLike) -> Array:
-        """Probability of an event of the cause by each time, (rows, times)."""
-        first = self.parts[0]
-        ended = first.grid.ended(first.checked_times(times))
-        rows = []
-        for _, staying, odds in self._blocks(encoded):
-            # S after the interval is S before it times P(none), so S before x P(r) = S after x o_r
-            steps = staying[:, 1:] * odds[cause]
-            rows.append(np.hstack([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)])[:, ended])
-        return np.concatenate([np.empty((0, len(ended))), *rows])
-
-    def _blocks(self, encoded: Array) -> Iterator[tuple[slice, Array, list[Array]]]:
-        """Survival at a_0 ... a_q and each cause's odds in every interval, block by block."""
-        intervals = self.parts[0].effects.shape[1]
-        size = max(1, BLOCK // (intervals * (len(self.parts) + 1)))
-        for start in range(0, len(encoded), size):
-            part = slice(start, start + size)
-            odds = [np.expm1(_losses(curves, encoded[part])) for curves in self.parts]
-            total = np.cumsum(np.log1p(np.add.reduce(odds)), axis=1)
-            staying = np.exp(-np.hstack([np.zeros((len(total), 1)), total]))
-            yield part, staying, odds
-
-
-def _losses(curves: Curves, encoded: Array) -> Array:
-    """-log(1 - h) of one cause, (rows, intervals); more than 700 overflows and means certainty."""
-    positions = curves.positions(encoded)[:, curves.period] + curves.effects[0]
-    return np.minimum(curves.link.survival_loss(positions), 700.0)

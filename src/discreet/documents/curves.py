@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -16,10 +16,8 @@ from discreet.design.grid import TimeGrid
 from discreet.design.groups import Groups, strategy, stretch_edges
 from discreet.documents.caution import Caution
 from discreet.documents.model import Promised
-from discreet.errors import ArtefactError, SettingsError
-from discreet.results.frames import Tabular
+from discreet.errors import ArtefactError
 from discreet.results.group_curves import (
-    NORMAL_POINT,
     Band,
     GroupCurve,
     LogRank,
@@ -30,9 +28,6 @@ from discreet.results.group_curves import (
 from discreet.results.hazard_posterior import Counts
 from discreet.text import with_unit
 from discreet.types import Array
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LARGEST_SUM = 1e30
 """More than integers of 64 bits at 64 sites; squares of sums of these are still numbers."""
@@ -45,7 +40,7 @@ NUMBERS = ("median", "restricted_mean")
 SCALARS = ("size", "size_deviation", "people_needed", "noise_needed")
 
 
-class CurvesRelease(Promised, Tabular):
+class CurvesRelease(Promised):
     """Survival curves by group, private.
 
     ``released["sums"]`` are the noisy integers; ``curves`` and ``test`` follow from them and are
@@ -274,135 +269,6 @@ class CurvesRelease(Promised, Tabular):
         if time.counted_in == "days" and time.length > LONG:
             return DAYS["years"], "time in years"
         return 1.0, time.axis_label
-
-    def plot(
-        self, *, cause: str | None = None, simultaneous: bool = False, sample: bool = False
-    ) -> "Figure":
-        """Every group's curve with its band, and the numbers at risk.
-
-        Parameters
-        ----------
-        cause
-            With competing risks: the cause whose cumulative incidence is drawn instead of
-            survival without any event.
-        simultaneous
-            Whether bands hold the whole curve at once, not each point.
-        sample
-            Whether bands are of these people's own curve without noise, not of the population's.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            One panel of steps; where a group's curve is not known, its pale band alone.
-        """
-        from discreet.results.curves_plot import group_figure  # noqa: PLC0415 - matplotlib
-
-        if cause is not None and cause not in self.causes:
-            raise SettingsError(
-                f"there is no cause '{cause}'; causes are {', '.join(self.causes)}."
-            )
-        return group_figure(self, cause=cause, simultaneous=simultaneous, sample=sample)
-
-    def columns(self) -> dict[str, list[Any]]:
-        """One row for each group and time, with competing risks for each cause too.
-
-        ``of`` is "survival" or the cause whose cumulative incidence the row has.
-        """
-        found: dict[str, list[Any]] = {
-            name: [] for name in ("group", "of", "time", "at_risk", *BANDS)
-        }
-        for group, curve in zip(self.titles, self.estimates, strict=True):
-            bands = {"survival": curve.survival}
-            if len(self.causes) > 1:
-                bands |= dict(zip(self.causes, curve.incidence, strict=True))
-            for name, band in bands.items():
-                size = len(self.times)
-                found["group"] += [group] * size
-                found["of"] += [name] * size
-                found["time"] += self.times.tolist()
-                # those at risk when a stretch begins; at its end the ones of the next
-                found["at_risk"] += [*curve.at_risk.tolist(), float("nan")][:size]
-                for key in BANDS:
-                    start = 1.0 if name == "survival" else 0.0
-                    found[key] += [start, *getattr(band, key).tolist()]
-        return found
-
-    def table(self) -> list[list[str]]:
-        """A heading and one row per group: size, median, restricted mean, survival at the end.
-
-        With competing risks the cumulative incidence of every cause at the end as well, and where
-        the data of a group end early, up to when it is known.
-        """
-        heading = ["group", "persons", "median", "restricted mean", "survival at the end"]
-        rows = [heading, *map(_row, self.titles, self.estimates)]
-        if len(self.causes) > 1:
-            cells = [[f"{name} at the end" for name in self.causes], *map(_ends, self.estimates)]
-            rows = [row + more for row, more in zip(rows, cells, strict=True)]
-        if any(curve.ends_early for curve in self.estimates):
-            until = ["known until", *(_shown(curve.known_until) for curve in self.estimates)]
-            rows = [[*row, cell] for row, cell in zip(rows, until, strict=True)]
-        return rows
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What is said above the table."""
-        by = " and ".join(item.title for item in self.groups.covariates)
-        lines = [f"Survival curves by {by} of {self.persons:,} persons.", self.promise]
-        if self.log_rank is not None:
-            test = self.log_rank
-            lines.append(
-                f"Same curve in all groups: log-rank {test.statistic:.2f} on {test.freedom}, "
-                f"{test.words}, privacy noise included."
-            )
-        if len(self.causes) > 1:
-            lines.append(
-                "At the end stand survival without any event and the cumulative incidence of every "
-                f"cause: {', '.join(self.causes)}."
-            )
-        return (*lines, *map(str, self.warnings))
-
-
-def _row(name: str, curve: GroupCurve) -> list[str]:
-    cells = _median_cell(curve), _cell(curve.restricted_mean), _end(curve.survival, curve)
-    size = f"{curve.size:,.0f} ± {NORMAL_POINT * curve.size_deviation:,.0f}"
-    return [f"{name} (may be empty)" if curve.may_be_empty else name, size, *cells]
-
-
-def _ends(curve: GroupCurve) -> list[str]:
-    """The incidence of every cause at the end."""
-    return [_end(band, curve) for band in curve.incidence]
-
-
-def _end(band: Band, curve: GroupCurve) -> str:
-    """A band's last values; what lies beyond the group's data has no estimate."""
-    estimate, lower, upper = (float(item[-1]) for item in (band.estimate, band.lower, band.upper))
-    return _cell(Number(math.nan if curve.ends_early else estimate, lower, upper))
-
-
-def _cell(number: Number) -> str:
-    """Estimate and interval."""
-    limits = f"({_shown(number.lower)} to {_shown(number.upper)})"
-    return f"{_shown(number.estimate)} {limits}"
-
-
-def _median_cell(curve: GroupCurve) -> str:
-    """A time after the end of the axis is "beyond"; what is not known is "unknown"."""
-    if not curve.reach:
-        return "unknown"
-    open_end = "open" if curve.ends_early else "beyond"
-    median = curve.median
-    texts = (_shown(median.estimate), _shown(median.lower), _shown(median.upper, open_end))
-    if set(texts) == {"beyond"}:
-        return "beyond the end"
-    return f"{texts[0]} ({texts[1]} to {texts[2]})"
-
-
-def _shown(value: float, infinite: str = "beyond") -> str:
-    if np.isnan(value):
-        return "unknown"
-    if np.isinf(value):
-        return infinite
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
 
 def _whole(value: object) -> int:

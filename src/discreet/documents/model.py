@@ -6,7 +6,6 @@ numbers and public facts only.
 """
 
 import hashlib
-from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -44,9 +43,30 @@ Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Count = Annotated[int, Strict(), Field(ge=0)]
 Text = Annotated[str, Strict(), Field(max_length=4000)]
 
+Triangle = tuple[tuple[Number, ...], ...]
+"""A symmetric matrix: its lower triangle, row by row."""
+
 VERSION = 1
 # User-scale and internal values of one file are computed from each other; this is rounding.
 AGREEMENT = 1e-9
+
+
+def to_triangle(matrix: Array) -> tuple[tuple[float, ...], ...]:
+    """Return the lower triangle of a symmetric matrix."""
+    return tuple(tuple(row[: k + 1].tolist()) for k, row in enumerate(matrix))
+
+
+def from_triangle(rows: Triangle) -> Array:
+    """Return the symmetric matrix with this lower triangle."""
+    full = np.zeros((len(rows), len(rows)))
+    for index, row in enumerate(rows):
+        full[index, : len(row)] = row
+    return np.asarray(full + np.tril(full, -1).T)
+
+
+def is_triangle(rows: Triangle, size: int) -> bool:
+    """Return whether the rows are the lower triangle of a matrix of this size."""
+    return [len(row) for row in rows] == list(range(1, size + 1))
 
 
 class _Document(BaseModel):
@@ -120,17 +140,14 @@ class Uncertainty(_Document):
 
     information: Literal["expected", "observed"]
     standard_errors: Coefficients
-    covariance: tuple[tuple[Number, ...], ...] | None = None
+    covariance: Triangle | None = None
 
     @cached_property
     def matrix(self) -> Array | None:
         """The covariance matrix, or None where the model has too many coefficients to keep it."""
         if self.covariance is None:
             return None
-        full = np.zeros((len(self.covariance), len(self.covariance)))
-        for index, row in enumerate(self.covariance):
-            full[index, : len(row)] = row
-        return np.asarray(full + np.tril(full, -1).T)
+        return from_triangle(self.covariance)
 
 
 class FitRecord(_Document):
@@ -200,38 +217,12 @@ class File(_Document):
         return hashlib.sha256(self.content).hexdigest()
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the file, whole or not at all; `Saved.save` says more."""
+        """Write the file, whole or not at all."""
         self.require_writable()
         write_new(path, self.content, overwrite=overwrite)
 
     def require_writable(self) -> None:
         """`SettingsError` for what must not be kept; nothing, unless a kind of file says."""
-
-
-class Saved(ABC):
-    """Whoever has a file and writes it."""
-
-    @property
-    @abstractmethod
-    def _model(self) -> File:
-        """The file; an error if there is none yet."""
-
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the model's file: strict JSON, whole or not at all.
-
-        Parameters
-        ----------
-        path
-            Where to.
-        overwrite
-            Whether an existing file is replaced.
-
-        Raises
-        ------
-        SettingsError
-            The noise of the release can be repeated (`ds.simulate`).
-        """
-        self._model.save(path, overwrite=overwrite)
 
 
 class Model(File):
@@ -264,6 +255,21 @@ class Model(File):
         baseline: Baseline = parse_baseline(self.baseline)
         return Design(self.public_schema, baseline, self.internal.coordinates)
 
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """Names of competing risks: none, this is a model of one event."""
+        return ()
+
+    @property
+    def models(self) -> dict[str, "Model"]:
+        """The binary model of each cause; of one event it is this model."""
+        return {"": self}
+
+    @property
+    def vector(self) -> Array:
+        """All coefficients on the user's scale."""
+        return self.coefficients.vector
+
     @cached_property
     def curves(self) -> Curves:
         """Hazards and survival from encoded covariates."""
@@ -287,10 +293,9 @@ class PlainModel(Model):
     @model_validator(mode="after")
     def _check_uncertainty(self) -> Self:
         errors, rows = self.uncertainty.standard_errors, self.uncertainty.covariance
-        size = self.design.dimension
         if errors.shape != self.coefficients.shape:
             raise ValueError("there is not one standard error for each coefficient")
-        if rows is not None and [len(row) for row in rows] != list(range(1, size + 1)):
+        if rows is not None and not is_triangle(rows, self.design.dimension):
             raise ValueError("the covariance is not a lower triangle of the right size")
         return self
 
@@ -396,7 +401,7 @@ class Release(Promised, Model):
 
     Examples
     --------
-    >>> release = ds.load("release.json").model  # doctest: +SKIP
+    >>> release = ds.load("release.json").release_  # doctest: +SKIP
     >>> release.guarantee.epsilon  # doctest: +SKIP
     1.0
     """

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from discreet.design.covariates import Categorical, Interaction, Numeric, Strata
 from discreet.design.declared import parse_number
@@ -26,6 +25,7 @@ from discreet.documents.causes import CausesFile
 from discreet.documents.curves import CurvesRelease
 from discreet.documents.model import Model, Promised
 from discreet.errors import ArtefactError
+from discreet.results.normal import standard_errors
 from discreet.types import Array
 
 NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."
@@ -65,11 +65,7 @@ class Content:
             raise ArtefactError(
                 "this file holds curves by group, not a model; its table is a CSV file."
             )
-        models = found.models if isinstance(found, CausesFile) else {"": found}
-        covariance = found.covariance
-        if isinstance(found, CausesFile) and covariance is not None:
-            turn = block_diag(*(model.design.to_user for model in models.values()))
-            covariance = turn @ covariance @ turn.T
+        models = found.models
         first = next(iter(models.values()))
         parts = tuple(
             Part(cause, np.array(model.coefficients.baselines), _effects(model))
@@ -81,7 +77,7 @@ class Content:
             first.design,
             first.curves.grid.edges,
             parts,
-            covariance,
+            found.covariance,
             _words(found),
         )
 
@@ -125,7 +121,7 @@ class Content:
         """Standard errors of all parts' coefficients."""
         if self.covariance is None:
             return None
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        return standard_errors(self.covariance)
 
     @property
     def effect(self) -> str:

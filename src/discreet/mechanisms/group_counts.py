@@ -45,9 +45,19 @@ FEWEST_STRETCHES, PEOPLE_PER_DEVIATION = 4, 8
 
 @dataclass(frozen=True)
 class GroupCounts:
-    """(epsilon, delta)-DP, or epsilon-DP with delta = 0, under replace-one (proved).
+    """Counts by group for curves: (epsilon, delta)-DP, or epsilon-DP with delta = 0 (proved).
 
-    `delta=None` means 1e-6, or 1/(10 n) where that is smaller.
+    Parameters
+    ----------
+    epsilon
+        Privacy: the smaller, the stronger.
+    delta
+        1e-6, or 1/(10 n) where that is smaller, if None; 0 for pure epsilon.
+
+    Examples
+    --------
+    >>> ds.GroupCounts(epsilon=0.5)
+    GroupCounts(epsilon=0.5, delta=None)
     """
 
     epsilon: float = NOT_GIVEN

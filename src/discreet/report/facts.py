@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric, PageWords, Schema
@@ -299,11 +298,10 @@ def _strata(release: Release) -> dict[str, Any] | None:
 def causes_facts(release: CausesRelease, words: dict[str, str]) -> dict[str, Any]:
     """What one cause's page knows, a part for each, one covariance of all, and the counts."""
     parts = {cause: release.of_cause(cause) for cause in release.causes}
-    turn = block_diag(*(part.design.to_user for part in parts.values()))
     return {
         **page_facts(next(iter(parts.values())), words),
         "parts": [part_facts(part, cause) for cause, part in parts.items()],
-        "covariance": (turn @ release.covariance @ turn.T).tolist(),
+        "covariance": None if release.covariance is None else release.covariance.tolist(),
         "life_table": _causes_counts(release),
     }
 

@@ -33,6 +33,7 @@ from discreet.report.facts import (
     quality_of,
 )
 from discreet.report.texts import DEFAULT, page_texts
+from discreet.results.group_table import GroupTable
 from discreet.text import with_unit
 
 Document = TypeVar("Document", bound=File)
@@ -203,7 +204,7 @@ def _curves_page(release: CurvesRelease, **more: Any) -> str:
         lead=words["curves_lead"],
         start="curves",
         quality=quality_of(release, {**words, "quality_good": words["curves_good"]}, known=True),
-        table=release.table(),
+        table=GroupTable(release).rows(),
         **more,
     )
 

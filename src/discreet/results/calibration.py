@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy import special
 
 from discreet.errors import ArtefactError
 from discreet.results.life_table import LifeTable
+from discreet.results.normal import normal_quantile
 from discreet.types import Array
 
 
@@ -79,7 +79,7 @@ class Calibration:
         exposed, events = self._exposed, self.table.events
         chance = events / np.maximum(exposed * (exposed - events), 1.0)
         variance = np.cumsum(chance + (self.deviation / exposed) ** 2)
-        margin = special.ndtri(0.5 + confidence / 2) * np.sqrt(variance)
+        margin = normal_quantile(confidence) * np.sqrt(variance)
         with np.errstate(over="ignore"):
             factor = np.exp(margin)
         return self.table.survival / factor, np.minimum(self.table.survival * factor, 1.0)

@@ -1,6 +1,11 @@
-"""A model's coefficients as a table, with what must be said above and below it."""
+"""A model's coefficients as a table, with the sentences above and below it, and tests of them.
 
-from collections.abc import Iterator, Sequence
+With competing risks the coefficients of all causes are in one vector, cause after cause, and a name
+begins with that of its cause: ``cancer: age``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,28 +14,41 @@ from discreet.design.link import get_link
 from discreet.design.periods import period_words
 from discreet.design.schema import Categorical, Schema
 from discreet.design.wording import nearest
+from discreet.documents.causes import CausesFile, CausesModel, CausesRelease
 from discreet.documents.model import Coefficients, Model, PlainModel, Promised, Release
 from discreet.errors import ArtefactError, SettingsError
+from discreet.results.normal import standard_errors
 from discreet.results.proportionality import NOT_KNOWN, ProportionalityTable
-from discreet.results.summary import CoefficientTable, WaldTest
+from discreet.results.summary import CausesTable, CoefficientTable, WaldTest
 from discreet.types import Array
 
 NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."
 
 
-def standard_errors(model: Model) -> Coefficients | None:
-    """Standard errors on the user's own scale, where the model has them."""
+Fitted = Model | CausesFile
+
+
+def errors_of(model: Model) -> Coefficients | None:
+    """Standard errors of one event's coefficients on the user's own scale, where they are known."""
     if isinstance(model, PlainModel):
         return model.uncertainty.standard_errors
     if model.covariance is None:
         return None
-    errors = np.sqrt(np.maximum(np.diag(model.covariance), 0.0))
-    return Coefficients.of(errors, model.design)
+    return Coefficients.of(standard_errors(model.covariance), model.design)
 
 
-def coefficient_names(model: Model) -> tuple[str, ...]:
+def coefficient_names(model: Fitted) -> tuple[str, ...]:
     """The names of all coefficients, the baseline's first."""
-    return (*model.design.baseline_names, *model.coefficients.covariates)
+    return tuple(
+        prefix + name
+        for prefix, part in _prefixed(model).items()
+        for name in (*part.design.baseline_names, *part.coefficients.covariates)
+    )
+
+
+def _prefixed(model: Fitted) -> Mapping[str, Model]:
+    """The model of each cause by what its coefficients' names begin with."""
+    return {f"{cause}: " if cause else "": part for cause, part in model.models.items()}
 
 
 def reference_levels(schema: Schema) -> dict[str, str]:
@@ -49,9 +67,22 @@ def reference_levels(schema: Schema) -> dict[str, str]:
     }
 
 
-def summarise(model: Model, confidence: float = 0.95) -> CoefficientTable:
-    """The coefficient table of a model."""
-    known = standard_errors(model)
+def summarise(model: Fitted, confidence: float = 0.95) -> CoefficientTable | CausesTable:
+    """The coefficient table of a model; with competing risks one for each cause."""
+    if isinstance(model, Model):
+        return _table(model, confidence)
+    whole = {name: _table(part, confidence) for name, part in model.models.items()}
+    first = next(iter(whole.values())).heading[0]
+    tables = {
+        name: replace(table, heading=tuple(_own_words(model, name)), footer=())
+        for name, table in whole.items()
+    }
+    lines, footer = _shared_words(model)
+    return CausesTable(tables, (first, *lines), footer)
+
+
+def _table(model: Model, confidence: float) -> CoefficientTable:
+    known = errors_of(model)
     errors = None if known is None else known.vector
     baseline = model.design.baseline_names
     heading, footer = _words(model)
@@ -80,14 +111,22 @@ def _groups(schema: Schema) -> dict[str, tuple[str, str]]:
     }
 
 
-def wald_test(model: Model, given: Sequence[str]) -> WaldTest:
-    """The Wald test of covariates, all columns of each, or of single coefficients."""
+def wald_test(model: Fitted, given: Sequence[str]) -> WaldTest:
+    """The Wald test of covariates, all columns of each in all causes, or of single coefficients."""
     known, schema = coefficient_names(model), model.public_schema
     terms = {term.name: term.names for term in schema.terms}
-    by_covariate = {
+    columns = {
         item.name: tuple(name for column in item.coefficient_names for name in terms[column])
         for item in schema.covariates
     }
+    prefixes = tuple(_prefixed(model))
+    by_covariate = {
+        prefix + item: tuple(prefix + name for name in names)
+        for item, names in columns.items()
+        for prefix in prefixes
+    }
+    for item, names in columns.items():
+        by_covariate[item] = tuple(prefix + name for prefix in prefixes for name in names)
     chosen = [name for one in given for name in by_covariate.get(one, (one,))]
     if not chosen:
         raise SettingsError("name a covariate or coefficients to be tested.")
@@ -99,18 +138,18 @@ def wald_test(model: Model, given: Sequence[str]) -> WaldTest:
     names = tuple(dict.fromkeys(chosen))
     places = [known.index(name) for name in names]
     covariance = covariance_of(model)[np.ix_(places, places)]
-    return WaldTest.of(names, model.coefficients.vector[places], covariance)
+    return WaldTest.of(names, model.vector[places], covariance)
 
 
-def covariance_of(model: Model) -> Array:
+def covariance_of(model: Fitted) -> Array:
     """The covariance of all coefficients; a `SettingsError` where the model has none."""
     if model.covariance is None:
         raise SettingsError("this model has no covariance of its coefficients.")
     return model.covariance
 
 
-def change_test(model: Model, covariate: str) -> WaldTest:
-    """The Wald test of one effect for all time of a covariate, in each of its columns.
+def change_test(model: Fitted, covariate: str) -> WaldTest:
+    """The Wald test of one effect for all time of a covariate, in each of its columns and causes.
 
     Differences of the coefficients of neighbouring periods are 0: of m columns and K periods m (K - 1).
     """
@@ -121,14 +160,19 @@ def change_test(model: Model, covariate: str) -> WaldTest:
         raise SettingsError(f"the effect of '{covariate}' does not change with time; {known}.")
     covariance = covariance_of(model)
     places = {name: place for place, name in enumerate(coefficient_names(model))}
-    terms = [term for term in schema.terms if term.name in found[covariate]]
-    pairs = [pair for term in terms for pair in pairwise(term.names)]
+    changing = [
+        [prefix + name for name in term.names]
+        for prefix in _prefixed(model)
+        for term in schema.terms
+        if term.name in found[covariate]
+    ]
+    pairs = [pair for names in changing for pair in pairwise(names)]
     between = np.zeros((len(pairs), len(places)))
     for row, (one, other) in zip(between, pairs, strict=True):
         row[places[one]], row[places[other]] = 1.0, -1.0
     return WaldTest.of(
-        [name for term in terms for name in term.names],
-        between @ model.coefficients.vector,
+        [name for names in changing for name in names],
+        between @ model.vector,
         between @ covariance @ between.T,
         f"one effect of {covariate} for all time",
     )
@@ -204,16 +248,46 @@ def _release_footer(model: Promised) -> tuple[str, ...]:
     return (*warnings, model.promise, where)
 
 
-def summarise_proportionality(model: Model) -> ProportionalityTable:
+def summarise_proportionality(model: Fitted) -> ProportionalityTable:
     """Which effects seem to change with time; an `ArtefactError` where the file does not say."""
-    found = model.proportionality if isinstance(model, Release) else None
-    tests = change_lines(model)
-    if found is None and not tests:
+    effects, tests, known = [], [], False
+    for prefix, part in _prefixed(model).items():
+        found = part.proportionality if isinstance(part, Release) else None
+        known = known or found is not None
+        effects += [
+            item._replace(name=prefix + item.name, title=prefix + item.title)
+            for item in found or ()
+        ]
+        tests += [prefix + line for line in change_lines(part)]
+    if not known and not tests:
         raise ArtefactError(NOT_KNOWN)
-    return ProportionalityTable.of(found or (), _ratio(model), tests)
+    return ProportionalityTable.of(effects, _ratio(next(iter(model.models.values()))), tests)
 
 
 def _ratio(model: Model) -> str:
     """The name of exp(coefficient), "" where it means nothing."""
     effect = get_link(model.link).effect
     return effect.removeprefix("log ") if effect.startswith("log ") else ""
+
+
+def _own_words(model: CausesFile, cause: str) -> Iterator[str]:
+    """Return the lines above the table of one cause."""
+    yield f"Cause: {cause}"
+    if isinstance(model, CausesModel):
+        fit = model.fit[cause]
+        yield f"{fit.events:,} events; log-likelihood {fit.log_likelihood:,.2f}."
+    yield from change_lines(model.models[cause])
+
+
+def _shared_words(model: CausesFile) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the lines above the tables of all causes, and those below them."""
+    compared = reference_words(model.public_schema)
+    if isinstance(model, CausesRelease):
+        lines, footer = release_words(model)
+        return lines, (*compared, *footer)
+    if not isinstance(model, CausesModel):
+        return (), ()
+    persons = next(iter(model.fit.values())).persons
+    events = sum(fit.events for fit in model.fit.values())
+    notes = (f"Note: {cause}: {note}" for cause, fit in model.fit.items() for note in fit.notes)
+    return (f"{persons:,} persons, {events:,} events.", NOT_PRIVATE), (*compared, *notes)

@@ -13,6 +13,7 @@ from scipy import linalg, special
 from discreet.design.design import Design
 from discreet.errors import SettingsError
 from discreet.results.frames import Tabular
+from discreet.results.normal import normal_quantile
 from discreet.text import filled, fitted
 from discreet.types import Array
 
@@ -95,8 +96,12 @@ class CoefficientTable(Tabular):
     groups: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise SettingsError("confidence must lie strictly between 0 and 1.")
+        normal_quantile(self.confidence)  # an error unless it is a level
+
+    @property
+    def tables(self) -> Mapping[str, "CoefficientTable"]:
+        """The table of each cause; of one event it is this table."""
+        return {"": self}
 
     @property
     def z(self) -> Array:
@@ -221,7 +226,7 @@ class CoefficientTable(Tabular):
     @property
     def _margin(self) -> Array:
         with np.errstate(over="ignore"):
-            return np.asarray(special.ndtri(0.5 + self.confidence / 2) * self._errors)
+            return np.asarray(normal_quantile(self.confidence) * self._errors)
 
 
 @dataclass(frozen=True, eq=False)

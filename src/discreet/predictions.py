@@ -1,97 +1,89 @@
-"""Predictions and summaries of a fitted model, from a fit or from a file."""
+"""Predictions and summaries of a fitted model of one event or of several causes."""
 
-from abc import abstractmethod
 from collections.abc import Callable
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.design.schema import Schema
-from discreet.documents.model import Coefficients, Model, Release, Saved
+from discreet.base import Estimator
+from discreet.documents.causes import CausesFile
+from discreet.documents.model import Coefficients, Model
 from discreet.errors import DataFormError, SettingsError
 from discreet.results import description
 from discreet.results.life_table import LifeTable
 from discreet.results.prediction import (
-    Estimate,
+    Interval,
     Person,
     difference_interval,
+    incidence_interval,
     mean_difference_interval,
     mean_interval,
     median_interval,
     survival_interval,
 )
 from discreet.results.proportionality import ProportionalityTable
-from discreet.results.summary import CoefficientTable, WaldTest
+from discreet.results.summary import CausesTable, CoefficientTable, WaldTest
+from discreet.results.survival import Curves, SurvivalCurves
 from discreet.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from discreet.audit import Audit
 
-
-class Predictions(Saved):
-    """What a fitted model can do; new data are read by the same per-record rules as in the fit.
+class Predictions(Estimator):
+    """Predictions and summaries; new data are read by the same per-record rules as in the fit.
 
     Data: a pandas, polars or pyarrow table, or the path of a CSV or Parquet file, with the
     covariates' columns (others are ignored).  Each row is a person whose covariates stay as they
-    are.
+    are.  With competing risks survival is that without an event of any cause.
     """
 
+    model_: Model | CausesFile
+
     @property
-    @abstractmethod
-    def _model(self) -> Model:
-        """The fitted model; an error if there is none yet."""
+    def coefficients_(self) -> Coefficients | dict[str, Coefficients]:
+        """Coefficients on the user's own scale; with competing risks those of each cause."""
+        found: Coefficients | dict[str, Coefficients] = self._model.coefficients
+        return found
 
     @property
     def coef_(self) -> Array:
-        """The covariates' coefficients on the user's own scale, as one array."""
-        return np.array(list(self._model.coefficients.covariates.values()), dtype=np.float64)
+        """The covariates' coefficients as one array; with competing risks a row for each cause."""
+        rows = [list(part.coefficients.covariates.values()) for part in self._parts]
+        return np.array(rows if self._model.causes else rows[0], dtype=np.float64)
 
-    def page(
-        self, path: str | Path, *, words: str | Path | None = None, overwrite: bool = False
-    ) -> None:
-        """Write the page of a release: one self-contained HTML file.
+    @property
+    def standard_errors_(self) -> Coefficients | dict[str, Coefficients] | None:
+        """Standard errors on the user's own scale, privacy noise included; None if unknown."""
+        found = {cause: description.errors_of(part) for cause, part in self._model.models.items()}
+        if None in found.values():
+            return None
+        return found if self._model.causes else found[""]  # type: ignore[return-value]
 
-        Parameters
-        ----------
-        path
-            The file to write, such as ``page.html``.
-        words
-            A TOML file with title, labels and units in place of the release's own.
-        overwrite
-            Whether an existing file is replaced.
+    @property
+    def life_table_(self) -> LifeTable | None:
+        """The private life table, where the mechanism released one."""
+        return getattr(self._model, "life_table", None)
 
-        Raises
-        ------
-        ArtefactError
-            The model is not a private release.
-        """
-        from discreet.design.words import Words  # noqa: PLC0415
-        from discreet.report import write_page  # noqa: PLC0415 - a large library
+    @property
+    def feature_names_in_(self) -> Array:
+        """The covariates' names."""
+        return np.array([item.name for item in self.schema_.covariates], dtype=object)
 
-        own = None if words is None else Words.from_toml(words)
-        write_page(self._model, path, words=own, overwrite=overwrite)
+    @property
+    def n_features_in_(self) -> int:
+        """The number of covariates."""
+        return len(self.schema_.covariates)
 
-    def audit(self) -> "Audit":
-        """Check that a release is what it claims to be, as `discreet audit` does.
+    @property
+    def _curves(self) -> SurvivalCurves:
+        found: SurvivalCurves = self._model.curves
+        return found
 
-        Returns
-        -------
-        Audit
-            Its ``sound`` says whether every check passed, ``findings`` lists them.
-
-        Raises
-        ------
-        ArtefactError
-            The model is not a private release.
-        """
-        from discreet.audit import audit_document  # noqa: PLC0415 - scipy, mechanisms
-
-        return audit_document(self._model)
+    @property
+    def _parts(self) -> list[Model]:
+        return list(self._model.models.values())
 
     def predict_survival(
         self,
@@ -122,18 +114,71 @@ class Predictions(Saved):
 
         Returns
         -------
-        ndarray, Estimate or DataFrame
-            One row per person; with ``interval`` an `Estimate` of three such arrays, or further
+        ndarray, Interval or DataFrame
+            One row per person; with ``interval`` an `Interval` of three such arrays, or further
             columns of the frame.
         """
         points = np.atleast_1d(np.asarray(self._times(times), dtype=np.float64))
         data = _held(data)
         found: Any
         if interval:
-            found = self._estimates(data, survival_interval, points, confidence)
+            found = self._intervals(data, survival_interval, points, confidence)
         else:
-            found = self._model.curves.survival(*self._read(data, points))
+            found = self._curves.survival(*self._read(data, points))
         return self._framed(data, "survival", points, found) if frame else found
+
+    def predict_incidence(
+        self,
+        data: Any,
+        cause: str,
+        times: ArrayLike | None = None,
+        *,
+        interval: bool = False,
+        confidence: float = 0.95,
+        frame: bool = False,
+    ) -> Any:
+        """F_r(u), the probability of an event of the cause up to each time, with competing risks.
+
+        Parameters
+        ----------
+        data, times, interval, confidence, frame
+            As in `predict_survival`.
+        cause
+            Its name in the schema.
+
+        Returns
+        -------
+        ndarray, Interval or DataFrame
+            One row per person, one column per time.  Survival and the incidence of all causes add
+            up to 1.
+
+        Raises
+        ------
+        SettingsError
+            There is no such cause.
+        """
+        place = number_of(self._model, cause)
+        points = np.atleast_1d(np.asarray(self._times(times), dtype=np.float64))
+        data = _held(data)
+        found: Any
+        if interval:
+            found = self._intervals(
+                data, lambda person: incidence_interval(person, place, points, confidence)
+            )
+        else:
+            found = self._model.curves.incidence(self._encoded(data), place, points)
+        return self._framed(data, f"incidence_{cause}", points, found) if frame else found
+
+    def of_cause(self, cause: str) -> Self:
+        """Return one cause's binary model, in which other causes censor.
+
+        Parameters
+        ----------
+        cause
+            Its name in the schema.
+        """
+        number_of(self._model, cause)
+        return self._of(self._model.models[cause])
 
     def predict_median(
         self, data: Any, *, interval: bool = False, confidence: float = 0.95, frame: bool = False
@@ -147,12 +192,12 @@ class Predictions(Saved):
 
         Returns
         -------
-        ndarray, Estimate or DataFrame
+        ndarray, Interval or DataFrame
             One value per person, infinite where the horizon comes first.
         """
         data = _held(data)
         found: Any = (
-            self._estimates(data, median_interval, confidence)
+            self._intervals(data, median_interval, confidence)
             if interval
             else self.predict_quantile(data)[:, None]
         )
@@ -178,12 +223,12 @@ class Predictions(Saved):
 
         Returns
         -------
-        ndarray, Estimate or DataFrame
+        ndarray, Interval or DataFrame
             One value per person.
         """
         end = self._model.public_schema.time.horizon if until is None else float(until)
         data = _held(data)
-        found = self._estimates(data, mean_interval, end, confidence)
+        found = self._intervals(data, mean_interval, end, confidence)
         chosen: Any = found if interval else found.estimate
         return self._framed(data, "rmst", None, chosen) if frame else _flat(chosen)
 
@@ -195,7 +240,7 @@ class Predictions(Saved):
         *,
         of: Literal["survival", "rmst"] = "survival",
         confidence: float = 0.95,
-    ) -> Estimate:
+    ) -> Interval:
         """How much better the one is off than the other, with an interval.
 
         Parameters
@@ -211,7 +256,7 @@ class Predictions(Saved):
 
         Returns
         -------
-        Estimate
+        Interval
             S or restricted mean of the one minus that of the other, and its limits.  They are
             narrower than those of two separate predictions would suggest: errors of the baseline
             cancel.
@@ -231,20 +276,21 @@ class Predictions(Saved):
 
     def _people(self, data: Any) -> list[Person]:
         encoded, stratum = self._rows(data)
+        raw = self._model.design.covariates.raw(encoded)
         numbers = np.zeros(len(encoded), int) if stratum is None else np.asarray(stratum)
         return [
             Person.of(self._model, row, int(number))
-            for row, number in zip(encoded, numbers, strict=True)
+            for row, number in zip(raw, numbers, strict=True)
         ]
 
-    def _estimates(self, data: Any, rule: Callable[..., Estimate], *arguments: Any) -> Estimate:
+    def _intervals(self, data: Any, rule: Callable[..., Interval], *arguments: Any) -> Interval:
         """A prediction for every row, stacked."""
         rows = [rule(person, *arguments) for person in self._people(data)]
         if not rows:
             raise DataFormError("the data have no rows; there is nobody to predict for.")
         parts = zip(*rows, strict=True)
         stacked = (None if part[0] is None else np.stack(part) for part in parts)
-        return Estimate(*stacked)  # type: ignore[arg-type]  # the estimate itself is never None
+        return Interval(*stacked)  # type: ignore[arg-type]  # the estimate itself is never None
 
     def _framed(self, data: Any, name: str, times: Array | None, found: Any) -> Any:
         """A pandas frame: what the data hold beside the covariates, then the prediction."""
@@ -259,7 +305,7 @@ class Predictions(Saved):
 
         schema = self._model.public_schema
         kept = other_columns(data, schema)
-        parts = found if isinstance(found, Estimate) else (found, None, None)
+        parts = found if isinstance(found, Interval) else (found, None, None)
         for ending, values in zip(("", "_lower", "_upper"), parts, strict=True):
             if values is None:
                 continue
@@ -271,12 +317,12 @@ class Predictions(Saved):
         return pd.DataFrame(kept)
 
     def predict_hazard(self, data: Any, times: ArrayLike | None = None) -> Array:
-        """The probability of the event in the interval of each time, given survival before it."""
-        return self._model.curves.hazard(*self._read(data, times))
+        """The probability of an event in the interval of each time, given survival before it."""
+        return self._curves.hazard(*self._read(data, times))
 
     def predict_cumulative_hazard(self, data: Any, times: ArrayLike | None = None) -> Array:
         """H(u) = -log S(u)."""
-        return self._model.curves.cumulative_hazard(*self._read(data, times))
+        return self._curves.cumulative_hazard(*self._read(data, times))
 
     def predict_quantile(self, data: Any, probability: ArrayLike = 0.5) -> Array:
         """The first grid point by which the event has happened with the given probability.
@@ -285,17 +331,17 @@ class Predictions(Saved):
         (the median, unless told otherwise) gives one value a row.
         """
         encoded, stratum = self._rows(data)
-        found = self._model.curves.quantile(encoded, probability, stratum)
+        found = self._curves.quantile(encoded, probability, stratum)
         return found[:, 0] if np.ndim(probability) == 0 else found
 
     def predict_risk(self, data: Any) -> Array:
         """beta'x on the user's own scale: higher means earlier events.
 
-        Where effects change with time it is the logarithm of the cumulative hazard until the horizon
-        (with strata: under the baseline of the first).
+        Where effects change with time, and with competing risks, it is the logarithm of the cumulative
+        hazard until the horizon (with strata: under the baseline of the first).
         """
-        curves, encoded = self._model.curves, self._encoded(data)
-        if len(curves.slopes) > 1:
+        curves, encoded = self._curves, self._encoded(data)
+        if not isinstance(curves, Curves) or len(curves.slopes) > 1:
             return np.log(curves.cumulative_hazard(encoded, [curves.grid.horizon])[:, 0])
         slopes, offset = curves.slopes[0], self._model.design.covariates.offset
         return np.asarray(encoded @ slopes - float(offset @ slopes))
@@ -310,8 +356,11 @@ class Predictions(Saved):
 
         return concordance(self._model, data, outcome)
 
-    def summary(self, confidence: float = 0.95) -> CoefficientTable:
-        """Coefficients on the user's own scale, with standard errors where they are known."""
+    def summary(self, confidence: float = 0.95) -> CoefficientTable | CausesTable:
+        """Coefficients on the user's own scale, with standard errors where they are known.
+
+        With competing risks there is a table for each cause, in ``tables``.
+        """
         return description.summarise(self._model, confidence)
 
     def vcov(self, *, frame: bool = False) -> Any:
@@ -355,13 +404,14 @@ class Predictions(Saved):
         ndarray or DataFrame
             One row per coefficient, baseline first; columns lower and upper.
         """
-        table = self.summary(confidence)
-        limits = np.column_stack([table.lower, table.upper])
+        tables = self.summary(confidence).tables.values()
+        limits = np.vstack([np.column_stack([table.lower, table.upper]) for table in tables])
         if not frame:
             return limits
         import pandas as pd  # noqa: PLC0415 - the user's, not ours
 
-        return pd.DataFrame(limits, index=list(table.names), columns=["lower", "upper"])
+        names = list(description.coefficient_names(self._model))
+        return pd.DataFrame(limits, index=names, columns=["lower", "upper"])
 
     def tidy(self, confidence: float = 0.95, *, exponentiate: bool = False) -> Any:
         """The covariates' coefficients as a pandas frame with the columns of R's broom.
@@ -377,24 +427,27 @@ class Predictions(Saved):
         -------
         DataFrame
             Indexed by name: estimate, std_error, statistic, p_value, conf_low, conf_high, and the
-            level that a level is compared with.
+            level that a level is compared with; with competing risks ``cause`` first.
         """
-        table = self.summary(confidence)
-        if exponentiate and not table.ratio:
-            raise SettingsError("coefficients of this link are no logarithms of ratios.")
         import pandas as pd  # noqa: PLC0415 - the user's, not ours
 
-        columns = {"estimate": table.coefficients}
-        if table.standard_errors is not None:
-            parts = (table.standard_errors, table.z, table.p, table.lower, table.upper)
-            names = ("std_error", "statistic", "p_value", "conf_low", "conf_high")
-            columns |= dict(zip(names, parts, strict=True))
-        if exponentiate:
-            for name in {"estimate", "conf_low", "conf_high"} & set(columns):
-                columns[name] = np.exp(columns[name])
-        found = pd.DataFrame(columns, index=list(table.names))
-        found["reference"] = [table.references.get(name) for name in table.names]
-        return found.iloc[table.baseline :]
+        parts = []
+        for cause, table in self.summary(confidence).tables.items():
+            if exponentiate and not table.ratio:
+                raise SettingsError("coefficients of this link are no logarithms of ratios.")
+            columns: dict[str, Any] = {"estimate": table.coefficients}
+            if table.standard_errors is not None:
+                columns["std_error"], columns["statistic"] = table.standard_errors, table.z
+                columns |= {"p_value": table.p, "conf_low": table.lower, "conf_high": table.upper}
+            if exponentiate:
+                for name in {"estimate", "conf_low", "conf_high"} & set(columns):
+                    columns[name] = np.exp(columns[name])
+            found = pd.DataFrame(columns, index=list(table.names))
+            found["reference"] = [table.references.get(name) for name in table.names]
+            if cause:
+                found.insert(0, "cause", cause)
+            parts.append(found.iloc[table.baseline :])
+        return pd.concat(parts)
 
     def wald_test(self, *names: str) -> WaldTest:
         """Joint test that coefficients are 0, such as those of all levels of a factor.
@@ -402,7 +455,8 @@ class Predictions(Saved):
         Parameters
         ----------
         names
-            Covariates (all their columns, without interactions) or single coefficients.
+            Covariates (all their columns, without interactions) or single coefficients; with
+            competing risks in all causes, or in one: ``"cancer: stage"``.
 
         Returns
         -------
@@ -519,7 +573,7 @@ class Predictions(Saved):
         return encoded, self._times(times), stratum
 
     def _times(self, times: ArrayLike | None) -> ArrayLike:
-        return self._model.curves.grid.edges if times is None else times
+        return self._curves.grid.edges if times is None else times
 
 
 def _held(data: Any) -> Any:
@@ -528,71 +582,16 @@ def _held(data: Any) -> Any:
     return held(data)
 
 
-class FittedModel(Predictions):
-    """A model or release from a file: what `load` returns.
-
-    Parameters
-    ----------
-    model
-        The file's content.
-
-    Examples
-    --------
-    >>> model = ds.load("release.json")  # doctest: +SKIP
-    >>> model.predict_survival(people, times=[365, 1826])  # doctest: +SKIP
-    """
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    @cached_property
-    def coefficients(self) -> Coefficients:
-        """Coefficients on the user's own scale."""
-        return self.model.coefficients
-
-    @property
-    def coefficients_(self) -> Coefficients:
-        """Coefficients on the user's own scale, under the name that a fit gives them."""
-        return self.model.coefficients
-
-    @cached_property
-    def standard_errors_(self) -> Coefficients | None:
-        """Standard errors on the user's own scale, privacy noise included; None if unknown."""
-        return description.standard_errors(self.model)
-
-    @property
-    def model_(self) -> Model:
-        """The model as data, under the name that a fit gives it."""
-        return self.model
-
-    @property
-    def schema_(self) -> Schema:
-        """The public schema."""
-        return self.model.public_schema
-
-    @property
-    def private(self) -> bool:
-        """Whether the numbers are protected by differential privacy."""
-        return self.model.private
-
-    @property
-    def life_table(self) -> LifeTable | None:
-        """The private life table, where the mechanism released one."""
-        return self.model.life_table if isinstance(self.model, Release) else None
-
-    def __repr__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()
-
-    @property
-    def _model(self) -> Model:
-        return self.model
-
-
 def _flat(found: Any) -> Any:
     """One value per person instead of one column."""
-    if isinstance(found, Estimate):
-        return Estimate(*(None if part is None else part[:, 0] for part in found))  # type: ignore[arg-type]
+    if isinstance(found, Interval):
+        return Interval(*(None if part is None else part[:, 0] for part in found))  # type: ignore[arg-type]
     return found[:, 0]
+
+
+def number_of(model: Model | CausesFile, cause: str) -> int:
+    """Return the place of a cause; a `SettingsError` names those that there are."""
+    if cause not in model.causes:
+        listed = f"causes are {', '.join(model.causes)}" if model.causes else "the schema has none"
+        raise SettingsError(f"there is no cause '{cause}'; {listed}.")
+    return model.causes.index(cause)
