@@ -41,6 +41,7 @@ from discreet.documents.caution import Caution
 from discreet.documents.model import Promised, Release
 from discreet.documents.strict import require_free
 from discreet.engine.engine import Engine
+from discreet.engine.threads import one_blas_thread
 from discreet.errors import DataFormError, DiscreetError, SettingsError
 from discreet.ledger import (
     NO_LEDGER,
@@ -437,9 +438,10 @@ def draw_from(order: AbstractOrder[Any], plan: Plan, source: Source, noise: "Noi
     """Read the people and draw.
 
     Warnings of libraries stay inside: they can depend on records, and with Python's filter "error"
-    one would stop a release that is paid for. What discreet has to say is in the release.
+    one would stop a release that is paid for. What discreet has to say is in the release. Matrices
+    of an estimate are small: threads of BLAS would spend more time waiting than working.
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")
         engine = source.open(order.schema)
         if engine.persons != plan.persons:
