@@ -33,7 +33,7 @@ from tests.ledger.ledger_server import PostgresServer  # noqa: E402
 from tests.ledger.ledger_server_faults import ServerScene  # noqa: E402
 
 from discreet.ledger import Ledger, ReleaseRequest  # noqa: E402
-from discreet.points import Point  # noqa: E402
+from discreet.points import ReleasePoint  # noqa: E402
 
 from evidence.ledger_report import COLUMNS, RESULTS, write_report  # noqa: E402  # isort: skip
 
@@ -130,7 +130,7 @@ def load(stage: Stage, backend: str, size: Size) -> Rows:
     for name in ledger_load.MUST_BE_ZERO:
         yield name, found[name], found[name] == 0
     yield "problems found by verify", len(found["problems"]), not found["problems"]
-    for point in Point:
+    for point in ReleasePoint:
         yield f"reached {point}", found["reached"][point], found["reached"][point] > 0
         yield f"killed at {point}", found["killed"][point], found["killed"][point] > 0
     yield "seconds", round(found["seconds"]), True

@@ -22,6 +22,7 @@ import io
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -164,6 +165,9 @@ def _checkout(commit: str, folder: Path) -> None:
     )
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
         archive.extractall(folder, filter="data")
+    charts = Path("src/discreet/report/templates/charts.js")  # made when the package is built
+    if not (folder / charts).exists():
+        shutil.copyfile(ROOT / charts, folder / charts)
 
 
 def _run(source: Path, data: Path, arguments: argparse.Namespace) -> dict[str, Any]:

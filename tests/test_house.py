@@ -183,3 +183,13 @@ def _runtime() -> list[str]:
 def _pin(line: str) -> tuple[str, str]:
     name, _, rest = line.partition("==")
     return name, rest.split()[0]
+
+
+def test_one_name_is_one_class():
+    """Two classes of one name would be two meanings of one word."""
+    homes = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(path.name)
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

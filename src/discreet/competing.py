@@ -24,7 +24,7 @@ from discreet.design.schema import Schema
 from discreet.documents.causes import CausesModel
 from discreet.documents.model import to_triangle
 from discreet.engine.engine import Arrays, BlockFunction, Engine
-from discreet.estimate import Estimate, Information, estimate, information_at, plain_model
+from discreet.estimate import Information, PlainEstimate, estimate, information_at, plain_model
 from discreet.likelihood.problem import Problem
 from discreet.people.episodes import Episodes
 from discreet.types import Array
@@ -98,7 +98,7 @@ def fit_causes(  # noqa: PLR0913 - the settings of a fit
 
 
 def _joint_covariance(
-    engine: Engine, problems: list[Problem], found: list[Estimate], information: Information
+    engine: Engine, problems: list[Problem], found: list[PlainEstimate], information: Information
 ) -> Array:
     """In internal coordinates, one cause after the other; M from a sample of the people."""
     points = [item.point for item in found]

@@ -66,7 +66,7 @@ class MeanLoss:
         )
 
 
-class Counts(NamedTuple):
+class FitCounts(NamedTuple):
     """What the data hold."""
 
     events: int
@@ -75,12 +75,12 @@ class Counts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PlainEstimate:
     """The estimate in internal coordinates, with the ridge that it took and why."""
 
     solution: Solution
     ridge: float
-    counts: Counts
+    counts: FitCounts
     notes: tuple[str, ...] = ()
 
     @property
@@ -91,10 +91,10 @@ class Estimate:
 
 def estimate(
     total: Problem, *, ridge: float = 0.0, solver: str = "newton", tolerance: float = 1e-10
-) -> Estimate:
+) -> PlainEstimate:
     """Minimise the mean loss to the given gradient norm."""
     _require_strata(total)
-    counts = Counts(*total.totals())
+    counts = FitCounts(*total.totals())
     start = starting_point(total.design, total.link, counts.events, counts.intervals_at_risk)
     if counts.events in {0, counts.intervals_at_risk} and ridge == 0.0:
         reason = _ONE_SIDED[counts.events > 0]
@@ -110,7 +110,7 @@ def estimate(
         if not _settled(solution):
             reason = _undetermined(MeanLoss(total)(start), solution.evaluation, total.design)
             return _rescue(total, start, counts, reason, solver, tolerance)
-    return Estimate(solution, ridge, counts, _unfinished(solution, tolerance))
+    return PlainEstimate(solution, ridge, counts, _unfinished(solution, tolerance))
 
 
 def _require_strata(total: Problem) -> None:
@@ -161,11 +161,11 @@ def starting_point(design: Design, link: Link, events: int, at_risk: int) -> Arr
 def _rescue(
     total: Problem,
     start: Array,
-    counts: Counts,
+    counts: FitCounts,
     reason: str,
     solver: str,
     tolerance: float,
-) -> Estimate:
+) -> PlainEstimate:
     """Fit again with the small ridge, and say so."""
     ridge = RESCUE_RIDGE / max(total.persons, 1)
     loss = MeanLoss(total, ridge)
@@ -176,7 +176,7 @@ def _rescue(
         "those coefficients or their standard errors."
     )
     warn(note, SeparationWarning)
-    return Estimate(solution, ridge, counts, notes=(note,))
+    return PlainEstimate(solution, ridge, counts, notes=(note,))
 
 
 def _settled(solution: Solution) -> bool:
@@ -241,7 +241,7 @@ def _flat(here: Evaluation, design: Design) -> str:
     return where + more
 
 
-def compare_baselines(total: Problem, found: Estimate) -> tuple[str, ...]:
+def compare_baselines(total: Problem, found: PlainEstimate) -> tuple[str, ...]:
     """A note where another baseline follows the times clearly better, on a sample of the people.
 
     Twelve pieces have the events of the life table in each stretch, and nine knots nearly so.  The
@@ -293,7 +293,7 @@ Information = Literal["expected", "observed"]
 
 
 def plain_model(
-    total: Problem, found: Estimate, solver: str, information: Information
+    total: Problem, found: PlainEstimate, solver: str, information: Information
 ) -> PlainModel:
     """The model file of a fit that is not private."""
     return PlainModel.model_validate(
@@ -306,7 +306,7 @@ def plain_model(
     )
 
 
-def _fit_record(total: Problem, found: Estimate, solver: str) -> FitRecord:
+def _fit_record(total: Problem, found: PlainEstimate, solver: str) -> FitRecord:
     penalty = 0.5 * found.ridge * float(found.point @ found.point)
     mean = found.solution.evaluation.value - penalty
     return FitRecord(
@@ -322,7 +322,7 @@ def _fit_record(total: Problem, found: Estimate, solver: str) -> FitRecord:
     )
 
 
-def _uncertainty(total: Problem, found: Estimate, information: Information) -> Uncertainty:
+def _uncertainty(total: Problem, found: PlainEstimate, information: Information) -> Uncertainty:
     covariance = user_covariance(information_at(total, found, information), total.design)
     return Uncertainty(
         information=information,
@@ -331,7 +331,7 @@ def _uncertainty(total: Problem, found: Estimate, information: Information) -> U
     )
 
 
-def information_at(total: Problem, found: Estimate, information: Information) -> Array:
+def information_at(total: Problem, found: PlainEstimate, information: Information) -> Array:
     """Return the information at the estimate; a ridge counts as prior information."""
     if information == "observed":
         return found.solution.evaluation.hessian * total.persons

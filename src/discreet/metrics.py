@@ -30,7 +30,7 @@ from discreet.text import aligned
 from discreet.types import Array, Flags, Integers
 
 __all__ = [
-    "Calibration",
+    "CalibrationTable",
     "brier_score",
     "calibration",
     "concordance",
@@ -225,7 +225,7 @@ def integrated_brier_score(
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration(Tabular):
+class CalibrationTable(Tabular):
     """Groups of people by predicted survival at one time: predicted against Kaplan-Meier."""
 
     time: float
@@ -257,7 +257,7 @@ class Calibration(Tabular):
 
 def calibration(
     model: Any, data: Any, time: float, outcome: Any = None, *, groups: int = 10
-) -> Calibration:
+) -> CalibrationTable:
     """Compare predicted and observed survival at a time, in groups of equal size."""
     fitted = _document(model)
     observed = _single(data, fitted.public_schema, outcome)
@@ -269,7 +269,7 @@ def calibration(
     ]
     curves = [KaplanMeier.of(observed.time[part], observed.event[part]) for part in parts]
     point = np.array([time], dtype=np.float64)
-    return Calibration(
+    return CalibrationTable(
         time=float(time),
         persons=np.array([len(part) for part in parts]),
         predicted=np.array([survival[part].mean() for part in parts]),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 
-class Point(StrEnum):
+class ReleasePoint(StrEnum):
     """Every named point, in the order in which a release passes them.
 
     Every other file that this package writes passes "written" and "renamed" as well.
@@ -43,12 +43,12 @@ class JointPoint(StrEnum):
     COMPARED = "joint: compared"
 
 
-Listener = Callable[[Point | JointPoint], None]
+Listener = Callable[[ReleasePoint | JointPoint], None]
 
 _listener: Listener | None = None
 
 
-def reach(point: Point | JointPoint) -> None:
+def reach(point: ReleasePoint | JointPoint) -> None:
     """Tell the installed listener, if there is one, that this process has come to `point`."""
     if _listener is not None:
         _listener(point)

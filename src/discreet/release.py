@@ -63,7 +63,7 @@ from discreet.mechanisms.contract import (
     require_one_baseline,
     settings_of,
 )
-from discreet.points import Point, reach
+from discreet.points import ReleasePoint, reach
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares
 
@@ -366,7 +366,7 @@ def publish(
     plan = _checked_plan(order, source, ledger)
     reservation = ledger.reserve(order.request(plan.guarantee))
     release = _paid_draw(order, plan, source, reservation)
-    reach(Point.RELEASE_DRAWN)
+    reach(ReleasePoint.RELEASE_DRAWN)
     if path is not None:
         with charge_stands():
             release.save(path, overwrite=overwrite)

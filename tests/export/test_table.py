@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import discreet as ds
-from discreet.cli.export import Format
+from discreet.cli.export import ExportFormat
 from discreet.errors import ArtefactError, SettingsError
 from discreet.export import FORMATS, export_bytes
 from tests.cohorts import cohort, schema
@@ -43,7 +43,7 @@ def test_an_unknown_format_is_named_with_those_that_there_are():
         SettingsError, match="unknown format 'sas': write r, excel, pmml, json-table"
     ):
         export_bytes(fitted("one knot").model_, "sas")
-    assert set(FORMATS) == set(Format)
+    assert set(FORMATS) == set(ExportFormat)
 
 
 def test_curves_by_group_are_no_model():

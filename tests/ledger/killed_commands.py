@@ -14,7 +14,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from discreet.cli import main
-from discreet.points import JointPoint, Point, install
+from discreet.points import JointPoint, ReleasePoint, install
 
 
 def command(words: list[str]) -> int:
@@ -27,7 +27,7 @@ def command(words: list[str]) -> int:
     return 0
 
 
-def child(words: list[str], point: Point | None) -> int:
+def child(words: list[str], point: ReleasePoint | None) -> int:
     """How a forked process that runs the command ends; a killed one by minus its signal."""
     process = os.fork()
     if not process:
@@ -43,7 +43,7 @@ def child(words: list[str], point: Point | None) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def _die(reached: Point | JointPoint, point: Point) -> None:
+def _die(reached: ReleasePoint | JointPoint, point: ReleasePoint) -> None:
     if reached == point:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -55,7 +55,7 @@ def run(settings: dict) -> dict[str, list[int]]:
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         warm = command([*settings["words"], *pays])
     found = {"warm": [warm]}
-    for number, point in enumerate(Point):
+    for number, point in enumerate(ReleasePoint):
         words = [*settings["words"], "--ledger", "budget.db", "--out", f"{number}.json"]
         words += ["--release-id", f"release-{number}", "--yes"]
         found[point] = [child(words, point), child([*words, "--overwrite"], None)]

@@ -44,7 +44,7 @@ from discreet.ledger import (
 from discreet.ledger.book import Book, Budget
 from discreet.mechanisms.contract import Draw, Facts, Plan, settings_of
 from discreet.people.source import People
-from discreet.points import Point, install
+from discreet.points import ReleasePoint, install
 from discreet.privacy.accountant import Totals, compose, promised
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import NoiseSource
@@ -108,10 +108,10 @@ def guarantee_of(kind: int, epsilon: float) -> Guarantee:
     return Guarantee(epsilon, 1e-13)
 
 
-def planned_kill(load: Load, number: int) -> Point | None:
+def planned_kill(load: Load, number: int) -> ReleasePoint | None:
     """The point at which the first attempt at this request dies, if any."""
     chance = random.Random(f"{load.seed} {number}")  # noqa: S311  # a test's own plan
-    points = list(Point)
+    points = list(ReleasePoint)
     return chance.choice(points) if chance.random() < load.kill_share else None
 
 
@@ -152,7 +152,7 @@ class Worker:
             return self._note("not drawn again")
         return self._note("settled")
 
-    def _reached(self, point: Point) -> None:
+    def _reached(self, point: ReleasePoint) -> None:
         self._note(point)
         plan = planned_kill(self.load, self.number)
         if plan == point and self.attempts[self.number] == 1:
@@ -333,8 +333,8 @@ def outcome(load: Load) -> dict[str, object]:
         "errors": sum(what.startswith("error") for _, what in notes),
         "wrong refusals": sum(statement.budget.admits(totals, g) for g in refused),
         "problems": list(verification.problems),
-        "reached": {point: counts[point] for point in Point},
-        "killed": {point: counts[f"killed at {point}"] for point in Point},
+        "reached": {point: counts[point] for point in ReleasePoint},
+        "killed": {point: counts[f"killed at {point}"] for point in ReleasePoint},
     }
 
 

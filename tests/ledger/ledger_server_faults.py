@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import psycopg
 
 from discreet.ledger import Head, Ledger, ReleaseClaim
-from discreet.points import Point, install
+from discreet.points import ReleasePoint, install
 from tests.ledger.ledger_scenes import (
     FIRST,
     RECOVERS,
@@ -67,7 +67,7 @@ def server_down(scene: ServerScene) -> Outcome:
     return scene.outcome(said)
 
 
-def killed_at(point: Point) -> Callable[[ServerScene], Outcome]:
+def killed_at(point: ReleasePoint) -> Callable[[ServerScene], Outcome]:
     """The server is killed when the release has come to the point."""
 
     def fault(scene: ServerScene) -> Outcome:
@@ -197,25 +197,29 @@ def no_ledger(scene: ServerScene) -> Outcome:
     return scene.outcome(attempt(scene.ledger, scene.folder, request(2)))
 
 
-STORIES["server killed, reserve locked"] = (killed_at(Point.RESERVE_LOCKED), "was lost", RECOVERS)
+STORIES["server killed, reserve locked"] = (
+    killed_at(ReleasePoint.RESERVE_LOCKED),
+    "was lost",
+    RECOVERS,
+)
 STORIES["server killed, reserve appended"] = (
-    killed_at(Point.RESERVE_APPENDED),
+    killed_at(ReleasePoint.RESERVE_APPENDED),
     "was lost",
     RECOVERS,
 )
 
 PAID_FOR: dict[str, Callable[[ServerScene], Outcome]] = {
-    "server killed, release drawn": killed_at(Point.RELEASE_DRAWN),
-    "server killed, settle appended": killed_at(Point.SETTLE_APPENDED),
+    "server killed, release drawn": killed_at(ReleasePoint.RELEASE_DRAWN),
+    "server killed, settle appended": killed_at(ReleasePoint.SETTLE_APPENDED),
 }
 """The charge was durable when the server died: the release stands, unsettled."""
 
 
 @contextmanager
-def at(point: Point, action: Callable[[], None]) -> Iterator[None]:
+def at(point: ReleasePoint, action: Callable[[], None]) -> Iterator[None]:
     """Do something when this process comes to the point, once."""
 
-    def listen(reached: Point) -> None:
+    def listen(reached: ReleasePoint) -> None:
         if reached == point:
             install(None)
             action()

@@ -14,7 +14,7 @@ from discreet.documents.read import read_document
 from discreet.ledger import Ledger
 from discreet.ledger.book import Head
 from discreet.ledger.stored import ReleaseClaim
-from discreet.points import Point
+from discreet.points import ReleasePoint
 from tests.cohorts import cohort
 
 SCRIPT = Path(__file__).with_name("killed_commands.py")
@@ -26,9 +26,9 @@ COMMANDS = {
     "fit": "fit people.csv --schema schema.toml --epsilon 0.5",
     "curves": "curves people.csv --schema schema.toml --by arm --epsilon 0.5",
 }
-UNPAID = (Point.RESERVE_ASKED, Point.RESERVE_LOCKED, Point.RESERVE_APPENDED)
-PUBLISHED = list(Point)[list(Point).index(Point.RELEASE_RENAMED) :]
-SETTLED = (Point.SETTLE_COMMITTED, Point.SETTLE_WITNESSED)
+UNPAID = (ReleasePoint.RESERVE_ASKED, ReleasePoint.RESERVE_LOCKED, ReleasePoint.RESERVE_APPENDED)
+PUBLISHED = list(ReleasePoint)[list(ReleasePoint).index(ReleasePoint.RELEASE_RENAMED) :]
+SETTLED = (ReleasePoint.SETTLE_COMMITTED, ReleasePoint.SETTLE_WITNESSED)
 
 
 @pytest.fixture(scope="module", params=COMMANDS)
@@ -49,23 +49,25 @@ def test_every_point_is_reached_and_kills(killed):
     _, ends = killed
     assert ends.pop("warm") == [0]
     assert {point: first for point, (first, _) in ends.items()} == dict.fromkeys(
-        Point, -signal.SIGKILL
+        ReleasePoint, -signal.SIGKILL
     )
 
 
 def test_what_was_not_charged_can_be_asked_again_and_nothing_else_is_drawn_again(killed):
     """Exit status 4 is the ledger's refusal: one charge pays for one draw."""
     _, ends = killed
-    expected = {point: 0 if point in UNPAID else 4 for point in Point}
-    assert {point: ends[point][1] for point in Point} == expected
+    expected = {point: 0 if point in UNPAID else 4 for point in ReleasePoint}
+    assert {point: ends[point][1] for point in ReleasePoint} == expected
 
 
 def test_nothing_is_published_that_was_not_charged_first(killed):
     folder, _ = killed
     ledger = Ledger(folder / "budget.db")
     lines = {line.request.release_id: line for line in ledger.show().charges}
-    assert len(lines) == len(Point)  # each is charged once: by the first attempt or by the second
-    for number, point in enumerate(Point):
+    assert len(lines) == len(
+        ReleasePoint
+    )  # each is charged once: by the first attempt or by the second
+    for number, point in enumerate(ReleasePoint):
         path, line = folder / f"{number}.json", lines[f"release-{number}"]
         assert path.exists() == (point in UNPAID or point in PUBLISHED)
         assert (line.digest is not None) == (point in UNPAID or point in SETTLED)

@@ -17,7 +17,7 @@ from discreet.ledger.book import (
     Budget,
     Entry,
     Head,
-    Row,
+    LedgerRow,
     canonical,
     digest_of,
     place_text,
@@ -75,7 +75,7 @@ def changed_text(draw, rows):
     other = content[:place] + draw(st.characters()) + content[place + 1 :]
     rehashed = draw(st.booleans()) and other.isascii()
     hashed = digest_of(other) if rehashed else rows[position].hash
-    rows[position] = Row(rows[position].sequence, other, hashed)
+    rows[position] = LedgerRow(rows[position].sequence, other, hashed)
 
 
 def renumbered(draw, rows):
@@ -108,7 +108,7 @@ def head_of(row):
 @given(st.text(), st.text(max_size=70), st.integers())
 def test_nonsense_is_never_an_entry(content, hashed, sequence):
     with pytest.raises(LedgerError):
-        read_entry(Row(sequence, content, hashed), None)
+        read_entry(LedgerRow(sequence, content, hashed), None)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_malformed_ledger_identifier_is_refused(ledger):
 def test_deeply_nested_text_is_an_error_and_no_crash():
     content = "[" * 100_000
     with pytest.raises(LedgerError, match="cannot be read"):
-        read_entry(Row(1, content, digest_of(content)), None)
+        read_entry(LedgerRow(1, content, digest_of(content)), None)
 
 
 def test_an_entry_is_hashed_as_the_proof_page_says():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from discreet.ledger import Ledger
-from discreet.points import Point, reach
+from discreet.points import ReleasePoint, reach
 from tests.ledger.ledger_load import MUST_BE_ZERO, Load
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ def test_killed_anywhere_the_ledger_holds(location, tmp_path):
     assert found["problems"] == []
     assert found["requests"] == 150
     assert found["refused"] > 0
-    assert all(found["killed"][point] > 0 for point in Point)
+    assert all(found["killed"][point] > 0 for point in ReleasePoint)
     assert found["sigkills"] >= sum(found["killed"].values())
 
 
@@ -63,5 +63,5 @@ def test_the_harness_notices_a_broken_ledger(tmp_path, sabotage, symptoms):
 
 def test_points_are_silent_unless_a_test_listens(monkeypatch):
     monkeypatch.setenv("DISCREET_POINTS", "reserve: asked")
-    for point in Point:
+    for point in ReleasePoint:
         assert reach(point) is None

@@ -3,7 +3,7 @@
 import pytest
 from evidence import ledger_report
 
-from discreet.points import Point
+from discreet.points import ReleasePoint
 from tests.ledger import ledger_faults, ledger_server_faults
 from tests.ledger.ledger_load import MUST_BE_ZERO
 
@@ -28,7 +28,7 @@ def test_every_row_came_out_as_it_must():
 @pytest.mark.parametrize(("load", "sigkills"), [("load", 500), ("reduced load", 150)])
 def test_the_load_was_as_large_as_promised(backend, load, sigkills):
     assert int(value(load, backend, "", "SIGKILLs")) >= sigkills
-    assert all(int(value(load, backend, "", f"killed at {point}")) > 0 for point in Point)
+    assert all(int(value(load, backend, "", f"killed at {point}")) > 0 for point in ReleasePoint)
     assert all(value(load, backend, "", name) == "0" for name in MUST_BE_ZERO)
     if load == "load":
         assert int(value(load, backend, "", "processes")) >= 16

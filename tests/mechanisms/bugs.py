@@ -24,8 +24,8 @@ class Bug:
 
 
 Tolerance, Draw = solve.Tolerance, contract.Draw
-OutputCalibration = output.Calibration
-ObjectiveCalibration = objective.Calibration
+OutputCalibration = output.OutputCalibration
+ObjectiveCalibration = objective.ObjectiveCalibration
 
 BUGS = [
     Bug(

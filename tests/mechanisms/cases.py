@@ -9,8 +9,8 @@ import numpy as np
 
 from discreet.audit import cases
 from discreet.audit.cases import (
+    CasePerson,
     LinearLoss,
-    Person,
     QuadraticLoss,
     StuckLoss,
     corner_people,
@@ -25,9 +25,9 @@ from discreet.privacy.noise import NoiseSource
 from discreet.privacy.scales import integer_vector
 
 __all__ = [
+    "CasePerson",
     "FrozenNoise",
     "LinearLoss",
-    "Person",
     "QuadraticLoss",
     "StuckLoss",
     "corner_people",

@@ -205,7 +205,7 @@ MORE_BUGS = [
     ),
     Bug(
         "gradient bounded where the minimiser is, not where the solver may go",
-        output.Calibration,
+        output.OutputCalibration,
         "make",
         "gradient_bound(basis, wider)",
         "gradient_bound(basis, slopes)",

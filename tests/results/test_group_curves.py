@@ -14,7 +14,7 @@ from discreet.results import group_curves as curves_module
 from discreet.results import hazard_posterior
 from discreet.results.group_curves import (
     LogRank,
-    Released,
+    ReleasedCounts,
     curve_draws,
     event_in_stretch,
     group_curves,
@@ -70,7 +70,7 @@ def released(frame, deviation, causes=1, *, late=False, seed=1):
 
     counts = Counts(noisy(exact.events), noisy(exact.censored), noisy(exact.entered), exact.widths)
     noise = {size: deviation**2 * np.eye(size) for size in (STRETCHES, STRETCHES + 1)}
-    return Released(counts, noise, len(frame), seed)
+    return ReleasedCounts(counts, noise, len(frame), seed)
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -8,8 +8,8 @@ from discreet.results.hazard_posterior import (
     COSINES,
     KEEP,
     Counts,
-    Factor,
     HazardModel,
+    RoundFactor,
     draw_points,
     exposures,
     needed_scales,
@@ -72,7 +72,7 @@ def test_the_curvature_is_that_of_gauss_and_newton(causes, late):
     found = whole - likelihood
     assert np.allclose(found[:plain, :plain], np.eye(plain), atol=1e-5)
     assert np.allclose(found[:plain, plain:], 0.0, atol=1e-4)
-    factor, vector = Factor.of(arrow), np.arange(model.dimension) / 10.0
+    factor, vector = RoundFactor.of(arrow), np.arange(model.dimension) / 10.0
     assert np.allclose(factor.solve(vector), np.linalg.solve(whole, vector))
     assert np.allclose(arrow.variances(), np.diag(np.linalg.inv(whole)))
 

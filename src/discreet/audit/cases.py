@@ -62,7 +62,7 @@ def make_constants(  # noqa: PLR0913, PLR0917 - each fact by name
 
 
 @dataclass(frozen=True)
-class Person:
+class CasePerson:
     """Rows of one person: x (rows, p), the intervals entry+1 ... exit of each row, the stratum.
 
     `cause` is that of the event, where there are several.
@@ -109,7 +109,7 @@ class Person:
                 yield z, ends
 
 
-def episodes_of(people: Sequence[Person], covariates: int) -> Episodes:
+def episodes_of(people: Sequence[CasePerson], covariates: int) -> Episodes:
     """The people as episodes."""
     counts = [len(person.exit) for person in people]
     last = np.zeros(sum(counts), dtype=bool)
@@ -131,7 +131,7 @@ def episodes_of(people: Sequence[Person], covariates: int) -> Episodes:
 
 
 def _causes_of(
-    people: Sequence[Person], counts: list[int], event: NDArray[np.bool_]
+    people: Sequence[CasePerson], counts: list[int], event: NDArray[np.bool_]
 ) -> NDArray[np.int8] | None:
     """The cause of every event; none where all are of the first."""
     numbers = [person.cause for person in people]
@@ -139,13 +139,13 @@ def _causes_of(
     return found if max(numbers, default=1) > 1 else None
 
 
-def _strata_of(people: Sequence[Person], counts: list[int]) -> NDArray[np.int16] | None:
+def _strata_of(people: Sequence[CasePerson], counts: list[int]) -> NDArray[np.int16] | None:
     """The stratum of every row; none where everybody is of the first."""
     numbers = [person.stratum for person in people]
     return np.repeat(numbers, counts).astype(np.int16) if any(numbers) else None
 
 
-def loss_of(people: Sequence[Person], facts: Facts) -> Problem:
+def loss_of(people: Sequence[CasePerson], facts: Facts) -> Problem:
     """The total loss that fits use."""
     width = facts.design.covariates.dimension
     engine = LocalEngine(episodes_of(people, width), threads=1)
@@ -154,7 +154,7 @@ def loss_of(people: Sequence[Person], facts: Facts) -> Problem:
 
 def random_person(
     random: np.random.Generator, facts: Facts, *, pieces: int = 1, extreme: float = 0.7
-) -> Person:
+) -> CasePerson:
     """A person of so many rows; the share `extreme` are on the sphere |x| = 1 and stay long."""
     intervals, width = facts.intervals, facts.design.covariates.dimension
     cuts = np.sort(random.choice(intervals + 1, min(pieces, intervals) + 1, replace=False))
@@ -166,20 +166,20 @@ def random_person(
     event = bool(random.random() < 0.5)
     stratum = int(random.integers(facts.design.strata)) if facts.design.strata > 1 else 0
     cause = int(random.integers(facts.causes)) + 1 if facts.causes > 1 else 1
-    return Person(x, cuts[:-1], cuts[1:], event, stratum, cause)
+    return CasePerson(x, cuts[:-1], cuts[1:], event, stratum, cause)
 
 
-def corner_people(facts: Facts) -> list[Person]:
+def corner_people(facts: Facts) -> list[CasePerson]:
     """Hand-made persons: at a corner or its opposite, short or long, with and without event."""
     intervals, width = facts.intervals, facts.design.covariates.dimension
     corner = np.ones(width) / math.sqrt(max(width, 1))
     axes = np.eye(width)
     directions = [corner, -corner, *axes, *(-axes), np.zeros(width), -0.0 * corner]
     nobody = np.array([], dtype=np.int64)
-    people = [Person(np.empty((0, width)), nobody, nobody, event=False)]
+    people = [CasePerson(np.empty((0, width)), nobody, nobody, event=False)]
     stays = ((0, intervals), (0, 1), (intervals - 1, intervals))
     people += [
-        Person(x[None, :], np.array([first]), np.array([last]), event)
+        CasePerson(x[None, :], np.array([first]), np.array([last]), event)
         for x, (first, last), event in product(directions, stays, (False, True))
     ]
     if facts.time_varying and intervals > 1:
@@ -192,12 +192,14 @@ def corner_people(facts: Facts) -> list[Person]:
     ]
 
 
-def _flipping(facts: Facts, corner: Array) -> list[Person]:
+def _flipping(facts: Facts, corner: Array) -> list[CasePerson]:
     """Covariates that jump from a corner to its opposite in every interval."""
     flips = np.array([corner if s % 2 else -corner for s in range(facts.intervals)])
     steps = np.arange(facts.intervals)
     return [
-        Person(sign * flips, steps, steps + 1, event) for sign in (1, -1) for event in (False, True)
+        CasePerson(sign * flips, steps, steps + 1, event)
+        for sign in (1, -1)
+        for event in (False, True)
     ]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.audit.cases import (
     BASE,
-    Person,
+    CasePerson,
     corner_people,
     hostile_points,
     known_release,
@@ -66,7 +66,7 @@ def _records() -> Finding:
     return at_most(FAMILY, "norm of a record", 1.0, float(worst), note)
 
 
-def some_people(random: np.random.Generator, facts: Facts, count: int) -> list[Person]:
+def some_people(random: np.random.Generator, facts: Facts, count: int) -> list[CasePerson]:
     """Half random, half made by hand."""
     corners = corner_people(facts)
     return [
@@ -160,8 +160,8 @@ def _one_interval_ratio() -> float:
     """One interval, an event and a survival on either side of a steep slope: nearly 2r."""
     facts = make_constants(intervals=1, covariates=1, knots=1)
     first, last = np.array([0]), np.array([1])
-    dies = Person(np.array([[0.98]]), first, last, event=True)
-    lives = Person(np.array([[1.0]]), first, last, event=False)
+    dies = CasePerson(np.array([[0.98]]), first, last, event=True)
+    lives = CasePerson(np.array([[1.0]]), first, last, event=False)
     point = np.array([-0.99e4, 1e4])
     gap = dies.derivatives(facts, point)[0] - lives.derivatives(facts, point)[0]
     claimed = Shape.make(facts, public_guess(facts, 0.5), 0).sensitivity

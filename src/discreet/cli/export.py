@@ -10,7 +10,7 @@ from discreet.cli import options
 from discreet.cli.output import say, wrapped
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """For which program."""
 
     R = "r"
@@ -22,7 +22,7 @@ class Format(StrEnum):
 def export(
     model: options.ModelFile,
     *,
-    to: Annotated[Format, typer.Option(help=", ".join(Format) + ".", metavar="FORMAT")],
+    to: Annotated[ExportFormat, typer.Option(help=", ".join(ExportFormat) + ".", metavar="FORMAT")],
     out: Annotated[Path, typer.Option(help="The file to write.")],
     overwrite: options.Overwrite = False,
 ) -> None:

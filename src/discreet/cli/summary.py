@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Shown = Table | GroupTable
 
 
-class Format(StrEnum):
+class TableFormat(StrEnum):
     """How the table is written."""
 
     TEXT = "text"
@@ -33,8 +33,8 @@ def summary(
     *,
     confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     form: Annotated[
-        Format, typer.Option("--format", help=", ".join(Format) + ".", metavar="NAME")
-    ] = Format.TEXT,
+        TableFormat, typer.Option("--format", help=", ".join(TableFormat) + ".", metavar="NAME")
+    ] = TableFormat.TEXT,
     proportionality: Annotated[
         bool,
         typer.Option(
@@ -57,8 +57,8 @@ def summary(
         _print(summarise(found, confidence), form)
 
 
-def _print(table: "Table", form: Format) -> None:
-    if form is Format.TEXT:
+def _print(table: "Table", form: TableFormat) -> None:
+    if form is TableFormat.TEXT:
         _show(table)
     else:
         say(_written(table, form))
@@ -73,14 +73,14 @@ def _show(table: "Shown") -> None:
         say("\n" + wrapped(line))
 
 
-def _written(table: "Table", form: Format) -> str:
+def _written(table: "Table", form: TableFormat) -> str:
     """The table alone, with every number in full where a program reads it."""
-    if form is Format.LATEX:
+    if form is TableFormat.LATEX:
         return table.to_latex()
-    if form is Format.HTML:
+    if form is TableFormat.HTML:
         return table.to_html()
     records = table.records()
-    if form is Format.JSON:
+    if form is TableFormat.JSON:
         return json.dumps(records, indent=2)
     cells = [["" if value is None else value for value in record.values()] for record in records]
     return csv_bytes([list(records[0]), *cells]).decode().rstrip("\n")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.privacy.scales import Grid
+from discreet.privacy.scales import NoiseGrid
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SCORE_EXPONENT = -10
 
 
-class Model(Protocol):
+class SmoothLoss(Protocol):
     """A released model: its point is on a public grid."""
 
     @property
@@ -39,7 +39,7 @@ class Model(Protocol):
 
 
 Candidate = TypeVar("Candidate")
-Chosen = TypeVar("Chosen", bound=Model)
+Chosen = TypeVar("Chosen", bound=SmoothLoss)
 
 
 class Optimum:
@@ -71,7 +71,7 @@ class Optimum:
         return self._noisy(find(self._loss, drawn), scale, exponent)
 
     def _noisy(self, point: Array, scale: float, exponent: int) -> list[int]:
-        steps = Grid(exponent).to_integers(point)
+        steps = NoiseGrid(exponent).to_integers(point)
         drawn = self._noise.lattice_laplace(len(point), Fraction(scale) / Fraction(2) ** exponent)
         return [int(step) + int(extra) for step, extra in zip(steps, drawn, strict=True)]
 
@@ -87,7 +87,7 @@ class Optimum:
             candidates,
             release,
             lambda model: clipped_score(self._loss, model.point, bound),
-            int(Grid(SCORE_EXPONENT).to_integers(bound)),
+            int(NoiseGrid(SCORE_EXPONENT).to_integers(bound)),
             self._noise,
         )
 

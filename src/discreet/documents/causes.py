@@ -31,7 +31,7 @@ from discreet.documents.model import (
     numbers_of,
 )
 from discreet.errors import ArtefactError, SettingsError
-from discreet.results.group_curves import GroupCurve, Released, group_curves
+from discreet.results.group_curves import GroupCurve, ReleasedCounts, group_curves
 from discreet.results.hazard_posterior import Counts
 from discreet.results.life_table import LifeTable
 from discreet.results.survival import CausesCurves
@@ -260,7 +260,7 @@ class CausesRelease(Promised, CausesFile):
         table = numbers_of("calibration", self.released["calibration"][0])
         variance = float(np.max(table[:, 4])) ** 2
         noise = {size: variance * np.eye(size) for size in (len(rows), len(rows) + 1)}
-        return group_curves(Released(counts, noise, self.persons, seed=0), self.times)[0][0]
+        return group_curves(ReleasedCounts(counts, noise, self.persons, seed=0), self.times)[0][0]
 
     @property
     def times(self) -> Array:

@@ -22,7 +22,7 @@ from discreet.results.group_curves import (
     GroupCurve,
     LogRank,
     Number,
-    Released,
+    ReleasedCounts,
     group_curves,
 )
 from discreet.results.hazard_posterior import Counts
@@ -146,7 +146,7 @@ class CurvesRelease(Promised):
         """Curves and test from the released sums, whose digest is the seed of the draws."""
         words = json.dumps(self.released["sums"]).encode()
         seed = int.from_bytes(hashlib.sha256(words).digest()[:8])
-        released = Released(self.counts, self._noise, self.persons, seed)
+        released = ReleasedCounts(self.counts, self._noise, self.persons, seed)
         try:
             return group_curves(released, self.times)
         except np.linalg.LinAlgError:

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from discreet import disk
 from discreet.errors import ArtefactError, SettingsError
-from discreet.points import Point, reach
+from discreet.points import ReleasePoint, reach
 
 LARGEST_FILE = 1 << 25
 DEEPEST_NESTING = 12
@@ -98,9 +98,9 @@ def write_new(
     temporary = target.with_name(f".{target.name[:80]}.{token_hex(8)}.part")
     try:
         _write_durably(temporary, content, mode)
-        reach(Point.RELEASE_WRITTEN)
+        reach(ReleasePoint.RELEASE_WRITTEN)
         _name(temporary, target, overwrite=overwrite)
-        reach(Point.RELEASE_RENAMED)
+        reach(ReleasePoint.RELEASE_RENAMED)
         disk.force_folder(target.parent)
     except FileExistsError:
         raise SettingsError(f"'{target}' exists now; nothing was overwritten.") from None

@@ -36,7 +36,7 @@ NOT_ASKED = "no information was released"
 
 
 @dataclass(frozen=True)
-class Layout:
+class FieldLayout:
     """Places in phi."""
 
     causes: int
@@ -139,11 +139,11 @@ class Field:
     persons: float
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> FieldLayout:
         """Of phi."""
         t = self.transcript
         columns = self.members.columns.shape[2]
-        return Layout(t.causes, self.members.strata, t.bins, t.design.dimension, columns)
+        return FieldLayout(t.causes, self.members.strata, t.bins, t.design.dimension, columns)
 
     @cached_property
     def presence(self) -> Static:

@@ -32,7 +32,7 @@ NOT_PRIVATE = "Not private: do not publish without checking who could recognise 
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CausePart:
     """One event, or one cause: alpha (strata, e) and beta (P,)."""
 
     cause: str
@@ -53,7 +53,7 @@ class Content:
     link: str
     design: Design
     edges: Array
-    parts: tuple[Part, ...]
+    parts: tuple[CausePart, ...]
     covariance: Array | None
     words: tuple[str, ...]
     """Sentences: the model, its promise, its warnings."""
@@ -68,7 +68,7 @@ class Content:
         models = found.models
         first = next(iter(models.values()))
         parts = tuple(
-            Part(cause, np.array(model.coefficients.baselines), _effects(model))
+            CausePart(cause, np.array(model.coefficients.baselines), _effects(model))
             for cause, model in models.items()
         )
         return cls(

@@ -69,7 +69,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Row:
+class LedgerRow:
     """An entry as a backend stores it, unchecked before `read_entry`."""
 
     sequence: int
@@ -108,9 +108,9 @@ class Entry:
         return Head(self.previous.ledger, self.sequence, digest_of(self.content))
 
     @property
-    def row(self) -> Row:
+    def row(self) -> LedgerRow:
         """The entry as it is stored."""
-        return Row(self.sequence, self.content, self.head.hash)
+        return LedgerRow(self.sequence, self.content, self.head.hash)
 
     @property
     def release_id(self) -> str | None:
@@ -131,7 +131,7 @@ def digest_of(content: str) -> str:
     return hashlib.sha256(_DOMAIN + content.encode("ascii")).hexdigest()
 
 
-def read_entry(row: Row, previous: Head | None) -> Entry:
+def read_entry(row: LedgerRow, previous: Head | None) -> Entry:
     """Return a stored entry; raise `LedgerError` unless hash, form and link to `previous` are right.
 
     `previous` is None for the first entry, which names the ledger.
@@ -318,7 +318,7 @@ class Book:
     placed: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> Self:
+    def of(cls, rows: Iterable[LedgerRow]) -> Self:
         """Read all rows, from the first."""
         remaining = iter(rows)
         first = next(remaining, None)
@@ -336,7 +336,7 @@ class Book:
         book.extend(remaining)
         return book
 
-    def extend(self, rows: Iterable[Row]) -> None:
+    def extend(self, rows: Iterable[LedgerRow]) -> None:
         """Read further entries."""
         for row in rows:
             entry = read_entry(row, self.head)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, LiteralString, Self, cast
 from urllib.parse import parse_qsl, urlencode
 
 from discreet.errors import LedgerError, SettingsError
-from discreet.ledger.book import Entry, Head, Place, Row, canonical
+from discreet.ledger.book import Entry, Head, LedgerRow, Place, canonical
 from discreet.ledger.faults import LedgerFaultError, postgres_faults
 from discreet.text import printable
 
@@ -163,14 +163,14 @@ class PostgresSession:
         """Return None: releases are the witnesses of a server's ledger."""
         return None
 
-    def rows(self, after: int) -> Iterable[Row]:
+    def rows(self, after: int) -> Iterable[LedgerRow]:
         """Rows above `after`, in order."""
         found = self.connection.execute(
             "SELECT sequence, content, hash FROM discreet_ledger.entry "
             "WHERE ledger = %s AND sequence > %s ORDER BY sequence",
             (self.ledger, after),
         )
-        return [Row(*values) for values in found]
+        return [LedgerRow(*values) for values in found]
 
     def append(self, entry: Entry) -> None:
         """Insert the entry within the open transaction."""

@@ -30,7 +30,7 @@ from pathlib import Path
 from discreet import disk
 from discreet.errors import LedgerError, SettingsError
 from discreet.ledger import systems
-from discreet.ledger.book import ADOPTED, PLACED, Entry, Head, Place, Row
+from discreet.ledger.book import ADOPTED, PLACED, Entry, Head, LedgerRow, Place
 from discreet.ledger.faults import is_locked, typed_faults
 
 _BLOCK = 4096
@@ -168,10 +168,10 @@ class SqliteSession:
         """Return the newest promise of the witness file."""
         return self.witness.read()
 
-    def rows(self, after: int) -> Iterable[Row]:
+    def rows(self, after: int) -> Iterable[LedgerRow]:
         """Return the rows above `after`, in order."""
         query = "SELECT sequence, content, hash FROM entry WHERE sequence > ? ORDER BY sequence"
-        return [Row(*values) for values in self.connection.execute(query, (after,))]
+        return [LedgerRow(*values) for values in self.connection.execute(query, (after,))]
 
     def append(self, entry: Entry) -> None:
         """Insert the entry within the open transaction."""

@@ -29,8 +29,8 @@ from discreet.ledger.book import (
     Budget,
     Entry,
     Head,
+    LedgerRow,
     Place,
-    Row,
     Statement,
     place_text,
     same_place,
@@ -44,7 +44,7 @@ from discreet.ledger.interface import (
 )
 from discreet.ledger.postgres import POSTGRES_URLS, PostgresLocation, PostgresStore
 from discreet.ledger.sqlite import SqliteStore
-from discreet.points import Point, reach
+from discreet.points import ReleasePoint, reach
 from discreet.privacy.guarantee import Guarantee
 
 
@@ -60,7 +60,7 @@ class Session(Protocol):
         """Return the newest head the witness remembers; None where the backend has no witness."""
         ...
 
-    def rows(self, after: int) -> Iterable[Row]:
+    def rows(self, after: int) -> Iterable[LedgerRow]:
         """Stored rows with a sequence number above `after`, in order."""
         ...
 
@@ -332,9 +332,9 @@ class Ledger:
         request
             The release to charge.
         """
-        reach(Point.RESERVE_ASKED)
+        reach(ReleasePoint.RESERVE_ASKED)
         with with_consequence(_NOT_RELEASED), self._writing() as session:
-            reach(Point.RESERVE_LOCKED)
+            reach(ReleasePoint.RESERVE_LOCKED)
             book = self._current(session)
             known = book.charges.get(request.release_id)
             if known is not None:  # the call that wrote the charge got the permission to draw
@@ -368,9 +368,9 @@ class Ledger:
             SHA-256 of the published file.
         """
         require_digest(digest)
-        reach(Point.SETTLE_ASKED)
+        reach(ReleasePoint.SETTLE_ASKED)
         with with_consequence(_NOT_SETTLED), self._writing() as session:
-            reach(Point.SETTLE_LOCKED)
+            reach(ReleasePoint.SETTLE_LOCKED)
             book = self._current(session)
             charge = book.charges.get(reservation.release_id)
             if charge is None or str(charge.head) != reservation.head:
@@ -465,15 +465,19 @@ class Ledger:
 
 
 _RESERVE_POINTS = (
-    Point.RESERVE_APPENDED,
-    Point.RESERVE_COMMITTED,
-    Point.RESERVE_WITNESSED,
+    ReleasePoint.RESERVE_APPENDED,
+    ReleasePoint.RESERVE_COMMITTED,
+    ReleasePoint.RESERVE_WITNESSED,
 )
-_SETTLE_POINTS = (Point.SETTLE_APPENDED, Point.SETTLE_COMMITTED, Point.SETTLE_WITNESSED)
+_SETTLE_POINTS = (
+    ReleasePoint.SETTLE_APPENDED,
+    ReleasePoint.SETTLE_COMMITTED,
+    ReleasePoint.SETTLE_WITNESSED,
+)
 
 
 def _write(
-    session: Session, book: Book, kind: str, body: dict[str, Any], points: tuple[Point, ...]
+    session: Session, book: Book, kind: str, body: dict[str, Any], points: tuple[ReleasePoint, ...]
 ) -> Head:
     """Append the entry durably, after new parts of the place in the same transaction."""
     appended, committed, witnessed = points

@@ -152,17 +152,17 @@ def _least_ridges(settings: ObjectivePerturbation, persons: int) -> list[float]:
 
 def _best(
     shapes: list["Shape"], ridges: list[float], budget: Fraction, shares: tuple[Fraction, ...]
-) -> "Calibration":
+) -> "ObjectiveCalibration":
     splits = [(share * budget, budget) for share in shares]
     choices = product(shapes, ridges, splits)
-    found = (Calibration.make(shape, ridge, split) for shape, ridge, split in choices)
+    found = (ObjectiveCalibration.make(shape, ridge, split) for shape, ridge, split in choices)
     possible = [item for item in found if item is not None]
     if not possible:
         raise SettingsError("epsilon is too small for objective perturbation of this design")
     return min(possible, key=lambda item: item.error)
 
 
-def _plan(settings: ObjectivePerturbation, facts: Facts, chosen: "Calibration") -> Plan:
+def _plan(settings: ObjectivePerturbation, facts: Facts, chosen: "ObjectiveCalibration") -> Plan:
     guess = chosen.shape.guess
     chosen.tolerance.require_precision()
     coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shape.shift)
@@ -228,7 +228,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class ObjectiveCalibration:
     """The constants of the proof for one shape, total ridge and split of epsilon."""
 
     shape: Shape
@@ -240,7 +240,7 @@ class Calibration:
     @classmethod
     def make(
         cls, shape: Shape, ridge: float, split: tuple[Fraction, Fraction]
-    ) -> "Calibration | None":
+    ) -> "ObjectiveCalibration | None":
         """What is left for the tilt of split = (epsilon_o, epsilon); None where nothing is."""
         output, budget = split
         jacobian = shape.jacobian(ridge)

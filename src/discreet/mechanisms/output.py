@@ -135,13 +135,15 @@ def _search(settings: OutputPerturbation, facts: Facts) -> Plan:
 
 def _candidates(
     settings: OutputPerturbation, facts: Facts, guess: Guess, shift: int
-) -> Iterator["Calibration"]:
+) -> Iterator["OutputCalibration"]:
     basis, scaled = basis_of(facts, shift), guess.scaled(math.ldexp(1.0, shift))
     for ridge in settings.ridges(facts.persons):
-        yield Calibration.make(facts, scaled, basis, (shift, ridge, settings.epsilon))
+        yield OutputCalibration.make(facts, scaled, basis, (shift, ridge, settings.epsilon))
 
 
-def _plan(settings: OutputPerturbation, facts: Facts, guess: Guess, chosen: "Calibration") -> Plan:
+def _plan(
+    settings: OutputPerturbation, facts: Facts, guess: Guess, chosen: "OutputCalibration"
+) -> Plan:
     chosen.tolerance.require_precision()
     coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shift)
     step = grid_exponent(math.ldexp(chosen.movement / settings.epsilon, -GRID_BITS))
@@ -167,7 +169,7 @@ def _plan(settings: OutputPerturbation, facts: Facts, guess: Guess, chosen: "Cal
 
 
 @dataclass(frozen=True)
-class Calibration:
+class OutputCalibration:
     """The constants of the proof for one baseline scale 2^shift and one total ridge."""
 
     shift: int
@@ -185,7 +187,7 @@ class Calibration:
     @classmethod
     def make(
         cls, facts: Facts, guess: Guess, basis: Basis, choice: tuple[int, float, float]
-    ) -> "Calibration":
+    ) -> "OutputCalibration":
         """Confine the minimiser, bound the slopes there, and predict the error.
 
         `choice` is (shift, total ridge, epsilon); the guess and the basis are scaled already.

@@ -28,7 +28,7 @@ from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.outlook import Outlook, public_guess
 from discreet.mechanisms.output import OutputPerturbation
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.scales import Grid
+from discreet.privacy.scales import NoiseGrid
 from discreet.privacy.selection import RandomStopping
 from discreet.types import Array
 
@@ -176,4 +176,4 @@ def score_bound(facts: Facts, survival: float) -> float:
     eta = public_guess(facts, survival).predictor
     link = facts.link
     bound = float(link.survival_loss(eta).sum() + link.event_loss(eta).max())
-    return float(Grid(SCORE_EXPONENT).to_floats(Grid(SCORE_EXPONENT).to_integers(bound)))
+    return float(NoiseGrid(SCORE_EXPONENT).to_floats(NoiseGrid(SCORE_EXPONENT).to_integers(bound)))

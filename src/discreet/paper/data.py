@@ -35,7 +35,7 @@ VARIABLE = "DISCREET_DATA"
 
 
 @dataclass(frozen=True)
-class Source:
+class DatasetSource:
     """The expected content of a file."""
 
     file: str
@@ -46,22 +46,22 @@ class Source:
 
 
 SOURCES = {
-    "FL": Source(
+    "FL": DatasetSource(
         "fl.csv",
         7874,
         2169,
         ("age", "sex", "sample_yr", "kappa", "lambda", "flc_grp", "creatinine", "mgus"),
         "serum free light chain study",
     ),
-    "TB": Source(
+    "TB": DatasetSource(
         "tb.csv",
         16116,
         1761,
         ("age", "spacing", "sibs"),
         "third births, Medical Birth Registry of Norway",
     ),
-    "WT": Source("wt.csv", 21685, 18615, ("sex", "age", "wage"), "unemployment durations"),
-    "SB": Source(
+    "WT": DatasetSource("wt.csv", 21685, 18615, ("sex", "age", "wage"), "unemployment durations"),
+    "SB": DatasetSource(
         "sb.csv",
         53558,
         16341,
@@ -76,7 +76,7 @@ class Dataset:
     """A table (pyarrow) with ``time``, ``status`` and numeric covariates."""
 
     name: str
-    source: Source
+    source: DatasetSource
     table: Any
 
     def schema(self, intervals: int = 200) -> Schema:

@@ -28,7 +28,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ChainComparison:
     """z-scores of mean, variance and quantiles, a row a coordinate."""
 
     scores: Array
@@ -56,7 +56,7 @@ def diagnose(chains: Array) -> Diagnosis:
     )
 
 
-def compare(states: Array, reference: Array, false_alarm: float = 1e-6) -> Comparison:
+def compare(states: Array, reference: Array, false_alarm: float = 1e-6) -> ChainComparison:
     """Compare means, variances and distribution functions, in units of their joint errors.
 
     Each is a mean of a function of one coordinate: x, (x - centre)^2, and x <= quantile, where
@@ -73,7 +73,7 @@ def compare(states: Array, reference: Array, false_alarm: float = 1e-6) -> Compa
         pairs = [(here, there), ((here - centre) ** 2, (there - centre) ** 2)]
         pairs += [((here <= q).astype(float), (there <= q).astype(float)) for q in levels]
         rows.append([_score(*pair) for pair in pairs])
-    return Comparison(np.array(rows), false_alarm)
+    return ChainComparison(np.array(rows), false_alarm)
 
 
 def _score(here: Array, there: Array) -> float:

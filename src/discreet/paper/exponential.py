@@ -29,7 +29,7 @@ from discreet.mechanisms.contract import (
 from discreet.paper.kernel import SanitizedRecords, run_records
 from discreet.paper.sampler import KEY_BITS, PSGLD, StochasticDensity
 from discreet.privacy.guarantee import Guarantee, Relation
-from discreet.privacy.scales import Grid
+from discreet.privacy.scales import NoiseGrid
 from discreet.types import Array
 from discreet.watch import watcher
 
@@ -126,7 +126,7 @@ class SanitizedExponential:
             watch.advance(density.terms)
         size = float(np.linalg.norm(chain.point))  # infinite or NaN if any coordinate is
         point = chain.point if size <= LARGEST else np.zeros_like(chain.point)
-        integers = Grid(GRID_EXPONENT).to_integers(point)
+        integers = NoiseGrid(GRID_EXPONENT).to_integers(point)
         return Draw.from_integers(integers, GRID_EXPONENT, private=noise.private)
 
     def variance(self, plan: Plan, outlook: "Outlook") -> Array:

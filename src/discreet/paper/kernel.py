@@ -29,7 +29,7 @@ from discreet.core.slopes import CLOGLOG, LOGIT, link_number, mills_ratio
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.likelihood.jit import compiled, compiled_reassociative
-from discreet.paper.sampler import Setting, Span, State, begin_step, end_step
+from discreet.paper.sampler import SamplerSpan, Setting, State, begin_step, end_step
 from discreet.people.episodes import Episodes
 from discreet.types import Array
 
@@ -43,7 +43,7 @@ FACTORS = 50
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
-class People(NamedTuple):
+class KernelPeople(NamedTuple):
     """Records by row; the rows of person i are offsets[i] ... offsets[i + 1] - 1.
 
     A row is at risk in the intervals entry ... exit - 1, and an event happens in the last of them.
@@ -69,7 +69,7 @@ class Scratch(NamedTuple):
     collected: Array
 
 
-class Row(NamedTuple):
+class KernelRow(NamedTuple):
     """One row of a person: its intervals, c, and whether c is below the limit of `begin`."""
 
     entry: int
@@ -82,7 +82,7 @@ class Row(NamedTuple):
 class Context(NamedTuple):
     """The arrays of the sums; the scratch space belongs to one thread."""
 
-    people: People
+    people: KernelPeople
     scratch: Scratch
 
 
@@ -111,12 +111,12 @@ class SanitizedRecords:
         return sanitized_sums(self.context(), f, np.arange(self.persons), gradient), gradient
 
     @cached_property
-    def _people(self) -> People:
+    def _people(self) -> KernelPeople:
         episodes = self.episodes
         offsets = episodes.offsets
         if offsets is None:  # a row each; people who were never at risk have none
             offsets = np.minimum(np.arange(episodes.persons + 1), episodes.rows)
-        return People(
+        return KernelPeople(
             link=link_number(self.link.name),
             bound=float(self.bound),
             covariates=np.ascontiguousarray(episodes.covariates),
@@ -129,7 +129,7 @@ class SanitizedRecords:
 
 
 @compiled
-def run_records(context: Context, setting: Setting, state: State, span: Span) -> None:
+def run_records(context: Context, setting: Setting, state: State, span: SamplerSpan) -> None:
     """Steps of a chain on the sum of sanitized losses."""
     for step in range(span.steps):
         begin_step(setting, state)
@@ -153,7 +153,7 @@ def sanitized_sums(context: Context, f: Array, picks: Integers, gradient: Array)
         loss = 0.0
         for index in range(first, last):
             position = inner(covariates[index], beta)
-            row = Row(entry[index], exits[index], event[index], position, position < limit)
+            row = KernelRow(entry[index], exits[index], event[index], position, position < limit)
             loss += row_loss(people.link, row, effects, odds, slopes)
         decay = math.exp(-2.0 * loss / people.bound)
         value += people.bound * (1.0 - decay) / (1.0 + decay)
@@ -169,7 +169,7 @@ def sanitized_sums(context: Context, f: Array, picks: Integers, gradient: Array)
 
 
 @compiled
-def row_loss(link: int, row: Row, effects: Array, odds: Array, slopes: Array) -> float:
+def row_loss(link: int, row: KernelRow, effects: Array, odds: Array, slopes: Array) -> float:
     """The loss of a row; the slopes of its intervals are written to ``slopes``."""
     first, last, loss = row.entry, row.exit - row.event, 0.0
     if link == LOGIT and row.safe:

@@ -18,7 +18,7 @@ from discreet.types import Array
 Energy = Callable[[Array], tuple[float, Array]]
 
 
-class Draws(NamedTuple):
+class ChainDraws(NamedTuple):
     """States of one chain and the share of accepted proposals."""
 
     points: Array
@@ -34,7 +34,7 @@ def metropolis(
     draws: int,
     burn_in: int,
     step: float = 1.0,
-) -> Draws:
+) -> ChainDraws:
     """Run one chain and keep the states after the first ``burn_in``.
 
     energy: E and its gradient. covariance: C. step: h in units of 2.7 d^(-1/3).
@@ -61,4 +61,4 @@ def metropolis(
             accepted += index >= 0
         if index >= 0:
             points[index] = point
-    return Draws(points, accepted / draws)
+    return ChainDraws(points, accepted / draws)

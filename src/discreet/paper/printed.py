@@ -23,7 +23,7 @@ from discreet.mechanisms.contract import (
 )
 from discreet.mechanisms.solve import CentredCoordinates, CentredObjective
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.scales import Grid
+from discreet.privacy.scales import NoiseGrid
 from discreet.solve import minimise
 from discreet.types import Array
 
@@ -152,5 +152,5 @@ def _plan(
 
 
 def _draw(point: Array, noise: "NoiseSource") -> Draw:
-    integers = Grid(GRID_EXPONENT).to_integers(point)
+    integers = NoiseGrid(GRID_EXPONENT).to_integers(point)
     return Draw.from_integers(integers, GRID_EXPONENT, private=noise.private)

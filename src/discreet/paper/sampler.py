@@ -94,7 +94,7 @@ def fill_normals(state: Bits, normals: Array) -> None:
 
 
 Variant = Literal["corrected", "printed"]
-Run = Callable[[Any, "Setting", "State", "Span"], None]
+Run = Callable[[Any, "Setting", "State", "SamplerSpan"], None]
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class State(NamedTuple):
     kept: Array
 
 
-class Span(NamedTuple):
+class SamplerSpan(NamedTuple):
     """Steps taken so far, steps to take, and which of the states to keep."""
 
     taken: int
@@ -235,7 +235,7 @@ class Chain:
     def advance(self, steps: int, thin: int) -> Array:
         """Take ``steps`` steps; return every ``thin``-th state."""
         kept = np.empty((steps // thin, len(self.point)))
-        span = Span(self.steps, steps, thin)
+        span = SamplerSpan(self.steps, steps, thin)
         self._density.run(
             self._density.context, self._setting, self._state._replace(kept=kept), span
         )
@@ -257,7 +257,7 @@ def begin_step(setting: Setting, state: State) -> None:
 
 
 @numba.njit(nogil=True, error_model="numpy")
-def end_step(setting: Setting, state: State, span: Span, step: int) -> None:
+def end_step(setting: Setting, state: State, span: SamplerSpan, step: int) -> None:
     """Move to the next point, given the sum of the batch's gradients in ``mean``."""
     point, mean = state.point, state.mean
     for index in range(len(point)):

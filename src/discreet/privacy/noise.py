@@ -25,9 +25,9 @@ from opendp.mod import Measurement, OpenDPException, enable_features
 
 from discreet.errors import DataFormError, EntropyError, SettingsError
 from discreet.privacy.exact import ContinuousDraw, sample_continuous_laplace, sample_lattice_laplace
-from discreet.privacy.scales import Grid, IntegerVector, float_above, integer_vector
+from discreet.privacy.scales import IntegerVector, NoiseGrid, float_above, integer_vector
 
-__all__ = ["ContinuousDraw", "Grid", "IntegerVector", "NoiseSource", "SystemNoise"]
+__all__ = ["ContinuousDraw", "IntegerVector", "NoiseGrid", "NoiseSource", "SystemNoise"]
 
 LARGEST_VALUE = 2**62
 """OpenDP's integers have 64 bits; a sum beyond them is cut to their ends after the addition."""

@@ -89,7 +89,7 @@ LARGEST_EXPONENT = 1000
 
 
 @dataclass(frozen=True)
-class Grid:
+class NoiseGrid:
     """The multiples of 2^exponent."""
 
     exponent: int

@@ -154,7 +154,7 @@ class Draws:
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedCounts:
     """What curves are made of: counts, covariances of the noise by a sequence's length, n, a seed."""
 
     counts: Counts
@@ -163,7 +163,9 @@ class Released:
     seed: int
 
 
-def group_curves(released: Released, times: Array) -> tuple[tuple[GroupCurve, ...], LogRank | None]:
+def group_curves(
+    released: ReleasedCounts, times: Array
+) -> tuple[tuple[GroupCurve, ...], LogRank | None]:
     """Curves of all groups, and the test that they are equal (None of one group).
 
     Parameters
@@ -184,7 +186,7 @@ def group_curves(released: Released, times: Array) -> tuple[tuple[GroupCurve, ..
         return curves, log_rank(released, draws) if len(curves) > 1 else None
 
 
-def curve_draws(released: Released) -> Draws:
+def curve_draws(released: ReleasedCounts) -> Draws:
     """Draws of the posterior and the curves that follow from each."""
     generator = default_rng(released.seed)
     model = HazardModel(released.counts, released.noise, released.persons)
@@ -441,7 +443,7 @@ def _restricted_mean(times: Array, true: Array, band: Band, reach: int) -> Numbe
     return Number(np.nan, float(lower), float(np.quantile(most, TAILS[1])))
 
 
-def log_rank(released: Released, draws: Draws) -> LogRank:
+def log_rank(released: ReleasedCounts, draws: Draws) -> LogRank:
     """Mantel's test of equal hazards of any event, with the noise in the variance of its scores.
 
     With p_k all groups' hazard and w_gk the share of group g in those exposed, both from the draws,

@@ -446,7 +446,7 @@ class Arrow:
     border: Array
     corner: Array
 
-    def damped(self, share: float) -> "Factor":
+    def damped(self, share: float) -> "RoundFactor":
         """The factor of the matrix with its diagonal larger by this share."""
         more = 1.0 + 0.1 * share
         blocks = self.blocks.copy()
@@ -454,11 +454,11 @@ class Arrow:
         blocks[:, places, places] *= more
         corner = self.corner.copy()
         corner[np.diag_indices(len(corner))] *= more
-        return Factor.of(Arrow(blocks, self.border, corner))
+        return RoundFactor.of(Arrow(blocks, self.border, corner))
 
     def variances(self) -> Array:
         """The diagonal of the inverse."""
-        factor = Factor.of(self)
+        factor = RoundFactor.of(self)
         corner = factor.corner.T @ factor.corner
         spread = factor.blocks.transpose(0, 2, 1) @ factor.border
         within = np.einsum("gkb,gkb->gb", factor.blocks, factor.blocks)
@@ -467,7 +467,7 @@ class Arrow:
 
 
 @dataclass(frozen=True, eq=False)
-class Factor:
+class RoundFactor:
     """Inverse Cholesky factors of an arrow's blocks and corner, and L_g^-1 border_g."""
 
     blocks: Array
@@ -475,7 +475,7 @@ class Factor:
     corner: Array
 
     @classmethod
-    def of(cls, arrow: Arrow) -> "Factor":
+    def of(cls, arrow: Arrow) -> "RoundFactor":
         """L L' is the arrow."""
         blocks = _inverse_cholesky(arrow.blocks)
         border = blocks @ arrow.border
@@ -528,7 +528,7 @@ def _inverse_cholesky(matrices: Array) -> Array:
 def draw_points(model: HazardModel, generator: Generator) -> Array:
     """Draws of the posterior, shape (CHAINS KEEP, P)."""
     mode, curvature = model.mode()
-    factor = Factor.of(curvature)
+    factor = RoundFactor.of(curvature)
 
     def density(place: Array) -> tuple[Array, Array]:
         value, gradient = model.density(mode + factor.coloured(place))
