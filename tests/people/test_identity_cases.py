@@ -45,15 +45,6 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_one_row_without_an_id_merges_nobody(table, tmp_path):
-    ids = [LARGE + k for k in range(2000)]
-    whole = to_episodes(TABLES[table](ids), SCHEMA)
-    gap = to_episodes(TABLES[table]([*ids[:-1], None]), SCHEMA)
-    assert whole.persons == gap.persons == 2000
-    assert np.array_equal(whole.exit, gap.exit)
-
-
 @pytest.mark.parametrize("blocks", [7, 5000])
 def test_one_row_without_an_id_merges_nobody_in_a_stream(tmp_path, blocks):
     ids = [LARGE + k for k in range(2000)]
@@ -65,19 +56,6 @@ def test_one_row_without_an_id_merges_nobody_in_a_stream(tmp_path, blocks):
         assert People.of(tmp_path / "a.parquet").count(SCHEMA) == 2000
 
 
-def test_a_person_in_two_types_of_column_is_one_person():
-    """Partitions: pandas reads int64 here and, because of somebody's gap, float64 there."""
-    here = pd.DataFrame({"id": np.array([1, 2, 7], dtype=np.int64)})
-    there = pd.DataFrame({"id": [7.0, np.nan]})
-    secret = bytes(16)
-    digests = [
-        set(Ids.of(open_table(part).column("id")).digests(secret).tolist())
-        for part in (here, there)
-    ]
-    assert len(digests[0]) == 3
-    assert len(digests[0] & digests[1]) == 1
-
-
 def test_blank_and_padded_ids_do_not_depend_on_the_column():
     ids = ["  ", " NA ", "a", " a", "a\t", "", None, "NA", "b"]
     arrow = Ids.of(open_table(pa.table({"id": ids})).column("id"))
@@ -85,13 +63,6 @@ def test_blank_and_padded_ids_do_not_depend_on_the_column():
     mixed = Ids.of(ObjectColumn([*ids, 3]))
     assert arrow.codes()[1] == python.codes()[1] == mixed.codes()[1] - 1 == 7
     assert np.array_equal(arrow.codes()[0], python.codes()[0])
-
-
-def test_signed_zeros_are_one_person(tmp_path):
-    table = pa.table({"id": [0.0, -0.0], **columns([0, 0])})
-    parquet.write_table(table, tmp_path / "a.parquet")
-    assert to_episodes(table, SCHEMA).persons == 1
-    assert StreamEngine((tmp_path / "a.parquet",), SCHEMA, 1).persons == 1
 
 
 @pytest.mark.parametrize("size", [1 << 20, 3 << 20])

@@ -322,6 +322,27 @@ def test_a_curve_is_drawn_to_where_its_group_ends(visit):
     assert "The curve of 'c' is known until" in page.inner_text("#quality")
 
 
+def test_a_reader_chooses_whose_band_of_many_groups_is_drawn(visit):
+    table, mapping = cohort(3000).to_pandas(), schema().to_mapping()
+    names = [f"arm{k}" for k in range(8)]
+    table["arm"] = np.resize(names, len(table))
+    mapping["covariate"][1]["levels"] = names
+    release = ds.Curves(mapping, by="arm").publish(table, epsilon=8.0, ledger=ds.NO_LEDGER)
+    assert all(curve.reach for curve in release.estimates)
+    page = visit(release)
+    bands = page.locator("#curves-chart path[aria-roledescription='area mark']")
+    lines = page.locator("#curves-chart path[aria-roledescription='line mark']")
+    assert (bands.count(), lines.count()) == (1, 8)
+    first = bands.first.get_attribute("d")
+    page.select_option("#band", "arm5")
+    page.wait_for_function(
+        "path => document.querySelector(\"#curves-chart path[aria-roledescription='area mark']\")"
+        "?.getAttribute('d') !== path",
+        arg=first,
+    )
+    assert (bands.count(), lines.count()) == (1, 8)
+
+
 def test_downloads_hold_the_release_and_the_curve(visit):
     release = make_release()
     page = visit(release)

@@ -15,7 +15,7 @@ from typing import Self
 
 import numpy as np
 
-from discreet.design.covariates import Categorical, Interaction, Numeric, Strata
+from discreet.design.covariates import Numeric
 from discreet.design.declared import parse_number
 from discreet.design.design import Design
 from discreet.design.link import get_link
@@ -47,7 +47,7 @@ class CausePart:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """A model as every format is written from it."""
+    """A model, in the form that every format is written from."""
 
     schema: Schema
     link: str
@@ -60,7 +60,7 @@ class Content:
 
     @classmethod
     def of(cls, found: Model | CausesFile | CurvesRelease) -> Self:
-        """The content of a file of discreet."""
+        """Return the content of a document."""
         if isinstance(found, CurvesRelease):
             raise ArtefactError(
                 "this file holds curves by group, not a model; its table is a CSV file."
@@ -68,7 +68,11 @@ class Content:
         models = found.models
         first = next(iter(models.values()))
         parts = tuple(
-            CausePart(cause, np.array(model.coefficients.baselines), _effects(model))
+            CausePart(
+                cause,
+                np.array(model.coefficients.baselines),
+                np.array(list(model.coefficients.covariates.values()), dtype=np.float64),
+            )
             for cause, model in models.items()
         )
         return cls(
@@ -81,29 +85,14 @@ class Content:
             _words(found),
         )
 
-    @property
-    def covariates(self) -> tuple[Numeric | Categorical, ...]:
-        """As the schema declares them."""
-        return tuple(self.schema.covariates)
-
-    @property
-    def interactions(self) -> tuple[Interaction, ...]:
-        """As the schema declares them."""
-        return tuple(self.schema.interactions)
-
-    @property
-    def strata(self) -> Strata | None:
-        """As the schema declares them."""
-        return self.schema.strata
-
     def codes(self, item: Numeric) -> tuple[float, ...]:
-        """The numbers that mean that there is no value; levels need none: a code is no level."""
+        """Return the numbers that mean "missing" (a code of a category is an unknown level)."""
         numbers = map(parse_number, self.schema.missing_codes.get(item.name, ()))
         return tuple(number for number in numbers if number is not None and math.isfinite(number))
 
     @property
     def periods(self) -> Periods:
-        """Which effects are in force when; one period where none changes with time."""
+        """The intervals in which each effect is in force."""
         return self.design.periods
 
     @property
@@ -128,10 +117,6 @@ class Content:
         """The name of exp(beta): odds ratio, hazard ratio; empty with probit."""
         effect = get_link(self.link).effect
         return effect.removeprefix("log ") if effect.startswith("log ") else ""
-
-
-def _effects(model: Model) -> Array:
-    return np.array(list(model.coefficients.covariates.values()), dtype=np.float64)
 
 
 def _words(found: Model | CausesFile) -> tuple[str, ...]:

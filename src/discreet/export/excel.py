@@ -47,7 +47,7 @@ SLOPE = {  # in a spreadsheet -x^2 is (-x)^2
 
 
 def write(content: Content) -> bytes:
-    """The workbook."""
+    """Return the workbook."""
     book = Workbook()
     _Book(book, content).fill()
     file = io.BytesIO()
@@ -56,12 +56,12 @@ def write(content: Content) -> bytes:
 
 
 def _number(value: float) -> str:
-    """A number within a formula."""
+    """Return a number as it is written in a formula."""
     return repr(float(value)).upper()
 
 
 def _within(first: str, last: str, interval: int) -> str:
-    """1 where the interval is one of those from first to last, else 0."""
+    """Return a formula: 1 if first <= interval <= last, else 0."""
     return f"({first}<={interval})*({last}>={interval})"
 
 
@@ -83,14 +83,16 @@ class _Book:
         self.menus = 0
 
     def fill(self) -> None:
-        """All sheets; those for reading come first."""
+        """Write all sheets; those for reading come first."""
         row = self._words()
         row = self._values(row)
         self._columns()
         self._baseline()
         self._curve()
         if self.limits:
-            self._covariance()
+            covariance = self.book.create_sheet("Covariance")
+            for values in np.asarray(self.content.covariance):
+                covariance.append([float(value) for value in values])
             self._slopes()
         row = self._answer(row)
         for (cell,) in self.front[f"D1:D{row}"]:
@@ -100,7 +102,7 @@ class _Book:
     # Cells
 
     def _text(self, sheet: Any, cell: str, value: str, *, bold: bool = False) -> None:
-        """A text that no spreadsheet takes for a formula."""
+        """Write a text that no spreadsheet takes for a formula."""
         sheet[cell] = printable(value)
         sheet[cell].data_type = "s"
         if bold:
@@ -122,7 +124,7 @@ class _Book:
     # Sheets
 
     def _words(self) -> int:
-        """Write the sentences on top; the next free row."""
+        """Write the sentences on top; return the next free row."""
         sheet = self.front
         for row, words in enumerate(self.content.words, start=1):
             self._text(sheet, f"A{row}", words, bold=row == 1)
@@ -136,11 +138,11 @@ class _Book:
         return len(self.content.words) + 2
 
     def _values(self, row: int) -> int:
-        """The yellow cells, and what the model takes them for."""
+        """Write the yellow cells, and the values that the model takes them for."""
         sheet = self.front
         levels = self.book.create_sheet("Levels")
         self._heading(sheet, row, "Covariate", "Value", "Used", "Range or meaning")
-        for item in self.content.covariates:
+        for item in self.content.schema.covariates:
             row += 1
             cell, used = f"B{row}", f"C{row}"
             self._text(sheet, f"A{row}", item.title)
@@ -154,7 +156,7 @@ class _Book:
             clipped = f"MIN(MAX({cell},{_number(low)}),{_number(high)})"
             sheet[used] = f"=IF({self._given(item, cell)},{clipped},{_number(item.fill)})"
             self._text(sheet, f"D{row}", f"{low:g} to {high:g}")
-        strata = self.content.strata
+        strata = self.content.schema.strata
         if strata is not None:
             row += 1
             self._text(sheet, f"A{row}", strata.title)
@@ -163,12 +165,12 @@ class _Book:
         return row + 2
 
     def _given(self, item: Numeric, cell: str) -> str:
-        """A condition: the cell has a number that is not a code for a missing one."""
+        """Return a condition: the cell has a number that is not a code for a missing one."""
         codes = [f"{cell}<>{_number(code)}" for code in self.content.codes(item)]
         return f"AND({','.join([f'ISNUMBER({cell})', *codes])})"
 
     def _menu(self, levels: Any, row: int, item: Categorical | Strata, level: str) -> str:
-        """A cell with a list of levels; the formula of the level's number, 0 if unknown.
+        """Write a cell with a list of levels; return the formula of the level's number, 0 if unknown.
 
         A spreadsheet makes a number of 1.0 and a truth value of true, also where they are chosen from
         a list: beside its text each level has the number that it spells.
@@ -223,49 +225,37 @@ class _Book:
             for place, value in enumerate([*map(int, stretch), *beta], start=3):
                 sheet.cell(row, place, value)
 
-    def _effect(self, cause: int, interval: int) -> str:
-        """The sum of x times beta over the effects in force in an interval, to be added."""
-        if not self.content.parts[cause].beta.size:
-            return ""
-        end = self.content.parts[cause].beta.size + FIRST - 1
-        x, first, last, beta = (
-            f"Columns!${letter}${FIRST}:${letter}${end}"
-            for letter in ("B", "C", "D", get_column_letter(5 + cause))
-        )
-        return f"+SUMPRODUCT({x},{beta},{_within(first, last, interval)})"
-
     def _formulas(self) -> list[str]:
-        """The formula of every column of x, in the row of its first effect in the sheet `Columns`."""
+        """Return the formula of every column of x, in the row of its first effect."""
         formulas: list[str] = []
         blocks: dict[str, list[str]] = {}
-        for item in self.content.covariates:
+        for item in self.content.schema.covariates:
             used, start = self.used[item.name], len(formulas)
             if isinstance(item, Categorical):
                 formulas += [f"=IF({used}={k},1,0)" for k in range(2, len(item.levels) + 1)]
                 missing = f"=IF({used}=0,1,0)"
             else:
-                formulas += self._terms(item, used, self.rows[start])
+                if item.knots is None:
+                    formulas += [f"=LN({used})" if item.logarithmic else f"={used}"]
+                else:
+                    low, high = item.bounds
+                    t = f"$B${self.rows[start]}"
+                    knots = np.linspace(0.0, 1.0, item.knots)[:-1]
+                    cubes = [f"MAX({t}-{_number(k)},0)^3/{_number(1.0 - k)}" for k in knots]
+                    formulas.append(f"=({used}-{_number(low)})/({_number(high - low)})")
+                    formulas += [f"={cube}-{cubes[-1]}" for cube in cubes[:-1]]
                 missing = f"=IF({self._given(item, self.inputs[item.name])},0,1)"
             blocks[item.name] = [f"B{row}" for row in self.rows[start : len(formulas)]]
             if item.indicated:
                 formulas.append(missing)
-        for pair in self.content.interactions:
+        for pair in self.content.schema.interactions:
             one, other = (blocks[name] for name in pair.of)
             formulas += [f"={left}*{right}" for left in one for right in other]
         return formulas
 
-    def _terms(self, item: Numeric, used: str, row: int) -> list[str]:
-        if item.knots is None:
-            return [f"=LN({used})" if item.logarithmic else f"={used}"]
-        low, high = item.bounds
-        t, knots = f"$B${row}", np.linspace(0.0, 1.0, item.knots)[:-1]
-        cubes = [f"MAX({t}-{_number(k)},0)^3/{_number(1.0 - k)}" for k in knots]
-        scaled = f"=({used}-{_number(low)})/({_number(high - low)})"
-        return [scaled, *(f"={c}-{cubes[-1]}" for c in cubes[:-1])]
-
     def _baseline(self) -> None:
-        """A_s in the first columns; below, alpha of each stratum and cause."""
-        sheet, strata = self.book.create_sheet("Baseline"), self.content.strata
+        """Write A_s in the first columns; below, alpha of each stratum and cause."""
+        sheet, strata = self.book.create_sheet("Baseline"), self.content.schema.strata
         size = self.content.design.baseline.dimension
         self._heading(sheet, 1, "Interval", *(f"A{k}" for k in range(1, size + 1)))
         for number, values in enumerate(self.content.basis, start=1):
@@ -286,7 +276,7 @@ class _Book:
         self.basis = (first, last)
 
     def _curve(self) -> None:
-        """One row for each edge: predictors, losses or odds, survival, limits or incidences."""
+        """Write a row for each edge: predictors, losses or odds, survival, limits or incidences."""
         sheet, parts = self.book.create_sheet("Curve"), self.content.parts
         first, last = self.basis
         count = len(parts)
@@ -314,7 +304,14 @@ class _Book:
             for place, phi in enumerate(losses):
                 eta = f"{get_column_letter(2 + place)}{row}"
                 basis = f"Baseline!${first}{row - 1}:${last}{row - 1}"
-                effect = self._effect(place, row - FIRST)
+                effect, effects = "", parts[place].beta.size
+                if effects:  # x times beta, of the effects in force in the interval
+                    x, start, stop, beta = (
+                        f"Columns!${letter}${FIRST}:${letter}${effects + FIRST - 1}"
+                        for letter in ("B", "C", "D", get_column_letter(5 + place))
+                    )
+                    force = _within(start, stop, row - FIRST)
+                    effect = f"+SUMPRODUCT({x},{beta},{force})"
                 sheet[eta] = f"=SUMPRODUCT({basis},{self.alphas[place]}){effect}"
                 sheet[phi] = "=" + LOSS[self.content.link].format(eta=eta)
             step = losses[0] if count == 1 else f"LN(1+{'+'.join(f'EXP({x})-1' for x in losses)})"
@@ -323,28 +320,20 @@ class _Book:
                 letter = self.place[name]
                 sheet[f"{letter}{row}"] = f"={letter}{row - 1}+{alive}*(EXP({loss})-1)"
             if self.limits:
-                self._limits_of(sheet, row, total)
-
-    def _limits_of(self, sheet: Any, row: int, total: str) -> None:
-        slope, error, lower, upper = (
-            f"{self.place[name]}{row}" for name in ("slope", "se of L", "Lower", "Upper")
-        )
-        size = len(self.content.names)
-        last = get_column_letter(size)
-        own, matrix = f"Slopes!$A{row}:${last}{row}", f"Covariance!$A$1:${last}${size}"
-        sheet[slope] = "=" + SLOPE[self.content.link].format(eta=f"B{row}")
-        sheet[error] = f"=SQRT(MAX(0,SUMPRODUCT(MMULT({own},{matrix}),{own})))"
-        factor = f"EXP(MIN(700,{Z!r}*{error}/{total}))"
-        sheet[lower] = f"=EXP(-{total}*{factor})"
-        sheet[upper] = f"=EXP(-{total}/{factor})"
-
-    def _covariance(self) -> None:
-        sheet = self.book.create_sheet("Covariance")
-        for row in np.asarray(self.content.covariance):
-            sheet.append([float(value) for value in row])
+                slope, error, lower, upper = (
+                    f"{self.place[name]}{row}" for name in ("slope", "se of L", "Lower", "Upper")
+                )
+                size = len(self.content.names)
+                end = get_column_letter(size)
+                own, matrix = f"Slopes!$A{row}:${end}{row}", f"Covariance!$A$1:${end}${size}"
+                sheet[slope] = "=" + SLOPE[self.content.link].format(eta=f"B{row}")
+                sheet[error] = f"=SQRT(MAX(0,SUMPRODUCT(MMULT({own},{matrix}),{own})))"
+                factor = f"EXP(MIN(700,{Z!r}*{error}/{total}))"
+                sheet[lower] = f"=EXP(-{total}*{factor})"
+                sheet[upper] = f"=EXP(-{total}/{factor})"
 
     def _slopes(self) -> None:
-        """dL/df at every edge: running sums of phi' A_s in the stratum's places, and of phi' x in force."""
+        """Write dL/df at every edge: running sums of phi' A_s of the stratum, and of phi' x in force."""
         sheet, slope = self.book.create_sheet("Slopes"), self.place["slope"]
         size, strata = self.content.design.baseline.dimension, len(self.content.parts[0].alpha)
         for column, name in enumerate(self.content.names):
@@ -364,7 +353,7 @@ class _Book:
                 sheet[f"{letter}{row}"] = f"={letter}{row - 1}+Curve!${slope}{row}*{value}{own}"
 
     def _answer(self, row: int) -> int:
-        """The curve's values at a time of the reader's choice; the next free row."""
+        """Write the curve's values at a time of the reader's choice; return the next free row."""
         sheet, edges = self.front, self.content.edges
         time, times = f"$B${row}", f"Curve!$A${FIRST}:$A${self.last}"
         self._text(sheet, f"A{row}", self.content.schema.time.axis_label.capitalize(), bold=True)
@@ -387,7 +376,7 @@ class _Book:
         return row + 2
 
     def _chart(self, row: int) -> None:
-        """Survival with its limits, or the incidences, as steps."""
+        """Draw survival with its limits, or the incidences, as steps."""
         sheet = self.book.create_sheet("Chart")
         self._heading(sheet, 1, "Time", *self.shown)
         # (a_0, S_0), (a_1, S_0), (a_1, S_1), ...: a step is two points
@@ -423,7 +412,7 @@ class _Book:
 
 
 def _line(colour: str, width: int) -> Any:
-    """A line of a chart; its width in points of 12,700."""
+    """Return a line of a chart; 12,700 units of its width are a point."""
     shape = GraphicalProperties()
     shape.line.solidFill, shape.line.width = colour, width
     return shape

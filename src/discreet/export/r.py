@@ -32,11 +32,11 @@ def write(content: Content) -> bytes:
 
 
 def _model(content: Content) -> str:
-    parts, strata = content.parts, content.strata
+    parts, strata = content.parts, content.schema.strata
     first, last = content.periods.stretches
     alphas = _list([("", _matrix(part.alpha)) for part in parts], 4)
     betas = _list([("", _numbers(part.beta)) for part in parts], 4)
-    pairs = [("", _texts(item.of)) for item in content.interactions]
+    pairs = [("", _texts(item.of)) for item in content.schema.interactions]
     fields = [
         ("words", _texts(content.words)),
         ("link", _text(content.link)),
@@ -48,7 +48,10 @@ def _model(content: Content) -> str:
         ("first", _numbers(first)),
         ("last", _numbers(last)),
         ("edges", _numbers(content.edges)),
-        ("covariates", _list([("", _covariate(content, item)) for item in content.covariates], 4)),
+        (
+            "covariates",
+            _list([("", _covariate(content, item)) for item in content.schema.covariates], 4),
+        ),
         ("interactions", _list(pairs, 4)),
         (
             "strata",

@@ -14,7 +14,6 @@ from discreet.documents.causes import CausesRelease
 from discreet.documents.model import File, Release, numbers_of
 from discreet.errors import ArtefactError
 from discreet.results.group_curves import NORMAL_POINT
-from discreet.types import Array
 
 HAZARDS = {
     "logit": "h = 1 / (1 + exp(-eta))",
@@ -30,8 +29,8 @@ BASES = {
 }
 """The functions of time of each kind of baseline, as `discreet.design.baseline` computes them."""
 NOISY = (
-    "Both are sums of released counts, and every count has privacy noise of its own: they are not the "
-    "exact numbers and need not add up to the number of persons; ± is the 95 % range of the noise. "
+    "Both are sums of released counts, each with its own privacy noise: they are not the exact numbers "
+    "and need not add up to the number of persons; ± is the 95 % range of the noise. "
     "Persons who were never at risk are in neither."
 )
 
@@ -74,12 +73,12 @@ class Ratio:
 
 
 def make_card(model: File) -> str:
-    """The card of a private release as Markdown.
+    """Return the card of a private release as Markdown.
 
     Parameters
     ----------
     model
-        A release; anything that is not private is refused.
+        A private release.
 
     Returns
     -------
@@ -89,7 +88,7 @@ def make_card(model: File) -> str:
     Raises
     ------
     ArtefactError
-        The file is no private release of a model.
+        The file is not a private release of a model.
     """
     if isinstance(model, CausesRelease) and model.private:
         return _causes_card(model)
@@ -100,7 +99,7 @@ def make_card(model: File) -> str:
 
 
 def _causes_card(release: CausesRelease) -> str:
-    """What all causes share once; numbers, equation and ratios of every cause."""
+    """Return the card of competing risks, with numbers, equation and ratios of every cause."""
     models = {cause: release.of_cause(cause) for cause in release.causes}
     first = next(iter(models.values()))
     told = first.model_copy(update={"warnings": release.warnings})
@@ -117,10 +116,12 @@ def _causes_card(release: CausesRelease) -> str:
 
 
 def ratios(release: Release) -> list[Ratio]:
-    """One row per covariate coefficient."""
+    """Return one row per covariate coefficient."""
     size = release.design.time_dimension
     names, values = release.public_schema.coefficient_titles, release.coefficients.vector[size:]
-    errors = _errors(release, size)
+    errors = None
+    if release.covariance is not None:
+        errors = np.sqrt(np.maximum(np.diag(release.covariance), 0.0))[size:]
     exponential = release.link != "probit"
     rows = []
     for index, name in enumerate(names):
@@ -130,12 +131,6 @@ def ratios(release: Release) -> list[Ratio]:
         three = [None if x is None or not exponential else float(np.exp(x)) for x in (value, *ends)]
         rows.append(Ratio(name, value, error, *three))
     return rows
-
-
-def _errors(release: Release, size: int) -> Array | None:
-    if release.covariance is None:
-        return None
-    return np.asarray(np.sqrt(np.maximum(np.diag(release.covariance), 0.0))[size:])
 
 
 def _head(release: Release) -> str:
@@ -208,6 +203,11 @@ def _equation(release: Release) -> str:
         parts if strata is None else map(": ".join, zip(strata.level_titles, parts, strict=True))
     )
     baseline = "; ".join(named)
+    periods = ""
+    if schema.changing:
+        ends = ", ".join(f"s > {end}" for end in release.design.steps)
+        steps = f" After these functions A has steps, 1 for {ends} and 0 before." if ends else ""
+        periods = f"A term of a period counts in the intervals that begin in it.{steps} "
     return (
         f"\n## 12, 22. Model, in full\n\n"
         f"In interval s of q = {schema.time.intervals}, given no event before,\n\n"
@@ -215,18 +215,8 @@ def _equation(release: Release) -> str:
         "    S(u) = product of (1 - h) over the intervals that have ended by u\n\n"
         f"with the baseline `{release.baseline}`, alpha = ({baseline}) and, for t from 0 to 1,\n\n"
         f"    {BASES[release.design.declared.kind]}\n\n"
-        f"{_periods(release)}The release file has all digits and the covariance."
+        f"{periods}The release file has all digits and the covariance."
     )
-
-
-def _periods(release: Release) -> str:
-    """Sentences about terms of a period and the last numbers of alpha, where effects change."""
-    design = release.design
-    if not design.schema.changing:
-        return ""
-    ends = ", ".join(f"s > {end}" for end in design.steps)
-    steps = f" After these functions A has steps, 1 for {ends} and 0 before." if ends else ""
-    return f"A term of a period counts in the intervals that begin in it.{steps} "
 
 
 def _table(release: Release) -> str:
@@ -235,15 +225,13 @@ def _table(release: Release) -> str:
         f"| | coefficient | standard error | {effect} | 95 % interval |",
         "|---|---|---|---|---|",
     ]
-    lines += [_row(item) for item in ratios(release)]
+    for item in ratios(release):
+        error = "not released" if item.error is None else f"{item.error:.4g}"
+        ratio = "" if item.ratio is None else f"{item.ratio:.4g}"
+        between = "" if item.lower is None else f"{item.lower:.4g} to {item.upper:.4g}"
+        cells = (_plain(item.name), f"{item.coefficient:.5g}", error, ratio, between)
+        lines.append(f"| {' | '.join(cells)} |")
     return f"\n## 22. {effect[:1].upper() + effect[1:]}s\n\n" + "\n".join(lines)
-
-
-def _row(item: Ratio) -> str:
-    error = "not released" if item.error is None else f"{item.error:.4g}"
-    ratio = "" if item.ratio is None else f"{item.ratio:.4g}"
-    between = "" if item.lower is None else f"{item.lower:.4g} to {item.upper:.4g}"
-    return f"| {_plain(item.name)} | {item.coefficient:.5g} | {error} | {ratio} | {between} |"
 
 
 def _performance(release: Release) -> str:
@@ -283,7 +271,7 @@ def _access(release: Release) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text that Markdown and HTML take as it stands."""
+    """Return the text with the signs of Markdown and HTML escaped."""
     escaped = text.replace("\\", "\\\\")
     for sign in "`*_{}[]<>#|":
         escaped = escaped.replace(sign, f"\\{sign}")

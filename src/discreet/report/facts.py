@@ -1,4 +1,4 @@
-"""What a page knows of a release, as plain JSON for its script: released numbers and public facts."""
+"""The data of a page, as plain JSON for its script: released numbers and public facts."""
 
 import re
 from dataclasses import dataclass
@@ -9,22 +9,21 @@ import numpy as np
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric, PageWords, Schema
 from discreet.documents.causes import CausesRelease
-from discreet.documents.caution import Caution
 from discreet.documents.curves import BANDS, CurvesRelease
 from discreet.documents.model import Promised, Release
 from discreet.results.description import change_test
-from discreet.results.group_curves import Band, GroupCurve, incidence_of
-from discreet.types import Array
+from discreet.results.group_curves import incidence_of
 
 NO_INFORMATION = ("at-risk", "events")
-"""Cautions that speak of the whole release; so does ``noise`` where it names no coefficient."""
+"""Cautions about the whole release; ``noise`` is one too if it names no coefficient."""
 
 
 def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
     """Coefficients on the user's scale, their covariance if released, and the public axes."""
     covariance, schema = release.covariance, release.public_schema
     time = schema.time
-    unit = time.counted_in
+    unit, names = time.counted_in, [item.name for item in schema.covariates]
+    page = schema.page or PageWords()
     return {
         "link": release.link,
         "ratio": get_link(release.link).effect.removeprefix("log "),
@@ -47,17 +46,17 @@ def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
         "covariates": _covariates(release, words["unknown"]),
         "coefficients": _coefficients(schema),
         "changing": _changing(release),
-        "interactions": _interactions(schema),
+        "interactions": [[names.index(name) for name in item.of] for item in schema.interactions],
         "strata": _strata(release),
         "life_table": _life_table(release),
         "release_id": release.release_id,
-        "citation": _citation(release),
+        "citation": {"title": page.title, "text": page.citation, "contact": page.contact},
         "words": words,
     }
 
 
 def part_facts(release: Release, cause: str | None) -> dict[str, Any]:
-    """The coefficients of one event, or of one cause."""
+    """Return the coefficients of one event, or of one cause."""
     return {
         "cause": cause,
         "alpha": [list(part) for part in release.coefficients.baselines],
@@ -66,7 +65,7 @@ def part_facts(release: Release, cause: str | None) -> dict[str, Any]:
 
 
 def change_tests(release: Release, words: dict[str, str]) -> list[str]:
-    """The test of one effect for all time, of every covariate that changes."""
+    """Return the test of an effect that lasts, for every covariate whose effect changes."""
     if release.covariance is None:
         return []
     titles = {item.name: item.label or item.name for item in release.public_schema.covariates}
@@ -82,7 +81,7 @@ def change_tests(release: Release, words: dict[str, str]) -> list[str]:
 
 
 def lasting_facts(release: Release, cause: str | None = None) -> list[dict[str, Any]]:
-    """Every effect early and late as texts, those that are furthest apart first."""
+    """Return every effect early and late as texts, those that are furthest apart first."""
     found = release.proportionality or ()
     show = float if get_link(release.link).name == "probit" else np.exp
     with np.errstate(over="ignore"):
@@ -98,14 +97,9 @@ def lasting_facts(release: Release, cause: str | None = None) -> list[dict[str, 
         ]
 
 
-def _citation(release: Release) -> dict[str, str | None]:
-    page = release.public_schema.page or PageWords()
-    return {"title": page.title, "text": page.citation, "contact": page.contact}
-
-
 @dataclass(frozen=True)
 class Quality:
-    """How far to trust a release: ``good``, ``care``, ``none`` or ``unknown``, with reasons."""
+    """The quality of a release: ``good``, ``care``, ``none`` or ``unknown``, with reasons."""
 
     level: str
     sentence: str
@@ -113,33 +107,42 @@ class Quality:
 
 
 def quality_of(release: Promised, words: dict[str, str], *, known: bool) -> Quality:
-    """What the release says against its own numbers; cautions of the promise stand elsewhere.
+    """Return the release's cautions about its numbers (those of the promise are shown elsewhere).
 
     ``known`` is whether the release says how uncertain its numbers are.
     """
     found = [item for item in release.warnings if not item.of_the_promise]
-    if any(_is_fatal(item) for item in found):
+    if any(
+        item.code in NO_INFORMATION or (item.code == "noise" and not item.coefficients)
+        for item in found
+    ):
         level = "none"
     elif found:
         level = "care"
     else:
         level = "good" if known else "unknown"
-    reasons = tuple(_for_readers(str(item), words["the_baseline"]) for item in found)
+    # readers do not know the coefficients of the baseline by their numbers
+    one = r"'?\bbaseline\[[^\]]*\]'?"
+    several = rf"{one}(?:(?:, | and )(?:{one}))*"
+    reasons = tuple(re.sub(several, words["the_baseline"], str(item)) for item in found)
     return Quality(level, words[f"quality_{level}"], reasons)
 
 
-def _for_readers(text: str, baseline: str) -> str:
-    """A caution without the numbers of the baseline's coefficients, which no reader knows."""
-    one = r"'?\bbaseline\[[^\]]*\]'?"
-    return re.sub(rf"{one}(?:(?:, | and )(?:{one}))*", baseline, text)
-
-
-def _is_fatal(caution: Caution) -> bool:
-    return caution.code in NO_INFORMATION or (caution.code == "noise" and not caution.coefficients)
-
-
 def curves_facts(release: CurvesRelease, words: dict[str, str]) -> dict[str, Any]:
-    """One row per group and time: survival with both bands, and the number at risk."""
+    """Return one row per group, cause and time: a curve with both bands, and the number at risk."""
+    rows = []
+    for name, curve in zip(release.titles, release.estimates, strict=True):
+        bands = {"": curve.survival}
+        if len(release.causes) > 1:
+            bands |= dict(zip(release.causes, curve.incidence, strict=True))
+        for cause, band in bands.items():
+            head = {"group": name, "cause": cause, "known_until": curve.known_until}
+            start = {"time": float(release.times[0]), "at_risk": float(curve.at_risk[0])}
+            rows.append({**head, **start, **dict.fromkeys(BANDS, 0.0 if cause else 1.0)})
+            for index, time in enumerate(release.times[1:]):
+                values = {key: float(getattr(band, key)[index]) for key in BANDS}
+                present = float(curve.at_risk[min(index + 1, len(curve.at_risk) - 1)])
+                rows.append({**head, "time": float(time), "at_risk": present, **values})
     return {
         "groups": list(release.titles),
         "time_label": release.axis[1],
@@ -150,46 +153,17 @@ def curves_facts(release: CurvesRelease, words: dict[str, str]) -> dict[str, Any
             for name, curve in zip(release.titles, release.estimates, strict=True)
             if not curve.reach
         ],
-        "rows": [
-            row
-            for name, curve in zip(release.titles, release.estimates, strict=True)
-            for row in _curve_rows(name, curve, release)
-        ],
+        "rows": rows,
         "causes": list(release.causes) if len(release.causes) > 1 else [],
         "release_id": release.release_id,
         "words": words,
     }
 
 
-def _curve_rows(name: str, curve: GroupCurve, release: CurvesRelease) -> list[dict[str, Any]]:
-    """Survival, and with competing risks every cause's incidence, by time."""
-    bands = {"": curve.survival}
-    if len(release.causes) > 1:
-        bands |= dict(zip(release.causes, curve.incidence, strict=True))
-    return [
-        row
-        for cause, band in bands.items()
-        for row in _band_rows(name, cause, band, curve, release.times)
-    ]
-
-
-def _band_rows(
-    name: str, cause: str, band: Band, curve: GroupCurve, times: Array
-) -> list[dict[str, Any]]:
-    head = {"group": name, "cause": cause, "known_until": curve.known_until}
-    start = {"time": float(times[0]), "at_risk": float(curve.at_risk[0])}
-    rows = [{**head, **start, **dict.fromkeys(BANDS, 0.0 if cause else 1.0)}]
-    for index, time in enumerate(times[1:]):
-        values = {key: float(getattr(band, key)[index]) for key in BANDS}
-        present = float(curve.at_risk[min(index + 1, len(curve.at_risk) - 1)])
-        rows.append({**head, "time": float(time), "at_risk": present, **values})
-    return rows
-
-
 def _life_table(release: Release) -> dict[str, list[float]] | None:
-    """The private life table, and the model's survival of the same people where it is known.
+    """Return the private life table, and the model's survival of the same people.
 
-    As far as those still at risk stand out of the noise.
+    It ends where the number at risk is no longer distinguishable from the noise.
     """
     if release.life_table is None:
         return None
@@ -202,19 +176,19 @@ def _life_table(release: Release) -> dict[str, list[float]] | None:
 
 
 def _covariates(release: Release, unknown: str) -> list[dict[str, Any]]:
-    """Sliders for numbers, menus for levels; each says how its columns are made of the value."""
-    return [
-        {"name": item.name, "title": item.title, "start": start, **_kind(item, unknown)}
-        for item, start in zip(release.public_schema.covariates, _starts(release), strict=True)
-    ]
+    """Return sliders for numbers and menus for levels, with what their columns are made of.
 
-
-def _starts(release: Release) -> list[float]:
-    """Where the controls begin: as declared, else the released distribution's middle, else public."""
+    They start at the declared value, else at the middle of the released distribution.
+    """
     covariates = release.public_schema.covariates
     middles = release.typical or [item.start for item in covariates]
     return [
-        middle if item.typical is None else item.start
+        {
+            "name": item.name,
+            "title": item.title,
+            "start": middle if item.typical is None else item.start,
+            **_kind(item, unknown),
+        }
         for item, middle in zip(covariates, middles, strict=True)
     ]
 
@@ -235,7 +209,7 @@ def _kind(item: Numeric | Categorical, unknown: str) -> dict[str, Any]:
 
 
 def _coefficients(schema: Schema) -> list[dict[str, Any]]:
-    """Titles; the number whose step a coefficient is per; whether it is part of a curve."""
+    """Return titles, the number whose step a coefficient is per, whether it is part of a curve."""
     unit = schema.time.counted_in
     return [
         {**column, "title": title}
@@ -245,7 +219,7 @@ def _coefficients(schema: Schema) -> list[dict[str, Any]]:
 
 
 def _columns(schema: Schema) -> list[dict[str, Any]]:
-    """Title, number, curve and reference of every column, whatever periods its effect has."""
+    """Return title, number, curve and reference of every column, whatever its effect's periods."""
     found: list[dict[str, Any]] = [
         {"title": term.title, "number": None, "curve": False, "reference": None}
         for term in schema.terms
@@ -266,7 +240,7 @@ def _columns(schema: Schema) -> list[dict[str, Any]]:
 
 
 def _changing(release: Release) -> list[dict[str, Any]]:
-    """Covariates' effects that change and are single numbers: their coefficients, and the times between."""
+    """Return changing effects that are single numbers: their coefficients, and the times between."""
     periods, schema, found = release.design.periods, release.public_schema, []
     edges = release.curves.grid.edges
     own = sum(len(item.coefficient_names) for item in schema.covariates)  # products come after them
@@ -279,14 +253,8 @@ def _changing(release: Release) -> list[dict[str, Any]]:
     return found
 
 
-def _interactions(schema: Schema) -> list[list[int]]:
-    """Pairs of covariates by their places."""
-    names = [item.name for item in schema.covariates]
-    return [[names.index(name) for name in item.of] for item in schema.interactions]
-
-
 def _strata(release: Release) -> dict[str, Any] | None:
-    """Title, levels, and the one that most people are in, with which the page begins."""
+    """Return title, levels, and the largest stratum, with which the page begins."""
     declared = release.public_schema.strata
     if declared is None:
         return None
@@ -296,33 +264,26 @@ def _strata(release: Release) -> dict[str, Any] | None:
 
 
 def causes_facts(release: CausesRelease, words: dict[str, str]) -> dict[str, Any]:
-    """What one cause's page knows, a part for each, one covariance of all, and the counts."""
+    """Return the facts of one event, with a part for each cause, one covariance, and the counts."""
     parts = {cause: release.of_cause(cause) for cause in release.causes}
+    # The incidence of the model, for the same people as Aalen-Johansen from the released counts:
+    # its events of each cause over those exposed, stretch by stretch.  As in the curves, a person
+    # who is censored within a stretch misses half of it on average.
+    curve = release.aalen_johansen
+    tables = [part.calibration for part in parts.values()]
+    expected = np.array([table.expected for table in tables if table is not None])
+    exposed = curve.at_risk - np.maximum(release.exits[:, 2], 0.0) / 2.0
+    hazards = np.clip(expected / np.maximum(exposed, 1.0), 0.0, 1.0)
+    model = incidence_of(hazards / np.maximum(hazards.sum(axis=0), 1.0))
     return {
         **page_facts(next(iter(parts.values())), words),
         "parts": [part_facts(part, cause) for cause, part in parts.items()],
         "covariance": None if release.covariance is None else release.covariance.tolist(),
-        "life_table": _causes_counts(release),
+        "life_table": {
+            "time": release.times.tolist(),
+            "survival": [1.0, *curve.survival.estimate.tolist()],
+            "expected": [1.0, *(1.0 - model.sum(axis=0)).tolist()],
+            "incidence": [[0.0, *band.estimate.tolist()] for band in curve.incidence],
+            "expected_incidence": [[0.0, *row.tolist()] for row in model],
+        },
     }
-
-
-def _causes_counts(release: CausesRelease) -> dict[str, Any]:
-    """Aalen-Johansen of everybody from the released counts, and the model's of the same people."""
-    curve, model = release.aalen_johansen, incidence_of(_expected_hazards(release))
-    return {
-        "time": release.times.tolist(),
-        "survival": [1.0, *curve.survival.estimate.tolist()],
-        "expected": [1.0, *(1.0 - model.sum(axis=0)).tolist()],
-        "incidence": [[0.0, *band.estimate.tolist()] for band in curve.incidence],
-        "expected_incidence": [[0.0, *row.tolist()] for row in model],
-    }
-
-
-def _expected_hazards(release: CausesRelease) -> Array:
-    """The model's events of each cause over those exposed, stretch by stretch."""
-    tables = [release.of_cause(cause).calibration for cause in release.causes]
-    expected = np.array([table.expected for table in tables if table is not None])
-    # as in the curves: who is censored within a stretch misses half of it on average
-    exposed = release.aalen_johansen.at_risk - np.maximum(release.exits[:, 2], 0.0) / 2.0
-    hazards = np.clip(expected / np.maximum(exposed, 1.0), 0.0, 1.0)
-    return np.asarray(hazards / np.maximum(hazards.sum(axis=0), 1.0))

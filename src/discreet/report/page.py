@@ -39,62 +39,48 @@ from discreet.text import with_unit
 Document = TypeVar("Document", bound=File)
 
 PUBLIC = 0o644
-"""A page is there to be read by everybody; releases stay their owner's."""
+"""Mode of the file: a page is public; a release is its owner's."""
 
 
 def make_page(model: File, words: Words | None = None) -> str:
-    """The page of a release or of curves by group; what is not private is refused.
+    """Return the page of a private release or of curves by group.
 
-    The file that a reader can take away is the release as it is, whatever words the page has.
+    The file that a reader can download is the release as it is, whatever words the page has.
     """
     shown = model if words is None else with_words(model, words)
     more = {"original": model, "words_digest": None if words is None else words.digest}
     if isinstance(shown, CurvesRelease) and shown.private:
         return _curves_page(shown, **more)
-    if isinstance(shown, CausesRelease) and shown.private:
-        return _causes_page(shown, **more)
-    if not isinstance(shown, Release) or not shown.private:
+    if not isinstance(shown, Release | CausesRelease) or not shown.private:
         raise ArtefactError(
             "only a private release becomes a page: fit again with --epsilon and publish that."
         )
-    return _model_page(shown, **more)
+    return _explorable(shown, **more)
 
 
 def with_words(model: Document, words: Words) -> Document:
-    """The same release with other words in its schema: to be shown, not to be written."""
+    """Return the release with other words in its schema: to be shown, not to be written."""
     mapping = model.to_mapping()
     mapping["schema"] = words.applied(model.public_schema).to_mapping()
     mapping.pop("joint_digest", None)  # that of the file as it was released
     return type(model).model_validate(mapping, by_alias=True, by_name=False)
 
 
-def _model_page(release: Release, **more: Any) -> str:
-    words = page_texts((release.public_schema.page or PageWords()).language)
-    quality = quality_of(release, words, known=release.covariance is not None)
-    times = time_words(release, words)
-    return explorable(release, page_facts(release, words), words, quality=quality, **times, **more)
-
-
-def _causes_page(release: CausesRelease, **more: Any) -> str:
-    """The explorable page with a part for each cause, counts beside it."""
-    words = page_texts((release.public_schema.page or PageWords()).language)
-    told = " ".join(str(item) for item in release.warnings if item.code == "life-table")
-    times = time_words(release.of_cause(release.causes[0]), words) | {"calibration": told}
-    quality = quality_of(release, words, known=True)
-    facts = causes_facts(release, words)
-    return explorable(release, facts, words, quality=quality, **times, **more)
-
-
-def explorable(
-    release: Release | CausesRelease, facts: dict[str, Any], words: dict[str, str], **more: Any
-) -> str:
-    """The page on which a reader chooses persons."""
+def _explorable(release: Release | CausesRelease, **more: Any) -> str:
+    """Return the page on which a reader chooses persons."""
     own, schema = release.public_schema.page or PageWords(), release.public_schema
-    parts: dict[str | None, Release] = (
-        {cause: release.of_cause(cause) for cause in release.causes}
-        if isinstance(release, CausesRelease)
-        else {None: release}
-    )
+    words = page_texts(own.language)
+    if isinstance(release, CausesRelease):
+        parts: dict[str | None, Release] = {name: release.of_cause(name) for name in release.causes}
+        agrees = " ".join(str(item) for item in release.warnings if item.code == "life-table")
+        more |= time_words(release.of_cause(release.causes[0]), words) | {"calibration": agrees}
+        facts, known, choose = causes_facts(release, words), True, words["choose_causes"]
+    else:
+        parts, known = {None: release}, release.covariance is not None
+        more |= time_words(release, words)
+        facts = page_facts(release, words)
+        event = own.event or f"{words['event']} (“{schema.time.event}”)"
+        choose = words["choose"].format(event=event)
     tests = [
         line if cause is None else f"{cause}: {line}"
         for cause, part in parts.items()
@@ -116,17 +102,10 @@ def explorable(
         title=own.title or words["default_title"],
         lead=words["lead"],
         start="explore",
-        choose=_choose(release, words),
+        choose=choose,
+        quality=quality_of(release, words, known=known),
         **more,
     )
-
-
-def _choose(release: Release | CausesRelease, words: dict[str, str]) -> str:
-    """What a reader can do, and what the curves are."""
-    if isinstance(release, CausesRelease):
-        return words["choose_causes"]
-    own, time = release.public_schema.page or PageWords(), release.public_schema.time
-    return words["choose"].format(event=own.event or f"{words['event']} (“{time.event}”)")
 
 
 def render(
@@ -138,10 +117,12 @@ def render(
     original: File,
     **more: Any,
 ) -> str:
-    """A page from its template: what all pages have, and what this one adds."""
+    """Return a page from its template: the values of all pages, and the further ones of this."""
     own = release.public_schema.page or PageWords()
     code = [_asset("charts.js"), "".join(map(_asset, ("shared.js", *scripts)))]
-    style = _asset("page.css")
+    style, details = _asset("page.css"), release.details
+    # details of a file can be anything
+    joint = all(type(details.get(name)) is int for name in ("sites", "colluding"))
     page: str = _template(template).render(
         release=release,
         facts=_inert(facts),
@@ -149,29 +130,25 @@ def render(
         digest=original.digest,
         scripts=[Markup(script) for script in code],  # noqa: S704 - ours and the library's
         style=Markup(style),  # noqa: S704
-        policy=_policy(code, style),
+        policy=(  # nothing from anywhere; the scripts and the style by digest; no eval
+            f"default-src 'none'; script-src {' '.join(map(_digest, code))}; "
+            f"style-src {_digest(style)}; style-src-attr 'unsafe-inline'; img-src data:; "
+            "base-uri 'none'; form-action 'none'"
+        ),
         guarantee=release.guarantee,
         time=release.public_schema.time,
         words=page_texts(own.language),
         language=own.language or DEFAULT,
         page=own,
         paragraphs=own.description or (),
-        sites=_sites(release.details),
+        sites=NoiseShares.read(details) if joint else None,
         **more,
     )
     return page
 
 
-def _sites(details: dict[str, Any]) -> NoiseShares | None:
-    """Who made the release together, if several did; details of a file can be anything."""
-    numbers = details.get("sites"), details.get("colluding")
-    if not all(type(number) is int for number in numbers):
-        return None
-    return NoiseShares.read(details)
-
-
 def time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
-    """The ends of the axis in the schema's unit, and whether model and counts agree."""
+    """Return the ends of the axis in the schema's unit, and whether model and counts agree."""
     time = model.public_schema.time
     unit = time.counted_in
     first, last = f"{time.zero:.4g}", f"{time.horizon:.4g}"  # as the page's script shows them
@@ -216,22 +193,13 @@ def write_page(
     write_new(path, make_page(model, words).encode(), overwrite=overwrite, mode=PUBLIC)
 
 
-def _policy(scripts: list[str], style: str) -> str:
-    """Nothing from anywhere; the scripts and the style by digest; no eval."""
-    allowed = " ".join(_digest(script) for script in scripts)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
-        "style-src-attr 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
 def _digest(content: str) -> str:
     raw = hashlib.sha256(content.encode()).digest()
     return f"'sha256-{base64.b64encode(raw).decode()}'"
 
 
 def _inert(content: dict[str, Any]) -> Markup:
-    """JSON that cannot end the element it stands in."""
+    """Return JSON that cannot end the element that contains it."""
     try:
         text = json.dumps(content, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
     except ValueError:  # a file may hold numbers whose products are none

@@ -5,6 +5,9 @@
   const columns = [...(facts.causes.length ? ["cause"] : []), "group", "time", "at_risk", "estimate", ...limits, ...limits.map((name) => `sample_${name}`), "known_until"];
   const dashes = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 2, 1, 2, 1, 2]];
   const last = facts.times[facts.times.length - 1];
+  // Bands of many groups would hide each other: then the reader chooses whose band is drawn.
+  const many = facts.groups.length > 6;
+  const chosen = (row) => !many || row.group === element("band").value;
 
   // Within a stretch a curve is between its values at both ends, so steps of a band hold both.
   function steps(rows, low, high) {
@@ -18,7 +21,7 @@
   function spec(simultaneous, sample) {
     const [low, high] = ["lower", "upper"].map((side) => `${sample ? "sample_" : ""}${side}${simultaneous ? "_simultaneous" : ""}`);
     const domain = [facts.times[0] / facts.unit, last / facts.unit];
-    const x = { field: "shown", type: "quantitative", title: facts.time_label, scale: { domain, nice: false } };
+    const x = { field: "shown", type: "quantitative", title: facts.time_label, scale: { domain, nice: false }, axis: { tickCount: 8 } };
     const named = { field: "group", type: "nominal", title: null, sort: facts.groups, legend: { symbolType: "stroke", symbolFillColor: "transparent", symbolOpacity: 1, symbolSize: 900, symbolStrokeWidth: 2.2 } };
     const shade = { ...named, scale: { scheme: "tableau10", domain: facts.groups } };
     const dash = { ...named, scale: { domain: facts.groups, range: facts.groups.map((_, index) => dashes[index % dashes.length]) } };
@@ -27,18 +30,25 @@
     const band = { x, y: { field: "low", ...share, title }, y2: { field: "high" }, color: shade };
     const at = (field) => ({ x, y: { field, ...share }, color: shade, strokeDash: dash });
     const rows = steps(facts.rows.filter((row) => row.cause === element("cause").value), low, high);
-    const known = { values: rows.filter((row) => row.known_until > facts.times[0] && row.time <= row.known_until) };
-    const later = { values: rows.filter((row) => row.time >= row.known_until && row.known_until < last) };
-    const hidden = { values: rows.filter((row) => facts.hidden.includes(row.group)) };
-    const ends = { values: rows.filter((row) => row.time === (facts.hidden.includes(row.group) ? last : row.known_until)) };
+    const isHidden = (row) => facts.hidden.includes(row.group);
+    const curves = rows.filter((row) => !isHidden(row) && row.time <= row.known_until);
+    const lines = { values: curves.map((row) => ({ ...row, strength: chosen(row) ? 1 : 0.45 })) };
+    const known = { values: curves.filter(chosen) };
+    const later = { values: rows.filter((row) => chosen(row) && row.time >= row.known_until && row.known_until < last) };
+    const hidden = { values: rows.filter((row) => chosen(row) && isHidden(row)) };
+    const ends = {
+      values: rows.filter((row) => chosen(row) && row.time === (isHidden(row) ? last : row.known_until))
+        .map((row) => ({ ...row, place: isHidden(row) ? row[high] : row.estimate })),
+    };
+    const opacity = { field: "strength", type: "quantitative", legend: null, scale: null };
     const edge = { type: "line", strokeWidth: 0.8, opacity: 0.7, interpolate: "step-after" };
     const layer = [
       { data: later, mark: { type: "area", opacity: 0.07, interpolate: "step-after" }, encoding: band },
       { data: known, mark: { type: "area", opacity: 0.17, interpolate: "step-after" }, encoding: band },
       { data: hidden, mark: edge, encoding: at(low) },
       { data: hidden, mark: edge, encoding: at(high) },
-      { data: known, mark: { type: "line", strokeWidth: 2.2, interpolate: "step-after" }, encoding: at("estimate") },
-      { data: ends, mark: { type: "text", align: "right", dx: -3, dy: -8, fontSize: 12 }, encoding: { x, y: { field: "estimate", ...share }, text: { field: "group" }, color: shade } },
+      { data: lines, mark: { type: "line", strokeWidth: 2.2, interpolate: "step-after" }, encoding: { ...at("estimate"), opacity } },
+      { data: ends, mark: { type: "text", align: "right", dx: -3, dy: -8, fontSize: 12 }, encoding: { x, y: { field: "place", ...share }, text: { field: "group" }, color: shade } },
     ];
     return { width: "container", height: 380, layer };
   }
@@ -74,6 +84,10 @@
 
   facts.causes.forEach((name) => element("cause").append(make("option", { value: name, textContent: name })));
   element("cause-field").hidden = !facts.causes.length;
+  facts.groups.forEach((name) => element("band").append(make("option", { value: name, textContent: name })));
+  element("band").value = facts.groups.find((name) => !facts.hidden.includes(name)) ?? facts.groups[0];
+  element("band-field").hidden = !many;
+  element("band").addEventListener("change", draw);
   element("cause").addEventListener("change", draw);
   element("simultaneous").addEventListener("change", draw);
   element("sample").addEventListener("change", draw);
