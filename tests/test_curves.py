@@ -376,6 +376,22 @@ def test_a_group_whose_follow_up_ends_early_is_named(seed):
     assert row["known until"] == f"{curve.known_until:g}"
 
 
+def test_groups_that_are_known_in_part_share_one_sentence():
+    table, mapping = cut_short()
+    for arm in "ab":
+        cut = (table.arm == arm) & (table.time > 16.0)
+        table.loc[cut, "status"] = False
+        table.loc[cut, "time"] = 16.0
+    curves = ds.GroupCurves(mapping, by="arm")
+    found = ds.simulate(curves, table, mechanism=ds.GroupCounts(2.0), seed=0).release_
+    (said,) = [item.message for item in found.warnings if not item.of_the_promise]
+    ends = [
+        f"'{name}' until {curve.known_until:g} years"
+        for name, curve in zip("abc", found.estimates, strict=True)
+    ]
+    assert said.startswith(f"Curves are known in part: {', '.join(ends)}. Later")
+
+
 def test_page_and_figure_show_where_a_group_ends(tmp_path, printed):
     table, mapping = cut_short()
     path = tmp_path / "curves.json"

@@ -327,7 +327,8 @@ def test_a_reader_chooses_whose_band_of_many_groups_is_drawn(visit):
     names = [f"arm{k}" for k in range(8)]
     table["arm"] = np.resize(names, len(table))
     mapping["covariate"][1]["levels"] = names
-    release = ds.Curves(mapping, by="arm").publish(table, epsilon=8.0, ledger=ds.NO_LEDGER)
+    made = ds.GroupCurves(mapping, by="arm")
+    release = made.publish(table, mechanism=ds.GroupCounts(8.0), ledger=ds.NO_LEDGER).release_
     assert all(curve.reach for curve in release.estimates)
     page = visit(release)
     bands = page.locator("#curves-chart path[aria-roledescription='area mark']")

@@ -7,13 +7,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-STUDIES = Path(__file__).parents[2] / "studies"
+ROOT = Path(__file__).parents[2]
+TABLES = {
+    "plan": lambda study: (study.PAGE, [study.tables()]),
+    "cox": lambda study: (study.PAGE, [study.tables()]),
+    "curves": lambda study: (study.PAGE, [study.page()]),
+    "real_page": lambda study: (study.PAGE, [study.page()]),
+    "causes": lambda study: ("docs/curves.md", [study.table()]),
+    "strata": lambda study: ("docs/schema.md", ["\n".join(study.table(study.read()))]),
+    "fading": lambda study: (
+        "docs/guide.md",
+        [
+            "\n".join(study.table(study.read())),
+            "\n".join(study.real_table(study.read(study.REAL))),
+        ],
+    ),
+}
 
 
 @pytest.fixture
 def study(monkeypatch):
     """A study by name, with those beside it importable."""
-    monkeypatch.syspath_prepend(str(STUDIES))
+    monkeypatch.syspath_prepend(str(ROOT / "studies"))
 
     def load(name):
         sys.modules.pop(name, None)
@@ -22,10 +37,59 @@ def study(monkeypatch):
     return load
 
 
-@pytest.mark.parametrize("name", ["plan", "cox"])
+@pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_made_from_its_results(study, name):
-    made = study(name)
-    assert made.tables() in made.PAGE.read_text()
+    page, tables = TABLES[name](study(name))
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert all(table in text for table in tables)
+
+
+def test_every_cell_of_curves_has_its_draws(study):
+    assert len(study("curves").rows()) >= 16 * 20
+
+
+def test_intervals_of_causes_hold_the_truth_and_errors_are_about_one(study):
+    """Over all cells: 95 % intervals hold the truth at least nine times of ten."""
+    rows = study("causes").read()
+    held, asked = (sum(int(row[name]) for row in rows) for name in ("inside", "intervals"))
+    assert held > 0.9 * asked
+    assert sum(int(row["incidence"]) for row in rows) > 0.9 * 2 * len(rows)
+    assert sorted(float(row["err"]) for row in rows)[len(rows) // 2] < 1.0
+
+
+def test_strata_stay_within_reach_of_one_baseline(study):
+    """Medians: noise grows with the root of d; a small stratum may cost as much again."""
+    strata = study("strata")
+    rows = strata.read()
+    for name in strata.SETS:
+        for epsilon in strata.EPSILONS:
+            cell = [r for r in rows if r["set"] == name and float(r["epsilon"]) == epsilon]
+            one, each = (strata.summary(cell, strata=several) for several in (False, True))
+            grown = (int(each[0]) / int(one[0])) ** 0.5
+            assert float(each[1]) < 2.0 * grown * float(one[1])
+            assert float(each[2].rstrip("%")) >= 85
+
+
+def test_intervals_of_fading_effects_hold_the_truth_as_often_as_they_say(study):
+    """0.93 to 0.98 on average; one effect for all time holds no period's."""
+    fading = study("fading")
+    rows = fading.read()
+    for kind in fading.KINDS:
+        for epsilon in {row["epsilon"] for row in rows if row["registry"] == kind}:
+            cell = [r for r in rows if r["registry"] == kind and r["epsilon"] == epsilon]
+            inside, survival, lasting = fading.summary(cell)
+            assert len(cell) >= 100
+            assert 0.93 <= inside.mean() <= 0.98
+            assert 0.93 <= survival <= 0.98
+            assert lasting < 0.5
+            assert inside.min() > 0.95 - 4 * np.sqrt(0.95 * 0.05 / len(cell))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_real_numbers_of_fading_effects_are_made_again(study):
+    pytest.importorskip("SurvSet")
+    fading = study("fading")
+    assert list(fading.real_rows()) == fading.read(fading.REAL)
 
 
 def test_four_in_five_standard_errors_are_predicted_within_a_factor(study):

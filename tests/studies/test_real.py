@@ -49,13 +49,6 @@ def test_rows_of_a_person_follow_each_other_and_only_the_last_has_an_event(simul
         assert not rows["e"].to_numpy()[:-1].any()
 
 
-def test_the_treatment_begins_after_entry_only_without_late_entry(simulated):
-    first = simulated.treatment(5).frame.groupby("id").first()
-    assert (first["treated"] == "no").all()
-    late = simulated.treatment_late(5).frame.groupby("id").first()
-    assert 0.02 < (late["treated"] == "yes").mean() < 0.5
-
-
 def test_the_truth_of_a_right_design_is_what_the_exact_fit_finds(study, simulated):
     real = study("real")
     for name in ("line30", "calendar", "treatment", "measured"):
@@ -79,14 +72,6 @@ def test_sets_are_prepared_by_the_rule(study):
         schema = Schema.from_mapping(sample.schema)
         assert (len(sample.frame), len(schema.coefficient_names)) == (people, width)
         assert sample.frame["t"].max() <= schema.time.horizon
-
-
-def test_bounds_are_rounded_outward_to_two_digits_of_the_range(study):
-    real_sets = study("real_sets")
-    assert real_sets._outward(17.32, 60.0, up=False) == 17.0
-    assert real_sets._outward(17.32, 60.0, up=True) == 18.0
-    assert real_sets._outward(3595.2, 3595.2, up=True) == 3600.0
-    assert real_sets._outward(-0.123, 0.4, up=False) == -0.13
 
 
 def row(gaps, ratios, flags="00", truth=". .", err="1", unreached=". ."):
@@ -154,11 +139,6 @@ def test_a_run_resumes_and_its_rows_can_be_repeated(study, summary, tmp_path, mo
     assert len(summary.read(tmp_path / "real-sets.csv")) == 1
 
 
-def test_the_page_says_what_the_results_say(study):
-    page = study("real_page")
-    assert page.page() in page.PAGE.read_text(encoding="utf-8")
-
-
 def test_the_page_names_every_failure_first_and_every_cell_once(study, summary):
     page = study("real_page")
     rows = summary.read()
@@ -174,19 +154,3 @@ def test_the_page_names_every_failure_first_and_every_cell_once(study, summary):
     for name, epsilon, delta in now:
         if epsilon == 1.0 and delta > 0 and name != "no_information":
             assert f"| {name} |" in text, name
-
-
-def test_a_cell_is_as_the_latest_code_has_it(study, summary):
-    page, rows = study("real_page"), summary.read()
-    last = rows[-1]["label"]
-    again = [{**row, "label": "later"} for row in rows if row["label"] == last][:3]
-    found, own = page.newest([*rows, *again]), summary.cells(again, "later")
-    assert all(found[key].draws == cell.draws for key, cell in own.items())
-    assert set(found) == set(page.newest(rows))
-
-
-def test_sets_on_logarithmic_grids_are_the_same_people(study):
-    real_sets = study("real_sets")
-    plain = real_sets.Sample(None, {"time": {"horizon": 2000.0, "intervals": 100}})
-    schema = real_sets._logarithmic(plain).schema
-    assert schema["time"] == {"horizon": 2000.0, "intervals": 100, "first": 2.0}

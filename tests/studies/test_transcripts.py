@@ -1,14 +1,10 @@
 """The study of transcripts: constants have a meaning and a name of their own, draws are estimated again."""
 
 import importlib
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-from discreet.estimator import estimate as estimates
-from discreet.estimator import picture
 
 STUDIES = Path(__file__).parents[2] / "studies"
 
@@ -17,20 +13,6 @@ STUDIES = Path(__file__).parents[2] / "studies"
 def study(monkeypatch):
     monkeypatch.syspath_prepend(STUDIES)
     return importlib.import_module("transcripts")
-
-
-def test_constants_have_a_meaning_and_one_name_each(study):
-    found = list(study.constants())
-    assert {"KAPPA", "THETA", "DELTA", "ATOM"} <= {name for _, name, _, _ in found}
-    assert max(Counter(name for _, name, _, _ in found).values()) == 1
-    assert len(found) <= 30
-    assert all(len(meaning) > 20 for _, _, _, meaning in found)
-
-
-def test_a_constant_is_another_in_every_module_that_has_it(study):
-    with study.set_to("KAPPA", 7.0):
-        assert estimates.KAPPA == picture.KAPPA == 7.0
-    assert estimates.KAPPA == picture.KAPPA == 50.0
 
 
 def test_measures_are_those_of_the_text(study):

@@ -227,10 +227,11 @@ class CurvesRelease(Promised):
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """One for each group of which nothing is known, or not all of the axis."""
+        """One for each group of which nothing is known, and one for those known in part."""
         return tuple(self._cautions())
 
     def _cautions(self) -> Iterator[Caution]:
+        unit, known = self.public_schema.time.counted_in, []
         for name, curve in zip(self.titles, self.estimates, strict=True):
             if curve.may_be_empty:
                 yield Caution.about(
@@ -240,12 +241,20 @@ class CurvesRelease(Promised):
             elif not curve.reach:
                 yield Caution.about("wide-band", self._hidden(name, curve))
             elif curve.ends_early:
-                until = with_unit(f"{curve.known_until:.4g}", self.public_schema.time.counted_in)
-                yield Caution.about(
-                    "short-follow-up",
-                    f"The curve of '{name}' is known until {until}. Later the band takes up "
-                    "more than half of the picture, or fewer than five may be at risk.",
-                )
+                known.append((name, with_unit(f"{curve.known_until:.4g}", unit)))
+        if known:
+            first = (
+                f"The curve of '{known[0][0]}' is known until {known[0][1]}."
+                if len(known) == 1
+                else "Curves are known in part: "
+                + ", ".join(f"'{name}' until {until}" for name, until in known)
+                + "."
+            )
+            yield Caution.about(
+                "short-follow-up",
+                f"{first} Later the band takes up more than half of the picture, "
+                "or fewer than five may be at risk.",
+            )
 
     def _hidden(self, name: str, curve: GroupCurve) -> str:
         """Which group is too small for the noise, and what would show its curve."""
