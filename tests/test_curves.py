@@ -383,7 +383,7 @@ def test_groups_that_are_known_in_part_share_one_sentence():
         table.loc[cut, "status"] = False
         table.loc[cut, "time"] = 16.0
     curves = ds.GroupCurves(mapping, by="arm")
-    found = ds.simulate(curves, table, mechanism=ds.GroupCounts(2.0), seed=0).release_
+    found = ds.simulate(curves, table, mechanism=ds.GroupCounts(2.0), seed=0).model_
     (said,) = [item.message for item in found.warnings if not item.of_the_promise]
     ends = [
         f"'{name}' until {curve.known_until:g} years"
