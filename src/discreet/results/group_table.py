@@ -63,7 +63,10 @@ class GroupTable(Tabular):
         if any(curve.ends_early for curve in self.release.estimates):
             until = [
                 "known until",
-                *(_shown(curve.known_until) for curve in self.release.estimates),
+                *(
+                    _shown(curve.known_until) if curve.reach else "not at all"
+                    for curve in self.release.estimates
+                ),
             ]
             rows = [[*row, cell] for row, cell in zip(rows, until, strict=True)]
         return rows
