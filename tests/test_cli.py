@@ -21,7 +21,8 @@ from typer.testing import CliRunner
 import discreet as ds
 from discreet.cli import options, output
 from discreet.cli.app import app
-from discreet.cli.fit import DEFAULT_MECHANISM, REFUSED
+from discreet.cli.charge import REFUSED
+from discreet.cli.fit import DEFAULT_MECHANISM
 from discreet.design.link import DEFAULT_LINK
 from discreet.ledger import Ledger
 from discreet.watch import watcher
@@ -386,7 +387,7 @@ WRONG = {
     ),
     "times of a risk": (
         "predict model.json new.csv --out o.csv --times 6 --quantity risk",
-        "--times say nothing of a risk",
+        "--times do not go with a risk",
     ),
     "late times": ("predict model.json new.csv --out o.csv --times 99", "horizon, 24"),
     "a page of another kind": ("page model.json --out page.pdf", "name it 'page.html'"),
@@ -507,7 +508,7 @@ def test_a_refusal_says_what_is_known_of_delta(discreet, folder, persons, delta)
 
 @pytest.mark.parametrize(("answer", "status"), [("n", 1), ("y", 0)])
 def test_at_a_terminal_a_person_decides(discreet, folder, budget, monkeypatch, answer, status):
-    monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: True)
+    monkeypatch.setattr("discreet.cli.charge.at_terminal", lambda: True)
     asked = []
     monkeypatch.setattr("typer.confirm", lambda text, **_: asked.append(text) or answer == "y")
     command = f"{PRIVATE} --ledger {budget}".replace("epsilon 1", "epsilon 0.25")
@@ -532,7 +533,7 @@ def hopeless(folder):
 def test_a_hopeless_file_is_told_in_the_question_which_is_answered_with_no(
     discreet, budget, hopeless, monkeypatch
 ):
-    monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: True)
+    monkeypatch.setattr("discreet.cli.charge.at_terminal", lambda: True)
     asked = []
     monkeypatch.setattr(
         "typer.confirm", lambda text, default: asked.append((text, default)) or default
@@ -553,7 +554,7 @@ def test_a_hopeless_file_is_charged_with_yes_and_told_to_a_terminal_alone(
     discreet, budget, hopeless, monkeypatch, terminal
 ):
     """With --yes the records decide nothing, and a log says nothing of them."""
-    monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: terminal)
+    monkeypatch.setattr("discreet.cli.charge.at_terminal", lambda: terminal)
     command = f"{PRIVATE} --ledger {budget} --yes".replace("epsilon 1", "epsilon 0.25")
     status, out, err = discreet(command)
     assert status == 0
@@ -616,8 +617,7 @@ def test_nobody_is_asked_for_what_the_budget_does_not_cover(
 ):
     """Nor is the file looked for: it is not there."""
     (folder / "people.csv").unlink()
-    for module in ("fit", "curves"):
-        monkeypatch.setattr(f"discreet.cli.{module}.at_terminal", lambda: True)
+    monkeypatch.setattr("discreet.cli.charge.at_terminal", lambda: True)
     monkeypatch.setattr("typer.confirm", lambda *_, **__: pytest.fail("asked"))
     status, out, err = discreet(f"{wanted} --ledger {budget} {yes}")
     assert (status, out) == (3, "")
@@ -625,13 +625,13 @@ def test_nobody_is_asked_for_what_the_budget_does_not_cover(
 
 
 def test_yes_says_nothing_of_a_file_that_fits(discreet, budget, monkeypatch):
-    monkeypatch.setattr("discreet.cli.fit.at_terminal", lambda: True)
+    monkeypatch.setattr("discreet.cli.charge.at_terminal", lambda: True)
     command = f"{PRIVATE} --ledger {budget} --yes".replace("epsilon 1", "epsilon 0.25")
     assert discreet(command) == (0, ANY, "")
 
 
 def test_curves_ask_before_they_charge_as_a_fit_does(discreet, folder, budget, monkeypatch):
-    monkeypatch.setattr("discreet.cli.curves.at_terminal", lambda: True)
+    monkeypatch.setattr("discreet.cli.charge.at_terminal", lambda: True)
     asked = []
     monkeypatch.setattr("typer.confirm", lambda text, **_: asked.append(text))
     command = (

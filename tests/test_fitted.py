@@ -193,8 +193,8 @@ def test_frames_keep_what_identifies_people(tmp_path):
         frame = PLAIN.predict_survival(data, [6, 12], interval=True, frame=True)
         assert frame["name"].tolist() == ["x", "y", "z"]
         assert list(frame) == [
-            "name", "survival_6", "survival_12", "survival_6_lower", "survival_12_lower",
-            "survival_6_upper", "survival_12_upper", "repaired",
+            "name", "survival_6", "survival_6_lower", "survival_6_upper",
+            "survival_12", "survival_12_lower", "survival_12_upper", "repaired",
         ]  # fmt: skip
         assert (frame["survival_12_lower"] <= frame["survival_12"]).all()
         assert list(PLAIN.predict_rmst(data, 12, frame=True)) == ["name", "rmst", "repaired"]

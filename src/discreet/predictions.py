@@ -304,15 +304,8 @@ class Predictions(Estimator):
         from discreet.people.tables import other_columns  # noqa: PLC0415
 
         schema = self._model.public_schema
-        kept = other_columns(data, schema)
-        parts = found if isinstance(found, Interval) else (found, None, None)
-        for ending, values in zip(("", "_lower", "_upper"), parts, strict=True):
-            if values is None:
-                continue
-            table = np.asarray(values).reshape(len(values), -1)
-            headings = [name] if times is None else [f"{name}_{time:.10g}" for time in times]
-            for heading, column in zip(headings, table.T, strict=True):
-                kept[heading + ending] = column.tolist()
+        headings = [name] if times is None else [f"{name}_{time:.10g}" for time in times]
+        kept = {**other_columns(data, schema), **prediction_columns(headings, found)}
         kept[REPAIRED] = list(repaired_rows(count_covariate_repairs(data, schema)))
         return pd.DataFrame(kept)
 
@@ -574,6 +567,21 @@ class Predictions(Estimator):
 
     def _times(self, times: ArrayLike | None) -> ArrayLike:
         return self._curves.grid.edges if times is None else times
+
+
+def prediction_columns(headings: list[str], found: "Array | Interval") -> dict[str, list[float]]:
+    """Return a column for each heading, and after it its limits if there are any."""
+    parts = found if isinstance(found, Interval) else (found, None, None)
+    tables = {
+        ending: np.asarray(values, dtype=np.float64).reshape(-1, len(headings))
+        for ending, values in zip(("", "_lower", "_upper"), parts, strict=True)
+        if values is not None
+    }
+    return {
+        heading + ending: table[:, place].tolist()
+        for place, heading in enumerate(headings)
+        for ending, table in tables.items()
+    }
 
 
 def _held(data: Any) -> Any:

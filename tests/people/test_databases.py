@@ -181,7 +181,7 @@ def test_the_question_at_a_terminal_names_a_server_without_its_password(
     people = (url, "--query", "SELECT * FROM people", "--schema", "schema.toml")
     paid = ("--epsilon", "1", "--ledger", f"{url}population=p", "--out", "out.json")
     for words in (("fit", *people), ("curves", *people, "--by", "arm")):
-        monkeypatch.setattr(f"discreet.cli.{words[0]}.at_terminal", lambda: True)
+        monkeypatch.setattr("discreet.cli.charge.at_terminal", lambda: True)
         status, *texts = command(*words, *paid)
         assert status == 1, texts
         assert server.password not in "".join([*texts, *asked])

@@ -9,7 +9,7 @@ from discreet.errors import DiscreetError
 
 def main() -> None:
     """Run the command; errors that this package raises on purpose never show a traceback."""
-    from discreet.cli.app import app  # noqa: PLC0415 - importing the package stays cheap
+    from discreet.cli.app import app
 
     # a file or pipe of Windows has an encoding without the rules of a table; a schema is UTF-8
     if isinstance(sys.stdout, TextIOWrapper):
@@ -18,7 +18,7 @@ def main() -> None:
     try:
         app(prog_name="discreet")  # however it was started: completion goes by this name
     except DiscreetError as error:
-        from discreet.cli.output import complain  # noqa: PLC0415 - with the app
+        from discreet.cli.output import complain
 
         complain(f"discreet: {error}")
         sys.exit(error.exit_status)

@@ -53,10 +53,10 @@ def audit(  # noqa: PLR0913 - one parameter an option
             raise SettingsError("the audit of a machine writes no file; leave out --out.")
         _compare_integers()
         return
-    from rich.console import Console  # noqa: PLC0415 - slow to import
+    from rich.console import Console
 
-    from discreet.audit import Effort, Subject, audit_mechanism, audit_release  # noqa: PLC0415
-    from discreet.audit.report import content, picture_content, table  # noqa: PLC0415
+    from discreet.audit import Effort, Subject, audit_mechanism, audit_release
+    from discreet.audit.report import content, picture_content, table
 
     for path in (out, picture):
         if path is not None:
@@ -83,7 +83,7 @@ def audit(  # noqa: PLR0913 - one parameter an option
 
 
 def _compare_integers() -> None:
-    from discreet.audit import machine  # noqa: PLC0415 - scipy, mechanisms
+    from discreet.audit import machine
 
     found = machine.compared(machine.integers())
     for row in found:

@@ -38,7 +38,7 @@ def render(statement: "Statement") -> RenderableType:
 
     The head is not part of it: it is copied, so it must stay in one piece on any terminal.
     """
-    from discreet.privacy.guarantee import ASSUMPTION, Status  # noqa: PLC0415 - numpy
+    from discreet.privacy.guarantee import ASSUMPTION, Status
 
     # the spent share depends on the noise of later releases, so it is given for some like the last
     row = Table.grid(padding=(0, 1))
@@ -145,7 +145,7 @@ def initialise(
 
     It counts replace-one guarantees: no release is made under another relation.
     """
-    from discreet.ledger import Ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import Ledger
 
     head = Ledger(_location(place, ledger)).initialise(population, epsilon, delta)
     say(f"The ledger is ready: epsilon {epsilon}, delta {delta}. Its head is {head}")
@@ -154,9 +154,9 @@ def initialise(
 @budget_app.command("show")
 def show(place: Place = None, *, ledger: Option = None) -> None:
     """Show what is spent, what is left, and every release."""
-    from rich.console import Console  # noqa: PLC0415 - slow to import
+    from rich.console import Console
 
-    from discreet.ledger import Ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import Ledger
 
     statement = Ledger(_location(place, ledger)).show()
     Console().print(render(statement))
@@ -166,7 +166,7 @@ def show(place: Place = None, *, ledger: Option = None) -> None:
 @budget_app.command("verify")
 def verify(place: Place = None, *, ledger: Option = None, release: ReleaseFile = None) -> None:
     """Check chain, tables, place and witness; with --release also that it was charged here."""
-    from discreet.ledger import Ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import Ledger
 
     claim = None if release is None else read_claim(release)
     found = Ledger(_location(place, ledger)).verify(claim)
@@ -186,7 +186,7 @@ def adopt(
     head: Annotated[str | None, typer.Option(help="The newest head, as it was printed.")] = None,
 ) -> None:
     """Take over a moved or restored ledger, given its newest release (or head)."""
-    from discreet.ledger import Head, Ledger  # noqa: PLC0415 - numpy
+    from discreet.ledger import Head, Ledger
 
     if release is not None and head is None:
         newest = read_claim(release).head
@@ -200,10 +200,10 @@ def adopt(
 
 def read_claim(path: Path) -> "ReleaseClaim":
     """Return the charge that a release file prints."""
-    from hashlib import sha256  # noqa: PLC0415 - help comes without it
+    from hashlib import sha256
 
-    from discreet.ledger import UNCHARGED, Head, ReleaseClaim  # noqa: PLC0415 - numpy
-    from discreet.privacy.guarantee import Guarantee  # noqa: PLC0415 - with the next
+    from discreet.ledger import UNCHARGED, Head, ReleaseClaim
+    from discreet.privacy.guarantee import Guarantee
 
     content = read_content(path)
     members = parse_strict(content)

@@ -28,7 +28,7 @@ def check(
 
     For the custodian: the counts and values shown are not private.
     """
-    from discreet.checkup import check as compare  # noqa: PLC0415 - loads pyarrow
+    from discreet.checkup import check as compare
 
     people = options.people(data, query)
     with progress("Checking"):

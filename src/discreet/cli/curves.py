@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from discreet.cli import options
-from discreet.cli.fit import Seen, conclude, joint_sites, payer, require_json
-from discreet.cli.output import at_terminal, progress, say, warnings_as_lines, wrapped
-from discreet.documents.strict import require_free
+from discreet.cli.charge import Terms, conclude, require_writable
+from discreet.cli.output import progress, say, warnings_as_lines, wrapped
 
 
 def curves(  # noqa: PLR0913 - one parameter an option
@@ -40,35 +39,21 @@ def curves(  # noqa: PLR0913 - one parameter an option
     overwrite: options.Overwrite = False,
 ) -> None:
     """Publish survival curves by group, with bands that include the privacy noise."""
-    require_json(out)
-    require_free(out, overwrite=overwrite)
+    require_writable(out, overwrite=overwrite)
     names = [name.strip() for name in by.split(",")]
-    from discreet.curves import GroupCurves  # noqa: PLC0415 - numpy and scipy
-    from discreet.mechanisms.group_counts import GroupCounts  # noqa: PLC0415
-    from discreet.people.source import People  # noqa: PLC0415 - loads pyarrow
-    from discreet.release import require_affordable  # noqa: PLC0415
+    from discreet.curves import GroupCurves
+    from discreet.mechanisms.group_counts import GroupCounts
+    from discreet.people.source import People
 
     wanted, source = GroupCurves(schema, names), People.of(options.people(data, query))
-    pays = payer(ledger, no_ledger=no_ledger)
     mechanism = GroupCounts(epsilon, delta)
-    seen = Seen(source, schema, frozenset(accept or ()))
-    if ledger is not None and (at_terminal() or seen.first(persons, federation, yes=yes)):
-        require_affordable(mechanism, ledger, persons=persons, release_id=release_id)
-    if ledger is not None and at_terminal():
-        seen.ask(f"epsilon {epsilon:g} (curves by {by})", ledger, yes=yes)
-    elif seen.first(persons, federation, yes=yes):
-        seen.refuse()
+    terms = Terms(
+        out, ledger, no_ledger, persons, release_id, federation, party, wait, accept, yes, overwrite
+    )
+    arguments = terms.arguments()
+    terms.agree(source, schema, mechanism, f"epsilon {epsilon:g} (curves by {by})")
     with warnings_as_lines(), progress("Counting"):
-        wanted.publish(
-            source,
-            mechanism=mechanism,
-            ledger=pays,
-            path=out,
-            persons=persons,
-            release_id=release_id,
-            overwrite=overwrite,
-            federation=joint_sites(federation, party, wait, release_id),
-        )
+        wanted.publish(source, mechanism=mechanism, **arguments)
     conclude(wanted.release_, out, "curves")
     say(
         wrapped(

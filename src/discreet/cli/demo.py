@@ -13,6 +13,6 @@ def demo(
 
     The patients do not exist, so the private fit can be compared with the exact one and the truth.
     """
-    from discreet.cli.demonstration import show  # noqa: PLC0415 - numpy, the estimator
+    from discreet.cli.demonstration import show
 
     show(out)

@@ -30,9 +30,9 @@ def export(
 
     It costs no budget: an export is computed from the file alone.
     """
-    from discreet.documents.read import read_document  # noqa: PLC0415
-    from discreet.documents.strict import require_free, write_new  # noqa: PLC0415
-    from discreet.export import export_bytes  # noqa: PLC0415 - quick first answer
+    from discreet.documents.read import read_document
+    from discreet.documents.strict import require_free, write_new
+    from discreet.export import export_bytes
 
     require_free(out, overwrite=overwrite)
     write_new(out, export_bytes(read_document(model), to.value), overwrite=overwrite)

@@ -9,7 +9,7 @@ from discreet.cli.output import say, wrapped
 
 federation_app = typer.Typer(
     name="federation",
-    help="Several registries, one model: who the sites are and how they know each other.",
+    help="Several registries, one model: the sites, their keys and their certificates.",
     no_args_is_help=True,
 )
 
@@ -30,8 +30,8 @@ def initialise(
     ] = None,
     days: Days = 730,
 ) -> None:
-    """Write sites.toml for everybody, and a folder with key and certificate for each site."""
-    from discreet.federation.certificates import write_sites  # noqa: PLC0415 - an extra
+    """Write sites.toml for all sites, and a folder with key and certificate for each."""
+    from discreet.federation.certificates import write_sites
 
     listed = write_sites(out, sites.split(","), colluding, days, certificate or [])
     if certificate:
@@ -53,8 +53,8 @@ def key(
     out: Annotated[Path, typer.Option(help="A folder to make: site-K, beside sites.toml.")],
     days: Days = 730,
 ) -> None:
-    """Make a key and a certificate at the site itself, so that nobody else ever has the key."""
-    from discreet.federation.certificates import write_pair  # noqa: PLC0415 - an extra
+    """Make a key and a certificate at the site itself, so that the key never leaves it."""
+    from discreet.federation.certificates import write_pair
 
     write_pair(out, party, host, days)
     shown = out / "certificate.pem"

@@ -16,9 +16,7 @@ DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
 def new(
     data: Annotated[
         str,
-        typer.Argument(
-            help="What has the columns to be described: a file, or a database (--query)."
-        ),
+        typer.Argument(help="The file or database (--query) whose columns the schema describes."),
     ],
     query: options.Select = None,
 ) -> None:
@@ -26,11 +24,11 @@ def new(
 
     Columns of dates, the time, the event and the person are guessed from names.
     """
-    import pyarrow as pa  # noqa: PLC0415 - the command alone needs it
+    import pyarrow as pa
 
-    from discreet.design.draft import skeleton  # noqa: PLC0415
-    from discreet.people.databases import Query  # noqa: PLC0415
-    from discreet.people.files import file_columns  # noqa: PLC0415
+    from discreet.design.draft import skeleton
+    from discreet.people.databases import Query
+    from discreet.people.files import file_columns
 
     source = options.people(data, query)
     found = source.schema() if isinstance(source, Query) else file_columns(source)
@@ -52,7 +50,7 @@ def new(
 
 
 def _is_value(text: str) -> bool:
-    """True for a number or a date, as a record has and a name is not."""
+    """Return whether the text is a number or a date, which a record has and a name is not."""
     try:
         float(text)
     except ValueError:

@@ -34,7 +34,7 @@ ReleaseFile = Annotated[
 
 
 def number(text: str | float) -> float:
-    """A number of the command line; a comma is a decimal sign in some countries only."""
+    """Return a number of the command line; a decimal comma gets a hint."""
     try:
         return float(text)
     except ValueError:
@@ -44,7 +44,7 @@ def number(text: str | float) -> float:
 
 
 def _refuse(text: str) -> Callable[[str | None], None]:
-    """A callback of an option that other programs have and this one has not."""
+    """Return a callback that refuses an option which other programs have."""
 
     def refuse(given: str | None) -> None:
         if given is not None:
@@ -105,12 +105,12 @@ Yes = Annotated[
     bool,
     typer.Option(
         "--yes",
-        help="Publish whatever the records hold: nobody is asked, and no file is refused.",
+        help="Publish whatever the records hold: no question is asked and no file refused.",
     ),
 ]
 Accept = Annotated[
     list[str] | None,
-    typer.Option(help="A reason of `check` against the file that is none; once for each."),
+    typer.Option(help="The name of a reason of `check` to set aside; once for each."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file.")]
 
@@ -127,15 +127,15 @@ def numbers(option: str, text: str, example: str) -> list[float]:
 
 
 def read_words(path: Path | None) -> "Words | None":
-    """The words in a file, where one is named."""
-    from discreet.design.words import Words  # noqa: PLC0415 - pydantic
+    """Return the words in a file, if one is given."""
+    from discreet.design.words import Words
 
     return None if path is None else Words.from_toml(path)
 
 
 def people(data: str, query: str | None) -> "Path | Query":
-    """What the argument DATA and the option --query name together."""
-    from discreet.people.databases import Query, is_address, require_query  # noqa: PLC0415 - pyarrow
+    """Return the source that DATA and --query name together."""
+    from discreet.people.databases import Query, is_address, require_query
 
     if query is None:
         require_query(data)

@@ -97,8 +97,8 @@ class _Count(Watcher):
 def _show_progress(text: str, done: threading.Event, count: _Count) -> None:
     if done.wait(PATIENCE):
         return
-    from rich.console import Console  # noqa: PLC0415 - short work never needs it
-    from rich.progress import (  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import (
         BarColumn,
         Progress,
         TextColumn,
@@ -133,7 +133,7 @@ def _cell(value: object) -> str:
         return f"{value:.10g}"
     text = str(value)
     if text.startswith(FORMULA_STARTS):
-        from discreet.design.schema import parse_number  # noqa: PLC0415 - pydantic
+        from discreet.design.schema import parse_number
 
         if parse_number(text) is None:
             text = f"'{text}"

@@ -23,9 +23,9 @@ def page(
     A words file has [page] with title, description, event, curator, contact, citation, sources,
     licence and language, and labels and units of covariates: they change no number.
     """
-    from discreet.documents.read import read_document  # noqa: PLC0415
-    from discreet.documents.strict import require_free  # noqa: PLC0415 - quick first answer
-    from discreet.report import write_page  # noqa: PLC0415
+    from discreet.documents.read import read_document
+    from discreet.documents.strict import require_free
+    from discreet.report import write_page
 
     if out.suffix.lower() not in {".html", ".htm"}:
         raise SettingsError(f"a page is HTML; name it '{out.with_suffix('.html')}'.")

@@ -63,9 +63,9 @@ def plan(  # noqa: PLR0913 - one parameter an option
     Several epsilons make one table; --target asks for the smallest epsilon that is enough. What is
     publicly known of covariates, --sd and --shares, makes the prediction better.
     """
-    from discreet.design.schema import Schema  # noqa: PLC0415 - pydantic
-    from discreet.forecast import CausesComparison, needed_epsilon  # noqa: PLC0415 - mechanisms
-    from discreet.forecast import plan as compare  # noqa: PLC0415
+    from discreet.design.schema import Schema
+    from discreet.forecast import CausesComparison, needed_epsilon
+    from discreet.forecast import plan as compare
 
     declared = Schema.from_toml(schema)
     if picture is not None:

@@ -20,10 +20,10 @@ def report(
     overwrite: options.Overwrite = False,
 ) -> None:
     """Write a model card: the equation, the table of ratios, the promise, and what is left to say."""
-    from discreet.documents.read import read_document  # noqa: PLC0415 - quick first answer
-    from discreet.documents.strict import require_free, write_new  # noqa: PLC0415
-    from discreet.report.card import make_card  # noqa: PLC0415
-    from discreet.report.page import with_words  # noqa: PLC0415
+    from discreet.documents.read import read_document
+    from discreet.documents.strict import require_free, write_new
+    from discreet.report.card import make_card
+    from discreet.report.page import with_words
 
     if out.suffix.lower() != ".md":
         raise SettingsError(f"a card is Markdown; name it '{out.with_suffix('.md')}'.")

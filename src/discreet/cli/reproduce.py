@@ -26,8 +26,8 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder that holds studies/results and docs.")] = Path(),
 ) -> None:
     """Regenerate the paper from the data in the folder DISCREET_DATA. Nothing here is private."""
-    from discreet.paper.config import Options  # noqa: PLC0415 - numpy, scipy, numba
-    from discreet.paper.run import reproduce as run  # noqa: PLC0415
+    from discreet.paper.config import Options
+    from discreet.paper.run import reproduce as run
 
     options = Options(
         results=out / "studies" / "results" / "paper",
@@ -43,14 +43,14 @@ def reproduce(
 
 
 def load_mechanism(name: str | None) -> None:
-    """The paper's sampler is a mechanism like the others, once its room is open."""
+    """Register the paper's sampler as a mechanism, if it is asked for."""
     if name == SAMPLER:
         import_module("discreet.paper.audit")
 
 
 @contextmanager
 def _needing_the_project() -> Iterator[None]:
-    """Packages that only the reproduction uses are not installed with `pip install`."""
+    """Name a missing package: those of the reproduction alone are not installed by default."""
     try:
         yield
     except ModuleNotFoundError as error:

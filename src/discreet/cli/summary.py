@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TableFormat(StrEnum):
-    """How the table is written."""
+    """A format of the table."""
 
     TEXT = "text"
     CSV = "csv"
@@ -43,10 +43,10 @@ def summary(
     ] = False,
 ) -> None:
     """Show the coefficients, on the data's own scale, and what is promised about them."""
-    from discreet.documents.curves import CurvesRelease  # noqa: PLC0415 - numpy and scipy
-    from discreet.documents.read import read_document  # noqa: PLC0415
-    from discreet.results.description import summarise, summarise_proportionality  # noqa: PLC0415
-    from discreet.results.group_table import GroupTable  # noqa: PLC0415
+    from discreet.documents.curves import CurvesRelease
+    from discreet.documents.read import read_document
+    from discreet.results.description import summarise, summarise_proportionality
+    from discreet.results.group_table import GroupTable
 
     found = read_document(model)
     if isinstance(found, CurvesRelease):
@@ -74,7 +74,7 @@ def _show(table: "Shown") -> None:
 
 
 def _written(table: "Table", form: TableFormat) -> str:
-    """The table alone, with every number in full where a program reads it."""
+    """Return the table alone, with every digit where a program reads it."""
     if form is TableFormat.LATEX:
         return table.to_latex()
     if form is TableFormat.HTML:
