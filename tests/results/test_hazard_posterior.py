@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from discreet.results.arrow import ArrowFactor
 from discreet.results.hazard_posterior import (
     CHAINS,
     COSINES,
     KEEP,
     Counts,
     HazardModel,
-    RoundFactor,
     draw_points,
     exposures,
     needed_scales,
@@ -48,6 +48,7 @@ def derivative(function, point, step=1e-5):
 def test_the_gradient_is_that_of_the_density(causes, late):
     model = model_of(causes, late=late)
     point = somewhere(model)
+    model.lift = np.random.default_rng(2).uniform(0.0, 0.5, model.released.shape)
     _, gradient = model.density(point[None])
     found = derivative(lambda place: model.density(place[None])[0][0], point)
     assert np.allclose(gradient[0], found, atol=1e-5 * np.abs(found).max())
@@ -72,7 +73,7 @@ def test_the_curvature_is_that_of_gauss_and_newton(causes, late):
     found = whole - likelihood
     assert np.allclose(found[:plain, :plain], np.eye(plain), atol=1e-5)
     assert np.allclose(found[:plain, plain:], 0.0, atol=1e-4)
-    factor, vector = RoundFactor.of(arrow), np.arange(model.dimension) / 10.0
+    factor, vector = ArrowFactor.of(arrow), np.arange(model.dimension) / 10.0
     assert np.allclose(factor.solve(vector), np.linalg.solve(whole, vector))
     assert np.allclose(arrow.variances(), np.diag(np.linalg.inv(whole)))
 
@@ -134,6 +135,32 @@ def test_draws_have_the_moments_of_the_mode_where_much_is_known():
     # n is public, and so the deviation is between that of two thirds and that of all of the noise
     assert np.all(sizes.std(axis=0) > 0.5 * expected)
     assert np.all(sizes.std(axis=0) < 1.1 * expected)
+
+
+def test_hazards_are_not_too_low_where_events_are_few():
+    """Twelve events of a rare cause in a group: without noise their mean is what was counted.
+
+    With a covariance that does not grow with what is expected it would be half as many.
+    """
+    random = np.random.default_rng(1)
+    rare, often = (
+        random.multinomial(12, np.ones(30) / 30, 2),
+        random.multinomial(600, np.ones(30) / 30, 2),
+    )
+    counts = Counts(
+        np.stack([often, rare], axis=1).astype(float),
+        np.append(random.multinomial(300, np.ones(30) / 30, 2), [[400], [400]], axis=1).astype(
+            float
+        ),
+        None,
+        np.ones(30),
+    )
+    noise = {k: 0.01 * np.eye(k) for k in (30, 31)}
+    model = HazardModel(counts, noise, int(counts.events.sum() + counts.censored.sum()))
+    flow = model.flow(draw_points(model, np.random.default_rng(2)))
+    found = (flow.hazards * flow.exposed[:, :, None]).sum(axis=-1).mean(axis=0)
+    assert np.allclose(found[:, 1], 12.0, atol=2.5)
+    assert np.allclose(found[:, 0], 600.0, atol=12.0)
 
 
 def test_chains_forget_where_they_began():

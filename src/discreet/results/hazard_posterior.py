@@ -21,7 +21,8 @@ Model
     y_g ~ N(lambda_g, C_g + noise),    C_g the covariance of the counts of N_g independent people
 
 The roughnesses are set by expectation-maximisation, the mode by damped Gauss-Newton steps with C_g
-at the mode, and draws by Hamiltonian Monte Carlo whose mass is the Hessian there. That Hessian is an
+at the mode, and draws by Hamiltonian Monte Carlo whose mass is the Hessian there. Weights of the log
+of what is expected stand for the growth of C_g with it, to first order (`_set_lift`). That Hessian is an
 arrow (a block for each group, a border that all share), so the work grows linearly with G.
 
 References: Gelman et al. (2013), Bayesian Data Analysis, chapters 12 and 13; Neal (2011), MCMC
@@ -34,6 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
+from discreet.results.arrow import Arrow, ArrowFactor
 from discreet.types import Array
 
 POOLED = (1.5, 1.0, 2.0)
@@ -181,6 +183,7 @@ class HazardModel:
         own_scale = np.r_[OWN[:2], np.full(smooth, OWN[2])]
         self.own_scale = np.tile(own_scale, (groups, self.sequences, 1))
         self.precision = np.zeros((groups, *self.noise.shape))
+        self.lift = np.zeros_like(self.released)
 
     def parts(self, points: Array) -> tuple[Array, Array, Array, Array]:
         """Own parts, pooled parts, u and m of points (c, P)."""
@@ -229,17 +232,19 @@ class HazardModel:
         flow = self.flow(points)
         residual = self.released - flow.counts
         push = np.matmul(self.precision, residual.transpose(1, 2, 0)).transpose(2, 0, 1)
+        counts = np.maximum(flow.counts, 1e-12)
         _, _, u, absent = self.parts(points)
         plain = points[:, : self.own + self.shared]
         middle, drift = u.mean(axis=1), (absent - ABSENT[0]) / ABSENT[1]
         value = (
             -0.5 * (residual * push).sum(axis=(1, 2))
+            + (self.lift * np.log(counts)).sum(axis=(1, 2))
             - 0.5 * (plain**2).sum(axis=1)
             + np.log(np.maximum(flow.share, 1e-300)).sum(axis=1)
             - 0.5 * middle**2
             - 0.5 * drift**2
         )
-        rates, people = self._pull(flow, push)
+        rates, people = self._pull(flow, push + self.lift / counts)
         direct = rates @ self.basis.T
         gradient = np.empty_like(points)
         gradient[:, : self.own] = (direct * self.own_scale).reshape(len(points), -1)
@@ -351,7 +356,22 @@ class HazardModel:
         whole += floor[:, None, None] * np.eye(len(self.noise))
         self.precision = np.asarray(np.linalg.inv(whole))
 
-    def curvature(self, flow: Flow) -> "Arrow":
+    def _set_lift(self, flow: Flow, factor: ArrowFactor) -> None:
+        """Weights t of log lambda: what C that grows with lambda adds to the mean of the posterior.
+
+        t_d = lambda_d (M J V J' M)_dd with M = (C + noise)^-1, J = d lambda / d parameters of the
+        hazards and V their covariance. With C held fixed every hazard parameter that the counts
+        determine would make the hazards lower, by about an event each.
+        """
+        weighted = self.precision @ self.jacobian(flow).reshape(self.groups, -1, self.shared)
+        own = weighted * self.own_scale.reshape(self.groups, 1, -1)
+        own = own @ factor.blocks.transpose(0, 2, 1)
+        last = -own @ factor.border
+        last[..., : self.shared] += weighted * self.pooled_scale.ravel()
+        last = last @ factor.corner.T
+        self.lift = flow.counts[0] * ((own**2).sum(axis=2) + (last**2).sum(axis=2))
+
+    def curvature(self, flow: Flow) -> Arrow:
         """The Hessian of minus the log density, without second derivatives of lambda."""
         groups, size = self.groups, self.shared
         jacobian = self.jacobian(flow).reshape(groups, -1, size)
@@ -389,7 +409,7 @@ class HazardModel:
         point[-1] = ABSENT[0]
         return point
 
-    def mode(self) -> "tuple[Array, Arrow]":
+    def mode(self) -> tuple[Array, Arrow]:
         """The point of the largest density, with roughnesses set on the way, and its curvature."""
         point, damping = self.start(), 1.0
         self.set_precision(self.flow(point[None]))
@@ -401,6 +421,8 @@ class HazardModel:
             if 3 <= step < ROUGH_STEPS:
                 point = self._roughen(point, arrow)
                 arrow = self.curvature(flow)
+            if step == ROUGH_STEPS:
+                self._set_lift(flow, ArrowFactor.of(arrow))
             value, gradient = self.density(point[None])
             rounding = 1e-9 * (1.0 + abs(value[0]))
             while True:
@@ -415,7 +437,7 @@ class HazardModel:
                 break
         return point, self.curvature(self.flow(point[None]))
 
-    def _roughen(self, point: Array, arrow: "Arrow") -> Array:
+    def _roughen(self, point: Array, arrow: Arrow) -> Array:
         """One step of expectation-maximisation of the roughnesses; the rates stay as they are."""
         second = point**2 + arrow.variances()
         own, pooled, _, _ = self.parts(second[None])
@@ -438,97 +460,10 @@ class HazardModel:
         return moved
 
 
-@dataclass(frozen=True, eq=False)
-class Arrow:
-    """A positive matrix: blocks (G, B, B), their borders with the corner (G, B, E), corner (E, E)."""
-
-    blocks: Array
-    border: Array
-    corner: Array
-
-    def damped(self, share: float) -> "RoundFactor":
-        """The factor of the matrix with its diagonal larger by this share."""
-        more = 1.0 + 0.1 * share
-        blocks = self.blocks.copy()
-        places = np.arange(blocks.shape[1])
-        blocks[:, places, places] *= more
-        corner = self.corner.copy()
-        corner[np.diag_indices(len(corner))] *= more
-        return RoundFactor.of(Arrow(blocks, self.border, corner))
-
-    def variances(self) -> Array:
-        """The diagonal of the inverse."""
-        factor = RoundFactor.of(self)
-        corner = factor.corner.T @ factor.corner
-        spread = factor.blocks.transpose(0, 2, 1) @ factor.border
-        within = np.einsum("gkb,gkb->gb", factor.blocks, factor.blocks)
-        across = ((spread @ corner) * spread).sum(axis=2)
-        return np.concatenate([(within + across).ravel(), np.diag(corner)])
-
-
-@dataclass(frozen=True, eq=False)
-class RoundFactor:
-    """Inverse Cholesky factors of an arrow's blocks and corner, and L_g^-1 border_g."""
-
-    blocks: Array
-    border: Array
-    corner: Array
-
-    @classmethod
-    def of(cls, arrow: Arrow) -> "RoundFactor":
-        """L L' is the arrow."""
-        blocks = _inverse_cholesky(arrow.blocks)
-        border = blocks @ arrow.border
-        flat = border.reshape(-1, border.shape[2])
-        schur = arrow.corner - flat.T @ flat
-        corner = _inverse_cholesky(schur)
-        return cls(blocks, border, corner)
-
-    def _split(self, rows: Array) -> tuple[Array, Array]:
-        groups, size, _ = self.blocks.shape
-        own = rows[:, : groups * size].reshape(len(rows), groups, size)
-        return own.transpose(1, 0, 2), rows[:, groups * size :]
-
-    def _joined(self, own: Array, last: Array) -> Array:
-        return np.concatenate([own.transpose(1, 0, 2).reshape(len(last), -1), last], axis=1)
-
-    def whitened(self, rows: Array) -> Array:
-        """L^-1 of every row (a gradient)."""
-        own, last = self._split(rows)
-        own = own @ self.blocks.transpose(0, 2, 1)
-        last = (last - (own @ self.border).sum(axis=0)) @ self.corner.T
-        return self._joined(own, last)
-
-    def coloured(self, rows: Array) -> Array:
-        """L^-T of every row (standard normal numbers)."""
-        own, last = self._split(rows)
-        last = last @ self.corner
-        own = (own - last @ self.border.transpose(0, 2, 1)) @ self.blocks
-        return self._joined(own, last)
-
-    def solve(self, vector: Array) -> Array:
-        """The inverse of the matrix times a vector."""
-        return np.asarray(self.coloured(self.whitened(vector[None]))[0])
-
-
-def _inverse_cholesky(matrices: Array) -> Array:
-    """Inverse Cholesky factors; a diagonal that rounding made too small is raised, by as little as helps."""
-    size = matrices.shape[-1]
-    diagonal = np.einsum("...ii->...i", matrices)
-    for more in (0.0, *(10.0 ** np.arange(-13, 0))):
-        try:
-            raised = (more * np.abs(diagonal))[..., None] * np.eye(size)
-            factor = np.linalg.cholesky(matrices + raised)
-            return np.asarray(np.linalg.inv(factor), dtype=np.float64)
-        except np.linalg.LinAlgError:
-            continue
-    raise np.linalg.LinAlgError("no curvature is positive")
-
-
 def draw_points(model: HazardModel, generator: Generator) -> Array:
     """Draws of the posterior, shape (CHAINS KEEP, P)."""
     mode, curvature = model.mode()
-    factor = RoundFactor.of(curvature)
+    factor = ArrowFactor.of(curvature)
 
     def density(place: Array) -> tuple[Array, Array]:
         value, gradient = model.density(mode + factor.coloured(place))
