@@ -7,7 +7,6 @@ program itself.
 
 import importlib.util
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,11 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def reference() -> Any:
-    """Return docs/reference.py as a module; it imports a script beside it."""
+    """docs/reference.py, which is no package."""
     path = Path(__file__).parent / "reference.py"
     specification = importlib.util.spec_from_file_location("reference", path)
     module = importlib.util.module_from_spec(specification)
-    sys.path.insert(0, str(path.parent))
-    try:
-        specification.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(path.parent))
+    specification.loader.exec_module(module)
     return module
 
 

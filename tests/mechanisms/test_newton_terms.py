@@ -8,7 +8,7 @@ import pytest
 
 from discreet import PrivateNewton, SurvivalRegression
 from discreet.base import simulate
-from discreet.core.bins import ONCE, Columns, gaps_of, marginals_of
+from discreet.core.bins import Columns, Stretches, gaps_of, marginals_of
 from discreet.core.cells import block_marginals, block_moments
 from discreet.core.released import Released
 from discreet.design.baseline import NaturalSpline
@@ -35,7 +35,7 @@ SCHEMA = Schema.from_mapping(
 )
 DESIGN = Design(SCHEMA, NaturalSpline(3))
 LEADS = DESIGN.covariates.leads
-WHOLE = ONCE.__class__((0, 24))
+WHOLE = Stretches((0, 24))
 
 
 def people(count, seed=0):
@@ -106,10 +106,10 @@ def test_private_newton_finds_the_terms_effects():
         mechanism=PrivateNewton(epsilon=50.0),
         seed=2,
     )
-    gap = drawn.coefficients.vector - plain.coefficients_.vector
+    gap = drawn.coefficients_.vector - plain.coefficients_.vector
     precision = np.linalg.inv(plain.model_.covariance)
     assert np.sqrt(gap @ precision @ gap / len(gap)) < 0.6
-    assert list(drawn.coefficients.covariates) == list(SCHEMA.coefficient_names)
+    assert list(drawn.coefficients_.covariates) == list(SCHEMA.coefficient_names)
     assert drawn.predict_survival(table.slice(0, 3)).shape == (3, 25)
 
 

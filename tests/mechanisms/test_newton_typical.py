@@ -60,7 +60,7 @@ def test_typical_is_the_middle_of_the_released_counts(release):
     assert dose == pytest.approx(2, abs=0.3)
 
 
-@pytest.mark.filterwarnings("ignore::discreet.RepairWarning")
+@pytest.mark.filterwarnings("ignore::discreet.warnings.RepairWarning")
 def test_an_indicator_does_not_make_its_number_look_repeated(release, table):
     assert not [item for item in release.warnings if "bmi" in str(item)]
     private = ds.SurvivalRegression._of(release).standard_errors_.covariates["bmi"]

@@ -88,10 +88,6 @@ class Columns(NamedTuple):
     gaps: tuple[tuple[int, int], ...] = ()
 
 
-ONCE = Stretches((0, 1))
-"""Counts of people: one cell each, whole."""
-
-
 def time_edges(intervals: int, bins: int) -> Integers:
     """Public edges: bin k holds the intervals edges[k] < s <= edges[k + 1]."""
     return np.unique(np.rint(np.linspace(0, intervals, bins + 1)).astype(np.int64))

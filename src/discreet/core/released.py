@@ -3,8 +3,7 @@
 All that is computed from it is post-processing: docs/proofs/private-newton.md, section 4.
 """
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,8 +25,3 @@ class Released:
         values = np.array(self.values, dtype=np.float64, copy=True)
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
-
-    def again(self, random: np.random.Generator) -> Self:
-        """The same numbers with as much noise once more."""
-        noise = random.normal(0.0, self.deviation, self.values.shape)
-        return replace(self, values=self.values + noise)

@@ -19,7 +19,7 @@ from discreet.estimator.asking import precisions
 from discreet.estimator.estimate import Prior
 from discreet.estimator.field import Field
 from discreet.estimator.tails import all_within
-from discreet.estimator.transcript import Transcript
+from discreet.estimator.transcript import Transcript, moment_part
 from discreet.types import Array, Flags
 
 COUNTED = 2.0
@@ -143,11 +143,15 @@ def _empty(field: Field) -> list[Array]:
 
 
 def _moments_seen(transcript: Transcript) -> tuple[Array, float]:
-    """Second moments, about 1 on the diagonal whatever shortening took, and the noise of an entry."""
+    """Second moments, about 1 on the diagonal of a column as wide as counted, and an entry's noise.
+
+    Shortening may leave more of other columns than of normal ones.
+    """
     moments = transcript.moments
     if moments is None:
         return np.eye(_width(transcript)), math.inf
-    unit = max(float(np.median(np.diag(moments.matrix))), float(moments.noise[0, 0]))
+    normal = transcript.observed * moment_part(len(moments.matrix), moments.limit)
+    unit = max(float(np.median(np.diag(moments.matrix))), normal)
     return moments.matrix / unit, float(moments.noise[0, 0]) / unit
 
 

@@ -102,14 +102,11 @@ def _standing_out(counts: Array, clear: float) -> tuple[int, int] | None:
     return (0, len(counts)) if counts.sum() > clear * math.sqrt(len(counts)) else None
 
 
-def people_in_bins(
-    marginal: Marginal, counts: Array, mass: float, deviation: float, *, narrow: bool = False
-) -> Array:
+def people_in_bins(marginal: Marginal, counts: Array, mass: float, deviation: float) -> Array:
     """People in a number's bins: near most people as counted, far away as many as a tail would have.
 
     Few people far away have more of the information than many near the mean, and their bins' noise
-    would stand for more of it still: there counts are weighed against what is expected. Were the number
-    `narrow`, that would be so wherever bins do not stand out of their noise.
+    would stand for more of it still: there counts are weighed against what is expected.
     """
     fine, everybody = marginal.fine, max(mass, deviation)
     near = _phantoms(marginal, counts) * deviation <= PHANTOM
@@ -118,8 +115,6 @@ def people_in_bins(
     inside = _inside(counts, near, sides, deviation)
     found = np.zeros_like(counts)
     found[inside] = nearest_counts(counts[inside], max(float(counts[inside].sum()), 1.0))
-    if narrow:
-        near = _fringed(found, counts, fine, deviation, everybody)
     for outward, ring in zip(sides, _outer(marginal, counts), strict=True):
         before, far = outward[near[outward]], outward[~near[outward]]
         last = float(found[before[-1]] if len(before) else found[ring].sum())
@@ -128,20 +123,6 @@ def people_in_bins(
     inside = inside & near
     found[inside] = nearest_counts(counts[inside], max(mass - float(found[~near].sum()), 1.0))
     return found
-
-
-def _fringed(found: Array, counts: Array, fine: Integers, deviation: float, mass: float) -> Flags:
-    """The fine bins that stand out of their noise; the others of `found` get a tail's people.
-
-    Over as many bins as stand out a tail falls as it does from one wide bin to the next.
-    """
-    first, last = occupied(counts[fine], deviation)
-    part = 1.0 / (last - first)
-    for outward, inner in ((fine[:first][::-1], fine[first]), (fine[last:], fine[last - 1])):
-        found[outward] = _tail(counts[outward], float(found[inner]), deviation, mass, part)
-    standing = np.zeros(len(counts), dtype=bool)
-    standing[fine[first:last]] = True
-    return standing
 
 
 def _inside(counts: Array, near: Flags, sides: Sequence[Integers], deviation: float) -> Flags:
@@ -157,15 +138,11 @@ def _inside(counts: Array, near: Flags, sides: Sequence[Integers], deviation: fl
     return inside if hidden < FAR * counts.sum() else near
 
 
-def _tail(counts: Array, last: float, deviation: float, mass: float, part: float = 1.0) -> Array:
-    """The expected number of people in bins from the inside out, after one with `last` people.
-
-    `part` is how much of a wide bin's way to the next one a bin is.
-    """
+def _tail(counts: Array, last: float, deviation: float, mass: float) -> Array:
+    """The expected number of people in bins from the inside out, after one with `last` people."""
     found, chance = np.zeros_like(counts), float(last > 0.0)
-    falling, going = TAIL**part, TAILED**part
     for place, count in enumerate(counts):
-        chance, last = _expected(count, deviation, (falling * last, mass), going * chance)
+        chance, last = _expected(count, deviation, (TAIL * last, mass), TAILED * chance)
         found[place] = last
     return found
 

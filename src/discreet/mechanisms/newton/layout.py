@@ -9,11 +9,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtr, chdtrc
 
 from discreet.core import question
 from discreet.core.bins import OFF_DIAGONAL, UNIT, Stretches, marginals_of, stretches_of
@@ -21,6 +19,7 @@ from discreet.core.information import LARGEST_FACTOR
 from discreet.core.question import moment_limit, of_exits, of_marginals, of_moments
 from discreet.core.scores import LARGEST
 from discreet.core.split import Sensitivity, Split
+from discreet.estimator.transcript import moment_part
 from discreet.mechanisms.contract import Facts, Plan
 from discreet.mechanisms.newton.split import (
     EXITS,
@@ -217,14 +216,6 @@ def _strata_fit(budget: Split, facts: Facts) -> bool:
     return fit and _moment_error(budget, facts.persons, columns) < LARGEST_MIXED_ERROR
 
 
-@lru_cache(maxsize=64)
-def moment_part(covariates: int) -> float:
-    """E min(|v|^2, R) / c, what shortening leaves of the moments of c independent normal columns."""
-    limit = moment_limit(covariates) / UNIT**2
-    within, beyond = chdtr(covariates + 2, limit), chdtrc(covariates, limit)
-    return float(within + limit / covariates * beyond)
-
-
 def _moment_weight(*, changing: bool) -> int:
     """What the weights of a person's rows add up to, at most."""
     return MOMENT_WEIGHT if changing else 1
@@ -241,7 +232,8 @@ def _moments_fit(budget: Split, persons: int, covariates: int, *, changing: bool
 def _moment_error(budget: Split, persons: int, covariates: int) -> float:
     size = covariates * (covariates + 1) // 2
     deviation = budget.deviation(budget.share(MOMENTS), of_moments(covariates, 1), size)
-    return deviation / (persons * moment_part(covariates)) * math.sqrt(2.0 * covariates)
+    part = moment_part(covariates, moment_limit(covariates) / UNIT**2)
+    return deviation / (persons * part) * math.sqrt(2.0 * covariates)
 
 
 LARGEST_INFORMATION_ERROR = 0.8
