@@ -7,6 +7,7 @@ program itself.
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,15 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def reference() -> Any:
-    """docs/reference.py, which is no package."""
+    """Return docs/reference.py as a module; it imports a script beside it."""
     path = Path(__file__).parent / "reference.py"
     specification = importlib.util.spec_from_file_location("reference", path)
     module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
+    sys.path.insert(0, str(path.parent))
+    try:
+        specification.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
     return module
 
 
