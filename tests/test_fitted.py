@@ -187,7 +187,7 @@ def test_intervals_of_survival_are_the_bands(private):
             assert np.allclose(found.upper[row], band.upper, atol=1e-9)
 
 
-def test_frames_keep_what_identifies_people(tmp_path):
+def test_tables_keep_what_identifies_people(tmp_path):
     NEW.to_csv(tmp_path / "new.csv", index=False)
     for data in (NEW, tmp_path / "new.csv"):
         frame = PLAIN.predict_survival(data, [6, 12], interval=True, frame=True)

@@ -208,11 +208,11 @@ def test_odd_bytes_of_a_site_are_a_difference(odd):
 @example([struct.pack("<qI", HELLO, 3) + b"abc"])
 @example([struct.pack("<qI", -3, 0)])
 @example([struct.pack("<qI", 5, 2**32 - 1)])
-def test_frames_of_odd_bytes_end_in_nothing_or_a_stop(pieces):
+def test_tables_of_odd_bytes_end_in_nothing_or_a_stop(pieces):
     use_frames(pieces)
 
 
-def test_frames_arrive_however_they_are_cut():
+def test_tables_arrive_however_they_are_cut():
     frame = struct.pack("<qI", HELLO, len(GREETING)) + GREETING + struct.pack("<qI", 7, 2) + b"ok"
     for cut in range(len(frame)):
         connection, owner = connected()

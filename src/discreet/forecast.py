@@ -39,7 +39,7 @@ from discreet.mechanisms.contract import (
 from discreet.mechanisms.outlook import NOTHING, Known, Outlook
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares
-from discreet.results.frames import Tabular
+from discreet.results.tables import Tabular
 from discreet.text import in_blocks
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from discreet.errors import DataFormError, SettingsError
 from discreet.likelihood.problem import Problem
 from discreet.people.encode import encode, read_levels, repair_spells, to_episodes
 from discreet.people.tables import read_table
-from discreet.results.frames import Tabular
+from discreet.results.tables import Tabular
 from discreet.text import aligned
 from discreet.types import Array, Flags, Integers
 

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 
 from discreet.documents.curves import BANDS, CurvesRelease
-from discreet.results.frames import Tabular
 from discreet.results.group_curves import NORMAL_POINT, Band, GroupCurve, Number
-from discreet.results.summary import WIDTH, html_table, paragraphs
-from discreet.text import filled, in_blocks
+from discreet.results.tables import TextTable
+from discreet.text import in_blocks
 
 
-@dataclass(frozen=True, eq=False)
-class GroupTable(Tabular):
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupTable(TextTable):
     """One row per group; as a data frame one for each group and time."""
 
     release: CurvesRelease
 
     @property
-    def heading(self) -> tuple[str, ...]:
+    def heading(self) -> tuple[str, ...]:  # type: ignore[override]  # a property here
         """The lines above the table: what it is, the promise, the test, warnings."""
         by = " and ".join(item.title for item in self.release.groups.covariates)
         lines = [
@@ -40,11 +39,6 @@ class GroupTable(Tabular):
                 f"cause: {', '.join(self.release.causes)}."
             )
         return (*lines, *map(str, self.release.warnings))
-
-    @property
-    def footer(self) -> tuple[str, ...]:
-        """Nothing is said below the table."""
-        return ()
 
     def rows(self) -> list[list[str]]:
         """A heading and one row per group: size, median, restricted mean, survival at the end.
@@ -106,18 +100,6 @@ class GroupTable(Tabular):
     def blocks(self, width: int) -> Iterator[str]:
         """The table as text for a terminal of that width."""
         yield in_blocks(self.rows(), width)
-
-    def to_html(self) -> str:
-        """The table as HTML; every text is escaped."""
-        return paragraphs(self.heading) + html_table(map(tuple, self.rows()))
-
-    _repr_html_ = to_html
-
-    def __str__(self) -> str:
-        above = (filled(line, WIDTH) for line in self.heading)
-        return "\n\n".join(["\n".join(above), *self.blocks(WIDTH)])
-
-    __repr__ = __str__
 
 
 def _row(name: str, curve: GroupCurve) -> list[str]:

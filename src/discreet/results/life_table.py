@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from discreet.errors import ArtefactError
-from discreet.results.frames import Tabular
+from discreet.results.tables import Tabular
 from discreet.types import Array
 
 if TYPE_CHECKING:

@@ -22,12 +22,10 @@ from scipy import special
 
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError
-from discreet.results.frames import Tabular
-from discreet.results.summary import cell_text, html_table, latex_row, latex_table, paragraphs
-from discreet.text import filled, fitted
+from discreet.results.tables import TextTable, cell_text
+from discreet.text import fitted
 from discreet.types import Array
 
-WIDTH = 80
 CLEARLY = 3.0
 """Standard deviations that a change must exceed to be named, among ten effects or so."""
 MEANING = (
@@ -73,8 +71,8 @@ def effects_over_time(rows: Array, schema: Schema) -> tuple[EffectOverTime, ...]
     )
 
 
-@dataclass(frozen=True, eq=False)
-class ProportionalityTable(Tabular):
+@dataclass(frozen=True, eq=False, repr=False)
+class ProportionalityTable(TextTable):
     """Each effect early and late, those that are furthest apart first.
 
     ``ratio`` is what exp(coefficient) is called, "" where it means nothing.
@@ -138,25 +136,7 @@ class ProportionalityTable(Tabular):
             for index, one in enumerate(self.effects)
         ]
 
-    def to_html(self) -> str:
-        """The table as HTML; every text is escaped."""
-        return paragraphs(self.heading) + html_table(self.rows()) + paragraphs(self.footer)
-
-    _repr_html_ = to_html
-
-    def to_latex(self) -> str:
-        """The table as a LaTeX tabular with rules of the package booktabs."""
-        head, *body = self.rows()
-        return latex_table(head, [map(latex_row, body)])
-
     def blocks(self, width: int) -> Iterator[str]:
         """The table as text for a terminal of that width."""
         if self.effects:
             yield fitted(self.rows(), width)
-
-    def __str__(self) -> str:
-        above = (filled(line, WIDTH) for line in self.heading)
-        below = (filled(line, WIDTH) for line in self.footer)
-        return "\n\n".join(["\n".join(above), *self.blocks(WIDTH), *below])
-
-    __repr__ = __str__

@@ -4,7 +4,7 @@ Covariance = T (I + n ridge)^{-1} T' with I the expected information (as glm), o
 in internal coordinates and f_user = T f_internal.  Intervals are Wald's, coefficient +- z se.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,15 +12,20 @@ from scipy import linalg, special
 
 from discreet.design.design import Design
 from discreet.errors import SettingsError
-from discreet.results.frames import Tabular
 from discreet.results.normal import normal_quantile
-from discreet.text import filled, fitted
+from discreet.results.tables import (
+    TextTable,
+    cell_text,
+    latex_row,
+    latex_table,
+    latex_text,
+    paragraphs,
+)
+from discreet.text import filled
 from discreet.types import Array
 
 # Beyond this many coefficients a file keeps standard errors only, not the covariance.
 MOST_COVARIANCE = 1_000
-# Of the text above a printed table, which has about this width itself.
-WIDTH = 80
 RANK = 1e-12
 """Eigenvalues of a correlation matrix below it are rounding."""
 HEADINGS = ("coefficient", "standard error", "z", "p", "lower", "upper")
@@ -73,8 +78,8 @@ class WaldTest:
         return f"Wald test of {what}: {self.statistic:.2f} on {freedom} of freedom, {p}"
 
 
-@dataclass(frozen=True, eq=False)
-class CoefficientTable(Tabular):
+@dataclass(frozen=True, eq=False, repr=False)
+class CoefficientTable(TextTable):
     """One row per coefficient; without standard errors (some releases) only the coefficients.
 
     ``ratio`` is what exp(coefficient) is called, "" where it means nothing; the first ``baseline``
@@ -87,13 +92,13 @@ class CoefficientTable(Tabular):
     coefficients: Array
     standard_errors: Array | None = None
     confidence: float = 0.95
-    heading: tuple[str, ...] = field(default=(), repr=False)
-    footer: tuple[str, ...] = field(default=(), repr=False)
+    heading: tuple[str, ...] = ()
+    footer: tuple[str, ...] = ()
     ratio: str = ""
     baseline: int = 0
     labels: tuple[str, ...] | None = None
     references: Mapping[str, str] = field(default_factory=dict)
-    groups: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
+    groups: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         normal_quantile(self.confidence)  # an error unless it is a level
@@ -188,34 +193,10 @@ class CoefficientTable(Tabular):
             for index, name in enumerate(self.names)
         ]
 
-    def to_html(self) -> str:
-        """The table as HTML; every text is escaped."""
-        return paragraphs(self.heading) + html_table(self.rows()) + paragraphs(self.footer)
-
-    _repr_html_ = to_html
-
-    def to_latex(self) -> str:
-        """The table as a LaTeX tabular with rules of the package booktabs."""
-        head, *body = self.rows()
-        return latex_table(head, [map(latex_row, body)])
-
     @property
     def row_names(self) -> tuple[str, ...]:
         """The coefficients."""
         return self.names
-
-    def __str__(self) -> str:
-        above, below = (
-            [filled(line, WIDTH) for line in part] for part in (self.heading, self.footer)
-        )
-        footer = ["", *below] if below else []
-        return "\n".join([*above, "", *self.blocks(WIDTH), *footer]).lstrip()
-
-    __repr__ = __str__
-
-    def blocks(self, width: int) -> Iterator[str]:
-        """The table as text for a terminal of that width."""
-        yield fitted(self.rows(), width)
 
     @property
     def _errors(self) -> Array:
@@ -229,16 +210,16 @@ class CoefficientTable(Tabular):
             return np.asarray(normal_quantile(self.confidence) * self._errors)
 
 
-@dataclass(frozen=True, eq=False)
-class CausesTable(Tabular):
+@dataclass(frozen=True, eq=False, repr=False)
+class CausesTable(TextTable):
     """A table for each cause of competing risks; what is said of all of them is said once.
 
     The ``heading`` of a cause's own table is about this cause alone.
     """
 
     tables: Mapping[str, CoefficientTable]
-    heading: tuple[str, ...] = field(default=(), repr=False)
-    footer: tuple[str, ...] = field(default=(), repr=False)
+    heading: tuple[str, ...] = ()
+    footer: tuple[str, ...] = ()
 
     def records(self) -> list[dict[str, float | str | None]]:
         """One mapping per cause and coefficient, with every number in full."""
@@ -250,17 +231,15 @@ class CausesTable(Tabular):
 
     def to_html(self) -> str:
         """The tables as HTML; every text is escaped."""
-        blocks = (table.to_html() for table in self.tables.values())
-        return paragraphs(self.heading) + "".join(blocks) + paragraphs(self.footer)
-
-    _repr_html_ = to_html
+        tables = (table.to_html() for table in self.tables.values())
+        return paragraphs(self.heading) + "".join(tables) + paragraphs(self.footer)
 
     def to_latex(self) -> str:
         """One LaTeX tabular with a line above the coefficients of each cause."""
         blocks = []
         for cause, table in self.tables.items():
             head, *body = table.rows()
-            title = rf"\multicolumn{{{len(head)}}}{{l}}{{{_latex(f'Cause: {cause}')}}} \\"
+            title = rf"\multicolumn{{{len(head)}}}{{l}}{{{latex_text(f'Cause: {cause}')}}} \\"
             blocks.append([title, *map(latex_row, body)])
         return latex_table(head, blocks)
 
@@ -284,67 +263,3 @@ class CausesTable(Tabular):
         for table in self.tables.values():
             above = (filled(line, width) for line in table.heading)
             yield "\n".join([*above, *table.blocks(width)])
-
-    def __str__(self) -> str:
-        above, below = (
-            [filled(line, WIDTH) for line in part] for part in (self.heading, self.footer)
-        )
-        return "\n\n".join(["\n".join(above), *self.blocks(WIDTH), *below])
-
-    __repr__ = __str__
-
-
-def paragraphs(texts: Sequence[str]) -> str:
-    """Texts as HTML, escaped."""
-    from html import escape  # noqa: PLC0415 - only notebooks and pages
-
-    return "".join(f"<p>{escape(text)}</p>" for text in texts)
-
-
-def html_table(rows: Iterator[tuple[str, ...]]) -> str:
-    """An HTML table of such rows, the heading first."""
-    from html import escape  # noqa: PLC0415 - only notebooks and pages
-
-    head, *body = ([escape(cell) for cell in row] for row in rows)
-    headings = "".join(f'<th style="text-align:right">{cell}</th>' for cell in head)
-    lines = "".join(
-        f'<tr><th style="text-align:left">{row[0]}</th>'
-        + "".join(f'<td style="text-align:right">{cell}</td>' for cell in row[1:])
-        + "</tr>"
-        for row in body
-    )
-    return f"<table><thead><tr>{headings}</tr></thead><tbody>{lines}</tbody></table>"
-
-
-def latex_table(head: Sequence[str], blocks: Sequence[Iterable[str]]) -> str:
-    """A LaTeX tabular: the heading and blocks of lines, with a rule above each."""
-    columns = "l" + "r" * (len(head) - 1)
-    ruled = (line for block in blocks for line in (r"\midrule", *block))
-    begin, top = rf"\begin{{tabular}}{{{columns}}}", r"\toprule"
-    return "\n".join([begin, top, latex_row(head), *ruled, r"\bottomrule", r"\end{tabular}"])
-
-
-def latex_row(cells: Sequence[str]) -> str:
-    """A line of a LaTeX table, escaped."""
-    return " & ".join(map(_latex, cells)) + r" \\"
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$",
-}  # fmt: skip
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
-def cell_text(heading: str, value: float) -> str:
-    """A number as a table shows it; that of a p value and a z differ."""
-    if np.isnan(value):
-        return ""
-    if heading == "p":
-        return "<0.0001" if value < 1e-4 else f"{value:.4f}"
-    if heading == "z":
-        return f"{value:.2f}"
-    return f"{value:.4g}" if abs(value) < 1e-3 and value != 0 else f"{value:.4f}"
