@@ -9,9 +9,9 @@ import json
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from discreet.export.content import Content
+from discreet.results.normal import normal_quantile
 
 CONFIDENCE = 0.95
 
@@ -23,7 +23,7 @@ def write(content: Content) -> bytes:
     columns: dict[str, list[Any]] = {"cause": causes} if len(content.parts) > 1 else {}
     columns |= {"name": list(content.names) * len(content.parts), "coefficient": vector.tolist()}
     if content.errors is not None:
-        margin = special.ndtri(0.5 + CONFIDENCE / 2) * content.errors
+        margin = normal_quantile(CONFIDENCE) * content.errors
         columns["standard error"] = content.errors.tolist()
         columns |= {"lower": (vector - margin).tolist(), "upper": (vector + margin).tolist()}
     keys = ["cause", "name"] if "cause" in columns else ["name"]

@@ -13,7 +13,7 @@ from discreet.design.schema import Categorical
 from discreet.documents.causes import CausesRelease
 from discreet.documents.model import File, Release, numbers_of
 from discreet.errors import ArtefactError
-from discreet.results.group_curves import NORMAL_POINT
+from discreet.results.normal import normal_quantile, standard_errors
 
 HAZARDS = {
     "logit": "h = 1 / (1 + exp(-eta))",
@@ -121,12 +121,12 @@ def ratios(release: Release) -> list[Ratio]:
     names, values = release.public_schema.coefficient_titles, release.coefficients.vector[size:]
     errors = None
     if release.covariance is not None:
-        errors = np.sqrt(np.maximum(np.diag(release.covariance), 0.0))[size:]
+        errors = standard_errors(release.covariance)[size:]
     exponential = release.link != "probit"
     rows = []
     for index, name in enumerate(names):
         value, error = float(values[index]), None if errors is None else float(errors[index])
-        margin = None if error is None else NORMAL_POINT * error
+        margin = None if error is None else normal_quantile(0.95) * error
         ends = (None, None) if margin is None else (value - margin, value + margin)
         three = [None if x is None or not exponential else float(np.exp(x)) for x in (value, *ends)]
         rows.append(Ratio(name, value, error, *three))
@@ -155,7 +155,7 @@ def _data(release: Release) -> str:
         censored, events = (max(0.0, float(part)) for part in rows[:, 2:4].sum(axis=0))
         margin = ""
         if release.calibration is not None:
-            noise = NORMAL_POINT * float(np.sqrt(np.sum(release.calibration.deviation**2)))
+            noise = normal_quantile(0.95) * float(np.sqrt(np.sum(release.calibration.deviation**2)))
             margin = f" ± {noise:,.0f}"
         lines.append(
             f"- Events: about {events:,.0f}{margin}. Censored: about {censored:,.0f}{margin}. {NOISY}"
