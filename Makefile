@@ -55,6 +55,7 @@ bench: $(READY)  ## the core against its peers, the sampler's speed; it resumes,
 	$(BIN)/python benchmarks/sampler.py $(if $(FRESH),--fresh)
 	$(BIN)/python benchmarks/core.py $(if $(FRESH),--fresh)
 	$(BIN)/python benchmarks/grids.py
+	$(BIN)/python benchmarks/start.py $(if $(FRESH),--fresh)
 
 versions: $(READY)  ## BASE=commit: its speed and memory against this tree's, taking turns; it resumes
 	@test -n "$(BASE)" || { echo "make versions: name the commit to compare with, BASE=commit" >&2; exit 1; }

@@ -45,26 +45,31 @@ def main(folder: Path, step: str) -> dict[str, float]:
     return {"processor": in_process(folder)[step]}
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, people: int = PEOPLE) -> None:
     """One row a person: time, event, four numbers and a category."""
     import numpy as np  # noqa: PLC0415 - each step loads what it needs
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import csv  # noqa: PLC0415
 
     random = np.random.default_rng(7)
-    leaving = np.minimum(random.exponential(8, PEOPLE), random.uniform(0, 12, PEOPLE))
-    columns = {"time": leaving.round(3), "status": random.integers(0, 2, PEOPLE)}
-    columns |= {f"x{j}": random.normal(size=PEOPLE).round(3) for j in range(4)}
-    columns["arm"] = random.choice(["a", "b", "c"], PEOPLE)
+    leaving = np.minimum(random.exponential(8, people), random.uniform(0, 12, people))
+    columns = {"time": leaving.round(3), "status": random.integers(0, 2, people)}
+    columns |= {f"x{j}": random.normal(size=people).round(3) for j in range(4)}
+    columns["arm"] = random.choice(["a", "b", "c"], people)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "schema.toml").write_text(SCHEMA)
     csv.write_csv(pa.table(columns), folder / "people.csv")
 
 
-def run(words: list[str], folder: Path) -> tuple[float, float]:
-    """Processor seconds and peak megabytes of a command."""
+def run(words: list[str], folder: Path, cache: Path | None = None) -> tuple[float, float]:
+    """Processor seconds and peak megabytes of a command, with compiled code in that folder."""
+    place = {} if cache is None else {"XDG_CACHE_HOME": str(cache)}
     process = subprocess.Popen(
-        [sys.executable, *words], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, **place},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -240,6 +240,7 @@ def test_the_reference_of_python_reads_without_the_site():
     [
         ("speed.md", "table", ("core.csv", "sampler.csv", "files.csv", "versions.csv")),
         ("speed.md", "scale_page", ("scale.csv",)),
+        ("speed.md", "start", ("start.csv",)),
     ],
 )
 def test_a_page_of_measurements_is_what_its_results_say(name, writer, results, monkeypatch):
