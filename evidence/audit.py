@@ -26,8 +26,9 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 import discreet.paper.audit  # noqa: E402, F401 - the sampler is audited too
-from discreet.audit import Effort, Finding, Subject, end_to_end  # noqa: E402
-from discreet.audit.run import FAMILIES, run_family  # noqa: E402
+from discreet.audit import FAMILIES, Effort, Finding, Subject  # noqa: E402
+from discreet.audit.measured import SIDES, Measured  # noqa: E402
+from discreet.audit.run import audit_of, run_family  # noqa: E402
 from discreet.paper.results import Results  # noqa: E402
 from discreet.text import aligned  # noqa: E402
 
@@ -38,6 +39,7 @@ PARTS = ["source", "mechanism", "effort", "side", "part", "seconds", "values"]
 OUTCOMES = Results(Path(__file__).parent / "scratch" / "outcomes.csv", PARTS, PARTS[:5])
 A_PART = 500
 """Fits of one side that are kept together."""
+OUTCOME = "end to end"
 HARD_SPACE = "\N{NO-BREAK SPACE}"
 BEGIN, END = "<!-- written by evidence/audit.py --report -->\n", "<!-- end -->\n"
 
@@ -57,7 +59,7 @@ FULL = Effort.full()
 EFFORTS = {
     "quick": Effort.quick(),
     "default": FULL,
-    "full": replace(FULL, slow_fits=FULL.fits, bare=True),
+    "full": replace(FULL, slow_fits=FULL.fits),
 }
 AUDITS = [
     (name, effort)
@@ -73,7 +75,7 @@ Row = dict[str, str]
 
 def families_of(effort: str) -> list[str]:
     """All of them; at full counts the one that has others than by default."""
-    return [end_to_end.FAMILY] if effort == "full" else [*FAMILIES]
+    return [OUTCOME] if effort == "full" else [*FAMILIES]
 
 
 @dataclass(frozen=True)
@@ -94,27 +96,31 @@ class Job:
     @property
     def in_parts(self) -> bool:
         """Whether it is of fits end to end; curves draw all of theirs at once."""
-        return self.family == end_to_end.FAMILY and not SUBJECTS[self.name].of_curves
+        return self.family == OUTCOME and not SUBJECTS[self.name].of_curves
+
+    @property
+    def audit(self) -> Measured:
+        """Of the mechanism."""
+        return audit_of(SUBJECTS[self.name], EFFORTS[self.effort])
 
     @property
     def fits(self) -> int:
         """How many of each side."""
-        return end_to_end.fits_of(SUBJECTS[self.name], EFFORTS[self.effort])
+        return self.audit.fits
 
     def each(self) -> "Iterator[Job]":
         """The parts that together are this family."""
         if not self.in_parts:
             yield self
             return
-        for side in range(len(end_to_end.SIDES)):
+        for side in range(len(SIDES)):
             for part in range(0, self.fits, A_PART):
                 yield replace(self, side=side, part=part)
 
     def outcomes(self) -> Iterable[float]:
         """Of this part."""
-        row, count = end_to_end.SIDES[self.side], min(A_PART, self.fits - self.part)
-        bare = EFFORTS[self.effort].bare
-        return end_to_end.outcomes(SUBJECTS[self.name], row, count, bare=bare).tolist()
+        row, count = SIDES[self.side], min(A_PART, self.fits - self.part)
+        return self.audit.drawn(row, count).tolist()
 
 
 def work(job: Job) -> tuple[Iterable[Finding] | Iterable[float], float]:
@@ -169,9 +175,8 @@ def _tell_outcomes(source: str, job: Job) -> None:
     known = {tuple(row[key] for key in PARTS[:5]): row for row in OUTCOMES.rows()}
     rows = [known[cell] for cell in cells if cell in known]  # one a part, should two runs make it
     if len(rows) == len(cells):
-        first, second = (_values(rows, side) for side in range(len(end_to_end.SIDES)))
-        bare = EFFORTS[job.effort].bare
-        found = end_to_end.told(SUBJECTS[job.name], (first, second), bare=bare)
+        first, second = (_values(rows, side) for side in range(len(SIDES)))
+        found = [job.audit.told((first, second))]
         _append(job.key, found, sum(float(row["seconds"]) for row in rows))
 
 

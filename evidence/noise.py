@@ -18,7 +18,7 @@ import numpy as np
 from checks import run_missing
 from numpy.typing import NDArray
 
-from discreet.audit import noise
+from discreet.audit import instruments as noise
 from discreet.paper.results import Results
 from discreet.privacy.noise import Grid, SystemNoise
 from discreet.privacy.scales import laplace_scale

@@ -20,7 +20,6 @@ from checks import run_missing
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.mechanisms import checks as mechanism_checks  # noqa: E402
 from tests.mechanisms.cases import (  # noqa: E402
     LinearLoss,
     corner_people,
@@ -31,6 +30,8 @@ from tests.mechanisms.cases import (  # noqa: E402
 )
 from tests.mechanisms.test_audit import audit, user_audit  # noqa: E402
 
+from discreet.audit.instruments import LATTICE, KnownNoise  # noqa: E402
+from discreet.audit.output import steps_of  # noqa: E402
 from discreet.mechanisms import (  # noqa: E402
     ObjectivePerturbation,
     OutputPerturbation,
@@ -197,8 +198,12 @@ def movements(pairs: int) -> float:
         mechanism = OutputPerturbation(epsilon=1.0, ridge=(0.05, 1.0, 30.0)[trial % 3])
         people = [corners[i] for i in random.integers(0, len(corners), 3)]
         other = corners[int(random.integers(0, len(corners)))]
-        moved = mechanism_checks.neighbour_movement(mechanism, constants, people, other)
-        worst = max(worst, moved)
+        plan, noise, points = mechanism.plan(constants), KnownNoise(), []
+        for crowd in (people, [*people[1:], other]):
+            draw = mechanism.draw(plan, loss_of(crowd, constants), noise)
+            points.append(steps_of(plan, draw))
+        claimed = float(noise.scales(LATTICE)[0]) * mechanism.epsilon
+        worst = max(worst, float(np.linalg.norm(points[0] - points[1])) / claimed)
     return worst
 
 

@@ -2,30 +2,36 @@
 
 import json
 import math
-from dataclasses import replace
-from types import MappingProxyType
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from evidence import audit as evidence_audit
 
-from discreet.audit import Audit, Effort, Finding, Subject, end_to_end
+from discreet.audit import FAMILIES, Audit, Effort, Finding, Subject
 from discreet.audit import run as audit_run
-from discreet.audit.end_to_end import shown, shown_epsilon
 from discreet.audit.findings import at_most, equal_to
-from discreet.audit.law import Sample, _sphere, judge
-from discreet.audit.noise import ForcedNoise, KnownNoise, privacy_loss
-from discreet.audit.orders import simulated
+from discreet.audit.instruments import (
+    ForcedNoise,
+    KnownNoise,
+    Sample,
+    SitesNoise,
+    judge,
+    privacy_loss,
+    shown,
+    shown_epsilon,
+    sphere,
+)
+from discreet.audit.measured import SIDES, Measured, one_row, released_numbers
 from discreet.audit.report import content, picture
-from discreet.core import question
 from discreet.errors import SettingsError
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import registered
 from discreet.paper.results import Results
 from discreet.people.source import People
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.shares import NoiseShares
 from discreet.privacy.testing import SeededNoise
+from discreet.release import simulate
 
 
 def laplace(scale, centre, seed, runs=13_000):
@@ -59,12 +65,12 @@ def test_a_law_20_percent_off_is_rejected(factor, verdict):
     directions = random.normal(size=(5000, 3))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     draws = directions * random.gamma(3, 2.0, (5000, 1))
-    assert judge(Sample("noise", draws, 2.0 * factor, _sphere)).verdict == verdict
+    assert judge(Sample("noise", draws, 2.0 * factor, sphere)).verdict == verdict
 
 
 def test_too_few_draws_do_not_pass_the_controls():
     draws = np.random.default_rng(4).laplace(0.0, 1.0, (20, 1))
-    assert judge(Sample("noise", draws, 1.0, _sphere)).failed
+    assert judge(Sample("noise", draws, 1.0, sphere)).failed
 
 
 def test_forced_noise_shows_the_loss_of_an_outcome():
@@ -92,12 +98,24 @@ def test_what_is_no_number_does_not_pass():
     assert equal_to("law", "x", 1.0, math.nan).failed
 
 
+def test_several_sites_count_the_smallest_shares_that_are_in_what_is_opened():
+    noise = SitesNoise(NoiseShares(5, 2), 1)
+    drawn = noise.discrete_gaussian([10, 20], 40.0)
+    (call,) = noise.calls
+    assert call.values == [10, 20]
+    assert call.outcome == list(drawn)
+    assert float(call.scale) == pytest.approx(40.0)
+
+
 def test_an_error_inside_a_check_is_a_failure(monkeypatch):
-    def broken(subject, effort):
+    def broken(self):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(audit_run, "FAMILIES", MappingProxyType({"witness": broken}))
-    assert not audit_run.audit_mechanism(Subject("output"), Effort.quick()).sound
+    monkeypatch.setattr(Measured, "law", broken)
+    found = audit_run.run_family("law", Subject("sampler"), Effort.quick())
+    monkeypatch.setitem(audit_run.AUDITS, "sampler", Measured)
+    found = audit_run.run_family("law", Subject("sampler"), Effort.quick())
+    assert [item.failed for item in found] == [True]
 
 
 def test_every_registered_mechanism_has_a_witness():
@@ -125,47 +143,6 @@ def test_strata_and_causes_are_refused_where_there_are_none(asked):
         Subject(**asked)
 
 
-CURVES = [Subject("curves", delta=1e-6), Subject("curves", delta=0.0)]
-
-
-@pytest.mark.parametrize("subject", CURVES, ids=["rho", "pure"])
-@pytest.mark.parametrize("family", audit_run.FAMILIES)
-def test_curves_pass(subject, family):
-    effort = replace(Effort.quick(), pairs=40)
-    found = audit_run.run_family(family, subject, effort)
-    assert found
-    assert not [item for item in found if item.failed]
-
-
-def half_scale(cells, matrix):
-    found = GOOD_COUNTS(cells, matrix)
-    return replace(found, squared=found.squared // 4, absolute=found.absolute // 2)
-
-
-def entries_forgotten(_, matrix):
-    return GOOD_COUNTS(1, matrix)
-
-
-GOOD_COUNTS = question.of_group_counts
-
-
-@pytest.mark.parametrize("subject", CURVES, ids=["rho", "pure"])
-@pytest.mark.parametrize("family", ["witness", "constants", "neighbours"])
-@pytest.mark.parametrize("bug", [half_scale, entries_forgotten])
-def test_too_little_noise_of_curves_is_noticed(monkeypatch, subject, family, bug):
-    monkeypatch.setattr(question, "of_group_counts", bug)
-    effort = replace(Effort.quick(), pairs=400)
-    assert [item for item in audit_run.run_family(family, subject, effort) if item.failed]
-
-
-@pytest.mark.parametrize("asked", [{"strata": 3}, {"causes": 2}])
-@pytest.mark.parametrize("family", ["witness", "lattice", "replay", "refusals"])
-def test_newton_with_strata_or_causes_passes(asked, family):
-    found = audit_run.run_family(family, Subject("newton", delta=1e-6, **asked), Effort.quick())
-    assert found
-    assert not [item for item in found if item.failed]
-
-
 def test_every_release_there_is_is_audited():
     """Each registered mechanism, and what is released besides models of one kind of event."""
     subjects = evidence_audit.SUBJECTS.values()
@@ -179,11 +156,11 @@ def test_every_release_there_is_is_audited():
 @pytest.mark.parametrize("asked", [{}, {"strata": 3}, {"causes": 3}], ids=str)
 def test_a_bare_draw_is_the_draw_of_a_release(delta, asked):
     """The same requests for noise, and the number that a release of the same noise has."""
-    order, seen = end_to_end.one_person(Subject("newton", delta=delta, **asked)), KnownNoise()
-    people = pa.table({"t": [0.5], "e": [1], "s": ["s0"]})
-    released = end_to_end._first(simulated(order, people, SeededNoise(3)))
+    audit = audit_run.audit_of(Subject("newton", delta=delta, **asked), Effort.quick())
+    order, seen, people = audit.one_person, KnownNoise(), People.of(one_row((0.5, 1)))
+    released = released_numbers(simulate(order, people, SeededNoise(3)))[0]
     plan = order.plan(1)
-    problem = Problem(People.of(people).open(order.schema), order.design, order.link)
+    problem = Problem(people.open(order.schema), order.design, order.link)
     assert order.mechanism.bare_draw(plan, problem, SeededNoise(3)).point[0] == released
     order.mechanism.bare_draw(plan, problem, seen)
     whole = KnownNoise()
@@ -191,13 +168,12 @@ def test_a_bare_draw_is_the_draw_of_a_release(delta, asked):
     assert seen.trace == whole.trace
 
 
-@pytest.mark.parametrize("bare", [True, False])
-def test_outcomes_end_to_end_are_fresh_and_say_how_they_were_made(bare):
-    subject = Subject("newton", delta=1e-6)
-    sides = tuple(end_to_end.outcomes(subject, row, 3, bare=bare) for row in end_to_end.SIDES)
+@pytest.mark.parametrize("name", ["newton", "output"])
+def test_outcomes_end_to_end_are_fresh_and_say_how_they_were_made(name):
+    audit = audit_run.audit_of(Subject(name), Effort.quick())
+    sides = tuple(audit.drawn(row, 3) for row in SIDES)
     assert len({*sides[0], *sides[1]}) == 6
-    (found,) = end_to_end.told(subject, sides, bare=bare)
-    assert ("draws of the mechanism alone" in found.note) is bare
+    assert ("draws of the mechanism" in audit.told(sides).note) is (name == "newton")
 
 
 def test_outcomes_are_kept_part_by_part_and_told_once_all_are_there(monkeypatch, tmp_path):
@@ -208,7 +184,8 @@ def test_outcomes_are_kept_part_by_part_and_told_once_all_are_there(monkeypatch,
         monkeypatch.setattr(evidence_audit, name, own)
     monkeypatch.setattr(evidence_audit, "A_PART", 60)
     told = []
-    monkeypatch.setattr(end_to_end, "told", lambda _, sides, **__: told.append(sides) or [])
+    good = at_most("end to end", "lower bound", 1.0, 0.0)
+    monkeypatch.setattr(Measured, "told", lambda _, sides: told.append(sides) or good)
     job = evidence_audit.Job("newton", "quick", "end to end")
     assert job.fits == 100
     last, *rest = [*job.each()][::-1]
@@ -240,10 +217,11 @@ def test_the_picture_shows_epsilons_only():
 
 @pytest.mark.parametrize(("measured", "status"), [(0.9, 0), (1.1, 5)])
 def test_the_command(command, monkeypatch, tmp_path, measured, status):
-    def check(subject, effort):
-        return [at_most("end to end", "lower bound", subject.epsilon, measured)]
+    def check(self):
+        return [at_most("end to end", "lower bound", self.subject.epsilon, measured)]
 
-    monkeypatch.setattr(audit_run, "FAMILIES", MappingProxyType({"end to end": check}))
+    kind = type("Checked", (Measured,), dict.fromkeys(FAMILIES.values(), check))
+    monkeypatch.setitem(audit_run.AUDITS, "output", kind)
     options = "--mechanism output --epsilon 1 --quick --out audit.json --picture audit.png"
     monkeypatch.chdir(tmp_path)
     said = command("audit", *options.split())

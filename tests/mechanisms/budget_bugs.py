@@ -113,10 +113,10 @@ BUDGET_BUGS = [
     ),
     Bug(
         "a charge that is found again permits a second draw",
-        stored,
-        "_repeated",
-        "str(known.head), book.population, known.digest)",
-        "str(known.head), book.population, known.digest, DrawPermit())",
+        stored.Ledger,
+        "reserve",
+        "head, book.population, known.digest)",
+        "head, book.population, known.digest, DrawPermit())",
         release_checks.check_a_charge_pays_for_one_draw,
     ),
 ]

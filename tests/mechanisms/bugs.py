@@ -8,12 +8,15 @@ from discreet import release
 from discreet.core import optimum
 from discreet.mechanisms import bounds, contract, objective, output, perturbation, selected, solve
 from discreet.privacy import noise
-from tests.mechanisms import checks, user_path
 
 
 @dataclass(frozen=True)
 class Bug:
-    """One edit of one function of the shipped code, and the check that notices."""
+    """One edit of one function of the shipped code, and what notices it.
+
+    `check` names the audit that does, "mechanism: family" and of sums ": people", or is a check of the
+    tests; `why` then says why the audit is not asked.
+    """
 
     title: str
     owner: object
@@ -21,6 +24,7 @@ class Bug:
     old: str
     new: str
     check: object
+    why: str = ""
 
 
 Tolerance, Draw = solve.Tolerance, contract.Draw
@@ -34,7 +38,7 @@ BUGS = [
         "scale_above",
         "Fraction(sensitivity)",
         "Fraction(sensitivity) / 2",
-        checks.check_output_witness,
+        "output: witness",
     ),
     Bug(
         "sensitivity of adding or removing a person used for replacing one",
@@ -42,7 +46,7 @@ BUGS = [
         "direction_bound",
         "survival * count * (across + np.sqrt",
         "survival * count * (0 * across + np.sqrt",
-        checks.check_claimed_sensitivity,
+        "output: constants",
     ),
     Bug(
         "the event interval forgotten in the direction bound",
@@ -50,7 +54,7 @@ BUGS = [
         "direction_bound",
         "values = ordinary + np.maximum(both, one + alone)",
         "values = ordinary",
-        checks.check_claimed_sensitivity_of_one_interval,
+        "output: constants",
     ),
     Bug(
         "the event interval forgotten in the vertex bound",
@@ -58,7 +62,7 @@ BUGS = [
         "vertex_bound",
         "max(both.max(), one.max() + alone.max())",
         "0.0",
-        checks.check_claimed_sensitivity_of_one_interval,
+        "output: constants",
     ),
     Bug(
         "two opposite covariates forgotten: max(r, 2X) became r",
@@ -66,7 +70,7 @@ BUGS = [
         "vertex_bound",
         "np.maximum(norms, 2.0 * basis.radius)",
         "norms",
-        checks.check_claimed_sensitivity,
+        "output: constants",
     ),
     Bug(
         "smallest eigenvalue of the basis instead of the largest",
@@ -74,7 +78,7 @@ BUGS = [
         "spread",
         "[-1]",
         "[0]",
-        checks.check_claimed_sensitivity_of_the_paper_basis,
+        "output: neighbours",
     ),
     Bug(
         "slopes bounded on a ball smaller than the one that confines the minimiser",
@@ -82,7 +86,7 @@ BUGS = [
         "confinement_radius",
         "return min(by_loss, by_gradient) * MARGIN",
         "return min(by_loss, by_gradient) / 20",
-        checks.check_confinement,
+        "output: witness",
     ),
     Bug(
         "slopes taken at the public centre instead of at the edge of the ball",
@@ -90,7 +94,7 @@ BUGS = [
         "slopes_within",
         "reach = radius * basis.record_norms",
         "reach = 0 * basis.record_norms",
-        checks.check_output_constants_are_the_pages,
+        "output: constants",
     ),
     Bug(
         "Jacobian term forgotten",
@@ -98,7 +102,7 @@ BUGS = [
         "jacobian_bound",
         "return min(bounds)",
         "return 0.0",
-        checks.check_objective_witness,
+        "objective: witness",
     ),
     Bug(
         "norm instead of its square in the Jacobian term, as in the paper",
@@ -106,7 +110,7 @@ BUGS = [
         "rank_bound",
         "basis.record_norms**2",
         "basis.record_norms",
-        checks.check_claimed_jacobian,
+        "output: neighbours",
     ),
     Bug(
         "Jacobian bound of constant covariates used where they vary",
@@ -114,7 +118,7 @@ BUGS = [
         "jacobian_bound",
         "if not time_varying:",
         "if True:",
-        checks.check_objective_witness_time_varying,
+        "output: neighbours",
     ),
     Bug(
         "output noise of objective perturbation not paid for",
@@ -122,7 +126,7 @@ BUGS = [
         "make",
         "tilt = budget - output - Fraction(jacobian)",
         "tilt = budget - Fraction(jacobian)",
-        checks.check_objective_witness,
+        "objective: witness",
     ),
     Bug(
         "solver's tolerance forgotten in the noise",
@@ -130,7 +134,7 @@ BUGS = [
         "movement",
         "self.gradient_sensitivity + 2.0 * self.tolerance.total",
         "self.gradient_sensitivity",
-        checks.check_inexact_minimisers_are_paid_for,
+        "output: witness",
     ),
     Bug(
         "solver's tolerance counted for one of the two neighbours only",
@@ -138,7 +142,7 @@ BUGS = [
         "movement",
         "2.0 * self.tolerance.total",
         "self.tolerance.total",
-        checks.check_inexact_minimisers_are_paid_for,
+        "objective: constants",
     ),
     Bug(
         "sqrt(d) forgotten in the rounding to the grid",
@@ -146,7 +150,7 @@ BUGS = [
         "grid_slack",
         "math.sqrt(dimension) * ",
         "",
-        checks.check_inexact_minimisers_are_paid_for,
+        "output: constants",
     ),
     Bug(
         "rounding of the tilt forgotten in the solver's tolerance",
@@ -154,7 +158,7 @@ BUGS = [
         "total",
         "+ self.tilt_error",
         "",
-        checks.check_inexact_minimisers_are_paid_for,
+        "objective: constants",
     ),
     Bug(
         "certificate not asked for",
@@ -162,7 +166,7 @@ BUGS = [
         "holds",
         "return distance <= self.reach and certified <= allowed",
         "return True",
-        checks.check_certificate_decides,
+        "output: witness",
     ),
     Bug(
         "mean objective minimised with the ridge of the total one",
@@ -170,7 +174,7 @@ BUGS = [
         "tolerance_from",
         'plan.number("total_ridge")',
         'plan.number("ridge")',
-        checks.check_output_witness,
+        "output: witness",
     ),
     Bug(
         "ridge of the plan not used in the objective",
@@ -178,7 +182,7 @@ BUGS = [
         "__call__",
         "scale * inner.gradient + self.ridge * w + self.tilt",
         "scale * inner.gradient + 0.5 * self.ridge * w + self.tilt",
-        checks.check_output_witness,
+        "output: witness",
     ),
     Bug(
         "tilt left out of the objective",
@@ -186,7 +190,7 @@ BUGS = [
         "perturb",
         "tolerance.ridge, tilt.vector",
         "tolerance.ridge, 0 * tilt.vector",
-        user_path.check_tilt_is_in_the_release,
+        "objective: replay",
     ),
     Bug(
         "lattice noise drawn but not added",
@@ -194,7 +198,7 @@ BUGS = [
         "_noisy",
         "int(step) + int(extra)",
         "int(step)",
-        user_path.check_noise_is_in_the_release,
+        "output: replay",
     ),
     Bug(
         "baseline coordinates released without their share of the scale",
@@ -202,7 +206,7 @@ BUGS = [
         "to_integers",
         "[max(self.shift, 0)] * self.baseline",
         "[0] * self.baseline",
-        user_path.check_noise_is_in_the_release,
+        "output: replay",
     ),
     Bug(
         "floats with low bits released",
@@ -210,7 +214,7 @@ BUGS = [
         "from_integers",
         "cls(np.ldexp(values, grid_exponent), grid_exponent",
         "cls(np.ldexp(values, grid_exponent) + 2.0**-70, -80",
-        user_path.check_release_lies_on_the_grid,
+        "output: witness",
     ),
     Bug(
         "same random bits in every fit",
@@ -218,7 +222,7 @@ BUGS = [
         "uniform_bits",
         "secrets.randbits(count)",
         "(1 << count) // 3",
-        user_path.check_noise_is_fresh,
+        "output: law",
     ),
     Bug(
         "seeded noise called private",
@@ -226,7 +230,7 @@ BUGS = [
         "published",
         "private=private",
         "private=True",
-        user_path.check_seeded_fits_are_not_private,
+        "output: replay",
     ),
     Bug(
         "iteration count of the solver among the released numbers",
@@ -235,7 +239,7 @@ BUGS = [
         "return published(plan, noisy, private=optimum.private)",
         "made = published(plan, noisy, private=optimum.private); return Draw(made.point, "
         "made.grid_exponent, made.private, {'steps': np.array([float(np.abs(find(optimum._loss)).sum())])})",
-        user_path.check_replay,
+        "output: replay",
     ),
     Bug(
         "ridge taken from the data",
@@ -243,7 +247,7 @@ BUGS = [
         "perturb",
         "coordinates, tolerance.ridge",
         "coordinates, tolerance.ridge * (1 + loss(np.zeros(plan.dimension)).value)",
-        user_path.check_release_minimises_the_planned_objective,
+        "output: replay",
     ),
     Bug(
         "epsilon not checked",
@@ -251,7 +255,7 @@ BUGS = [
         "require_positive",
         "not is_number(value) or not SMALLEST_SETTING <= value <= LARGEST_SETTING",
         "False",
-        user_path.check_refusals,
+        "output: refusals",
     ),
     Bug(
         "zero and negative epsilon accepted",
@@ -259,7 +263,7 @@ BUGS = [
         "require_positive",
         "or not SMALLEST_SETTING <= value <= LARGEST_SETTING",
         "",
-        user_path.check_refusals,
+        "output: refusals",
     ),
     Bug(
         "probit accepted by objective perturbation because its curvature is bounded",
@@ -267,7 +271,7 @@ BUGS = [
         "refusal",
         "math.isfinite(facts.link.lipschitz) and ",
         "",
-        user_path.check_refusals,
+        "objective: refusals",
     ),
     Bug(
         "cloglog accepted by output perturbation",
@@ -275,7 +279,7 @@ BUGS = [
         "refusal",
         "math.isfinite(facts.link.curvature)",
         "True",
-        user_path.check_refusals,
+        "output: refusals",
     ),
     Bug(
         "printed variants publishable",
@@ -283,7 +287,7 @@ BUGS = [
         "require_publishable",
         'if promise.status == "unproved":',
         "if False:",
-        user_path.check_printed_variants_stay_home,
+        "output: refusals",
     ),
     Bug(
         "values used before they are clipped",
@@ -291,7 +295,7 @@ BUGS = [
         "_encode_numbers",
         "np.clip(repaired, low, high, out=repaired)",
         "np.clip(repaired, low, high)",
-        user_path.check_every_record_lies_in_the_ball,
+        "output: neighbours",
     ),
     Bug(
         "NaN let through the clip",
@@ -299,7 +303,7 @@ BUGS = [
         "_encode_numbers",
         "np.where(np.isnan(block), covariate.fill, block)",
         "np.array(block, dtype=float)",
-        user_path.check_every_record_lies_in_the_ball,
+        "output: neighbours",
     ),
     Bug(
         "lower bound used twice, upper bound never",
@@ -307,7 +311,7 @@ BUGS = [
         "_encode_numbers",
         "np.clip(repaired, low, high, out=repaired)",
         "np.maximum(repaired, low, out=repaired)",
-        user_path.check_every_record_lies_in_the_ball,
+        "output: neighbours",
     ),
     Bug(
         "number of covariates forgotten in the map to the ball",
@@ -315,7 +319,7 @@ BUGS = [
         "_leads",
         "self.reduction / (radius * self.root)",
         "self.reduction / radius",
-        user_path.check_every_record_lies_in_the_ball,
+        "output: neighbours",
     ),
     Bug(
         "selection charged as one trial",
@@ -323,7 +327,7 @@ BUGS = [
         "_candidates",
         "self._stopping.trial_epsilon",
         "float(self.epsilon)",
-        checks.check_selection_is_charged,
+        "selected: witness",
     ),
     Bug(
         "score of a person not clipped",
@@ -331,7 +335,7 @@ BUGS = [
         "block_score",
         "np.clip(np.nan_to_num(people, nan=bound, posinf=bound), 0.0, bound)",
         "people",
-        checks.check_selection_score_is_bounded,
+        "selected: neighbours",
     ),
 ]
 
@@ -343,7 +347,7 @@ TERM_BUGS = [
         "fill",
         "* self.root",
         "* self.root**3",
-        user_path.check_terms_lie_in_the_ball,
+        "output: neighbours",
     ),
     Bug(
         "a spline scaled as if it were one number",
@@ -351,6 +355,6 @@ TERM_BUGS = [
         "_spline",
         "matrix * (self.reduction / self.root)",
         "matrix * (self.reduction * self.root)",
-        user_path.check_terms_lie_in_the_ball,
+        "output: neighbours",
     ),
 ]

@@ -13,6 +13,7 @@ CAUSES_BUGS = [
         "b = happen[r, s, lane]",
         "b = 0.0",
         causes_checks.check_the_weight_keeps_all_outcomes,
+        "the check in integers keeps every score in its ball: this costs accuracy",
     ),
     Bug(
         "the weight forgets the interval without an event",
@@ -21,6 +22,7 @@ CAUSES_BUGS = [
         "if causes > 1:",
         "if False:",
         causes_checks.check_the_weight_keeps_all_outcomes,
+        "the check in integers keeps every score in its ball: this costs accuracy",
     ),
     Bug(
         "every cause's score bounded by itself: sqrt(R) times the norm",

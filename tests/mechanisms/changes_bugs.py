@@ -24,6 +24,7 @@ CHANGES_BUGS = [
         "limits, number = (period[0], period[1], intervals), 0; "
         "add_quantised(total, cut, point.bound, largest, whole, result); lanes.total[:] = 0.0",
         changes_checks.check_changing_scores_move_by_twice_the_bound,
+        "private Newton refuses effects that change, so no draw asks such scores",
     ),
     Bug(
         "Jacobian bound of constant covariates used where effects change",
@@ -40,5 +41,6 @@ CHANGES_BUGS = [
         "if changing and",
         "if False and",
         changes_checks.check_changes_without_a_proof_are_refused,
+        "of the mechanisms that have no proof for such effects",
     ),
 ]

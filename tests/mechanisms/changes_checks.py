@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from discreet.core.information import Informations
 from discreet.core.people import Levels
-from discreet.core.scores import LARGEST, Whitened, alone, block_information, block_scores
+from discreet.core.scores import LARGEST, Whitened, alone, block_scores
 from discreet.design.link import get_link
 from discreet.errors import SettingsError
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, contract
@@ -13,7 +12,6 @@ from discreet.mechanisms.outlook import public_guess
 from discreet.paper.exponential import SanitizedExponential
 from tests.changes import changing_design, random_people
 from tests.mechanisms.cases import corner_people, hostile_points, loss_of, make_constants
-from tests.mechanisms.checks import neighbour_movement
 
 CHANGES = (0.3, 0.6)
 
@@ -46,19 +44,6 @@ def check_changing_gradients_move_as_claimed():
         assert np.linalg.norm(gaps, axis=-1).max() <= claimed
 
 
-def check_changing_neighbours_move_within_the_noise():
-    """A draw of output perturbation moves by no more than its noise is made for."""
-    random = np.random.default_rng(8)
-    constants = constants_of(persons=3, knots=2)
-    corners = corner_people(constants)
-    for ridge in (0.05, 1.0, 30.0):
-        for _ in range(6):
-            people = [corners[i] for i in random.integers(0, len(corners), 3)]
-            other = corners[int(random.integers(0, len(corners)))]
-            mechanism = OutputPerturbation(epsilon=1.0, ridge=ridge)
-            assert neighbour_movement(mechanism, constants, people, other) <= 1.0
-
-
 def check_the_jacobian_of_changing_effects_is_claimed():
     """A person at risk all the time has a Hessian of more than e directions."""
     for constants in (constants_of(), constants_of(covariates=6)):
@@ -87,20 +72,6 @@ def check_changing_scores_move_by_twice_the_bound():
         largest = max(largest, movements(block_scores, block, scores, Levels()))
     assert largest <= (2 * LARGEST) ** 2
     assert largest > 0.9 * (2 * LARGEST) ** 2
-
-
-def check_changing_information_moves_as_claimed():
-    """The trace of all periods together is cut, and checked in integers."""
-    random = np.random.default_rng(21)
-    design = changing_design()
-    block, largest = random_people(random, design, 30), 0
-    for _ in range(8):
-        point = random.normal(size=design.dimension)
-        frame = random.normal(size=(design.dimension,) * 2) * 10.0 ** random.uniform(-2, 3)
-        scores, limit = Whitened(design, get_link("logit"), point, frame, 1.0), 10.0**-4
-        found = movements(block_information, block, alone(scores), limit, Informations())
-        largest = max(largest, found)
-    assert 0.2 * 2**52 < largest <= 2 * 2**52
 
 
 def check_changes_without_a_proof_are_refused():

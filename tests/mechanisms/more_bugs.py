@@ -12,7 +12,7 @@ from discreet.mechanisms import contract, output
 from discreet.mechanisms.newton import layout, split
 from discreet.mechanisms.newton.sequence import Sequence
 from discreet.privacy import noise, selection
-from tests.mechanisms import checks, newton_checks, release_checks
+from tests.mechanisms import newton_checks, release_checks
 from tests.mechanisms.bugs import Bug
 
 MORE_BUGS = [
@@ -23,6 +23,7 @@ MORE_BUGS = [
         "inside = abs(eta) < LARGEST_PREDICTOR and abs(c) < SAFE_POSITION",
         "inside = False",
         newton_checks.check_slopes_do_not_depend_on_the_company,
+        "of compiled code that no crowd of 40 persons brings to a last bit",
     ),
     Bug(
         "what is not a number shortened to the smallest integer",
@@ -31,6 +32,7 @@ MORE_BUGS = [
         "if not math.isfinite(vector[k]):",
         "if False:",
         newton_checks.check_moments_of_what_is_not_a_number,
+        "of compiled code that a record read from a table does not reach",
     ),
     Bug(
         "scores of private Newton with the sensitivity of adding or removing a person",
@@ -38,7 +40,7 @@ MORE_BUGS = [
         "scores",
         "arguments, SCORES,",
         "arguments, Sensitivity(LARGEST**2, unit=LARGEST),",
-        newton_checks.check_all_parts_are_paid_for,
+        "newton: witness: several rows, late entry",
     ),
     Bug(
         "sums without delta scaled by the squared sensitivity's share of rho",
@@ -46,7 +48,7 @@ MORE_BUGS = [
         "scale",
         "laplace_scale(length, self.total * share)",
         "laplace_scale(length, 2 * self.total * share)",
-        newton_checks.check_pure_parts_are_paid_for,
+        "newton, pure: witness: several rows, late entry",
     ),
     Bug(
         "counts noised in 16ths of a person as if they were whole persons",
@@ -54,7 +56,7 @@ MORE_BUGS = [
         "of_counts",
         "FINE**2 * ",
         "",
-        newton_checks.check_all_parts_are_paid_for,
+        "newton: witness: several rows, late entry",
     ),
     Bug(
         "late entries counted and not paid for",
@@ -62,7 +64,7 @@ MORE_BUGS = [
         "of_exits",
         "2 if late else 1",
         "1",
-        newton_checks.check_late_entries_are_paid_for,
+        "newton: witness: several rows, late entry",
     ),
     Bug(
         "a person counted in one bin, as if there were one covariate",
@@ -70,7 +72,7 @@ MORE_BUGS = [
         "marginals",
         "of_marginals(len(covariates),",
         "of_marginals(1,",
-        newton_checks.check_all_parts_are_paid_for,
+        "newton: witness: several rows, late entry",
     ),
     Bug(
         "the values of all rows of a person counted in full",
@@ -78,7 +80,7 @@ MORE_BUGS = [
         "row_weights",
         "return np.asarray(held * stretches.weight // shared)",
         "return np.where(held > 0, stretches.weight, 0)",
-        newton_checks.check_changing_values_share_a_weight,
+        "newton: neighbours: several rows, late entry",
     ),
     Bug(
         "weights in several stretches of time paid for as one",
@@ -86,7 +88,7 @@ MORE_BUGS = [
         "square",
         "self.number * self.weight**2",
         "self.weight**2",
-        newton_checks.check_changing_values_are_paid_for,
+        "newton: witness: several rows, late entry",
     ),
     Bug(
         "second moments of values that change paid for as if they did not",
@@ -94,7 +96,7 @@ MORE_BUGS = [
         "moments",
         "of_moments(width, stretches.weight)",
         "of_moments(width, 1)",
-        newton_checks.check_moments_of_changing_values_are_paid_for,
+        "newton: witness: several rows, late entry",
     ),
     Bug(
         "covariates taken for constant where the schema has a person column",
@@ -102,7 +104,7 @@ MORE_BUGS = [
         "of",
         "time_varying=schema.person is not None",
         "time_varying=False",
-        release_checks.check_a_person_column_means_that_covariates_change,
+        "newton: constants: several rows, late entry",
     ),
     Bug(
         "finer bins placed where the people's own values are",
@@ -111,7 +113,7 @@ MORE_BUGS = [
         "found = self.ask(asked, self.layout.budget.share(RANGES))",
         "found = self.ask(asked, self.layout.budget.share(RANGES)); own = self.ask._engine.reduce("
         "asked.block, *asked.arguments)[0]; found = Released(own, found.deviation)",
-        newton_checks.check_sums_are_asked_with_released_numbers,
+        "newton: questions: several rows, late entry",
     ),
     Bug(
         "shares of the steps and of the first releases above one together",
@@ -119,7 +121,7 @@ MORE_BUGS = [
         "split",
         "rest = 1 - sum(shares.values(), Fraction(0))",
         "rest = Fraction(1)",
-        newton_checks.check_shares_are_one_together,
+        "newton: witness: several rows, late entry",
     ),
     Bug(
         "a budget that is split into more than itself",
@@ -127,7 +129,7 @@ MORE_BUGS = [
         "__post_init__",
         "self.spent > 1",
         "False",
-        newton_checks.check_shares_beyond_one_are_refused,
+        "newton: constants: several rows, late entry",
     ),
     Bug(
         "questions answered beyond the budget",
@@ -135,7 +137,7 @@ MORE_BUGS = [
         "__call__",
         "self._left < 0",
         "False",
-        newton_checks.check_questions_beyond_the_budget_are_refused,
+        "newton: constants: several rows, late entry",
     ),
     Bug(
         "the information with the sensitivity of adding or removing a person",
@@ -143,7 +145,7 @@ MORE_BUGS = [
         "information",
         "arguments, INFORMATION,",
         "arguments, Sensitivity(INFORMATION.squared // 2, least=128, unit=2**26),",
-        newton_checks.check_information_is_paid_for,
+        "newton: witness: several rows, late entry",
     ),
     Bug(
         "information whose sums can leave the integers",
@@ -151,7 +153,7 @@ MORE_BUGS = [
         "_information_fits",
         "largest <= LARGEST_VALUE and ",
         "",
-        newton_checks.check_information_stays_within_the_integers,
+        "newton: constants: several rows, late entry",
     ),
     Bug(
         "second moments centred at the people's own mean",
@@ -161,7 +163,7 @@ MORE_BUGS = [
         "weight = self.layout.moment_weight(self.design.intervals); "
         "own = self.ask._engine.episodes.covariates.mean(axis=0); "
         "centre = np.concatenate([own, centre[len(own) :]])",
-        newton_checks.check_sums_are_asked_with_released_numbers,
+        "newton: questions: several rows, late entry",
     ),
     Bug(
         "life table released without its noise",
@@ -169,7 +171,7 @@ MORE_BUGS = [
         "__call__",
         "float(value) for value in noisy",
         "float(value) for value in sums",
-        newton_checks.check_nothing_but_noisy_sums_is_used,
+        "newton: questions: several rows, late entry",
     ),
     Bug(
         "second moments whose sums can leave the integers",
@@ -177,7 +179,7 @@ MORE_BUGS = [
         "_moments_fit",
         "largest <= LARGEST_VALUE and ",
         "",
-        newton_checks.check_moments_stay_within_the_integers,
+        "newton: constants: several rows, late entry",
     ),
     Bug(
         "a person's score rounded by the company",
@@ -185,7 +187,7 @@ MORE_BUGS = [
         "_by_person",
         "np.asarray(np.bincount(owner, weights=rows, minlength=count))",
         "np.diff(np.concatenate([[0.0], np.cumsum(rows)])[offsets])",
-        checks.check_scores_do_not_depend_on_the_company,
+        "selected: neighbours",
     ),
     Bug(
         "a trial's epsilon rounded up",
@@ -194,6 +196,7 @@ MORE_BUGS = [
         "math.floor(rest * NANO)",
         "math.ceil(rest * NANO)",
         release_checks.check_a_trial_is_rounded_down,
+        "less than the witness of selection can tell from its rounding",
     ),
     Bug(
         "the number of trials decided before its bits are known",
@@ -202,6 +205,7 @@ MORE_BUGS = [
         "if total.overlaps(target):",
         "if False:",
         release_checks.check_an_undecided_number_of_trials_asks_for_more_bits,
+        "of the random number of trials, whose law has a test of its own",
     ),
     Bug(
         "gradient bounded where the minimiser is, not where the solver may go",
@@ -209,7 +213,7 @@ MORE_BUGS = [
         "make",
         "gradient_bound(basis, wider)",
         "gradient_bound(basis, slopes)",
-        checks.check_gradient_bound_holds_within_the_reach,
+        "output: constants",
     ),
     Bug(
         "a draw without the permit that its charge gives",
@@ -218,6 +222,7 @@ MORE_BUGS = [
         "reservation.authorise_draw()",
         "pass",
         release_checks.check_a_charge_pays_for_one_draw,
+        "of the ledger: the audit charges none",
     ),
     Bug(
         "the number of persons printed under add-remove",
@@ -226,6 +231,7 @@ MORE_BUGS = [
         'promise.relation != "replace-one"',
         "False",
         release_checks.check_a_secret_number_of_persons_is_not_released,
+        "of the release path: no mechanism that is audited has this relation",
     ),
     Bug(
         "noise scales rounded to the nearest float",
@@ -234,5 +240,6 @@ MORE_BUGS = [
         "float_above(_rational(scale))",
         "float(_rational(scale))",
         release_checks.check_scales_are_rounded_up,
+        "less than any measurement shows",
     ),
 ]

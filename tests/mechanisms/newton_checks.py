@@ -6,22 +6,15 @@ from fractions import Fraction
 
 import numba
 import numpy as np
-import pytest
 from numba.core.registry import CPUDispatcher as Dispatcher
 
 from discreet.core import covariate_sums, walk
-from discreet.core.ask import Ask
-from discreet.core.bins import Stretches, marginals_of, stretches_of, time_edges
+from discreet.core.bins import Stretches, marginals_of, stretches_of
 from discreet.core.cells import block_marginals
 from discreet.core.information import Informations
-from discreet.core.question import exits
 from discreet.core.scores import LARGEST, Whitened, alone, block_information
-from discreet.core.split import Split
 from discreet.design.link import LINKS
-from discreet.engine.local import LocalEngine
-from discreet.errors import SettingsError
 from discreet.mechanisms import PrivateNewton
-from discreet.mechanisms.newton import split as newton_split
 from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.split import informed_step
 from discreet.privacy.noise import LARGEST_VALUE
@@ -101,15 +94,6 @@ def check_information_is_paid_for(delta=1e-6):
     assert 0.999 * allowed < found <= allowed
 
 
-def check_moments_of_changing_values_are_paid_for():
-    """Rows share a weight of 64, which second moments are paid for; so few people release none."""
-    facts = make_constants(persons=20_000, time_varying=True)
-    shares = Layout.read(PrivateNewton(4.0, 1e-6).plan(facts)).budget
-    assert shares.share("moments") > 0
-    found, allowed = spent(facts, 1e-6, 4.0)
-    assert 0.999 * allowed < found <= allowed
-
-
 def check_information_stays_within_the_integers():
     """It is released only where no cohort's sums leave what noise can be added to."""
     released = []
@@ -134,11 +118,6 @@ def check_informations_move_as_claimed():
     # the half-vector is weighted by 128 and 181 before noise: below 128 times Frobenius
     assert largest <= 2 * 2**52
     assert largest > 0.5 * 2**52
-
-
-def check_pure_parts_are_paid_for():
-    """The same without delta."""
-    check_all_parts_are_paid_for(0)
 
 
 def check_late_entries_are_paid_for(delta=1e-6):
@@ -176,34 +155,6 @@ def question_movement(question, people, width):
         for p in people
     ]
     return max(int(((a - b) ** 2).sum()) for a in rows for b in rows)
-
-
-def check_shares_are_one_together():
-    """Whatever is left out, all shares together are exactly the budget."""
-    for pure in (False, True):
-        for without in ((), ("moments",), ("ranges", "marginals", "moments", "information")):
-            try:
-                assert newton_split.split(Fraction(1), 4, pure=pure, without=without).spent == 1
-            except SettingsError:
-                pytest.fail("the shares are more than the budget")
-
-
-def check_shares_beyond_one_are_refused():
-    """No split can be made that spends more than there is."""
-    for shares in ((Fraction(1, 2), Fraction(51, 100)), (Fraction(3, 2), Fraction(-1, 2))):
-        with pytest.raises(SettingsError):
-            Split(Fraction(1), pure=False, shares=(("exits", shares[0]),), steps=shares[1:])
-
-
-def check_questions_beyond_the_budget_are_refused():
-    """A question is answered as long as its share is left, and not after."""
-    people = episodes_of(some_people(make_constants(), 1), 2)
-    shares = Split(Fraction(1), pure=False, shares=(("exits", Fraction(2, 3)),))
-    ask = Ask(LocalEngine(people), SeededNoise(1), shares)
-    asked = exits(time_edges(20, 5), 1, 1, late=False)
-    ask(asked, Fraction(2, 3))
-    with pytest.raises(SettingsError):
-        ask(asked, Fraction(2, 3))
 
 
 def check_changing_values_share_a_weight():

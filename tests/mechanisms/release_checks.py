@@ -14,10 +14,7 @@ from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
 from discreet.errors import LedgerError, SettingsError
 from discreet.ledger import Ledger
-from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, PrivateNewton
-from discreet.mechanisms.bounds import jacobian_bound
-from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.perturbation import basis_of
+from discreet.mechanisms import OutputPerturbation
 from discreet.paper import SanitizedExponential
 from discreet.people.encode import to_episodes
 from discreet.privacy import noise, selection
@@ -66,19 +63,6 @@ def check_a_secret_number_of_persons_is_not_released():
     mechanism = SanitizedExponential(epsilon=1.0, v=5.0, relation="add-remove")
     with pytest.raises(SettingsError):
         order_of(mechanism, accept_approximate=True).require_publishable()
-
-
-def check_a_person_column_means_that_covariates_change():
-    """The Jacobian is then paid for by the bounds that hold for them, from a user's own schema."""
-    schema = make_schema(person=True)
-    order = Order(ObjectivePerturbation(epsilon=1.0), schema, Logit(), NaturalSpline(2))
-    plan = order.plan(100)
-    facts = Facts(100, order.design, Logit(), time_varying=True)
-    basis = basis_of(facts, int(plan.number("baseline_shift")))
-    ridge = plan.number("total_ridge")
-    needed = jacobian_bound(basis, facts.covariates, 0.25, ridge, time_varying=True)
-    assert plan.number("epsilon_jacobian") >= needed
-    assert PrivateNewton(epsilon=1.0).plan(Facts.of(100, order.design, Logit())).details["changing"]
 
 
 def check_scales_are_rounded_up():

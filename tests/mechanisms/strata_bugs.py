@@ -15,6 +15,7 @@ STRATA_BUGS = [
         "if spans.offsets is not None:",
         "if False:",
         strata_checks.check_a_person_is_in_one_stratum,
+        "no vector moves further for it: a person is counted once all the same",
     ),
     Bug(
         "every row of a person counted as an exit of a stratum",
@@ -22,7 +23,7 @@ STRATA_BUGS = [
         "block_exits",
         "first, last = block.ends",
         "first = last = np.arange(block.rows)",
-        strata_checks.check_exits_by_stratum_move_by_their_sensitivity,
+        "newton: neighbours: several rows, late entry",
     ),
     Bug(
         "strata among the second moments and not paid for",
@@ -30,7 +31,7 @@ STRATA_BUGS = [
         "moments",
         "of_moments(width,",
         "of_moments(2,",
-        strata_checks.check_strata_are_paid_for,
+        "newton: witness: several rows, late entry",
     ),
     Bug(
         "strata standardised by the people's own shares",

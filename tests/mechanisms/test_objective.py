@@ -11,7 +11,6 @@ from discreet.mechanisms.perturbation import coordinates_from, tolerance_from
 from discreet.mechanisms.solve import RADIUS, CentredObjective
 from discreet.privacy.testing import SeededNoise
 from discreet.solve import minimise
-from tests.mechanisms import checks
 from tests.mechanisms.cases import (
     FrozenNoise,
     corner_people,
@@ -21,18 +20,6 @@ from tests.mechanisms.cases import (
     random_person,
 )
 from tests.mechanisms.test_output import cohort
-
-
-def test_the_witness_spends_exactly_epsilon():
-    checks.check_objective_witness()
-
-
-def test_the_witness_spends_exactly_epsilon_with_covariates_that_vary():
-    checks.check_objective_witness_time_varying()
-
-
-def test_the_parts_of_epsilon_add_up():
-    checks.check_parts_of_epsilon_add_up()
 
 
 @pytest.mark.parametrize("time_varying", [False, True])

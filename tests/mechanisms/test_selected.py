@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 
 from discreet.core.optimum import SCORE_EXPONENT, clipped_score
-from discreet.design.link import LINKS
 from discreet.errors import SettingsError
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, SelectedRidge
 from discreet.mechanisms.selected import score_bound
 from discreet.people.episodes import Episodes
 from discreet.privacy.selection import RandomStopping
 from discreet.privacy.testing import SeededNoise
-from tests.mechanisms import checks
 from tests.mechanisms.cases import (
     FrozenNoise,
     corner_people,
@@ -89,11 +87,6 @@ def test_rows_without_a_person_column_are_scored_alike():
     point = random.normal(size=5)
     ungrouped = type(loss)(type(loss.engine)(plain, threads=1), loss.design, loss.link)
     assert clipped_score(ungrouped, point, 3.0) == clipped_score(loss, point, 3.0)
-
-
-@pytest.mark.parametrize("link", sorted(LINKS))
-def test_nobodys_loss_is_rounded_by_the_company(link):
-    checks.check_scores_do_not_depend_on_the_company(link)
 
 
 def test_the_better_ridge_is_chosen_when_epsilon_allows():

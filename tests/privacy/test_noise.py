@@ -11,7 +11,7 @@ from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.audit.noise import (
+from discreet.audit.instruments import (
     direction_p_value,
     l1_laplace_p_value,
     lattice_p_value,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from opendp.mod import OpenDPException
 
-from discreet.audit.noise import l1_laplace_p_value, normal_p_value
+from discreet.audit.instruments import l1_laplace_p_value, normal_p_value
 from discreet.errors import DataFormError, EntropyError, SettingsError
 from discreet.privacy import noise
 from discreet.privacy.noise import SystemNoise

@@ -1,6 +1,8 @@
-"""Designs, persons and plug-in losses for the audit: random ones and hand-made worst cases.
+"""Cases of the audit: one table of kinds of people for all mechanisms, with hostile rows.
 
-Tables of people as users have them, with hostile rows, and releases made from them.
+Cells are texts, as a CSV file has them. A crowd begins with persons made by hand: in the first and
+the last interval, at both ends of every range, with a dozen rows, entering late, never at risk.
+Perturbations also take persons and losses that are plugged in, where the worst pair is known.
 """
 
 import math
@@ -8,27 +10,332 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.base import simulate
-from discreet.design.baseline import NaturalSpline
+from discreet.audit.findings import Subject
+from discreet.curves import CurvesOrder
+from discreet.design.baseline import NaturalSpline, parse_baseline
 from discreet.design.design import Coordinates, Design
+from discreet.design.groups import Groups
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
-from discreet.documents.model import Release
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms import Facts, Mechanism
+from discreet.mechanisms.contract import Draw, Facts, Plan
 from discreet.people.episodes import Episodes
+from discreet.people.source import People
 from discreet.privacy.noise import NoiseSource
-from discreet.regression import SurvivalRegression
+from discreet.privacy.shares import ALONE, NoiseShares
+from discreet.release import NO_LEDGER, AbstractOrder, Order, publish, simulate
 from discreet.solve import Evaluation
 from discreet.types import Array
+
+Rows = list[dict[str, str]]
+"""A person as a file has it."""
+
+HORIZON, INTERVALS, SIZE = 12.0, 12, 40
+"""More persons than walk side by side (32), so that some follow others."""
+HOSTILE = ("", "NaN", "inf", "-inf", "1e308", "-1e308", "1e-320", "-0.0", "x", "7,5", "1e999")
+ODD_STAYS = ({"t": "0"}, {"t": "-3"}, {"s": "40", "t": "50"}, {"s": "9", "t": "2"})
+NEVER = ({"t": ""}, {"t": "x"})
+"""Persons who are never at risk: nobody knows when they left."""
+ODD_DAYS = ("", "2000-02-30", "0001-01-01", "9999-12-31", "soon")
+
+
+@dataclass(frozen=True)
+class CaseKind:
+    """What is particular about the people, the schema or the model of a case."""
+
+    name: str
+    late: bool = False
+    several: bool = False
+    dates: bool = False
+    terms: bool = False
+    changes: bool = False
+    sites: NoiseShares = ALONE
+    strata: int = 1
+    causes: int = 1
+    link: str = "logit"
+    baseline: str = "natural-spline:2"
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+KINDS = (
+    CaseKind("one row a person"),
+    CaseKind("late entry", late=True, link="cloglog"),
+    CaseKind("several rows a person", several=True, baseline="piecewise-constant:3"),
+    CaseKind("several rows, late entry", late=True, several=True),
+    CaseKind("dates", dates=True, late=True, settings=(("score", "clip"),)),
+    CaseKind("terms", terms=True, several=True, link="probit"),
+    CaseKind("strata", strata=3, several=True),
+    CaseKind("causes", causes=2, late=True, several=True),
+    CaseKind("effects that change", changes=True, several=True),
+    CaseKind("three sites", sites=NoiseShares(3, 1), late=True),
+)
+"""The table. A subject of several strata or causes has them in every case."""
+
+
+def cases_of(subject: Subject, epsilon: float | None = None) -> list["Case"]:
+    """The kinds that the mechanism takes; by default at the claimed epsilon."""
+    asked = subject.epsilon if epsilon is None else epsilon
+    found = [Case(subject, kind, asked) for kind in KINDS]
+    return [case for case in found if case.taken]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism with its settings, and the public schema of its people."""
+
+    subject: Subject
+    kind: CaseKind
+    epsilon: float
+
+    @property
+    def name(self) -> str:
+        """The kind and the epsilon."""
+        return f"{self.kind.name}, epsilon {self.epsilon:g}"
+
+    @property
+    def taken(self) -> bool:
+        """Whether the mechanism has a proof for such people; a subject's strata or causes come once."""
+        kind, taker = self.kind, self.subject.kind
+        if self.subject.strata * self.subject.causes > 1 and kind.strata * kind.causes > 1:
+            return False
+        if self.subject.of_curves:
+            return not (kind.strata > 1 or kind.changes or kind.terms) and self._shared
+        newton = hasattr(taker, "takes_strata")
+        return (
+            (newton or (kind.strata * kind.causes == 1 and kind.link == "logit"))
+            and (hasattr(taker, "takes_changes") or not kind.changes)
+            and self._shared
+        )
+
+    @property
+    def _shared(self) -> bool:
+        """Whether as many sites can draw the noise."""
+        return self.kind.sites == ALONE or (
+            self.subject.kind.across_sites and self.promise(SIZE).delta > 0
+        )
+
+    @property
+    def strata(self) -> int:
+        """Number of baselines."""
+        return max(self.subject.strata, self.kind.strata)
+
+    @property
+    def causes(self) -> int:
+        """Number of causes."""
+        return max(self.subject.causes, self.kind.causes)
+
+    @property
+    def late(self) -> bool:
+        """Whether people may enter late."""
+        return self.kind.late
+
+    @cached_property
+    def mechanism(self) -> Any:
+        """With the claimed epsilon."""
+        settings = {name: value for name, value in self.kind.settings if self.subject.has(name)}
+        return self.subject.mechanism(self.epsilon, **settings)
+
+    def promise(self, persons: int) -> Any:
+        """What is promised of so many persons."""
+        return self.subject.mechanism(self.epsilon).promise(persons)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Two numbers and a category, on twelve intervals."""
+        kind = self.kind
+        time: dict[str, Any] = {"event": "e", "horizon": HORIZON, "intervals": INTERVALS}
+        time |= {"start": "b", "end": "f", "unit": "months"} if kind.dates else {"duration": "t"}
+        if kind.late:
+            time["entry"] = "n" if kind.dates else "s"
+        if self.causes > 1:
+            time["causes"] = {f"cause{one}": [str(one)] for one in range(1, self.causes + 1)}
+        age: dict[str, Any] = {"name": "age", "low": 20, "high": 90}
+        dose: dict[str, Any] = {"name": "dose", "low": -1, "high": 3}
+        arm: dict[str, Any] = {"name": "arm", "levels": ["a", "b", "c"]}
+        mapping: dict[str, Any] = {"time": time, "covariate": [age, dose, arm]}
+        if kind.terms:
+            age |= {"scale": "spline:3"}
+            dose |= {"missing": "indicator"}
+            mapping["interaction"] = [{"of": ["age", "arm"]}]
+        if kind.changes:
+            age |= {"changes_at": [4.0]}
+            arm |= {"changes_at": [4.0, 7.5]}
+        if kind.several:
+            mapping = {"person": "id", **mapping}
+        if self.strata > 1:
+            levels = [f"s{number}" for number in range(self.strata)]
+            mapping["strata"] = {"name": "site", "levels": levels}
+        return Schema.from_mapping(mapping)
+
+    @cached_property
+    def order(self) -> AbstractOrder[Any]:
+        """What a user asks for."""
+        if self.subject.of_curves:
+            groups = Groups(self.schema, ("arm",))
+            return CurvesOrder(self.mechanism, groups, release_id="r1", sites=self.kind.sites)
+        link, baseline = get_link(self.kind.link), parse_baseline(self.kind.baseline)
+        return Order(
+            self.mechanism, self.schema, link, baseline,
+            accept_approximate=True, release_id="r1", sites=self.kind.sites,
+        )  # fmt: skip
+
+    def plan(self, persons: int) -> Plan:
+        """From public facts."""
+        return self.order.plan(persons)
+
+    def people(self, crowd: Sequence[Rows]) -> People:
+        """The rows as a table."""
+        return People.of(table_of(crowd))
+
+    def drawn(self, crowd: Sequence[Rows], noise: NoiseSource) -> Draw:
+        """The numbers of a release alone, where the mechanism can draw them without the rest."""
+        order: Any = self.order
+        engine = self.people(crowd).open(order.schema)
+        plan, bare = order.plan(engine.persons), getattr(self.mechanism, "bare_draw", None)
+        if bare is None:
+            return order.draw(plan, engine, noise)
+        return bare(plan, Problem(engine, order.design, order.link), noise)
+
+    def simulated(self, crowd: Sequence[Rows], noise: NoiseSource) -> Any:
+        """A release made as users make one, under known noise."""
+        with quiet():
+            return simulate(self.order, self.people(crowd), noise)
+
+    def published(self, crowd: Sequence[Rows], **facts: Any) -> Any:
+        """A release with the system's noise, charged to no ledger."""
+        with quiet():
+            return publish(self.order.changed(**facts), self.people(crowd), ledger=NO_LEDGER)
+
+
+def usual(subject: Subject, name: str = KINDS[0].name) -> Case:
+    """A case of this kind at the claimed epsilon."""
+    return Case(subject, next(kind for kind in KINDS if kind.name == name), subject.epsilon)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the warnings that an audit expects."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+# ------------------------------------------------------------------- people as files have them
+
+
+def table_of(people: Sequence[Rows]) -> pa.Table:
+    """All rows, every cell a text."""
+    rows = [row for person in people for row in person]
+    return pa.table({name: pa.array([row[name] for row in rows]) for name in rows[0]})
+
+
+def crowd(case: Case) -> list[Rows]:
+    """Persons made by hand, and others."""
+    made = [_named([row | change for row in rows], name) for name, (rows, change) in
+            enumerate(_by_hand(several=case.kind.several))]  # fmt: skip
+    random = np.random.default_rng(4)
+    return [*made, *(_anybody(random, case, str(name)) for name in range(len(made), SIZE))]
+
+
+def everyone_else(case: Case) -> list[Rows]:
+    """As many, each record another one."""
+    random = np.random.default_rng(5)
+    return [_anybody(random, case, f"other{name}") for name in range(SIZE)]
+
+
+def nobody() -> list[Rows]:
+    """As many who are never at risk."""
+    return [_named([_row(**NEVER[name % 2])], name) for name in range(SIZE)]
+
+
+def few(case: Case) -> list[Rows]:
+    """Five usual persons."""
+    random = np.random.default_rng(6)
+    return [_anybody(random, case, str(name), hostile=0.0) for name in range(5)]
+
+
+def neighbours(case: Case) -> list[list[Rows]]:
+    """Few persons, and the tables in which a hostile person takes the place of the first."""
+    rest = few(case)[1:]
+    values = [("age", "dose", "arm"), ("t", "s", "f", "n", "e")]
+    worst = [dict.fromkeys(values[place % 2], value) for place, value in enumerate(HOSTILE)]
+    others = [_named([_row(t="12") | cells], "0") for cells in worst]
+    return [few(case), *([one, *rest] for one in others)]
+
+
+def _row(**cells: str) -> dict[str, str]:
+    usual = {"id": "", "s": "0", "t": "5.5", "e": "0", "age": "50", "dose": "1", "arm": "a"}
+    row = usual | {"site": "s0"} | cells
+    return {"b": "2000-01-01", "f": _day(row["t"]), "n": _day(row["s"])} | row
+
+
+def _day(months: str) -> str:
+    """So many months after the first of January 2000; what is not a number is not a date."""
+    try:
+        day = np.datetime64("2000-01-01") + np.timedelta64(int(30.4375 * float(months)), "D")
+    except (ValueError, OverflowError):
+        return months
+    return str(day)
+
+
+def _by_hand(*, several: bool) -> list[tuple[Rows, dict[str, str]]]:
+    """Rows, and what is changed in all of them."""
+    ends = [{"age": "20", "dose": "-1", "arm": "b"}, {"age": "90", "dose": "3", "arm": "c"}]
+    times = [{"t": "0.5", "e": "1"}, {"t": "12", "e": "0"}, {"t": "11.5", "e": "1"},
+             {"s": "4.5", "t": "12", "e": "2"}, {"s": "11.2", "t": "11.9", "e": "1"}]  # fmt: skip
+    found = [([_row(**time)], end) for time in times for end in ends]
+    found += [([_row(**cells)], {}) for cells in (*ODD_STAYS, *NEVER)]
+    if several:
+        months = [
+            _row(s=str(month), t=str(month + 1), e=str(int(month == INTERVALS - 1)))
+            for month in range(INTERVALS)
+        ]
+        moving = [row | end for row, end in zip(months, ends * 6, strict=True)]
+        found += [(months, end) for end in ends] + [(moving, {}), ([_row(t="12")] * 12, ends[0])]
+        found += [([row | {"site": f"s{place % 3}"} for place, row in enumerate(moving)], {})]
+    return found
+
+
+def _named(person: Rows, name: object) -> Rows:
+    return [row | {"id": str(name)} for row in person]
+
+
+def _anybody(random: np.random.Generator, case: Case, name: str, hostile: float = 0.1) -> Rows:
+    """Usual rows, with a hostile value in any cell but the id."""
+    strata = case.schema.strata
+    sites = ["s0"] if strata is None else [*strata.levels, "elsewhere"]
+
+    def cell(*usual: str, odd: Sequence[str] = HOSTILE) -> str:
+        return str(random.choice(odd if random.random() < hostile else usual))
+
+    rows = []
+    for _ in range(int(random.integers(1, 6)) if case.kind.several else 1):
+        begin, end = sorted(random.uniform(-1.0, 1.3 * HORIZON, 2))
+        if random.random() < 0.5:
+            begin = 0.0
+        row = _row(
+            s=cell(f"{begin:.3f}"),
+            t=cell(f"{end:.3f}"),
+            e=cell("0", *map(str, range(1, case.causes + 1))),
+            age=cell(f"{random.uniform(10, 100):.3f}"),
+            dose=cell(f"{random.uniform(-2, 4):.3f}"),
+            arm=cell("a", "b", "c", "elsewhere"),
+            site=cell(*sites),
+        )
+        rows.append(row | {"f": cell(row["f"], odd=ODD_DAYS)})
+    return _named(rows, name)
+
+
+# ------------------------------------------------------------------- people and losses plugged in
 
 
 def make_constants(  # noqa: PLR0913, PLR0917 - each fact by name
@@ -245,80 +552,3 @@ class StuckLoss:
         """Value, gradient and Hessian."""
         slope = np.full(len(f), 1.0 + 0.01 * math.sin(1e6 * f.sum()))
         return Evaluation(float(f.sum()), slope, np.zeros((len(f), len(f))))
-
-
-Row = tuple[float, int, float, str]
-
-BASELINE = "natural-spline:2"
-BASELINE_SIZE = 2
-NAMES = ("time", "dead", "age", "arm")
-
-BASE: tuple[Row, ...] = (
-    (0.5, 1, 12.0, "a"),
-    (3.5, 0, 22.0, "b"),
-    (5.9, 0, 29.0, "c"),
-    (2.5, 1, 18.0, "a"),
-)
-
-HOSTILE: tuple[Row, ...] = (
-    (6.0, 0, 30.0, "d"),
-    (0.0, 1, 10.0, "d"),
-    (5.9, 1, 1e308, "b"),
-    (5.9, 0, -1e308, "c"),
-    (6.0, 0, math.nan, "nobody"),
-    (math.inf, 0, math.inf, "d"),
-    (-3.0, 1, -math.inf, ""),
-    (math.nan, 1, 5e-324, "a"),
-)
-
-
-def user_schema() -> Schema:
-    """Six intervals, a number and a category."""
-    return Schema.from_mapping(
-        {
-            "time": {"duration": "time", "event": "dead", "horizon": 6.0, "intervals": 6},
-            "covariate": [
-                {"name": "age", "low": 10.0, "high": 30.0},
-                {"name": "arm", "levels": ["a", "b", "c", "d"]},
-            ],
-        }
-    )
-
-
-def table(rows: Sequence[Row]) -> pa.Table:
-    """The rows as a table."""
-    return pa.table(dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True)))
-
-
-def neighbours() -> list[pa.Table]:
-    """The base table, and those in which a hostile row replaces the first person."""
-    return [table(BASE), *(table([row, *BASE[1:]]) for row in HOSTILE)]
-
-
-def regression(**settings: Any) -> SurvivalRegression:
-    """The public estimator of the tables."""
-    return SurvivalRegression(user_schema(), **{"link": "logit", "baseline": BASELINE, **settings})
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without the warnings that an audit expects."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def known_release(people: pa.Table, mechanism: Mechanism, noise: NoiseSource) -> Release:
-    """A release made as users make one, under known noise."""
-    with quiet():
-        found = simulate(regression(), people, mechanism=mechanism, seed=noise)
-    return cast("Release", found.model_)
-
-
-def steps_in(release: Release) -> Array:
-    """A perturbation's release in coordinates w, in steps of the grid on which noise was added."""
-    details = release.details
-    point = release.internal.vector
-    shift = np.where(np.arange(len(point)) < BASELINE_SIZE, 2.0 ** details["baseline_shift"], 1.0)
-    w = (point - np.array(details["centre"])) / shift
-    return np.asarray(np.ldexp(w, -details["step_exponent"]))

@@ -104,18 +104,13 @@ def not_applicable(family: str, check: str, reason: str) -> Finding:
 
 @dataclass(frozen=True)
 class Effort:
-    """How many pairs, fits and draws; `full` takes minutes, `quick` seconds.
-
-    `bare` fits are the mechanism's own draws where it has them: the covariance and the document
-    that a public fit makes of released numbers are left out.
-    """
+    """How many pairs, fits and draws; `full` takes a minute or two, `quick` seconds."""
 
     pairs: int
     fits: int
     slow_fits: int
     draws: int
     attacks: int
-    bare: bool = False
 
     @classmethod
     def full(cls) -> "Effort":

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.audit.noise import KnownNoise
+from discreet.audit.instruments import KnownNoise
 from discreet.core import question
 from discreet.core.ask import Ask
 from discreet.core.bins import Columns, Stretches, marginals_of

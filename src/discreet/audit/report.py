@@ -16,6 +16,21 @@ if TYPE_CHECKING:
 WIDTHS = {"claimed": 15, "measured": 16, "verdict": 10}
 COLOURS = {"pass": "green", "fail": "bold red", "not applicable": "dim"}
 CLAIM, MEASURED = "#0072B2", "#D55E00"
+TRIED = {
+    "witness": "what the noise that is drawn spends for the worst pair of neighbours",
+    "constants": "the numbers of the proof page, computed a second time",
+    "neighbours": "people made to move a release as far as they can",
+    "law": "whether noise has its law and is fresh",
+    "low bits": "whether last digits tell anything",
+    "replay": "the same noise over other people",
+    "questions": "every sum over people and every answer",
+    "refusals": "settings that promise nothing",
+    "end to end": "whether outcomes alone tell two tables apart",
+}
+CANNOT = (
+    "Cannot show: that the proof is right (docs/proofs), what only other people, schemas or settings "
+    "would bring to light, and more than the bound that outcomes give. No real records were used."
+)
 
 
 def table(audit: Audit) -> "Table":
@@ -51,6 +66,22 @@ def _check(item: Finding) -> "RenderableType":
     if item.note:
         lines.append(Padding(Text(item.note, style="dim"), (0, 0, 0, 3)))
     return Group(*lines)
+
+
+def words(audit: Audit) -> str:
+    """What was tried, what was found and what this cannot show, in plain words."""
+    ran = [item for item in audit.findings if item.verdict != "not applicable"]
+    failed = [item for item in ran if item.failed]
+    tried = "; ".join(TRIED[name] for name in TRIED if name in {item.family for item in ran})
+    found = "; ".join(f"{item.check} ({item.measured}, claimed {item.claimed})" for item in failed)
+    ended = f"{len(failed)} of {len(ran)} checks failed: {found}." if failed else "Nothing failed."
+    if not tried:
+        return ended
+    lines = [f"Tried, in {len(ran)} checks: {tried}.", ended, CANNOT]
+    if len(ran) < len(audit.findings):
+        skipped = len(audit.findings) - len(ran)
+        lines[1] += f" Not applicable, or with too few outcomes to tell: {skipped}."
+    return "\n".join(lines)
 
 
 def content(audit: Audit) -> bytes:

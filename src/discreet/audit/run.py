@@ -1,38 +1,32 @@
-"""All checks of a mechanism, in order."""
+"""All families of a mechanism, in order."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
-from types import MappingProxyType
+from multiprocessing import get_context
 from typing import Any
 
-from discreet.audit.curves import CURVES
-from discreet.audit.end_to_end import check_end_to_end
+from discreet.audit.curves import CurvesAudit
 from discreet.audit.findings import Effort, Finding, Subject, judged
-from discreet.audit.lattice import check_lattice
-from discreet.audit.law import check_law
-from discreet.audit.neighbours import check_neighbours
-from discreet.audit.pages import check_constants
-from discreet.audit.questions import check_questions
-from discreet.audit.refusals import check_refusals
-from discreet.audit.replay import check_replay
-from discreet.audit.witness import check_witness
+from discreet.audit.measured import FAMILIES, Measured
+from discreet.audit.newton import NewtonAudit
+from discreet.audit.objective import ObjectiveAudit
+from discreet.audit.output import OutputAudit
+from discreet.audit.selected import SelectedAudit
+from discreet.engine.threads import one_blas_thread
 from discreet.version import __version__
 
-Check = Callable[[Subject, Effort], list[Finding]]
+AUDITS: dict[str, type[Measured]] = {
+    "output": OutputAudit,
+    "objective": ObjectiveAudit,
+    "selected": SelectedAudit,
+    "newton": NewtonAudit,
+    "curves": CurvesAudit,
+}
+"""The audit of every mechanism, by its name; the paper's sampler adds its own."""
 
-FAMILIES: Mapping[str, Check] = MappingProxyType(
-    {
-        "witness": check_witness,
-        "constants": check_constants,
-        "neighbours": check_neighbours,
-        "law": check_law,
-        "lattice": check_lattice,
-        "replay": check_replay,
-        "questions": check_questions,
-        "refusals": check_refusals,
-        "end to end": check_end_to_end,
-    }
-)
+LAST = "end to end"
 
 
 @dataclass(frozen=True)
@@ -66,20 +60,42 @@ def audit_mechanism(
 ) -> Audit:
     """Every family of checks."""
     findings: list[Finding] = []
-    for name in FAMILIES:
-        tell(name)
-        findings += run_family(name, subject, effort)
+    measured = audit_of(subject, effort)
+    with ExitStack() as stack:
+        outcomes: Future[Sequence[Finding]] | None = None
+        if effort == Effort.full() and type(measured).__module__.startswith("discreet.audit"):
+            # the longest family has a process of its own: it shares nothing with the others
+            pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+            outcomes = stack.enter_context(pool).submit(run_family, LAST, subject, effort)
+        for number, name in enumerate(FAMILIES, 1):
+            tell(f"{number} of {len(FAMILIES)}: {name}")
+            if name == LAST and outcomes is not None:
+                findings += outcomes.result()
+            else:
+                findings += _family(name, measured)
     facts = {"mechanism": subject.name, "epsilon": subject.epsilon, "delta": subject.delta}
     kinds = {"strata": subject.strata, "causes": subject.causes}
     facts |= {name: number for name, number in kinds.items() if number > 1}
     return Audit(f"mechanism {subject.name}", facts, tuple(findings))
 
 
+def audit_of(subject: Subject, effort: Effort) -> Measured:
+    """The audit of the subject's mechanism; of one without an audit of its own what all share."""
+    return AUDITS.get(subject.name, Measured)(subject, effort)
+
+
 def run_family(name: str, subject: Subject, effort: Effort) -> Sequence[Finding]:
     """The checks of one family; an error inside them is a failure."""
+    return _family(name, audit_of(subject, effort))
+
+
+def _family(name: str, measured: Measured) -> Sequence[Finding]:
     try:
-        families = {**FAMILIES, **CURVES} if subject.of_curves else FAMILIES
-        return families[name](subject, effort)
+        with (
+            one_blas_thread()
+        ):  # matrices are small, and threads that wait cost more than they bring
+            found: Sequence[Finding] = getattr(measured, FAMILIES[name])()
     except Exception as error:  # noqa: BLE001 - broken code may break a check in any way
         kind = type(error).__name__
         return [judged(name, "the check itself", "completes", kind, sound=False, note=str(error))]
+    return found

@@ -34,7 +34,7 @@ def audit(  # noqa: PLR0913 - one parameter an option
     strata: Annotated[int, typer.Option(help="Of the models to measure (newton).")] = 1,
     causes: Annotated[int, typer.Option(help="The same, of competing risks.")] = 1,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer draws: a few minutes instead of an hour.")
+        bool, typer.Option("--quick", help="Fewer draws: half a minute instead of one or two.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="A JSON file of all findings.")] = None,
     picture: Annotated[Path | None, typer.Option(help="A PNG: claimed and measured.")] = None,
@@ -56,7 +56,7 @@ def audit(  # noqa: PLR0913 - one parameter an option
     from rich.console import Console
 
     from discreet.audit import Effort, Subject, audit_mechanism, audit_release
-    from discreet.audit.report import content, picture_content, table
+    from discreet.audit.report import content, picture_content, table, words
 
     for path in (out, picture):
         if path is not None:
@@ -72,8 +72,7 @@ def audit(  # noqa: PLR0913 - one parameter an option
         with progress("Auditing"):
             found = audit_mechanism(measured, effort, lambda name: complain(f"{name} ..."))
     Console().print(table(found))
-    failed = [item for item in found.findings if item.failed]
-    say(f"{len(failed)} of {len(found.findings)} checks failed." if failed else "Nothing failed.")
+    say(words(found))
     if out is not None:
         write_new(out, content(found), overwrite=overwrite)
     if picture is not None:
