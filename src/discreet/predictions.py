@@ -157,7 +157,7 @@ class Predictions(Estimator):
         SettingsError
             There is no such cause.
         """
-        place = number_of(self._model, cause)
+        place = description.number_of(self._model, cause)
         points = np.atleast_1d(np.asarray(self._times(times), dtype=np.float64))
         data = _held(data)
         found: Any
@@ -177,7 +177,7 @@ class Predictions(Estimator):
         cause
             Its name in the schema.
         """
-        number_of(self._model, cause)
+        description.number_of(self._model, cause)
         return self._of(self._model.models[cause])
 
     def predict_median(
@@ -595,11 +595,3 @@ def _flat(found: Any) -> Any:
     if isinstance(found, Interval):
         return Interval(*(None if part is None else part[:, 0] for part in found))  # type: ignore[arg-type]
     return found[:, 0]
-
-
-def number_of(model: Model | CausesFile, cause: str) -> int:
-    """Return the place of a cause; a `SettingsError` names those that there are."""
-    if cause not in model.causes:
-        listed = f"causes are {', '.join(model.causes)}" if model.causes else "the schema has none"
-        raise SettingsError(f"there is no cause '{cause}'; {listed}.")
-    return model.causes.index(cause)

@@ -291,3 +291,11 @@ def _shared_words(model: CausesFile) -> tuple[tuple[str, ...], tuple[str, ...]]:
     events = sum(fit.events for fit in model.fit.values())
     notes = (f"Note: {cause}: {note}" for cause, fit in model.fit.items() for note in fit.notes)
     return (f"{persons:,} persons, {events:,} events.", NOT_PRIVATE), (*compared, *notes)
+
+
+def number_of(model: Fitted, cause: str) -> int:
+    """Return the place of a cause; a `SettingsError` names those that there are."""
+    if cause not in model.causes:
+        listed = f"causes are {', '.join(model.causes)}" if model.causes else "the schema has none"
+        raise SettingsError(f"there is no cause '{cause}'; {listed}.")
+    return model.causes.index(cause)
