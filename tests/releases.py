@@ -9,7 +9,7 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.link import Logit
 from discreet.errors import BudgetError, DataFormError, SettingsError
 from discreet.ledger.interface import NullLedger
-from discreet.mechanisms.contract import Draw, Plan, settings_of
+from discreet.mechanisms.contract import Draw, Mechanism, Plan, settings_of
 from discreet.people.encode import to_episodes
 from discreet.privacy.guarantee import Guarantee
 from discreet.release import Order, publish
@@ -20,13 +20,10 @@ PUBLIC = schema()
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(Mechanism):
     """Releases lattice noise and nothing else: no data in it, whatever the epsilon."""
 
     name: ClassVar[str] = "fixed"
-    coordinates: ClassVar[str] = "orthonormal"
-    needs_memory: ClassVar[bool] = False
-    across_sites: ClassVar[bool] = False
     epsilon: float = 1.0
     status: str = "proved"
     relation: str = "replace-one"

@@ -100,15 +100,12 @@ def test_a_baseline_fits_saves_and_loads(monkeypatch, tmp_path):
 
 
 @dataclass(frozen=True)
-class ConstantHazard:
+class ConstantHazard(contract.Mechanism):
     """The events, with noise, as a constant hazard: epsilon-DP, since one person has one event."""
 
     epsilon: float = contract.NOT_GIVEN
     name: ClassVar[str] = "constant"
     proof: ClassVar[str] = "none"
-    needs_memory: ClassVar[bool] = False
-    across_sites: ClassVar[bool] = False
-    coordinates: ClassVar[str] = "orthonormal"
 
     def __post_init__(self):
         require_positive("epsilon", self.epsilon)

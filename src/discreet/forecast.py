@@ -30,7 +30,6 @@ from discreet.errors import SettingsError
 from discreet.mechanisms import registered
 from discreet.mechanisms.contract import (
     Plan,
-    Predicts,
     require_few_coefficients,
     require_lasting_effects,
     require_one_baseline,
@@ -374,9 +373,9 @@ def _forecast(
         plan: Plan = mechanism.plan(outlook.facts)
     except SettingsError as refusal:
         return Forecast(name, note=str(refusal))
-    if not isinstance(mechanism, Predicts):
-        return Forecast(name, plan.guarantee, note=NO_PREDICTION)
     extra = mechanism.variance(plan, outlook)
+    if extra is None:
+        return Forecast(name, plan.guarantee, note=NO_PREDICTION)
 
     errors = outlook.deviations(extra + outlook.sampling_variance)
     return Forecast(name, plan.guarantee, outlook.error(extra), standard_errors=errors)

@@ -42,7 +42,7 @@ from discreet.ledger import (
     stored,
 )
 from discreet.ledger.book import Book, Budget
-from discreet.mechanisms.contract import Draw, Facts, Plan, settings_of
+from discreet.mechanisms.contract import Draw, Facts, Mechanism, Plan, settings_of
 from discreet.people.source import People
 from discreet.points import ReleasePoint, install
 from discreet.privacy.accountant import Totals, compose, promised
@@ -167,13 +167,10 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Cheap:
+class Cheap(Mechanism):
     """A mechanism that releases noise alone, under whatever guarantee it is charged for."""
 
     name: ClassVar[str] = "cheap"
-    coordinates: ClassVar[str] = "orthonormal"
-    needs_memory: ClassVar[bool] = False
-    across_sites: ClassVar[bool] = False
     guarantee: Guarantee
 
     def promise(self, _persons: int) -> Guarantee:

@@ -119,9 +119,9 @@ def test_without_a_certificate_the_public_centre_is_used(loss):
 @pytest.mark.parametrize(("link", "smallest"), [("logit", 1e-8), ("probit", 1e-4)])
 def test_hostile_cohorts_are_certified_at_the_first_attempt(link, smallest, monkeypatch):
     """Assumption A4 of the proof where it is hardest: extreme people, tiny and huge ridges."""
-    certified, answers = solve._certified, []
+    holds, answers = solve.Tolerance.holds, []
     monkeypatch.setattr(
-        solve, "_certified", lambda *given: answers.append(certified(*given)) or answers[-1]
+        solve.Tolerance, "holds", lambda *given: answers.append(holds(*given)) or answers[-1]
     )
     constants = make_constants(persons=10, intervals=6, link=link)
     corners = corner_people(constants)

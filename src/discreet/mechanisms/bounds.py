@@ -17,7 +17,7 @@ import numpy as np
 from discreet.types import Array
 
 MARGIN = 1.0 + 2.0**-40
-"""Covers the rounding of a few thousand positive terms: bounds are rounded up, never down."""
+"""Covers the rounding of a few thousand positive terms: bounds are rounded up."""
 
 ANGLES = 1 << 11
 _ANGLES = np.linspace(0.0, math.pi / 2, ANGLES + 1)
@@ -26,20 +26,20 @@ _SINES, _COSINES = np.sin(_ANGLES), np.cos(_ANGLES)
 
 @dataclass(frozen=True)
 class Basis:
-    """What the bounds need of the public basis: its rows B_s and whether x is there at all."""
+    """The public basis of the bounds: its rows B_s, and whether there are covariates."""
 
     rows: Array
     has_covariates: bool
 
     @property
     def intervals(self) -> int:
-        """q."""
+        """q, the number of intervals."""
         return len(self.rows)
 
     @property
     def dimension(self) -> int:
-        """e."""
-        return int(self.rows.shape[1])
+        """e, the number of functions."""
+        return self.rows.shape[1]
 
     @property
     def radius(self) -> float:
@@ -49,17 +49,17 @@ class Basis:
     @cached_property
     def gram(self) -> Array:
         """G = sum_s B_s B_s'."""
-        return np.asarray(self.rows.T @ self.rows)
+        return self.rows.T @ self.rows
 
     @cached_property
     def norms(self) -> Array:
         """|B_s|."""
-        return np.asarray(np.linalg.norm(self.rows, axis=1))
+        return np.linalg.norm(self.rows, axis=1)
 
     @cached_property
     def record_norms(self) -> Array:
         """r_s = sqrt(|B_s|^2 + X^2)."""
-        return np.asarray(np.hypot(self.norms, self.radius))
+        return np.hypot(self.norms, self.radius)
 
     @cached_property
     def spread(self) -> float:
@@ -81,11 +81,11 @@ class Slopes:
 
     @classmethod
     def constant(cls, intervals: int, bound: float) -> "Slopes":
-        """u_s = v_s = bound: the logit link's slopes at every f have bound 1."""
+        """Return u_s = v_s = bound, such as 1 for the logit link's slopes at every f."""
         return cls(np.full(intervals, bound), np.full(intervals, bound))
 
     def __post_init__(self) -> None:
-        """Where u > v the larger bound holds for both."""
+        # where u > v the larger bound holds for both
         object.__setattr__(self, "event", np.maximum(self.event, self.survival))
 
 

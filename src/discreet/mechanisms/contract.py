@@ -1,23 +1,23 @@
-"""What every private mechanism is: public settings, a plan made from public facts, a draw.
+"""The interface of private mechanisms: public settings, a plan made from public facts, a draw.
 
-A mechanism is a frozen dataclass of public settings with three methods:
+A mechanism is a frozen dataclass of public settings that extends `Mechanism`, with three methods:
 
     promise(persons) -> Guarantee        of the settings alone: what a budget will be charged
     plan(facts) -> Plan                  public inputs only: noise scale, guarantee, grid
     draw(plan, problem, noise) -> Draw   the only method that touches the data, through `problem`
 
-The split is a privacy argument: whatever the plan contains was computed before a record was
-read, so a plan may be printed, charged to a budget and refused without telling anything about
-anybody. `Draw` holds released numbers only, each a multiple of a public power of two.
+The split is a privacy argument: a plan is computed before a record is read, so it may be printed,
+charged to a budget and refused without disclosing anything about a person. `Draw` holds released
+numbers only, each a multiple of a public power of two.
 """
 
 import math
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
     from discreet.solve import Evaluation
 
+Loss = Callable[[Array], "Evaluation"]
+"""The total loss of all persons, or a plug-in of the audit whose release density is known."""
+
 Json = None | bool | int | float | str | list[Any] | dict[str, Any]
 
 MOST_PERSONS = 10**10
@@ -54,7 +57,7 @@ class Facts:
 
     `persons` is n, public under the replace-one relation. `time_varying` and `late_entry` say
     what the schema allows (a person column, an entry column), not what the records contain.
-    `sites` is who draws the noise: one place, or several together.
+    `sites` describes the noise: drawn in one place, or by several sites together.
     """
 
     persons: int
@@ -65,7 +68,6 @@ class Facts:
     sites: NoiseShares = ALONE
 
     def __post_init__(self) -> None:
-        """Reject a count that cannot be a number of persons, and covariates without bounds."""
         self.design.schema.require_bounds()
         if not is_count(self.persons):
             raise SettingsError("the number of persons must be a positive integer")
@@ -74,7 +76,7 @@ class Facts:
 
     @classmethod
     def of(cls, persons: int, design: "Design", link: "Link", sites: NoiseShares = ALONE) -> Self:
-        """The facts of a fit; what may happen over time stands in the design's schema."""
+        """Return the facts of a fit; the design's schema decides what may happen over time."""
         schema = design.schema
         if schema.strata is not None and schema.time.causes is not None:
             raise SettingsError("strata do not go with causes yet; remove [strata] or causes.")
@@ -90,17 +92,17 @@ class Facts:
     @property
     def dimension(self) -> int:
         """Number of coefficients d = e + p, with strata d = G e + p."""
-        return int(self.design.dimension)
+        return self.design.dimension
 
     @property
     def causes(self) -> int:
-        """Number of competing causes; 1 where there is one kind of event."""
+        """Number of competing causes; 1 for one kind of event."""
         return len(self.design.schema.time.causes or (None,))
 
     @property
     def intervals(self) -> int:
         """Number of time intervals q."""
-        return int(self.design.intervals)
+        return self.design.intervals
 
     @property
     def leads(self) -> int:
@@ -132,7 +134,7 @@ class Plan:
     details: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Freeze the mappings: a plan that was charged must be the plan that is drawn."""
+        # a plan that was charged must be the plan that is drawn
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
         object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
 
@@ -147,14 +149,14 @@ class Plan:
         return math.ldexp(1.0, self.grid_exponent)
 
     def number(self, name: str) -> float:
-        """One of the plan's public numbers."""
+        """Return one of the plan's public numbers."""
         value = self.details[name]
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise SettingsError(f"the plan's {name} is not a number")
         return float(value)
 
     def public(self) -> dict[str, Json]:
-        """The plan as it is printed in a release (the guarantee is printed beside it)."""
+        """Return the plan as it is printed in a release, beside the guarantee."""
         return {
             "mechanism": self.mechanism,
             "settings": dict(self.settings),
@@ -166,13 +168,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Draw:
-    """Released numbers: a point in internal coordinates and what else the mechanism publishes.
+    """Released numbers: a point in internal coordinates and further arrays.
 
     Every coordinate of `point` is an integer times 2^`grid_exponent`: construction fails
     otherwise, so no float with data in its low bits can pass. `extras` are further released
     arrays: noisy integers (a life table), or computed from released numbers alone (a covariance),
-    which no constructor can check. `cautions` say from these
-    numbers alone what a reader should not believe. `private` is False when the noise came from a
+    which no constructor can check. `cautions` are warnings for a
+    reader, computed from these numbers alone. `private` is False when the noise came from a
     seeded source; such a draw is never published.
     """
 
@@ -183,7 +185,6 @@ class Draw:
     cautions: tuple["Caution", ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the grid and make the arrays read-only."""
         point = np.array(self.point, dtype=np.float64, copy=True)
         steps = np.ldexp(point, -self.grid_exponent)
         if point.ndim != 1 or not np.all(np.isfinite(steps)) or np.any(steps != np.rint(steps)):
@@ -201,104 +202,72 @@ class Draw:
         private: bool,
         extras: Mapping[str, NDArray[np.float64]] | None = None,
     ) -> Self:
-        """The point integers * 2^k (integers beyond 2^53 keep their leading 53 bits)."""
+        """Return the point integers * 2^k (integers beyond 2^53 keep their leading 53 bits)."""
         values = np.array([float(int(i)) for i in np.asarray(integers, dtype=object).ravel()])
         return cls(np.ldexp(values, grid_exponent), grid_exponent, private, extras or {})
 
 
-class Loss(Protocol):
-    """The total loss of all persons, or a plug-in with the same call.
-
-    `discreet.likelihood.problem.Problem` is the one that fits use. What a perturbation does below
-    it (`perturb`) takes any: the audit plugs in linear and quadratic losses, whose release density
-    is known in closed form.
-    """
-
-    def __call__(self, point: NDArray[np.float64], /) -> "Evaluation":
-        """Value, gradient and Hessian of the total loss at `point`."""
-        ...
-
-
-@runtime_checkable
-class Mechanism(Protocol):
+class Mechanism(ABC):
     """A frozen dataclass of public settings that can plan and draw.
 
-    `proof` names its page in `docs/proofs/`; `coordinates` are those the design must be made in.
-    `needs_memory` is true of one that cannot work on sums over blocks of people, `across_sites` of
-    one whose noise several sites can draw together.
+    name           as in `discreet fit --mechanism NAME`
+    proof          its page in `docs/proofs/`
+    coordinates    internal coordinates that the design must be made in
+    needs_memory   cannot work on sums over blocks of people
+    across_sites   several sites can draw its noise together
+    takes_strata   its proof covers a baseline for each stratum
+    takes_changes  its proof covers effects that change with time
     """
 
     name: ClassVar[str]
     proof: ClassVar[str]
-    needs_memory: ClassVar[bool]
-    across_sites: ClassVar[bool]
+    needs_memory: ClassVar[bool] = False
+    across_sites: ClassVar[bool] = False
+    takes_strata: ClassVar[bool] = False
+    takes_changes: ClassVar[bool] = False
 
     @property
     def coordinates(self) -> "Coordinates":
-        """Internal coordinates the mechanism works in."""
-        ...
+        """Internal coordinates that the design must be made in."""
+        return "orthonormal"
 
+    @abstractmethod
     def promise(self, persons: int) -> "Guarantee":
-        """The guarantee of a release of n persons, from the settings alone.
+        """Return the guarantee of a release of n persons, from the settings alone.
 
-        It never falls as n does, so that of the largest n is the least there can be.
+        It never falls as n does, so that the guarantee of the largest n is the weakest.
         """
-        ...
 
+    @abstractmethod
     def plan(self, facts: Facts) -> Plan:
-        """Noise scale, guarantee and grid, from public facts alone."""
-        ...
+        """Return noise scale, guarantee and grid, from public facts alone."""
 
+    @abstractmethod
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
-        """One draw of the mechanism the plan describes."""
-        ...
+        """Draw from the mechanism that the plan describes."""
+
+    def refusal(self, facts: Facts) -> str:  # noqa: ARG002 - a proof for all facts
+        """Return why there is no proof for these facts, as a sentence; empty if there is one."""
+        return ""
+
+    def variance(self, plan: Plan, outlook: "Outlook") -> Array | None:  # noqa: ARG002
+        """Predict E (f - f*)(f - f*)' around the maximum likelihood estimate f*; None: unknown."""
+        return None
 
 
-@runtime_checkable
-class Refuses(Protocol):
-    """A mechanism without a proof for some public facts."""
-
-    def refusal(self, facts: Facts) -> str:
-        """Why there is no proof for these facts, as a sentence; empty where there is one."""
-        ...
-
-
-@runtime_checkable
-class TakesStrata(Protocol):
-    """A mechanism whose proof covers a baseline for each stratum; all others are refused."""
-
-    takes_strata: ClassVar[bool]
-
-
-@runtime_checkable
-class TakesChanges(Protocol):
-    """A mechanism whose proof covers effects that change with time; all others are refused."""
-
-    takes_changes: ClassVar[bool]
-
-
-@runtime_checkable
-class Predicts(Protocol):
-    """A mechanism that can say beforehand how large its error will be."""
-
-    def variance(self, plan: Plan, outlook: "Outlook") -> Array:
-        """E (f - f*)(f - f*)' around the maximum likelihood estimate f*, from public facts."""
-        ...
-
-
-def require_proof(mechanism: Refuses, facts: Facts) -> None:
-    """`SettingsError` with the mechanism's reason where it has no proof."""
+def require_proof(mechanism: Mechanism, facts: Facts) -> None:
+    """Raise `SettingsError` with the mechanism's reason if it has no proof."""
     reason = mechanism.refusal(facts)
     if reason:
         raise SettingsError(reason)
 
 
 MOST_COEFFICIENTS = 200
-"""Of the covariates in a private fit: the time grows with d^2 n + d^3, and noise hides each of them."""
+"""Of the covariates in a private fit: time grows with d^2 n + d^3, and the noise of each with d."""
 
 
 def require_few_coefficients(schema: "Schema") -> None:
-    """`SettingsError` where there are more coefficients than a private fit takes."""
+    """Raise `SettingsError` if there are more coefficients than a private fit takes."""
     causes = len(schema.time.causes or "1")
     count = causes * len(schema.coefficient_names)
     if count <= MOST_COEFFICIENTS:
@@ -313,8 +282,8 @@ def require_few_coefficients(schema: "Schema") -> None:
 
 
 def require_one_baseline(mechanism: Mechanism, facts: Facts) -> None:
-    """`SettingsError` where there are strata and the mechanism has no proof for them."""
-    if facts.design.strata > 1 and not isinstance(mechanism, TakesStrata):
+    """Raise `SettingsError` if there are strata and the mechanism has no proof for them."""
+    if facts.design.strata > 1 and not mechanism.takes_strata:
         raise SettingsError(
             f"the mechanism {mechanism.name} has no proof for strata: use newton, or leave [strata] "
             "out of the schema (a covariate with the same levels shares the baseline)."
@@ -322,9 +291,9 @@ def require_one_baseline(mechanism: Mechanism, facts: Facts) -> None:
 
 
 def require_lasting_effects(mechanism: Mechanism, facts: Facts) -> None:
-    """`SettingsError` where effects change with time and the mechanism has no proof for them."""
+    """Raise `SettingsError` if effects change with time and the mechanism has no proof for them."""
     changing = facts.design.schema.changing
-    if changing and not isinstance(mechanism, TakesChanges):
+    if changing and not mechanism.takes_changes:
         raise SettingsError(
             f"the mechanism {mechanism.name} does not take effects that change with time yet: remove "
             f"'changes_at' from [[covariate]] '{changing[0]}', or use output or objective."
@@ -349,12 +318,12 @@ _DROPPED: Mapping[str, Json] = {"variant": "corrected"}
 
 
 def register(mechanism: MechanismClass) -> MechanismClass:
-    """Class decorator: make the mechanism known by its `name`, and to the contract suite."""
+    """Class decorator: register the mechanism by its `name`, also for the contract suite."""
     return _add(mechanism, _REGISTRY)
 
 
 def register_apart(mechanism: MechanismClass) -> MechanismClass:
-    """The same for one that is found by its name but not listed among the choices."""
+    """Class decorator: register a mechanism that is not listed among the choices."""
     return _add(mechanism, _APART)
 
 
@@ -366,30 +335,28 @@ def _add(mechanism: MechanismClass, registry: dict[str, type[Mechanism]]) -> Mec
 
 
 def registered() -> Mapping[str, type[Mechanism]]:
-    """The mechanisms to choose from, by name."""
-    return MappingProxyType({name: get_mechanism(name) for name in (*HOMES, *_REGISTRY)})
+    """Return the mechanisms to choose from, by name."""
+    return MappingProxyType(_REGISTRY)
 
 
 def get_mechanism(name: str) -> type[Mechanism]:
-    """The mechanism class of that name."""
-    if name in HOMES:
-        import_module(f"discreet.mechanisms.{HOMES[name]}")
-    found = _REGISTRY.get(name) or _APART.get(name)
-    if found is None:
-        known = ", ".join(sorted({*HOMES, *_REGISTRY}))
+    """Return the mechanism class of that name."""
+    kind = _REGISTRY.get(name) or _APART.get(name)
+    if kind is None:
+        known = ", ".join(sorted(_REGISTRY))
         raise SettingsError(f"there is no mechanism of that name; known mechanisms: {known}.")
-    return found
+    return kind
 
 
 def settings_of(mechanism: Mechanism) -> dict[str, Json]:
-    """The settings as a JSON mapping, `name` included; tuples become lists."""
+    """Return the settings as a JSON mapping, `name` included; tuples become lists."""
     values = asdict(mechanism)  # type: ignore[call-overload]  # every mechanism is a dataclass
     plain = {key: _plain(value) for key, value in values.items()}
     return {"name": mechanism.name, **plain}
 
 
 def mechanism_from_settings(mapping: Mapping[str, Json]) -> Mechanism:
-    """The mechanism that `settings_of` described; unknown or missing keys are errors."""
+    """Return the mechanism that `settings_of` described; unknown or missing keys are errors."""
     name = mapping.get("name")
     if not isinstance(name, str):
         raise SettingsError("mechanism settings need a name")
@@ -405,28 +372,28 @@ def mechanism_from_settings(mapping: Mapping[str, Json]) -> Mechanism:
 
 
 def require_positive(name: str, value: float) -> None:
-    """`SettingsError` unless the setting is a number above zero that formulas survive."""
+    """Raise `SettingsError` unless the setting is a positive number within the limits."""
     if not is_number(value) or not SMALLEST_SETTING <= value <= LARGEST_SETTING:
         limits = f"{SMALLEST_SETTING:g} to {LARGEST_SETTING:g}"
         raise SettingsError(f"{name} must be given as a finite number greater than 0 ({limits})")
 
 
 def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """`SettingsError` unless the setting is one of the choices."""
+    """Raise `SettingsError` unless the setting is one of the choices."""
     if value not in choices:
         raise SettingsError(f"{name} must be one of {', '.join(choices)}")
 
 
 def is_count(value: object) -> bool:
-    """Whether the value is a whole number of at least 1."""
+    """Return whether the value is a whole number of at least 1."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def is_number(value: object) -> bool:
-    """Whether the value is a finite real number (booleans are not)."""
+    """Return whether the value is a finite real number (booleans are not)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return abs(value) <= sys.float_info.max  # also of integers that are no float
+    return abs(value) <= sys.float_info.max  # also of integers beyond the floats
 
 
 def _plain(value: Json) -> Json:

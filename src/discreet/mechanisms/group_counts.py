@@ -1,4 +1,4 @@
-"""Counts of exits by group, time and outcome, released once: what curves by group are made of.
+"""Counts of exits by group, time and outcome, released once, from which curves are computed.
 
     y = M x + noise      for the sequence x of every group and outcome (and of entries)
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
 
 WHOLE = Fraction(1)
-"""The share of the only question."""
+"""The budget's share of the only question."""
 MOST_STRETCHES = 40
-"""Finer ones would show nothing in a figure; the noise would allow them."""
+"""More would not be visible in a figure; the noise would allow them."""
 FEWEST_STRETCHES, PEOPLE_PER_DEVIATION = 4, 8
-"""Without cumulation (pure epsilon): so many people of a group per deviation of a count's noise."""
+"""For pure epsilon: people of a group in each stretch, in deviations of a count's noise."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,16 @@ class GroupCounts:
     across_sites: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse settings that promise nothing."""
         require_positive("epsilon", self.epsilon)
         if self.delta is not None:
             checked_delta(self.delta)
 
     def promise(self, persons: int) -> Guarantee:
-        """What is promised of n persons."""
+        """Return the guarantee of n persons."""
         return promised(self.epsilon, delta_for(persons, self.delta))
 
     def plan(self, persons: int, groups: Groups, sites: NoiseShares = ALONE) -> Plan:
-        """Stretches, matrix, scale of the noise: from public facts alone."""
+        """Return stretches, matrix and scale of the noise, from public facts alone."""
         if not is_count(persons):
             raise SettingsError("the number of persons must be a positive integer")
         promise, time = self.promise(persons), groups.schema.time
@@ -112,14 +111,14 @@ class GroupCounts:
         )
 
     def draw(self, plan: Plan, groups: Groups, engine: "Engine", noise: "NoiseSource") -> Draw:
-        """One pass over the people, one vector of noise."""
+        """Draw the counts: one pass over the people, one vector of noise."""
         details: Any = plan.details
         ask = Ask(engine, noise, self._split(plan.guarantee, NoiseShares.read(details)))
         question = group_counts(groups, int(details["stretches"]), pure=ask.split.pure)
         return Draw.from_integers(ask(question, WHOLE).values, 0, private=ask.private)
 
     def _stretches(self, persons: int, groups: Groups, *, pure: bool, late: bool) -> int:
-        """As many as a figure shows; without cumulation as few as keep counts above their noise."""
+        """Return the number of stretches; for pure epsilon, few enough to exceed the noise."""
         most = min(groups.schema.time.intervals, MOST_STRETCHES)
         if not pure:
             return most
@@ -128,7 +127,7 @@ class GroupCounts:
         return min(most, max(FEWEST_STRETCHES, wanted))
 
     def _split(self, promise: Guarantee, sites: NoiseShares) -> Split:
-        """The whole budget for one question."""
+        """Return the split of the budget: all of it for one question."""
         pure = promise.delta == 0
         total = exact(self.epsilon) if pure else sites.spendable(promise.exact_rho)
         return Split(total, pure, (("counts", WHOLE),), sites=sites)

@@ -5,8 +5,8 @@
     sensitivity = 2 tau' / k + sqrt(d) grid,
     epsilon = epsilon_b + J(k) + epsilon_o.
 
-J(k) bounds the logarithm of the ratio of the Jacobian determinants, epsilon_o pays for a minimiser
-and a b that are not exact.
+J(k) bounds the logarithm of the ratio of the Jacobian determinants; epsilon_o covers the errors of
+the minimiser and of b.
 Proof: `docs/proofs/objective-perturbation.md`.
 """
 
@@ -40,7 +40,7 @@ from discreet.mechanisms.outlook import Guess, Outlook, public_guess
 from discreet.mechanisms.perturbation import (
     RIDGES,
     SHIFTS,
-    PerturbationSettings,
+    Perturbation,
     basis_of,
     coordinates_from,
     grid_exponent,
@@ -73,7 +73,7 @@ GRID_BITS = 4
 
 @register
 @dataclass(frozen=True)
-class ObjectivePerturbation(PerturbationSettings):
+class ObjectivePerturbation(Perturbation):
     """epsilon-DP under replace-one: publish the minimiser of a tilted objective (conditional).
 
     Parameters
@@ -81,8 +81,8 @@ class ObjectivePerturbation(PerturbationSettings):
     epsilon
         The guarantee.
     ridge
-        The least ridge per person: the plan adds to it where that lowers the predicted error,
-        because a larger one leaves more of epsilon to the tilt. None leaves it to the public rule.
+        The least ridge per person: the plan raises it if that lowers the predicted error, because a
+        larger one leaves more of epsilon to the tilt. None: the public rule.
     survival
         As for `OutputPerturbation`.
 
@@ -101,7 +101,7 @@ class ObjectivePerturbation(PerturbationSettings):
     proof: ClassVar[str] = "objective-perturbation"
 
     def refusal(self, facts: Facts) -> str:
-        """Slope and curvature of the loss must be bounded everywhere: `docs/proofs`, section 7."""
+        """Require a bounded slope and curvature of the loss everywhere: `docs/proofs`, section 7."""
         if math.isfinite(facts.link.lipschitz) and math.isfinite(facts.link.curvature):
             return ""
         return (
@@ -115,7 +115,7 @@ class ObjectivePerturbation(PerturbationSettings):
         return _search(self, facts)
 
     def perturb(self, plan: Plan, optimum: Optimum) -> Draw:
-        """The certified minimiser of the tilted objective plus a little lattice noise."""
+        """Return the certified minimiser of the tilted objective plus a little lattice noise."""
         tolerance, coordinates = tolerance_from(plan), coordinates_from(plan.details)
 
         def find(loss: Loss, tilt: "ContinuousDraw") -> Array:
@@ -127,7 +127,7 @@ class ObjectivePerturbation(PerturbationSettings):
         return published(plan, noisy, private=optimum.private)
 
     def variance(self, plan: Plan, outlook: Outlook) -> Array:
-        """The ridge's pull and the noise, at the outlook's information."""
+        """Predict the ridge's pull and the noise, at the outlook's information."""
         return perturbed_variance(
             plan, outlook, output=plan.number("output_scale"), tilt=plan.noise_scale
         )
@@ -135,35 +135,16 @@ class ObjectivePerturbation(PerturbationSettings):
 
 @lru_cache(maxsize=64)
 def _search(settings: ObjectivePerturbation, facts: Facts) -> Plan:
-    """The plan with the smallest predicted error: a function of public facts, so kept."""
+    """Return the plan with the smallest predicted error: a function of public facts, so cached."""
     guess = public_guess(facts, settings.survival)
     shapes = [Shape.make(facts, guess, shift) for shift in SHIFTS]
     budget = exact(settings.epsilon)
-    first = _best(shapes, _least_ridges(settings, facts.persons), budget, (FIRST_SHARE,))
+    # the ridge that was given and the candidates above it
+    ridges = settings.ridges(facts.persons)
+    candidates = [facts.persons * ridge for ridge in RIDGES]
+    ridges = ridges + [ridge for ridge in candidates if ridge > max(ridges)]
+    first = _best(shapes, ridges, budget, (FIRST_SHARE,))
     chosen = _best([first.shape], [first.ridge], budget, OUTPUT_SHARES)
-    return _plan(settings, facts, chosen)
-
-
-def _least_ridges(settings: ObjectivePerturbation, persons: int) -> list[float]:
-    """The ridge that was given and the candidates above it."""
-    given = settings.ridges(persons)
-    return given + [persons * ridge for ridge in RIDGES if persons * ridge > max(given)]
-
-
-def _best(
-    shapes: list["Shape"], ridges: list[float], budget: Fraction, shares: tuple[Fraction, ...]
-) -> "ObjectiveCalibration":
-    splits = [(share * budget, budget) for share in shares]
-    choices = product(shapes, ridges, splits)
-    found = (ObjectiveCalibration.make(shape, ridge, split) for shape, ridge, split in choices)
-    possible = [item for item in found if item is not None]
-    if not possible:
-        raise SettingsError("epsilon is too small for objective perturbation of this design")
-    return min(possible, key=lambda item: item.error)
-
-
-def _plan(settings: ObjectivePerturbation, facts: Facts, chosen: "ObjectiveCalibration") -> Plan:
-    guess = chosen.shape.guess
     chosen.tolerance.require_precision()
     coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shape.shift)
     return Plan(
@@ -189,9 +170,21 @@ def _plan(settings: ObjectivePerturbation, facts: Facts, chosen: "ObjectiveCalib
     )
 
 
+def _best(
+    shapes: list["Shape"], ridges: list[float], budget: Fraction, shares: tuple[Fraction, ...]
+) -> "ObjectiveCalibration":
+    splits = [(share * budget, budget) for share in shares]
+    choices = product(shapes, ridges, splits)
+    made = (ObjectiveCalibration.make(shape, ridge, split) for shape, ridge, split in choices)
+    possible = [item for item in made if item is not None]
+    if not possible:
+        raise SettingsError("epsilon is too small for objective perturbation of this design")
+    return min(possible, key=lambda item: item.error)
+
+
 @dataclass(frozen=True)
 class Shape:
-    """What depends on the baseline scale 2^shift alone."""
+    """The constants that depend on the baseline scale 2^shift alone."""
 
     facts: Facts
     shift: int
@@ -202,7 +195,7 @@ class Shape:
 
     @classmethod
     def make(cls, facts: Facts, guess: Guess, shift: int) -> "Shape":
-        """Delta and the bound on the gradient of all persons, for slopes that hold at every f."""
+        """Compute Delta and the bound on the gradient of all persons, for slopes at every f."""
         basis = basis_of(facts, shift)
         slopes = Slopes.constant(facts.intervals, facts.link.lipschitz)
         gradient = facts.persons * gradient_bound(basis, slopes)
@@ -241,7 +234,7 @@ class ObjectiveCalibration:
     def make(
         cls, shape: Shape, ridge: float, split: tuple[Fraction, Fraction]
     ) -> "ObjectiveCalibration | None":
-        """What is left for the tilt of split = (epsilon_o, epsilon); None where nothing is."""
+        """Return the constants for split = (epsilon_o, epsilon); None if nothing is left to tilt."""
         output, budget = split
         jacobian = shape.jacobian(ridge)
         tilt = budget - output - Fraction(jacobian)
@@ -259,7 +252,7 @@ class ObjectiveCalibration:
 
     @cached_property
     def movement(self) -> float:
-        """2 tau' / k: how far two computed minimisers of the same true one can be apart."""
+        """2 tau' / k, a bound on the distance of two computed minimisers of one objective."""
         return 2.0 * self.tolerance.total / self.ridge * MARGIN
 
     @cached_property

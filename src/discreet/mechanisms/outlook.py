@@ -1,4 +1,4 @@
-"""A public guess of what a fit will look like: where noise and ridge are weighed before the data.
+"""A public guess of the result of a fit, by which plans weigh noise against ridge.
 
 A plan must choose a ridge, a scale of the baseline and a split of epsilon without the data. It
 minimises the error predicted for a guessed cohort: a share `survival` reaches the horizon at a
@@ -6,12 +6,12 @@ constant hazard, covariates spread uniformly over their ranges, the baseline dep
 constant by about one unit of the link's scale and half a range of a covariate moves it by half a
 unit. A wrong guess costs accuracy, never privacy. See `docs/proofs/output-perturbation.md`.
 
-`Outlook` is the same for the user who plans: the cohort that the schema, n and the number of events
-suggest, against which every mechanism predicts its own error (`forecast`).
+`Outlook` is the guess for planning: the cohort that the schema, n and the number of events suggest,
+for which every mechanism predicts its own error (`forecast`).
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import special
 
-from discreet.core.bins import Marginal, marginals_of
+from discreet.core.bins import marginals_of
 from discreet.core.released import Released
 from discreet.design.baseline import Baseline
 from discreet.design.design import Design
@@ -38,11 +38,11 @@ HALF_RANGE_VARIANCE = 0.25
 CENTRE_BITS = 10
 VALUE_BINS = 64
 CORRELATION = 0.4
-"""Between any two covariates: standard errors of the sets of studies/results/plan.csv are then about
-right on average, and too small by a tenth to a third where covariates are taken to be independent."""
+"""Between any two covariates: the standard errors predicted for the sets of studies/results/plan.csv
+are then right on average; with independent covariates they are too small by a tenth to a third."""
 EFFECT_SHARE = 0.25
-"""Effects are taken to be half as large as the cautious guess by which the perturbation mechanisms
-choose their ridge: what the designs of studies/results/planner.csv come to."""
+"""Effects are half as large as in the cautious guess by which the perturbation mechanisms choose their
+ridge, as in the designs of studies/results/planner.csv."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Guess:
     baseline: int
 
     def scaled(self, factor: float) -> "Guess":
-        """In coordinates w with f = f_0 + (factor w_baseline, w_covariates)."""
+        """Return the guess in coordinates w with f = f_0 + (factor w_baseline, w_covariates)."""
         scale = np.where(np.arange(len(self.information)) < self.baseline, factor, 1.0)
         return Guess(
             self.centre,
@@ -67,7 +67,7 @@ class Guess:
         )
 
     def error(self, ridge: float, tilt: float, output: float) -> float:
-        """Predicted error in standard errors, sqrt(mean_j H_j E(w_j - w*_j)^2).
+        """Predict the error in standard errors, sqrt(mean_j H_j E(w_j - w*_j)^2).
 
         E(w_j - w*_j)^2 = (k^2 tau_j^2 + (d + 1) tilt^2) / (H_j + k)^2 + (d + 1) output^2 for a
         tilt b and output noise of L2-Laplace scales `tilt`, `output`: Cov = (d + 1) scale^2 I.
@@ -79,7 +79,7 @@ class Guess:
 
 
 def public_guess(facts: Facts, survival: float) -> Guess:
-    """The guess for a cohort of which the share `survival` reaches the horizon.
+    """Return the guess for a cohort of which the share `survival` reaches the horizon.
 
     Centre: constant hazard h with (1 - h)^q = survival, no covariate effect, rounded to 2^-10 so
     that it lies on every release grid. Information: n sum_s S_{s-1} i(eta) z_s z_s' with
@@ -89,7 +89,8 @@ def public_guess(facts: Facts, survival: float) -> Guess:
     hazard = -math.expm1(math.log(survival) / basis.intervals)
     level = facts.link.predictor(hazard)
     centre = np.zeros(facts.dimension)
-    centre[: basis.dimension] = _rounded(level * basis.constant)
+    steps = np.rint(np.ldexp(level * basis.constant, CENTRE_BITS))
+    centre[: basis.dimension] = np.ldexp(steps, -CENTRE_BITS)
     predictor = basis.rows @ centre[: basis.dimension]
     reached = survival ** (np.arange(basis.intervals) / basis.intervals)
     weights = facts.persons * reached * facts.link.information(predictor)
@@ -109,13 +110,9 @@ def public_guess(facts: Facts, survival: float) -> Guess:
     return Guess(centre, predictor, information, variance, basis.dimension)
 
 
-def _rounded(values: Array) -> Array:
-    return np.ldexp(np.rint(np.ldexp(values, CENTRE_BITS)), -CENTRE_BITS)
-
-
 @dataclass(frozen=True)
 class Known:
-    """What is publicly known of the covariates, where anything is.
+    """Public knowledge of the covariates' distributions.
 
     Parameters
     ----------
@@ -129,54 +126,44 @@ class Known:
     shares: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def require(self, schema: Schema) -> None:
-        """Refuse what is not of the schema, or impossible."""
+        """Raise `SettingsError` for other names than the schema's, and impossible numbers."""
         known = {item.name: item for item in schema.covariates}
         for name in (*self.sd, *self.shares):
             if name not in known:
                 raise SettingsError(f"the schema has no covariate '{name}' to know anything of.")
         for name, sd in self.sd.items():
-            _require_sd(known[name], sd)
+            item = known[name]
+            if not isinstance(item, Numeric) or not item.plain:
+                raise SettingsError(f"'{name}' is not a number on its own scale; it has no sd.")
+            low, high = item.bounds
+            mean = (item.start - low) / (high - low)
+            largest = (high - low) * math.sqrt(mean * (1.0 - mean))
+            if not 0.0 < sd < largest:
+                raise SettingsError(
+                    f"the sd of '{name}' must lie between 0 and {largest:.4g}, given its bounds."
+                )
         for name, shares in self.shares.items():
-            _require_shares(known[name], shares)
+            item = known[name]
+            if not isinstance(item, Categorical) or len(shares) != len(item.levels):
+                raise SettingsError(f"'{name}' needs one share for each of its levels.")
+            if not all(share > 0.0 and math.isfinite(share) for share in shares):
+                raise SettingsError(f"shares of '{name}' must be positive.")
 
     def counts(self, item: Numeric | Categorical, bins: int, persons: int) -> Array:
-        """How many persons are in each bin: as known, else alike."""
+        """Return the number of persons in each bin, equal in all bins if nothing is known."""
         if isinstance(item, Categorical) and item.name in self.shares:
             shares = np.array(self.shares[item.name], dtype=np.float64)
-            extra = np.full(bins - len(shares), 1e-3 * shares.sum())  # a mark of missing values
+            extra = np.full(bins - len(shares), 1e-3 * shares.sum())  # the indicator of missing
             whole = np.concatenate([shares, extra])
-            return np.asarray(persons * whole / whole.sum())
+            return persons * whole / whole.sum()
         if isinstance(item, Numeric) and item.name in self.sd:
-            return persons * _beta_shares(item, self.sd[item.name], bins)
+            # the beta law between the bounds with this deviation, its mean at the typical value
+            low, high = item.bounds
+            mean, sd = (item.start - low) / (high - low), self.sd[item.name] / (high - low)
+            size = mean * (1.0 - mean) / sd**2 - 1.0
+            t = np.linspace(0.0, 1.0, bins + 1)
+            return persons * np.diff(special.betainc(mean * size, (1.0 - mean) * size, t))
         return np.full(bins, persons / bins)
-
-
-def _require_sd(item: Numeric | Categorical, sd: float) -> None:
-    if not isinstance(item, Numeric) or not item.plain:
-        raise SettingsError(f"'{item.name}' is not a number on its own scale; it has no sd.")
-    low, high = item.bounds
-    mean = (item.start - low) / (high - low)
-    largest = (high - low) * math.sqrt(mean * (1.0 - mean))
-    if not 0.0 < sd < largest:
-        raise SettingsError(
-            f"the sd of '{item.name}' must lie between 0 and {largest:.4g}, given its bounds."
-        )
-
-
-def _require_shares(item: Numeric | Categorical, shares: Sequence[float]) -> None:
-    if not isinstance(item, Categorical) or len(shares) != len(item.levels):
-        raise SettingsError(f"'{item.name}' needs one share for each of its levels.")
-    if not all(share > 0.0 and math.isfinite(share) for share in shares):
-        raise SettingsError(f"shares of '{item.name}' must be positive.")
-
-
-def _beta_shares(item: Numeric, sd: float, bins: int) -> Array:
-    """The beta law between the bounds with this deviation, its mean at the typical value."""
-    low, high = item.bounds
-    mean, variance = (item.start - low) / (high - low), (sd / (high - low)) ** 2
-    size = mean * (1.0 - mean) / variance - 1.0
-    edges = special.betainc(mean * size, (1.0 - mean) * size, np.linspace(0.0, 1.0, bins + 1))
-    return np.asarray(np.diff(edges))
 
 
 NOTHING = Known()
@@ -199,7 +186,6 @@ class Outlook:
     others: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no cohort has."""
         self.known.require(self.schema)
         if not is_count(self.persons) or self.persons > MOST_PERSONS:
             raise SettingsError(f"n must be a whole number of persons from 1 to {MOST_PERSONS:,}.")
@@ -208,17 +194,17 @@ class Outlook:
 
     @cached_property
     def design(self) -> Design:
-        """In the coordinates that the corrected mechanisms use."""
+        """The design in the coordinates of the corrected mechanisms."""
         return Design(self.schema, self.baseline)
 
     @property
     def facts(self) -> Facts:
-        """What plans are made from."""
+        """The public facts of plans."""
         return Facts.of(self.persons, self.design, self.link, self.sites)
 
     @property
     def survival(self) -> float:
-        """The share that reaches the horizon; half a person where everybody has an event."""
+        """The share that reaches the horizon; half a person if all have an event."""
         return max(self.persons - self.events, 0.5) / self.persons
 
     def transcript(self, edges: Integers, bins: int) -> Transcript:
@@ -234,7 +220,12 @@ class Outlook:
         exits[:, 0, -1] = left
         exits *= self.persons / design.strata
         marginals = marginals_of(design, bins)
-        counts = Released(np.concatenate([np.zeros(0), *self._counts(marginals)]), 0.0)
+        parts, remaining = [np.zeros(0)], iter(marginals)  # persons in every bin of every marginal
+        for item in self.schema.covariates:
+            parts.append(self.known.counts(item, next(remaining).bins, self.persons))
+            if isinstance(item, Numeric) and item.indicated:
+                parts.append(np.full(next(remaining).bins, self.persons / 2.0))
+        counts = Released(np.concatenate(parts), 0.0)
         facts = design, self.link, self.persons, len(events), edges, Released(exits, 0.0)
         return Transcript(*facts, marginals=marginals, counts=counts if marginals else None)
 
@@ -251,14 +242,6 @@ class Outlook:
             related[np.ix_(own, own)] = np.eye(len(own))
         leads, weights = drawn_from(shares, latent_columns(related, MEMBERS))
         return leads[:, 0], weights[:, 0]
-
-    def _counts(self, marginals: Sequence[Marginal]) -> Iterator[Array]:
-        """Persons in every bin of every marginal."""
-        left = iter(marginals)
-        for item in self.schema.covariates:
-            yield self.known.counts(item, next(left).bins, self.persons)
-            if isinstance(item, Numeric) and item.indicated:
-                yield np.full(next(left).bins, self.persons / 2.0)
 
     @cached_property
     def point(self) -> Array:
@@ -312,7 +295,7 @@ class Outlook:
         return np.asarray(np.linalg.inv(self.information), dtype=np.float64)
 
     def deviations(self, variance: Array) -> tuple[float, ...]:
-        """Standard deviations of the covariates' coefficients on the user's scale."""
+        """Return standard deviations of the covariates' coefficients on the user's scale."""
         user = self.design.to_user @ variance @ self.design.to_user.T
         return tuple(np.sqrt(np.diag(user)[self.design.time_dimension :]).tolist())
 

@@ -1,4 +1,4 @@
-"""Output perturbation: the ridge estimate plus lattice noise as large as one person can move it.
+"""Output perturbation: the ridge estimate plus lattice noise scaled to its sensitivity.
 
     w* = argmin loss(f_0 + S w) + k/2 |w|^2,   release = f_0 + S (w* on the grid + N),
     P(N) proportional to exp(-epsilon |N| / sensitivity),
@@ -8,10 +8,8 @@ Proof: `docs/proofs/output-perturbation.md`.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -36,7 +34,7 @@ from discreet.mechanisms.contract import (
 from discreet.mechanisms.outlook import Guess, Outlook, public_guess
 from discreet.mechanisms.perturbation import (
     SHIFTS,
-    PerturbationSettings,
+    Perturbation,
     basis_of,
     coordinates_from,
     grid_exponent,
@@ -66,7 +64,7 @@ GRID_BITS = 34
 
 @register
 @dataclass(frozen=True)
-class OutputPerturbation(PerturbationSettings):
+class OutputPerturbation(Perturbation):
     """epsilon-DP under replace-one: publish the ridge estimate with noise (conditional).
 
     Parameters
@@ -74,11 +72,11 @@ class OutputPerturbation(PerturbationSettings):
     epsilon
         The guarantee.
     ridge
-        Lambda, the ridge per person: more pulls the estimate and needs less noise. None takes the
-        public rule.
+        Lambda, the ridge per person: a larger one shrinks the estimate more and needs less noise.
+        None: the public rule.
     survival
-        A public guess of the share who reach the horizon without an event, where the ridge pulls
-        to. A wrong one costs accuracy only.
+        A public guess of the share of persons who reach the horizon without an event, the centre of
+        the ridge. A wrong one costs accuracy only.
 
     Raises
     ------
@@ -95,7 +93,7 @@ class OutputPerturbation(PerturbationSettings):
     proof: ClassVar[str] = "output-perturbation"
 
     def refusal(self, facts: Facts) -> str:
-        """The curvature of the loss must be bounded on a ball: `docs/proofs`, section 5."""
+        """Require a bounded curvature of the loss on a ball: `docs/proofs`, section 5."""
         if math.isfinite(facts.link.curvature):
             return ""
         return (
@@ -109,7 +107,7 @@ class OutputPerturbation(PerturbationSettings):
         return _search(self, facts)
 
     def perturb(self, plan: Plan, optimum: Optimum) -> Draw:
-        """The certified minimiser plus lattice noise."""
+        """Return the certified minimiser plus lattice noise."""
         tolerance, coordinates = tolerance_from(plan), coordinates_from(plan.details)
         tilt = np.zeros(plan.dimension)
 
@@ -121,29 +119,20 @@ class OutputPerturbation(PerturbationSettings):
         return published(plan, noisy, private=optimum.private)
 
     def variance(self, plan: Plan, outlook: Outlook) -> Array:
-        """The ridge's pull and the noise, at the outlook's information."""
+        """Predict the ridge's pull and the noise, at the outlook's information."""
         return perturbed_variance(plan, outlook, output=plan.noise_scale, tilt=0.0)
 
 
 @lru_cache(maxsize=64)
 def _search(settings: OutputPerturbation, facts: Facts) -> Plan:
-    """The plan with the smallest predicted error: a function of public facts, so kept."""
-    guess = public_guess(facts, settings.survival)
-    candidates = chain.from_iterable(_candidates(settings, facts, guess, shift) for shift in SHIFTS)
-    return _plan(settings, facts, guess, min(candidates, key=lambda item: item.error))
-
-
-def _candidates(
-    settings: OutputPerturbation, facts: Facts, guess: Guess, shift: int
-) -> Iterator["OutputCalibration"]:
-    basis, scaled = basis_of(facts, shift), guess.scaled(math.ldexp(1.0, shift))
-    for ridge in settings.ridges(facts.persons):
-        yield OutputCalibration.make(facts, scaled, basis, (shift, ridge, settings.epsilon))
-
-
-def _plan(
-    settings: OutputPerturbation, facts: Facts, guess: Guess, chosen: "OutputCalibration"
-) -> Plan:
+    """Return the plan with the smallest predicted error: a function of public facts, so cached."""
+    guess, candidates = public_guess(facts, settings.survival), []
+    for shift in SHIFTS:
+        basis, scaled = basis_of(facts, shift), guess.scaled(math.ldexp(1.0, shift))
+        for ridge in settings.ridges(facts.persons):
+            choice = (shift, ridge, settings.epsilon)
+            candidates.append(OutputCalibration.make(facts, scaled, basis, choice))
+    chosen = min(candidates, key=lambda item: item.error)
     chosen.tolerance.require_precision()
     coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shift)
     step = grid_exponent(math.ldexp(chosen.movement / settings.epsilon, -GRID_BITS))
@@ -180,7 +169,7 @@ class OutputCalibration:
 
     @property
     def movement(self) -> float:
-        """(Delta + 2 tau') / k: how far two neighbours' computed minimisers can be apart."""
+        """(Delta + 2 tau') / k, a bound on the distance of two neighbours' computed minimisers."""
         total = self.gradient_sensitivity + 2.0 * self.tolerance.total
         return total / self.tolerance.ridge * MARGIN
 
@@ -190,7 +179,7 @@ class OutputCalibration:
     ) -> "OutputCalibration":
         """Confine the minimiser, bound the slopes there, and predict the error.
 
-        `choice` is (shift, total ridge, epsilon); the guess and the basis are scaled already.
+        `choice` is (shift, total ridge, epsilon); guess and basis are scaled by the caller.
         """
         shift, ridge, epsilon = choice
         confinement = confinement_radius(facts, guess, basis, ridge)

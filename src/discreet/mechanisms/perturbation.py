@@ -1,10 +1,11 @@
-"""What output and objective perturbation share: settings, candidates, coordinates, the release."""
+"""Settings, candidates, coordinates and release of output and objective perturbation."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -27,45 +28,40 @@ from discreet.privacy.scales import float_above
 from discreet.types import Array
 
 if TYPE_CHECKING:
-    from discreet.design.design import Coordinates
     from discreet.likelihood.problem import Problem
     from discreet.mechanisms.outlook import Outlook
     from discreet.privacy.noise import NoiseSource
 
 
 RIDGES = tuple(2.0**exponent for exponent in range(-24, 25))
-"""Candidates for the ridge per person, where none is given: the minimum is flat."""
+"""Candidates for the ridge per person if none is given: the minimum is flat."""
 
 SHIFTS = tuple(range(-4, 5))
 """Candidates for log2 omega, the scale of the baseline against the covariates."""
 
 RAREST = 1e-9
-"""The guess of survival keeps this distance from 0 and 1, where no link has a finite value."""
+"""Least distance of the guess of survival from 0 and 1, where links are infinite."""
 
 COARSEST_GRID = -20
 """Released numbers are never coarser than 2^-20, and the centre 2^-10 lies on every grid."""
 
 
 @dataclass(frozen=True)
-class PerturbationSettings:
-    """Public settings of both mechanisms.
+class Perturbation(Mechanism):
+    """Settings and draw of output and objective perturbation.
 
-    epsilon: the guarantee. ridge: Lambda, the ridge per person; None takes the public rule.
+    epsilon: the guarantee. ridge: Lambda, the ridge per person; None: the public rule.
     survival: a public guess of the share of persons who reach the horizon without an event; it
-    centres the ridge and weighs noise against bias, and a wrong one costs accuracy only.
+    centres the ridge and weighs noise against bias; a wrong one costs accuracy only.
     """
 
     epsilon: float = NOT_GIVEN
     ridge: float | None = None
     survival: float = 0.5
 
-    coordinates: ClassVar["Coordinates"] = "orthonormal"
-    needs_memory: ClassVar[bool] = False
-    across_sites: ClassVar[bool] = False
     takes_changes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Reject settings that promise nothing or mean nothing."""
         require_positive("epsilon", self.epsilon)
         object.__setattr__(self, "epsilon", float(self.epsilon))
         if self.ridge is not None:
@@ -77,51 +73,46 @@ class PerturbationSettings:
         """Pure epsilon-DP under A3 and A4."""
         return Guarantee(epsilon=self.epsilon, status="conditional")
 
+    @abstractmethod
     def perturb(self, plan: Plan, optimum: Optimum) -> Draw:
-        """What a draw does below the problem: each mechanism its own."""
-        raise NotImplementedError
+        """Draw for the optimum of a loss, also for one that the audit plugs in."""
 
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
-        """One draw for the people of the problem."""
+        """Draw for the people of the problem."""
         return self.perturb(plan, Optimum(problem, noise))
 
+    @abstractmethod
+    def variance(self, plan: Plan, outlook: "Outlook") -> Array:
+        """Predict the ridge's pull and the noise, at the outlook's information."""
+
     def ridges(self, persons: int) -> list[float]:
-        """Candidates for the total ridge k = n Lambda."""
+        """Return candidates for the total ridge k = n Lambda."""
         return [persons * ridge for ridge in ([self.ridge] if self.ridge else RIDGES)]
 
 
-@runtime_checkable
-class Perturbation(Mechanism, Protocol):
-    """Output or objective perturbation: `perturb` is what a draw does below the problem."""
-
-    def perturb(self, plan: Plan, optimum: Optimum) -> Draw:
-        """One draw for the optimum of a loss that may be plugged in."""
-        ...
-
-
 def basis_of(facts: Facts, shift: int = 0) -> Basis:
-    """The basis of the coordinates w: omega B_s."""
+    """Return the basis of the coordinates w: omega B_s."""
     rows = facts.design.basis * math.ldexp(1.0, shift)
     return Basis(rows, facts.covariates > 0)
 
 
 def grid_exponent(step: float) -> int:
-    """The largest exponent whose grid is not coarser than the step, nor than 2^-20."""
+    """Return the largest exponent whose grid is not coarser than the step, nor than 2^-20."""
     return min(math.frexp(step)[1] - 1, COARSEST_GRID)
 
 
 def grid_slack(dimension: int, exponent: int) -> float:
-    """sqrt(d) 2^exponent: how far rounding to the grid can move two neighbours apart."""
+    """sqrt(d) 2^exponent, the distance by which rounding to the grid can part two neighbours."""
     return math.sqrt(dimension) * math.ldexp(MARGIN, exponent)
 
 
 def scale_above(sensitivity: float, epsilon: Fraction) -> float:
-    """The smallest float not below sensitivity / epsilon."""
+    """Return the smallest float not below sensitivity / epsilon."""
     return float_above(Fraction(sensitivity) / epsilon)
 
 
 def solver_details(coordinates: CentredCoordinates, tolerance: Tolerance) -> dict[str, Json]:
-    """What a draw needs to find the minimiser again, as public numbers of the plan."""
+    """Return the public numbers of the plan that a draw needs to solve."""
     return {
         "centre": coordinates.centre.tolist(),
         "baseline_shift": coordinates.shift,
@@ -136,7 +127,7 @@ def solver_details(coordinates: CentredCoordinates, tolerance: Tolerance) -> dic
 
 
 def coordinates_from(details: Mapping[str, Json]) -> CentredCoordinates:
-    """The coordinates a plan was made in."""
+    """Return the coordinates of a plan."""
     centre = np.array(details["centre"], dtype=np.float64)
     return CentredCoordinates(
         centre, _whole(details, "baseline"), _whole(details, "baseline_shift")
@@ -151,7 +142,7 @@ def _whole(details: Mapping[str, Json], name: str) -> int:
 
 
 def tolerance_from(plan: Plan) -> Tolerance:
-    """The solver's tolerance a plan was made with."""
+    """Return the solver's tolerance of a plan."""
     reach = math.inf if plan.details["reach"] is None else plan.number("reach")
     return Tolerance(
         plan.number("gradient_bound"),
@@ -170,15 +161,15 @@ def perturbed_variance(plan: Plan, outlook: "Outlook", *, output: float, tilt: f
     inverse = np.linalg.inv(outlook.information * np.outer(scale, scale) + ridge * np.eye(size))
     pull = ridge**2 * outlook.effects / scale**2 + (size + 1) * tilt**2
     spread = (inverse * pull) @ inverse + (size + 1) * output**2 * np.eye(size)
-    return np.asarray(spread * np.outer(scale, scale))
+    return spread * np.outer(scale, scale)
 
 
 def step_exponent(plan: Plan) -> int:
-    """The grid of w, before it is mapped back."""
+    """Return the exponent of the grid of w, before it is mapped back."""
     return _whole(plan.details, "step_exponent")
 
 
 def published(plan: Plan, noisy: list[int], *, private: bool) -> Draw:
-    """f_0 + S w of noisy integers w, in exact integers."""
+    """Return f_0 + S w of noisy integers w, in exact integers."""
     integers = coordinates_from(plan.details).to_integers(noisy, step_exponent(plan))
     return Draw.from_integers(integers, plan.grid_exponent, private=private)

@@ -1,4 +1,4 @@
-"""A ridge chosen on the private data, and paid for: the honest counterpart of the paper's tuning.
+"""A ridge selected on the private data within the budget, in place of the paper's tuning.
 
 Random stopping (Papernot and Steinke 2022): draw a number of trials; in each pick a candidate ridge
 at random, release a model with it and score the model; publish the one with the best noisy score.
@@ -17,7 +17,7 @@ from discreet.mechanisms.contract import (
     NOT_GIVEN,
     Draw,
     Facts,
-    Json,
+    Mechanism,
     Plan,
     register,
     require_choice,
@@ -27,17 +27,15 @@ from discreet.mechanisms.contract import (
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.outlook import Outlook, public_guess
 from discreet.mechanisms.output import OutputPerturbation
+from discreet.mechanisms.perturbation import Perturbation
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.scales import NoiseGrid
 from discreet.privacy.selection import RandomStopping
 from discreet.types import Array
 
 if TYPE_CHECKING:
-    from discreet.design.design import Coordinates
     from discreet.likelihood.problem import Problem
     from discreet.privacy.noise import NoiseSource
-
-Perturbation = ObjectivePerturbation | OutputPerturbation
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class SelectedPlan(Plan):
 
 @register
 @dataclass(frozen=True)
-class SelectedRidge:
+class SelectedRidge(Mechanism):
     """epsilon-DP under replace-one: perturbation with the best of several ridges (conditional).
 
     Parameters
@@ -61,11 +59,11 @@ class SelectedRidge:
     base
         "objective" or "output".
     mean_trials
-        How many models are tried on average.
+        Average number of models that are tried.
     score_share
-        Part of a trial's budget that its score takes.
+        Share of a trial's budget for its score.
     survival
-        As for the base mechanism.
+        As in the base mechanism.
 
     Raises
     ------
@@ -88,21 +86,18 @@ class SelectedRidge:
 
     name: ClassVar[str] = "selected"
     proof: ClassVar[str] = "selection"
-    needs_memory: ClassVar[bool] = False
-    across_sites: ClassVar[bool] = False
     takes_changes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Reject settings under which nothing could be selected."""
         require_positive("epsilon", self.epsilon)
         require_choice("base", self.base, ("objective", "output"))
-        _require_ridges(self.ridges)
-        _ = self._candidates  # checks what it is made of
-
-    @property
-    def coordinates(self) -> "Coordinates":
-        """Those of the corrected mechanisms."""
-        return "orthonormal"
+        # a tuple, because settings are compared and kept
+        ridges: object = self.ridges
+        if not isinstance(ridges, tuple) or not ridges:
+            raise SettingsError("ridges must be a tuple of at least one candidate")
+        for ridge in self.ridges:
+            require_positive("every one of ridges", ridge)
+        _ = self._candidates  # which check their settings
 
     @property
     def _stopping(self) -> RandomStopping:
@@ -119,7 +114,7 @@ class SelectedRidge:
         return Guarantee(epsilon=float(self.epsilon), status="conditional")
 
     def plan(self, facts: Facts) -> SelectedPlan:
-        """The plans of all candidates, and the noise of the score."""
+        """Return the plans of all candidates, and the noise of the score."""
         plans = tuple(candidate.plan(facts) for candidate in self._candidates)
         return SelectedPlan(
             mechanism=self.name,
@@ -129,12 +124,20 @@ class SelectedRidge:
             dimension=facts.dimension,
             noise_scale=max(plan.noise_scale for plan in plans),
             grid_exponent=min(plan.grid_exponent for plan in plans),
-            details=self._details(facts, plans),
+            details={
+                "trial_epsilon": self._stopping.trial_epsilon,
+                "score_epsilon": self._stopping.score_epsilon,
+                "score_bound": score_bound(facts, self.survival),
+                "candidates": [
+                    {"ridge": plan.number("ridge"), "noise_scale": plan.noise_scale}
+                    for plan in plans
+                ],
+            },
             candidates=plans,
         )
 
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
-        """The model with the best noisy score."""
+        """Draw the model with the best noisy score."""
         if not isinstance(plan, SelectedPlan):
             raise SettingsError("this plan was made by another mechanism")
         optimum = Optimum(problem, noise)
@@ -146,33 +149,14 @@ class SelectedRidge:
         )
         return replace(chosen, grid_exponent=plan.grid_exponent)
 
-    def variance(self, plan: SelectedPlan, outlook: Outlook) -> Array:
-        """The best candidate's: what a selection without mistakes would publish."""
+    def variance(self, plan: SelectedPlan, outlook: Outlook) -> Array:  # type: ignore[override]
+        """Predict the variance of the best candidate, without mistakes of the selection."""
         pairs = zip(self._candidates, plan.candidates, strict=True)
-        return min((one.variance(item, outlook) for one, item in pairs), key=outlook.error)
-
-    def _details(self, facts: Facts, plans: tuple[Plan, ...]) -> dict[str, Json]:
-        stopping = self._stopping
-        return {
-            "trial_epsilon": stopping.trial_epsilon,
-            "score_epsilon": stopping.score_epsilon,
-            "score_bound": score_bound(facts, self.survival),
-            "candidates": [
-                {"ridge": plan.number("ridge"), "noise_scale": plan.noise_scale} for plan in plans
-            ],
-        }
-
-
-def _require_ridges(ridges: object) -> None:
-    """A tuple, because settings are compared and kept, of positive numbers."""
-    if not isinstance(ridges, tuple) or not ridges:
-        raise SettingsError("ridges must be a tuple of at least one candidate")
-    for ridge in ridges:
-        require_positive("every one of ridges", ridge)
+        return min((base.variance(item, outlook) for base, item in pairs), key=outlook.error)
 
 
 def score_bound(facts: Facts, survival: float) -> float:
-    """The largest loss of a person at the public centre, a typical size of what is at stake."""
+    """Return the largest loss of a person at the public centre, a typical size of losses."""
     eta = public_guess(facts, survival).predictor
     link = facts.link
     bound = float(link.survival_loss(eta).sum() + link.event_loss(eta).max())

@@ -1,4 +1,4 @@
-"""The minimiser a release may rest on: certified, projected on a public ball, else the centre.
+"""The minimiser of a release: certified and projected on a public ball, or else the centre.
 
 In coordinates w with f = f_0 + S w, S = diag(omega, ..., omega, 1, ..., 1), omega a power of two,
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.errors import SettingsError
 from discreet.mechanisms.contract import Loss
-from discreet.solve import Evaluation, Solution, minimise
+from discreet.solve import Evaluation, minimise
 from discreet.types import Array
 
 RADIUS = 256.0
@@ -46,11 +46,11 @@ class CentredCoordinates:
         return np.where(first, math.ldexp(1.0, self.shift), 1.0)
 
     def grid_exponent(self, exponent: int) -> int:
-        """Exponent of the grid that holds f when w lies on the grid 2^exponent."""
+        """Return the exponent of the grid of f if w lies on the grid 2^exponent."""
         return exponent + min(self.shift, 0)
 
     def to_integers(self, steps: list[int], exponent: int) -> list[int]:
-        """f in units of 2^grid_exponent(exponent), exactly, from w in units of 2^exponent."""
+        """Return f in units of 2^grid_exponent(exponent), exactly, from w in units of 2^exponent."""
         unit = self.grid_exponent(exponent)
         extra = [max(self.shift, 0)] * self.baseline
         extra += [max(-self.shift, 0)] * (len(self.centre) - self.baseline)
@@ -73,7 +73,7 @@ class Tolerance:
     reach: float = math.inf
 
     def rounding(self, distance: float, tilt: float) -> float:
-        """Distance of the computed to the true gradient where |w| = distance and |b| = tilt."""
+        """Bound the error of the computed gradient at |w| = distance and |b| = tilt."""
         loss = self.gradient * (1.0 + PREDICTOR_ROUNDING * self.norm * distance)
         return ROUNDING * (loss + self.ridge * distance + tilt)
 
@@ -84,14 +84,14 @@ class Tolerance:
         return 4.0 * self.rounding(2.0 * RADIUS, tilt) + self.tilt_error
 
     def require_precision(self) -> None:
-        """`SettingsError` unless tau' <= F k, without which the certificate certifies nothing."""
+        """Raise `SettingsError` unless tau' <= F k, as the certificate requires."""
         if not self.total <= RADIUS * self.ridge:
             raise SettingsError(
                 "the ridge is too small to be told from rounding: give a larger one"
             )
 
     def holds(self, distance: float, gradient_norm: float, tilt: float, tilt_error: float) -> bool:
-        """The certificate: beyond 2F, where only the direction matters, it grows with |w|."""
+        """Return whether a point is certified; beyond 2F the tolerance grows with |w|."""
         certified = gradient_norm + self.rounding(distance, tilt) + tilt_error
         allowed = self.total * max(1.0, distance / (2.0 * RADIUS))
         return distance <= self.reach and certified <= allowed
@@ -99,7 +99,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class CentredObjective:
-    """J(w), for a solver: it sees a callable, never data."""
+    """J(w) for a solver, which sees a callable and never data."""
 
     loss: Loss
     coordinates: CentredCoordinates
@@ -107,7 +107,7 @@ class CentredObjective:
     tilt: Array
 
     def __call__(self, w: Array) -> Evaluation:
-        """Value, gradient and Hessian in w."""
+        """Return value, gradient and Hessian in w."""
         scale = self.coordinates.scale
         inner = self.loss(self.coordinates.centre + scale * w)
         return Evaluation(
@@ -120,48 +120,29 @@ class CentredObjective:
 def certified_minimiser(
     objective: CentredObjective, tolerance: Tolerance, tilt_error: float = 0.0
 ) -> Array:
-    """A point within tau'/k of the projection of the minimiser on the ball of radius F.
+    """Return a point within tau'/k of the projection of the minimiser on the ball of radius F.
 
-    Should no attempt be certified, the public centre stands in: an output of the same shape.
+    If no attempt is certified, the public centre is returned: an output of the same shape.
     """
     tilt = float(np.linalg.norm(objective.tilt))
     point = np.zeros_like(objective.tilt)
     for method in ATTEMPTS:
-        solution = _attempt(objective, point, method, tolerance.total / 4)
-        if solution is None:
+        # the loss of a real file is finite everywhere; but an exception here would disclose
+        # something of the data, so an attempt that meets a number that is not finite is skipped
+        try:
+            solution = minimise(objective, point, method=method, tolerance=tolerance.total / 4)
+        except (ArithmeticError, ValueError):
             continue
-        if _certified(solution, tolerance, tilt, tilt_error):
+        distance = float(np.linalg.norm(solution.point))
+        gradient_norm = float(np.linalg.norm(solution.evaluation.gradient))
+        if tolerance.holds(distance, gradient_norm, tilt, tilt_error):
             return project(solution.point)
-        point = _usable(solution.point)
+        finite = np.all(np.isfinite(solution.point))
+        point = solution.point if finite else np.zeros_like(point)
     return np.zeros_like(objective.tilt)
 
 
 def project(w: Array) -> Array:
-    """The nearest point of the ball |w| <= F."""
+    """Return the nearest point of the ball |w| <= F."""
     distance = float(np.linalg.norm(w))
     return w if distance <= RADIUS else w * (RADIUS / distance)
-
-
-def _attempt(
-    objective: CentredObjective, start: Array, method: str, tolerance: float
-) -> Solution | None:
-    """A solver's answer; None where it met something that is no number.
-
-    The loss of a real file is finite everywhere; but an exception here would tell something of
-    the data, so there must be none.
-    """
-    try:
-        return minimise(objective, start, method=method, tolerance=tolerance)
-    except (ArithmeticError, ValueError):
-        return None
-
-
-def _certified(solution: Solution, tolerance: Tolerance, tilt: float, tilt_error: float) -> bool:
-    distance = float(np.linalg.norm(solution.point))
-    gradient_norm = float(np.linalg.norm(solution.evaluation.gradient))
-    return tolerance.holds(distance, gradient_norm, tilt, tilt_error)
-
-
-def _usable(point: Array) -> Array:
-    """Where the next attempt starts: the last point, or the centre if that was no number."""
-    return point if np.all(np.isfinite(point)) else np.zeros_like(point)

@@ -20,6 +20,7 @@ from discreet.mechanisms.contract import (
     NOT_GIVEN,
     Draw,
     Facts,
+    Mechanism,
     Plan,
     register_apart,
     require_choice,
@@ -48,7 +49,7 @@ LARGEST = 2.0**40
 
 @register_apart
 @dataclass(frozen=True)
-class SanitizedExponential:
+class SanitizedExponential(Mechanism):
     """epsilon-DP for an exact draw; a Markov chain approximates one.
 
     v: bound of a person's loss, None is 2 log n. prior: None or "normal" is the normal prior of
@@ -67,7 +68,6 @@ class SanitizedExponential:
     name: ClassVar[str] = "sampler"
     proof: ClassVar[str] = "sanitized-exponential"
     needs_memory: ClassVar[bool] = True
-    across_sites: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check the settings; a sampler read from JSON comes as a mapping."""

@@ -17,6 +17,7 @@ from discreet.mechanisms.contract import (
     Draw,
     Facts,
     Loss,
+    Mechanism,
     Plan,
     require_positive,
     settings_of,
@@ -46,7 +47,7 @@ def jacobian_bound(norms: Array, ridge: float) -> float:
 
 
 @dataclass(frozen=True)
-class Printed:
+class Printed(Mechanism):
     """The settings of both: epsilon, and Lambda, the ridge per person, which has no default."""
 
     epsilon: float = NOT_GIVEN
@@ -54,8 +55,6 @@ class Printed:
 
     name: ClassVar[str] = ""
     proof: ClassVar[str] = ""
-    needs_memory: ClassVar[bool] = False
-    across_sites: ClassVar[bool] = False
     coordinates: ClassVar["Coordinates"] = "paper"
 
     def __post_init__(self) -> None:

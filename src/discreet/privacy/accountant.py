@@ -1,19 +1,18 @@
-"""From noise to epsilon, and from several guarantees to one, rounded against the user.
+"""Composition of guarantees and conversion of noise to epsilon, rounded against the user.
 
-Gaussian noise has a curve of its own (`privacy.gaussian`).  Everything else, and mixtures, go by
+Gaussian noise has a curve of its own (`privacy.gaussian`).  All other noise, and mixtures, follow
 
     epsilon(rho, delta) = min_a [a rho + c(a, delta)],
     c(a, delta) = log(1 - 1/a) + (log(1/delta) - log a) / (a - 1),
 
 the curve of Canonne, Kamath and Steinke (2020), proposition 12, which OpenDP uses too.  Every order
-a > 1 gives a valid bound: the search for the best is ordinary floating point, the value at the
-order found is certified by ball arithmetic.  Proofs: docs/proofs/accounting.md.
+a > 1 gives a valid bound: the search for the best order is in floating point, the value at that order
+is certified by ball arithmetic.
 
-A budget that is spent step by step, by requests that may depend on every earlier release.
-
-The order at which divergences are added and how delta is divided are functions of the budget and of
-the kind of the first request alone; that is what makes the total (epsilon, delta)-DP whatever
-strategy asks.  Proof: docs/proofs/accounting.md, section 5.
+`PrivacyFilter` is a budget that is spent step by step, by requests that may depend on all earlier
+releases.  The order at which divergences are added and the division of delta depend on the budget and
+the kind of the first request alone, so that the total is (epsilon, delta)-DP for every strategy
+(section 5).  Proofs: docs/proofs/accounting.md.
 """
 
 import math
@@ -48,33 +47,33 @@ LEAK_SHARE = Fraction(1, 1024)
 """The part of delta that is set aside for approximate guarantees (proof page, section 5)."""
 
 MIXED_SHARE = Fraction(1, 16)
-"""The part of delta that a budget which begins with Gaussian noise sets aside for mixtures."""
+"""The part of delta that is set aside for mixtures in a budget that begins with Gaussian noise."""
 
 PRECISION = 128
 ORDERS = 1 + np.logspace(-7, 13, 401)
-"""Where the search for the best order begins."""
+"""The first grid of the search for the best order."""
 
 LARGEST_CURVED = 64
 """Above this epsilon the divergence of a pure guarantee is epsilon itself, to many digits."""
 
 
 def to_nano(value: Number) -> int:
-    """The number in billionths, rounded up: what a charge of it costs."""
+    """Return the number in billionths, rounded up, as it is charged."""
     return math.ceil(exact(value) * NANO)
 
 
 def from_nano(units: int) -> float:
-    """The float that shows this many billionths (the next one above, beyond 15 digits)."""
+    """Return the float of this many billionths (the next one above, beyond 15 digits)."""
     return _shown_above(Fraction(units, NANO))
 
 
 @dataclass(frozen=True)
 class Totals:
-    """What a sequence of guarantees adds up to, in exact rationals.
+    """The sums of a sequence of guarantees, in exact rationals.
 
     `pure` counts the epsilons of pure and approximate guarantees; `leaks` is the sum of the
-    approximate ones' deltas; `gaussian` says that there is nothing but Gaussian noise.
-    `stated_epsilon` and `stated_delta` add what each guarantee says.
+    approximate ones' deltas; `gaussian` is true if all noise is Gaussian.  `stated_epsilon` and
+    `stated_delta` are the sums of each guarantee's epsilon and delta.
     """
 
     relation: Relation | None = None
@@ -89,23 +88,26 @@ class Totals:
 
     @classmethod
     def of(cls, guarantees: Iterable[Guarantee]) -> Self:
-        """The totals of the guarantees, in their order."""
+        """Return the totals of the guarantees, in their order."""
         totals = cls()
         for guarantee in guarantees:
             totals = totals.plus(guarantee)
         return totals
 
     def plus(self, guarantee: Guarantee) -> Self:
-        """The totals with one more guarantee; relations are never mixed."""
+        """Return the totals with one more guarantee; relations are never mixed."""
         if self.relation not in {None, guarantee.relation}:
             raise SettingsError("guarantees under different neighbouring relations do not compose")
-        approximate = guarantee.kind == "approximate"
+        approximate, pure = guarantee.kind == "approximate", self.pure
+        if guarantee.rho is None:
+            epsilon = guarantee.exact_epsilon
+            pure = MappingProxyType({**pure, epsilon: pure.get(epsilon, 0) + 1})
         return replace(
             self,
             relation=guarantee.relation,
             first_kind=self.first_kind or guarantee.kind,
             status=worst_status((self.status, guarantee.status)),
-            pure=self.pure if guarantee.rho is not None else self._counted(guarantee),
+            pure=pure,
             rho=self.rho + guarantee.exact_rho,
             leaks=self.leaks + (guarantee.exact_delta if approximate else 0),
             stated_epsilon=self.stated_epsilon + guarantee.exact_epsilon,
@@ -114,7 +116,7 @@ class Totals:
         )
 
     def divergence(self, order: Fraction) -> arb:
-        """A ball around a R + sum of g(a, epsilon_i), the Rényi divergence without leaks."""
+        """Return a ball around a R + sum of g(a, epsilon_i), the Rényi divergence without leaks."""
         terms = (count * pure_divergence(order, epsilon) for epsilon, count in self.pure.items())
         return sum(terms, rational(order * self.rho))
 
@@ -123,38 +125,34 @@ class Totals:
         """The sum of the epsilons of pure and approximate guarantees."""
         return sum((count * epsilon for epsilon, count in self.pure.items()), Fraction(0))
 
-    def _counted(self, guarantee: Guarantee) -> Mapping[Fraction, int]:
-        epsilon = guarantee.exact_epsilon
-        return MappingProxyType({**self.pure, epsilon: self.pure.get(epsilon, 0) + 1})
-
 
 def epsilon_of(rho: float, delta: float) -> float:
-    """The epsilon, rounded up to 1e-9, such that Gaussian noise of rho is (epsilon, delta)-DP."""
+    """Return epsilon, rounded up to 1e-9, such that Gaussian noise of rho is (epsilon, delta)-DP."""
     return from_nano(_gaussian_nano(exact(rho), exact(_gaussian_delta(delta))))
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """The epsilon, rounded up to 1e-9, such that rho-zCDP is (epsilon, delta)-DP."""
+    """Return epsilon, rounded up to 1e-9, such that rho-zCDP is (epsilon, delta)-DP."""
     return from_nano(_renyi_nano(Totals(rho=exact(rho)), exact(_positive_delta(delta))))
 
 
 def rho_for(epsilon: float, delta: float) -> float:
-    """The rho, rounded down, of Gaussian noise for a release that is to be (epsilon, delta)-DP.
+    """Return rho, rounded down, of Gaussian noise for an (epsilon, delta)-DP release.
 
-    A part of delta stays unused, so that the request fills a budget of the same size exactly.
+    A part of delta is not used, so that the request fills a budget of the same size exactly.
     """
     share = gaussian_share(exact(_gaussian_delta(delta)))
     return float(largest_rho(exact(checked_epsilon(epsilon)), share))
 
 
 def rho_of_pure(epsilon: float) -> float:
-    """rho = epsilon tanh(epsilon / 2), rounded up: what a pure guarantee is in zCDP."""
+    """Return rho = epsilon tanh(epsilon / 2), rounded up, of a pure guarantee in zCDP."""
     with ctx.workprec(PRECISION):
         return _shown_above(_fraction(_zcdp_of_pure(exact(checked_epsilon(epsilon))).upper()))
 
 
 def compose(guarantees: Iterable[Guarantee], delta: float) -> Guarantee:
-    """One guarantee for all of them, at the delta given (0 if all are pure).
+    """Return one guarantee for all of them, at the delta given (0 if all are pure).
 
     For guarantees that were fixed before the first release; a budget that is spent step by step is
     a `PrivacyFilter`.
@@ -174,25 +172,25 @@ def compose(guarantees: Iterable[Guarantee], delta: float) -> Guarantee:
 
 
 def promised(epsilon: float, delta: float, relation: Relation = "replace-one") -> Guarantee:
-    """The guarantee of a release that is pure where delta is 0 and has Gaussian noise otherwise."""
+    """Return the guarantee of a release: pure if delta is 0, of Gaussian noise otherwise."""
     if delta == 0:
         return Guarantee(epsilon, relation=relation)
     return Guarantee(epsilon, delta, rho_for(epsilon, delta), relation, gaussian=True)
 
 
 def zcdp_guarantee(rho: float, delta: float, relation: Relation = "replace-one") -> Guarantee:
-    """The guarantee of a rho-zCDP release, stated at `delta`."""
+    """Return the guarantee of a rho-zCDP release, stated at `delta`."""
     return Guarantee(zcdp_epsilon(rho, delta), delta, rho, relation)
 
 
 def conversion(order: Fraction, delta: Fraction) -> arb:
-    """A ball around c(a, delta)."""
+    """Return a ball around c(a, delta)."""
     a = rational(order)
     return (1 - 1 / a).log() - (rational(delta).log() + a.log()) / (a - 1)
 
 
 def pure_divergence(order: Fraction, epsilon: Fraction) -> arb:
-    """A ball around g(a, epsilon), or epsilon itself where the two hardly differ."""
+    """Return a ball around g(a, epsilon), or epsilon itself if the two hardly differ."""
     if epsilon > LARGEST_CURVED:
         return rational(epsilon)
     a, size = rational(order), rational(epsilon)
@@ -200,19 +198,19 @@ def pure_divergence(order: Fraction, epsilon: Fraction) -> arb:
 
 
 def gaussian_share(delta: Fraction) -> Fraction:
-    """The part of delta that is set aside neither for leaks nor for mixtures."""
+    """Return the part of delta that is set aside neither for leaks nor for mixtures."""
     return delta * (1 - LEAK_SHARE - MIXED_SHARE)
 
 
 @lru_cache(maxsize=64)
 def filter_order(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The order that is best for the zCDP request that uses (epsilon, delta) up."""
+    """Return the best order for the zCDP request that uses up (epsilon, delta)."""
     room, log_delta = float(epsilon), math.log(delta)
     return best_order(lambda a: (_float_conversion(a, log_delta) - room) / a)
 
 
 def best_order(objective: Callable[[Array], Array]) -> Fraction:
-    """An order near the minimum of the objective, rounded so that machines agree on it."""
+    """Return an order near the minimum of the objective, rounded so that all machines agree."""
     orders = ORDERS
     for _ in range(3):
         middle = int(np.argmin(objective(orders)))
@@ -224,7 +222,7 @@ def best_order(objective: Callable[[Array], Array]) -> Fraction:
 
 
 def _epsilon_nano(totals: Totals, delta: Fraction) -> int:
-    """The smallest epsilon of theorem 2 that the search finds, in billionths, rounded up."""
+    """Return the smallest epsilon of theorem 2 that the search finds, in billionths, rounded up."""
     if totals.gaussian and totals.rho > 0 and delta >= SMALLEST_DELTA:
         return _gaussian_nano(totals.rho, delta)
     candidates = []
@@ -238,46 +236,40 @@ def _epsilon_nano(totals: Totals, delta: Fraction) -> int:
 
 
 def _gaussian_nano(rho: Fraction, delta: Fraction) -> int:
-    """The least epsilon of the Gaussian curve, in billionths; such noise is rho-zCDP as well."""
+    """Return the least epsilon of the Gaussian curve, in billionths; such noise is rho-zCDP too."""
     most = max(1, _renyi_nano(Totals(rho=rho), delta))
     return least(lambda units: keeps(Fraction(units, NANO), delta, rho), 0, most)
 
 
 def _renyi_nano(totals: Totals, delta: Fraction) -> int:
-    order = best_order(_float_epsilon(totals, delta))
-    with ctx.workprec(PRECISION):
-        epsilon = totals.divergence(order) + conversion(order, delta)
-        return math.ceil(_fraction(epsilon.upper()) * NANO)
-
-
-def _float_epsilon(totals: Totals, delta: Fraction) -> Callable[[Array], Array]:
-    """Theorem 2's epsilon as a function of the order, in floats."""
+    """Return the epsilon of theorem 2 at the best order, in billionths, rounded up."""
     rho, log_delta = float(totals.rho), math.log(delta)
     pure = [(float(epsilon), count) for epsilon, count in totals.pure.items()]
 
     def epsilon_at(orders: Array) -> Array:
         total = orders * rho + _float_conversion(orders, log_delta)
         for epsilon, count in pure:
-            total += count * _float_divergence(orders, epsilon)
+            total += count * (
+                (_log_cosh((orders - 0.5) * epsilon) - _log_cosh(epsilon / 2)) / (orders - 1)
+            )
         return total
 
-    return epsilon_at
+    order = best_order(epsilon_at)
+    with ctx.workprec(PRECISION):
+        bound = totals.divergence(order) + conversion(order, delta)
+        return math.ceil(_fraction(bound.upper()) * NANO)
 
 
 def _float_conversion(orders: Array, log_delta: float) -> Array:
     return np.log1p(-1 / orders) - (log_delta + np.log(orders)) / (orders - 1)
 
 
-def _float_divergence(orders: Array, epsilon: float) -> Array:
-    return (_log_cosh((orders - 0.5) * epsilon) - _log_cosh(epsilon / 2)) / (orders - 1)
-
-
 def _log_cosh(x: Array | float) -> Array:
-    return np.asarray(np.logaddexp(x, np.negative(x)) - math.log(2))
+    return np.logaddexp(x, np.negative(x)) - math.log(2)
 
 
 def _composed_rho(totals: Totals) -> float | None:
-    """R + sum of epsilon_i tanh(epsilon_i / 2), rounded up; None if a delta may leak."""
+    """Return R + sum of epsilon_i tanh(epsilon_i / 2), rounded up; None if a delta may leak."""
     if totals.leaks > 0:
         return None
     with ctx.workprec(PRECISION):
@@ -291,13 +283,13 @@ def _zcdp_of_pure(epsilon: Fraction) -> arb:
 
 
 def _shown_above(value: Fraction) -> float:
-    """The smallest float that shows a decimal not below the number."""
+    """Return the smallest float whose decimal is not below the number."""
     shown = float(value)
     return shown if exact(shown) >= value else math.nextafter(shown, math.inf)
 
 
 def _fraction(exact_ball: arb) -> Fraction:
-    """The number that an exact ball is."""
+    """Return the number of an exact ball."""
     if not exact_ball.is_finite():
         raise SettingsError("epsilon or delta is out of the range that can be accounted for")
     mantissa, exponent = exact_ball.man_exp()
@@ -318,28 +310,28 @@ def _gaussian_delta(delta: float) -> float:
 
 @dataclass(frozen=True)
 class PrivacyFilter:
-    """Admits requests as long as everything released stays (epsilon, delta)-DP."""
+    """Admits requests as long as all releases together are (epsilon, delta)-DP."""
 
     epsilon: float
     delta: float = 0.0
     relation: Relation = "replace-one"
 
     def __post_init__(self) -> None:
-        """Refuse what is no budget."""
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         object.__setattr__(self, "delta", checked_delta(self.delta))
 
     def admits(self, spent: Totals, request: Guarantee) -> bool:
-        """Whether the request fits on top of what was spent."""
+        """Return whether the budget covers the request in addition to what was spent."""
         if request.relation != self.relation:
             raise SettingsError("the request and the budget speak of different relations")
         _require_consistent(request)
         return self.covers(spent.plus(request))
 
     def covers(self, totals: Totals) -> bool:
-        """Whether the budget covers the totals; undecidable cases count as not covered."""
+        """Return whether the budget covers the totals; undecidable cases are not covered."""
         if totals.first_kind == "approximate":
-            return self._covers_as_stated(totals)
+            fits = totals.stated_epsilon <= exact(self.epsilon)
+            return fits and totals.stated_delta <= exact(self.delta)
         leak_room = exact(self.delta) * LEAK_SHARE
         if totals.leaks > leak_room:
             return False
@@ -348,7 +340,7 @@ class PrivacyFilter:
         return self.delta > 0 and (self._covers_gaussian(totals) or self._covers_divergence(totals))
 
     def left(self, spent: Totals, delta: float = 0.0) -> float:
-        """The largest epsilon, in whole billionths, of one more request; 0 if there is none.
+        """Return the largest epsilon, in whole billionths, of one more request; 0 if there is none.
 
         The request is pure for delta = 0 and has Gaussian noise, calibrated at `delta`, otherwise.
         """
@@ -360,7 +352,7 @@ class PrivacyFilter:
         return from_nano(least(refused, 0, to_nano(self.epsilon) + 1) - 1)
 
     def more_like(self, spent: Totals, request: Guarantee, most: int = 1000) -> int:
-        """How many more requests like this one fit, counted up to `most`."""
+        """Count the further requests like this one that the budget covers, up to `most`."""
         for count in range(most):
             spent = spent.plus(request)
             if not self.covers(spent):
@@ -368,9 +360,9 @@ class PrivacyFilter:
         return most
 
     def spent_share(self, spent: Totals, request: Guarantee) -> float:
-        """The part of the budget that is used up, by the rule that has most room for the request.
+        """Return the spent part of the budget, by the rule with most room for the request.
 
-        Each rule adds numbers up: epsilons, rho, or divergences at the filter's order.
+        The rules add up epsilons, rho, or divergences at the filter's order.
         """
         rules = [
             rule
@@ -378,7 +370,10 @@ class PrivacyFilter:
             if rule(spent.plus(request)) is not None
         ]
         if spent.first_kind == "approximate" or not rules:
-            return self._stated_share(spent)
+            share = spent.stated_epsilon / exact(self.epsilon)
+            return float(
+                max(share, spent.stated_delta / exact(self.delta) if self.delta else share)
+            )
         best = min(rules, key=lambda rule: rule(spent.plus(request)) or 0.0)
         return best(spent) or 0.0
 
@@ -396,33 +391,25 @@ class PrivacyFilter:
         with ctx.workprec(PRECISION):
             return float(totals.divergence(order) / (rational(exact(self.epsilon)) - offset))
 
-    def _stated_share(self, totals: Totals) -> float:
-        share = totals.stated_epsilon / exact(self.epsilon)
-        return float(max(share, totals.stated_delta / exact(self.delta) if self.delta else share))
-
-    def _covers_as_stated(self, totals: Totals) -> bool:
-        fits = totals.stated_epsilon <= exact(self.epsilon)
-        return fits and totals.stated_delta <= exact(self.delta)
-
     def _covers_gaussian(self, totals: Totals) -> bool:
-        """Rule (G): nothing but Gaussian noise, of at most the budget's rho."""
+        """Return whether rule (G) holds: only Gaussian noise, of at most the budget's rho."""
         limit = self._gaussian_limit(totals)
         return limit is not None and totals.rho <= limit
 
     def _gaussian_limit(self, totals: Totals) -> Fraction | None:
-        """rho*, or none where rule (G) has nothing to say."""
+        """Return rho*, or None if rule (G) does not apply."""
         if not totals.gaussian or exact(self.delta) < SMALLEST_DELTA:
             return None
         return exact(rho_for(self.epsilon, self.delta))
 
     def _covers_divergence(self, totals: Totals) -> bool:
-        """Rule (B): a* R + sum g(a*, epsilon_i) + c(a*, delta_z) <= epsilon, for certain."""
+        """Return whether rule (B) certainly holds: a* R + sum g(a*, eps_i) + c(a*, delta_z) <= eps."""
         order, offset = self._conversion(totals)
         with ctx.workprec(PRECISION):
             return bool(totals.divergence(order) + offset <= rational(exact(self.epsilon)))
 
     def _conversion(self, totals: Totals) -> tuple[Fraction, arb]:
-        """a* and c(a*, delta_z): less of delta is left for (B) where (G) may admit requests."""
+        """Return a* and c(a*, delta_z): less of delta is left for (B) if (G) may admit requests."""
         share = MIXED_SHARE if totals.first_kind == "gaussian" else 1 - LEAK_SHARE
         delta = exact(self.delta) * share
         order = filter_order(exact(self.epsilon), delta)
@@ -431,7 +418,7 @@ class PrivacyFilter:
 
 
 def _require_consistent(guarantee: Guarantee) -> None:
-    """A request that states less than its rho gives is refused, not believed."""
+    """Raise `SettingsError` if a request states a smaller epsilon than its rho gives."""
     if guarantee.rho is None:
         return
     least_epsilon = epsilon_of if guarantee.gaussian else zcdp_epsilon

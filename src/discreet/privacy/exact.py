@@ -1,24 +1,19 @@
-"""Random real numbers that are drawn as precisely as they are asked for.
+"""L2-Laplace laws, drawn exactly on the integer lattice and with a certified error on R^d.
 
-A uniform number is an infinite string of random bits of which the first n are known; what is
-computed from it is enclosed by ball arithmetic (Arb: F. Johansson, IEEE Transactions on Computers
-66, 2017).  A decision taken on an enclosure is the decision for the infinite string, so the
-samplers built on this module have exactly the law they state.  Proof: docs/proofs/noise.md,
-section 3.
-
-The L2-Laplace law on the integer lattice, drawn exactly in any dimension.
+A uniform number is an infinite string of random bits of which the first n are known; numbers computed
+from it are enclosed by ball arithmetic (Arb: F. Johansson, IEEE Transactions on Computers 66, 2017).
+A decision on an enclosure is the decision for the infinite string, so the samplers have exactly the
+stated laws.
 
     P(k) = exp(-|k| / s) / Z,    k in Z^d,
 
-gives pure epsilon-DP with epsilon = Delta / s, Delta the L2 sensitivity of the integer vector it
-is added to.  A continuous draw is rounded and the rounding corrected by rejection; almost every
-proposal is accepted when the grid is finer than the noise.  Proof: docs/proofs/noise.md, section 3.
-
-A real L2-Laplace vector as floats, with a certified distance to the real draw.
+gives pure epsilon-DP with epsilon = Delta / s, Delta the L2 sensitivity of the integer vector to
+which the noise is added.  A continuous draw is rounded and the rounding corrected by rejection; almost
+every proposal is accepted if the grid is finer than the noise.
 
 Objective perturbation tilts the objective by b with density proportional to exp(-|b| / s) on R^d.
-The floats returned lie within a stated distance of a vector that has exactly this density; the
-mechanism pays for that distance.  Proof: docs/proofs/noise.md, section 4.
+The floats lie within a stated distance of a vector that has exactly this density; the budget of the
+mechanism covers that distance.  Proofs: docs/proofs/noise.md, sections 3 and 4.
 """
 
 import math
@@ -34,10 +29,10 @@ from discreet.errors import SettingsError
 from discreet.privacy.scales import float_above
 
 BitSource = Callable[[int], int]
-"""Called with a count n: an integer made of n fresh uniform bits."""
+"""Returns an integer of n fresh uniform bits."""
 
 GUARD_BITS = 64
-"""Precision beyond the unit digit: fewer than one draw in 2^40 needs a second, finer look."""
+"""Precision beyond the unit digit: fewer than one draw in 2^40 needs a second, finer pass."""
 
 
 class LazyUniform:
@@ -49,7 +44,7 @@ class LazyUniform:
         self._count = 0
 
     def enclose(self, precision: int) -> arb:
-        """The ball [m, m + 1] 2^-n that holds U, with n >= `precision` known bits."""
+        """Return the ball [m, m + 1] 2^-n that contains U, with n >= `precision` known bits."""
         missing = precision - self._count
         if missing > 0:
             self._known = (self._known << missing) | self._bits(missing)
@@ -80,41 +75,35 @@ class RealLaplace:
         self._angular = [(LazyUniform(bits), LazyUniform(bits)) for _ in range(pairs)]
 
     def enclose(self, precision: int) -> Enclosure:
-        """Balls that hold |X| and X; unbounded (NaN) ones ask for more precision."""
+        """Return balls that contain |X| and X; NaN if more precision is needed."""
         with ctx.workprec(precision):
-            radius = self._radius(precision)
-            direction = self._gaussian(precision)
+            product = arb(1)
+            for uniform in self._radial:
+                product *= uniform.enclose(precision)
+            radius = -rational(self._scale) * product.log()
+            coordinates = []
+            for first, second in self._angular:
+                length = (-first.enclose(precision).log()).sqrt()
+                sine, cosine = (2 * second.enclose(precision)).sin_cos_pi()
+                coordinates += [length * cosine, length * sine]
+            direction = coordinates[: self._dimension]
             squares = sum((g * g for g in direction), arb(0))
             factor = radius / squares.sqrt()
             return Enclosure(radius, [factor * g for g in direction])
 
-    def _radius(self, precision: int) -> arb:
-        product = arb(1)
-        for uniform in self._radial:
-            product *= uniform.enclose(precision)
-        return -rational(self._scale) * product.log()
-
-    def _gaussian(self, precision: int) -> list[arb]:
-        coordinates = []
-        for first, second in self._angular:
-            length = (-first.enclose(precision).log()).sqrt()
-            cosine, sine = _circle(second.enclose(precision))
-            coordinates += [length * cosine, length * sine]
-        return coordinates[: self._dimension]
-
 
 def rational(value: Fraction) -> arb:
-    """A ball that holds the rational number, at the current working precision."""
+    """Return a ball that contains the rational number, at the current working precision."""
     return arb(value.numerator) / value.denominator
 
 
 def first_precision(scale: Fraction) -> int:
-    """Working precision that resolves numbers of the size of `scale` to 2^-GUARD_BITS."""
+    """Return a working precision that resolves numbers of the size of `scale` to 2^-GUARD_BITS."""
     return GUARD_BITS + max(0, math.ceil(scale).bit_length())
 
 
 def check_law(dimension: int, scale: Fraction) -> None:
-    """`SettingsError` unless the dimension and the scale describe a law."""
+    """Raise `SettingsError` unless the dimension and the scale define a law."""
     if type(dimension) is not int or dimension < 1:
         raise SettingsError("the dimension of the noise must be a positive integer")
     if type(scale) is not Fraction or scale <= 0:
@@ -122,21 +111,15 @@ def check_law(dimension: int, scale: Fraction) -> None:
 
 
 def require_lattice(dimension: int, scale: Fraction) -> None:
-    """`SettingsError` unless 4 s^2 >= d, which the proposal of lattice noise needs."""
+    """Raise `SettingsError` unless 4 s^2 >= d, which the proposal of lattice noise requires."""
     if 4 * scale * scale < dimension:
         raise SettingsError(
             "the noise is too small for the grid it is drawn on: ask for a smaller epsilon."
         )
 
 
-def _circle(uniform: arb) -> tuple[arb, arb]:
-    """The cosine and the sine of 2 pi times the uniform number."""
-    sine, cosine = (2 * uniform).sin_cos_pi()
-    return cosine, sine
-
-
 def sample_lattice_laplace(dimension: int, scale: Fraction, bits: BitSource) -> list[int]:
-    """One exact draw of the law with mass proportional to exp(-|k| / scale)."""
+    """Draw from the law with mass proportional to exp(-|k| / scale), exactly."""
     check_law(dimension, scale)
     require_lattice(dimension, scale)
     while True:
@@ -146,7 +129,7 @@ def sample_lattice_laplace(dimension: int, scale: Fraction, bits: BitSource) -> 
 
 
 def _propose(dimension: int, scale: Fraction, bits: BitSource) -> list[int] | None:
-    """Round one continuous draw; None if the correction rejects it."""
+    """Round a continuous draw; return None if the correction rejects it."""
     draw = RealLaplace(dimension, scale, bits)
     uniform = LazyUniform(bits)
     precision = first_precision(scale)
@@ -161,7 +144,7 @@ def _propose(dimension: int, scale: Fraction, bits: BitSource) -> list[int] | No
 
 
 def _nearest(vector: Sequence[arb], precision: int) -> list[int] | None:
-    """floor(x + 1/2) in every coordinate, or None while one of them is not decided."""
+    """Return floor(x + 1/2) in every coordinate, or None while one of them is not decided."""
     point = []
     with ctx.workprec(precision):
         for coordinate in vector:
@@ -175,7 +158,7 @@ def _nearest(vector: Sequence[arb], precision: int) -> list[int] | None:
 def _accept(
     point: Sequence[int], draw: Enclosure, scale: Fraction, uniform: arb, precision: int
 ) -> bool | None:
-    """Whether s E + R > |K| + sqrt(d) / 2 with E = -log U; None while undecided."""
+    """Return whether s E + R > |K| + sqrt(d) / 2 with E = -log U; None while undecided."""
     with ctx.workprec(precision):
         left = draw.radius - rational(scale) * uniform.log()
         norm = arb(sum(k * k for k in point)).sqrt()
@@ -200,12 +183,12 @@ class ContinuousDraw(NamedTuple):
 
 
 def continuous_error(scale: Fraction) -> float:
-    """The public bound 2^-40 s on the error; exceeded with probability below exp(-2500)."""
+    """Return the public bound 2^-40 s on the error; exceeded with probability below exp(-2500)."""
     return float_above(RELATIVE_ERROR * scale)
 
 
 def sample_continuous_laplace(dimension: int, scale: Fraction, bits: BitSource) -> ContinuousDraw:
-    """One draw of the density proportional to exp(-|b| / scale), with its error bound."""
+    """Draw from the density proportional to exp(-|b| / scale), with its error bound."""
     check_law(dimension, scale)
     draw = RealLaplace(dimension, scale, bits)
     precision = PRECISION
@@ -219,7 +202,7 @@ def sample_continuous_laplace(dimension: int, scale: Fraction, bits: BitSource) 
 
 
 def _distance(enclosure: Sequence[arb], vector: Sequence[float], precision: int) -> float:
-    """A float not below the largest distance from `vector` to a point of the enclosure."""
+    """Return a float not below the largest distance from `vector` to a point of the enclosure."""
     if not all(math.isfinite(coordinate) for coordinate in vector):
         return math.inf
     with ctx.workprec(precision):

@@ -1,11 +1,11 @@
-"""What a release promises, as frozen data: accountants interpret it, releases print it.
+"""The guarantee of a release, as frozen data.
 
     epsilon-DP               delta = 0, no rho
     Gaussian noise           rho given, `gaussian`; (epsilon, delta) is one point of its curve
     rho-zCDP                 rho given; (epsilon, delta) is one point of a curve above that one
     (epsilon, delta)-DP      delta > 0, no rho
 
-All four speak of two neighbouring data sets D, D' and every set S of outcomes:
+All four hold for two neighbouring data sets D, D' and every set S of outcomes:
 P(M(D) in S) <= exp(epsilon) P(M(D') in S) + delta.
 """
 
@@ -21,14 +21,14 @@ from discreet.privacy.scales import exact
 Relation = Literal["replace-one", "add-remove"]
 Unit = Literal["person"]
 Status = Literal["proved", "conditional", "ideal-draw-only", "unproved"]
-"""From best to worst: what holds of the draw that was made, of it under an assumption that is tested
-and not proved, of a perfect draw, of none."""
+"""From best to worst: the guarantee holds for the draw that was made; for it, under an assumption that
+is tested and not proved; for a perfect draw; not at all."""
 
 ASSUMPTION = (
     "The proof assumes that floating-point gradients are as exact as its page says and that the"
     " solver reaches its certificate on every data set: both are tested, neither is proved."
 )
-"""What a conditional promise rests on: A3 and A4 of docs/proofs/output-perturbation.md."""
+"""The assumptions of a conditional promise: A3 and A4 of docs/proofs/output-perturbation.md."""
 
 USUAL_DELTA = 1e-6
 WEAK_EPSILON = 8.0
@@ -39,7 +39,7 @@ WEAK_EPSILON = 8.0
 class Guarantee:
     """A differential privacy guarantee for one release (or for several, composed).
 
-    The numbers are the decimals they show: epsilon = 0.1 promises one tenth.
+    The numbers are decimals: epsilon = 0.1 promises one tenth.
     """
 
     epsilon: float
@@ -51,7 +51,6 @@ class Guarantee:
     gaussian: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse anything that is no guarantee; whole numbers become floats."""
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         object.__setattr__(self, "delta", checked_delta(self.delta))
         if self.rho is not None:
@@ -74,27 +73,27 @@ class Guarantee:
 
     @property
     def exact_epsilon(self) -> Fraction:
-        """Epsilon as the decimal number it shows."""
+        """Epsilon as a decimal number."""
         return exact(self.epsilon)
 
     @property
     def exact_delta(self) -> Fraction:
-        """Delta as the decimal number it shows."""
+        """Delta as a decimal number."""
         return exact(self.delta)
 
     @property
     def exact_rho(self) -> Fraction:
-        """Rho as the decimal number it shows; zero where the guarantee has none."""
+        """Rho as a decimal number; zero if the guarantee has none."""
         return exact(self.rho or 0)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The guarantee as a JSON object; `gaussian` stands there only where it is true."""
+        """Return the guarantee as a JSON object; `gaussian` is a key only if it is true."""
         mapping = asdict(self)
         return mapping if self.gaussian else {k: v for k, v in mapping.items() if k != "gaussian"}
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
-        """The guarantee that `to_mapping` wrote; anything else is an `ArtefactError`."""
+        """Read the guarantee that `to_mapping` wrote; raise `ArtefactError` for anything else."""
         if {*mapping, "gaussian"} != {field.name for field in fields(cls)}:
             raise ArtefactError("a guarantee has exactly the keys that this version writes")
         try:
@@ -103,24 +102,49 @@ class Guarantee:
             raise ArtefactError(f"the guarantee is not valid: {error}") from None
 
     def sentence(self) -> str:
-        """What is promised, for a reader who is no expert."""
+        """Return the promise in words for readers who are not experts."""
         if self.status == "unproved":
             return _NO_PROMISE.format(epsilon=f"{self.epsilon:g}")
-        return " ".join(part for part in _sentence_parts(self) if part)
+        factor = (
+            "what can be concluded from this release may become thousands of times as probable or"
+            " more: the protection is weak"
+        )
+        bet = ""
+        if self.epsilon <= WEAK_EPSILON:
+            factor = (
+                "whatever can be concluded from this release would be concluded with nearly the same"
+                f" probability: at most {math.exp(self.epsilon):.3g} times and at least"
+                f" {math.exp(-self.epsilon):.3g} times as high"
+            )
+            chance = 100 * math.exp(self.epsilon) / (1 + math.exp(self.epsilon))
+            bet = (
+                "Somebody for whom a fact about one person was an even bet can become at most"
+                f" {chance:.0f}% sure of it because this person took part."
+            )
+        exception = (
+            f", apart from an exception of probability at most {self.delta:g} (delta)"
+            if self.delta
+            else ""
+        )
+        promise = (
+            f"If {_CHANGES[self.relation]}, then {factor} (epsilon = {self.epsilon:g}){exception}."
+        )
+        status = {"proved": "", "conditional": ASSUMPTION}.get(self.status, _PERFECT_DRAW)
+        return " ".join(part for part in (promise, bet, _REACH, status) if part)
 
 
 def checked_epsilon(epsilon: float) -> float:
-    """Epsilon as a float, or a `SettingsError`."""
+    """Return epsilon as a float, or raise a `SettingsError`."""
     return _positive("epsilon", epsilon)
 
 
 def delta_for(persons: int, asked: float | None) -> float:
-    """The delta that was asked for; otherwise 1e-6, or 1/(10 n) where that is smaller."""
+    """Return the delta that was asked for; by default 1e-6, or 1/(10 n) if that is smaller."""
     return min(USUAL_DELTA, 1.0 / (10 * persons)) if asked is None else float(asked)
 
 
 def checked_delta(delta: float) -> float:
-    """Delta as a float in [0, 1), or a `SettingsError`."""
+    """Return delta as a float in [0, 1), or raise a `SettingsError`."""
     if not _is_finite(delta) or not 0 <= delta < 1:
         raise SettingsError("delta must be a number of at least 0 and less than 1")
     return float(delta)
@@ -149,54 +173,10 @@ _CHANGES = {
 }
 
 
-def _sentence_parts(guarantee: Guarantee) -> tuple[str, ...]:
-    """The promise, its reading as a bet, its reach, its status."""
-    return (
-        _promise(guarantee),
-        _bet(guarantee.epsilon),
-        _REACH,
-        _status(guarantee.status),
-    )
-
-
 _REACH = (
     "This holds whatever the reader already knows, also about everybody else in the data, and it"
     " cannot be undone by any later computation."
 )
-
-
-def _promise(guarantee: Guarantee) -> str:
-    return (
-        f"If {_CHANGES[guarantee.relation]}, then {_factor(guarantee.epsilon)}"
-        f" (epsilon = {guarantee.epsilon:g}){_exception(guarantee.delta)}."
-    )
-
-
-def _factor(epsilon: float) -> str:
-    if epsilon > WEAK_EPSILON:
-        return (
-            "what can be concluded from this release may become thousands of times as probable or"
-            " more: the protection is weak"
-        )
-    return (
-        "whatever can be concluded from this release would be concluded with nearly the same"
-        f" probability: at most {math.exp(epsilon):.3g} times and at least"
-        f" {math.exp(-epsilon):.3g} times as high"
-    )
-
-
-def _exception(delta: float) -> str:
-    return f", apart from an exception of probability at most {delta:g} (delta)" if delta else ""
-
-
-def _bet(epsilon: float) -> str:
-    if epsilon > WEAK_EPSILON:
-        return ""
-    chance = 100 * math.exp(epsilon) / (1 + math.exp(epsilon))
-    return (
-        "Somebody for whom a fact about one person was an even bet can become at most"
-        f" {chance:.0f}% sure of it because this person took part."
-    )
 
 
 _NO_PROMISE = (
@@ -206,12 +186,8 @@ _NO_PROMISE = (
 
 
 def worst_status(statuses: Iterable[Status]) -> Status:
-    """What holds of several releases together."""
+    """Return the status of several releases together."""
     return max(statuses, key=get_args(Status).index)
-
-
-def _status(status: Status) -> str:
-    return {"proved": "", "conditional": ASSUMPTION}.get(status, _PERFECT_DRAW)
 
 
 _PERFECT_DRAW = (

@@ -1,4 +1,4 @@
-"""Where noise comes from: exact laws on integers, with entropy of the operating system.
+"""Sources of noise: exact laws on integers, with entropy of the operating system.
 
     discrete_gaussian   v + N, mass exp(-|k|^2 / (2 sigma^2))    rho = Delta^2 / (2 (sigma^2 - 5))
     l1_laplace          v + L, mass exp(-|k|_1 / s)              pure, epsilon = Delta_1 / s
@@ -30,49 +30,49 @@ from discreet.privacy.scales import IntegerVector, NoiseGrid, float_above, integ
 __all__ = ["ContinuousDraw", "IntegerVector", "NoiseGrid", "NoiseSource", "SystemNoise"]
 
 LARGEST_VALUE = 2**62
-"""OpenDP's integers have 64 bits; a sum beyond them is cut to their ends after the addition."""
+"""OpenDP's integers have 64 bits; it clips sums to their range after the addition."""
 
 LARGEST_SCALE = 2.0**60
 
-# OpenDP asks for this word before it hands out any of its measurements.
+# OpenDP requires this flag for all of its measurements.
 enable_features("contrib")
 
 
 class NoiseSource(ABC):
-    """A source of noise; `private` says whether what it makes may be published as private.
+    """A source of noise; releases may be published only if it is `private`.
 
-    Scales of type float are read as the binary fractions they are.
+    Scales of type float are read as binary fractions.
     """
 
     private: ClassVar[bool]
 
     @abstractmethod
     def uniform_bits(self, count: int) -> int:
-        """An integer made of `count` fresh uniform bits."""
+        """Return an integer of `count` fresh uniform bits."""
 
     @abstractmethod
     def discrete_gaussian(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
-        """The integers plus independent discrete Gaussian noise."""
+        """Return the integers plus independent discrete Gaussian noise."""
 
     @abstractmethod
     def l1_laplace(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
-        """The integers plus independent discrete Laplace noise."""
+        """Return the integers plus independent discrete Laplace noise."""
 
     def lattice_laplace(self, dimension: int, scale: float | Fraction) -> IntegerVector:
-        """Noise K in Z^d with mass proportional to exp(-|k| / scale)."""
+        """Draw K in Z^d with mass proportional to exp(-|k| / scale)."""
         draw = sample_lattice_laplace(dimension, _rational(scale), self.uniform_bits)
         return integer_vector(draw)
 
     def continuous_laplace(self, dimension: int, scale: float | Fraction) -> ContinuousDraw:
-        """A real vector of density proportional to exp(-|b| / scale), with an error bound."""
+        """Draw a real vector of density proportional to exp(-|b| / scale), with an error bound."""
         return sample_continuous_laplace(dimension, _rational(scale), self.uniform_bits)
 
 
 class SystemNoise(NoiseSource):
-    """The noise of every public fit: entropy of the operating system, no seed, no copies.
+    """The noise of every release: entropy of the operating system, without seed or copies.
 
-    The object holds nothing but the process it was made in; it refuses to be pickled, copied or
-    used in a forked child, so that a design in which two processes share a source fails at once.
+    The object holds the id of its process; it cannot be pickled, copied or used in a forked child,
+    so that two processes cannot share a source.
     """
 
     private: ClassVar[bool] = True
@@ -81,7 +81,7 @@ class SystemNoise(NoiseSource):
         self._process = os.getpid()
 
     def uniform_bits(self, count: int) -> int:
-        """Bits of the operating system."""
+        """Return bits of the operating system."""
         self._check_process()
         try:
             return secrets.randbits(count)
@@ -89,13 +89,13 @@ class SystemNoise(NoiseSource):
             raise EntropyError("the operating system gave no entropy") from None
 
     def discrete_gaussian(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
-        """OpenDP's exact discrete Gaussian."""
+        """Add noise by OpenDP's exact discrete Gaussian."""
         integers = checked_integers(values)
         space = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
         return self._added(make_gaussian(*space, scale=checked_scale(scale)), integers)
 
     def l1_laplace(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
-        """OpenDP's exact discrete Laplace."""
+        """Add noise by OpenDP's exact discrete Laplace."""
         integers = checked_integers(values)
         space = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
         return self._added(make_laplace(*space, scale=checked_scale(scale)), integers)
@@ -120,20 +120,21 @@ class SystemNoise(NoiseSource):
 
 
 def checked_integers(values: ArrayLike) -> list[int]:
-    """Python integers, once the membership that OpenDP does not check is established."""
+    """Return Python integers; checks the domain, which OpenDP does not."""
     array = np.asarray(values)
     if array.ndim != 1 or array.size == 0:
         raise DataFormError("noise is added to a vector with at least one entry")
-    if not all(_is_integer(value) for value in array.tolist()):
+    items = array.tolist()
+    if any(isinstance(value, bool) or not isinstance(value, Integral) for value in items):
         raise DataFormError("noise is added to integers: put the values on a grid first")
-    integers = [int(value) for value in array.tolist()]
+    integers = [int(value) for value in items]
     if max(map(abs, integers)) > LARGEST_VALUE:
         raise DataFormError("noise is added to integers of at most 2^62: bound the values first")
     return integers
 
 
 def checked_scale(scale: float | Fraction) -> float:
-    """The scale as a float, rounded up, within the range that OpenDP's integers serve."""
+    """Return the scale as a float, rounded up, within the range of OpenDP's integers."""
     number = float_above(_rational(scale))
     if number > LARGEST_SCALE:
         raise SettingsError(
@@ -141,10 +142,6 @@ def checked_scale(scale: float | Fraction) -> float:
             "delta."
         )
     return number
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _rational(scale: float | Fraction) -> Fraction:

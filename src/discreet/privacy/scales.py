@@ -1,10 +1,6 @@
-"""Exact settings and noise scales, rounded so that rounding never weakens a guarantee.
+"""Exact settings, noise scales rounded up, and the public grid 2^k of released numbers.
 
-Proof: docs/proofs/noise.md, section 5.
-
-The public grid 2^k on which everything is released.
-
-Proof that rounding to the grid and back is harmless: docs/proofs/noise.md, section 1.
+Proof: docs/proofs/noise.md, sections 1 (the grid) and 5 (scales).
 """
 
 import math
@@ -24,7 +20,7 @@ ROOT_BITS = 64
 
 
 def exact(value: Number) -> Fraction:
-    """The number a setting shows: 0.1 is one tenth, not the binary fraction beside it."""
+    """Return the decimal number of a setting: 0.1 is one tenth, not the nearest binary fraction."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise SettingsError("a privacy setting must be a finite number")
@@ -33,13 +29,16 @@ def exact(value: Number) -> Fraction:
 
 
 def float_above(value: Fraction) -> float:
-    """The smallest float not below the rational number."""
-    nearest = _nearest_float(value)
+    """Return the smallest float not below the rational number."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        raise SettingsError("a noise scale is too large to be a float") from None
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def upper_square_root(value: Fraction) -> Fraction:
-    """A rational r with r^2 >= value, at most a factor 1 + 2^-64 above the root."""
+    """Return a rational r with r^2 >= value, at most a factor 1 + 2^-64 above the root."""
     if value < 0:
         raise SettingsError("a squared sensitivity cannot be negative")
     if value == 0:
@@ -51,7 +50,7 @@ def upper_square_root(value: Fraction) -> Fraction:
 
 
 def laplace_scale(sensitivity: Number, epsilon: Number) -> Fraction:
-    """s = Delta / epsilon, for `lattice_laplace` (Delta in L2) and `l1_laplace` (in L1)."""
+    """Return s = Delta / epsilon, for `lattice_laplace` (Delta in L2) and `l1_laplace` (in L1)."""
     return _positive(sensitivity, "sensitivity") / _positive(epsilon, "epsilon")
 
 
@@ -60,7 +59,7 @@ SMOOTHING = 5
 
 
 def gaussian_scale(sensitivity: Number, rho: Number) -> float:
-    """A float not below sigma = sqrt(Delta^2 / (2 rho) + s^2), for `discrete_gaussian`.
+    """Return a float not below sigma = sqrt(Delta^2 / (2 rho) + s^2), for `discrete_gaussian`.
 
     Proof: docs/proofs/accounting.md, section 3.
     """
@@ -73,13 +72,6 @@ def _positive(value: Number, name: str) -> Fraction:
     if number <= 0:
         raise SettingsError(f"{name} must be a finite number greater than 0")
     return number
-
-
-def _nearest_float(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        raise SettingsError("a noise scale is too large to be a float") from None
 
 
 IntegerVector = NDArray[np.object_]
@@ -95,7 +87,6 @@ class NoiseGrid:
     exponent: int
 
     def __post_init__(self) -> None:
-        """Reject exponents whose multiples are not floats."""
         if type(self.exponent) is not int or abs(self.exponent) > LARGEST_EXPONENT:
             raise SettingsError("the exponent of a grid must be an integer from -1000 to 1000")
 
@@ -105,7 +96,7 @@ class NoiseGrid:
         return math.ldexp(1.0, self.exponent)
 
     def to_integers(self, values: ArrayLike) -> IntegerVector:
-        """The integers nearest to values / 2^k, ties to even."""
+        """Return the integers nearest to values / 2^k, ties to even."""
         with np.errstate(over="ignore"):
             steps = np.rint(np.ldexp(np.asarray(values, dtype=np.float64), -self.exponent))
         if not np.all(np.isfinite(steps)):
@@ -113,21 +104,21 @@ class NoiseGrid:
         return integer_vector([int(step) for step in steps.ravel()]).reshape(steps.shape)
 
     def to_floats(self, integers: ArrayLike) -> NDArray[np.float64]:
-        """Integers times 2^k: exact below 2^53, else the leading 53 bits; never infinite."""
+        """Return integers times 2^k: exact below 2^53, else the leading 53 bits; never infinite."""
         values = np.asarray(integers, dtype=object)
         floats = [_scaled(int(value), self.exponent) for value in values.ravel()]
         return np.array(floats, dtype=np.float64).reshape(values.shape)
 
 
 def integer_vector(values: list[int]) -> IntegerVector:
-    """The integers as an array of Python integers."""
+    """Return an array of Python integers."""
     vector = np.empty(len(values), dtype=object)
     vector[:] = values
     return vector
 
 
 def _scaled(value: int, exponent: int) -> float:
-    """A release must not fail on an absurdly large draw: it stops at the largest float."""
+    # a release must not fail for an absurdly large draw
     try:
         return math.ldexp(float(value), exponent)
     except OverflowError:

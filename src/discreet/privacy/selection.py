@@ -1,8 +1,8 @@
-"""Choosing among settings on the private data, and paying for it.
+"""Selection among settings on the private data, within the budget.
 
 `RandomStopping` tries randomly chosen candidates a random number of times and keeps the best: the
-whole costs twice the epsilon of one trial, however many candidates there are (Papernot and Steinke
-2022, with the logarithmic law).  Proof: docs/proofs/selection.md.
+whole costs twice the epsilon of one trial, for any number of candidates (Papernot and Steinke 2022,
+with the logarithmic law).  Proof: docs/proofs/selection.md.
 """
 
 import math
@@ -27,12 +27,12 @@ Released = TypeVar("Released")
 MOST_TRIALS = 1000
 
 TRIAL_FACTOR = 2
-"""The whole costs this many times the epsilon of one trial."""
+"""The epsilon of the whole in units of one trial's."""
 
 
 @dataclass(frozen=True)
 class RandomStopping:
-    """A selection that is epsilon-DP in all.
+    """A selection that is epsilon-DP as a whole.
 
     One trial draws a candidate uniformly, releases a model with `trial_epsilon` and scores it with
     `score_epsilon`; `mean_trials` trials are made on average.
@@ -43,7 +43,6 @@ class RandomStopping:
     score_share: float = 0.2
 
     def __post_init__(self) -> None:
-        """Refuse settings under which nothing could be selected."""
         checked_epsilon(self.epsilon)
         if not 1 < self.mean_trials <= MOST_TRIALS:
             raise SettingsError(f"the mean number of trials must be above 1, at most {MOST_TRIALS}")
@@ -60,7 +59,7 @@ class RandomStopping:
 
     @property
     def trial_epsilon(self) -> float:
-        """The epsilon of one released model: what is left of a trial, in whole billionths."""
+        """The epsilon of one released model: the rest of a trial, in whole billionths."""
         rest = exact(self.epsilon) / TRIAL_FACTOR - exact(self.score_epsilon)
         return math.floor(rest * NANO) / NANO
 
@@ -82,7 +81,7 @@ class RandomStopping:
         sensitivity: int,
         noise: NoiseSource,
     ) -> Released:
-        """The released model with the best noisy score.
+        """Return the released model with the best noisy score.
 
         `release` must be `trial_epsilon`-DP; `score` is an integer that one person changes by at
         most `sensitivity`, for every released model.
@@ -94,12 +93,12 @@ class RandomStopping:
             return int(noise.l1_laplace([score(model)], scale)[0]), model
 
         trials = sample_logarithmic(self.stopping, noise.uniform_bits)
-        # `max` keeps the earliest of equals, which the proof relies on
+        # `max` keeps the earliest of equals, as the proof requires
         return max((trial() for _ in range(trials)), key=itemgetter(0))[1]
 
 
 def uniform_below(count: int, bits: BitSource) -> int:
-    """A uniform integer in 0 ... count - 1, by rejection."""
+    """Draw a uniform integer in 0 ... count - 1, by rejection."""
     if count < 1:
         raise SettingsError("a selection needs at least one candidate")
     while True:
@@ -109,7 +108,7 @@ def uniform_below(count: int, bits: BitSource) -> int:
 
 
 def sample_logarithmic(stopping: Fraction, bits: BitSource) -> int:
-    """K >= 1 with P(K = k) = (1 - g)^k / (k log(1/g)), exactly, by inversion."""
+    """Draw K >= 1 with P(K = k) = (1 - g)^k / (k log(1/g)), exactly, by inversion."""
     uniform = LazyUniform(bits)
     precision = GUARD_BITS
     while True:
@@ -120,7 +119,7 @@ def sample_logarithmic(stopping: Fraction, bits: BitSource) -> int:
 
 
 def _invert(stopping: Fraction, uniform: arb, precision: int) -> int | None:
-    """The smallest k with P(K <= k) >= U, or None while a comparison is not decided."""
+    """Return the smallest k with P(K <= k) >= U, or None while a comparison is not decided."""
     with ctx.workprec(precision):
         ratio = rational(1 - stopping)
         target = -uniform * rational(stopping).log()

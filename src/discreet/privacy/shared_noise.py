@@ -1,4 +1,4 @@
-"""One site's share of the noise, and the sum over all sites: only noisy sums ever leave.
+"""One site's share of the noise, and the sum over all sites; only noisy sums leave a site.
 
 Proof: docs/proofs/federation.md, sections 2 and 3.
 """
@@ -24,12 +24,11 @@ class SharedNoise(NoiseSource):
     Parameters
     ----------
     shares
-        How many sites draw, and how many may collude.
+        The number of sites, and the number that may collude.
     source
-        Where this site's noise comes from.
+        The source of this site's noise.
     opening
         The secure sum.
-
     """
 
     private: ClassVar[bool] = True
@@ -41,11 +40,11 @@ class SharedNoise(NoiseSource):
         self._opened = 0
 
     def uniform_bits(self, count: int) -> int:  # noqa: ARG002 - refused whatever is asked
-        """No bits: sites that each drew their own would part ways."""
+        """Raise `SettingsError`: sites that drew their own bits would diverge."""
         raise SettingsError(NO_PURE_EPSILON)
 
     def discrete_gaussian(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
-        """The sum over sites of (integers + share of the noise)."""
+        """Return the sum over sites of (integers + share of the noise)."""
         integers = checked_integers(values)
         self._opened += len(integers)
         if self._opened > MOST_COORDINATES:
@@ -63,11 +62,11 @@ class SharedNoise(NoiseSource):
         values: ArrayLike,  # noqa: ARG002 - refused whatever is asked
         scale: float | Fraction,  # noqa: ARG002
     ) -> IntegerVector:
-        """Refused: sums of Laplace noise are not Laplace."""
+        """Raise `SettingsError`: sums of Laplace noise are not Laplace."""
         raise SettingsError(NO_PURE_EPSILON)
 
 
 class SimulatedShares(SharedNoise):
-    """The same with a seeded source, for tests: what comes out is not private and says so."""
+    """Shared noise with a seeded source, for tests; `private` is False."""
 
     private: ClassVar[bool] = False

@@ -1,9 +1,9 @@
-"""Noise that several sites draw together, none of them knowing the sum.
+"""Noise that several sites draw together, so that none of them knows the sum.
 
-Each of m sites adds discrete Gaussian noise of variance sigma^2 / (m - t), so that what is left
-when t of them subtract theirs still has variance sigma^2.  The sum of discrete Gaussians is not
-quite discrete Gaussian; at scales from `SMALLEST_SHARE` on, the difference costs less than one part
-in 2^40 of rho, which is set aside.  Proof: docs/proofs/federation.md.
+Each of m sites adds discrete Gaussian noise of variance sigma^2 / (m - t), so that the noise still has
+variance sigma^2 if t of them subtract theirs.  The sum of discrete Gaussians is not exactly discrete
+Gaussian; at scales from `SMALLEST_SHARE` on, the difference costs less than 2^-40 of rho, which is set
+aside.  Proof: docs/proofs/federation.md.
 """
 
 import math
@@ -18,17 +18,17 @@ from discreet.privacy.scales import upper_square_root
 FEWEST_SITES, MOST_SITES = 3, 64
 
 SMALLEST_SHARE = 4
-"""The least scale of one site's noise: where the sum is not yet Gaussian, more noise is drawn."""
+"""The least scale of one site's noise: below it the sum is not close enough to Gaussian."""
 
 LARGEST_SHARE = 2**57
 """A draw beyond 2^62, 32 times this, has a probability below e^-500; OpenDP's integers end there."""
 
 SET_ASIDE = Fraction(1, 2**40)
-"""The part of rho that pays for the sum not being discrete Gaussian."""
+"""The part of rho for the difference of the sum from a discrete Gaussian."""
 
 LEAST_RHO, MOST_RHO = Fraction(1, 10**12), 40
 MOST_COORDINATES = 10**6
-"""How many integers one release may open; with the limits on rho, what `SET_ASIDE` was proved for."""
+"""Limit on the integers of one release; `SET_ASIDE` is proved for it and the limits on rho."""
 
 NO_PURE_EPSILON = (
     "pure epsilon is not offered across sites: sums of Laplace noise are not Laplace. "
@@ -38,22 +38,20 @@ NO_PURE_EPSILON = (
 
 @dataclass(frozen=True)
 class NoiseShares:
-    """How many sites draw noise, and how many of them may collude.
+    """The number of sites that draw noise, and the number of them that may collude.
 
     Parameters
     ----------
     sites
         m, the number of sites; 1 is a fit at one place.
     colluding
-        t, the number of sites that may put together what they know; fewer than half.
-
+        t, the number of sites that may share their knowledge; fewer than half.
     """
 
     sites: int
     colluding: int
 
     def __post_init__(self) -> None:
-        """Refuse numbers for which there is no protocol."""
         if (self.sites, self.colluding) == (1, 0):
             return
         if not FEWEST_SITES <= self.sites <= MOST_SITES:
@@ -63,16 +61,16 @@ class NoiseShares:
 
     @classmethod
     def among(cls, sites: int, colluding: int | None = None) -> Self:
-        """The shares of m sites; unless given, t is the largest number below m / 2."""
+        """Return the shares of m sites; by default t is the largest number below m / 2."""
         return cls(sites, (sites - 1) // 2 if colluding is None else colluding)
 
     @classmethod
     def read(cls, details: Mapping[str, Any]) -> Self:
-        """The shares that a plan prints; one place where it prints none."""
+        """Read the shares that a plan prints; one place if it prints none."""
         return cls(int(details.get("sites", 1)), int(details.get("colluding", 0)))
 
     def details(self) -> dict[str, Any]:
-        """The shares as a plan prints them; nothing where all records are in one place."""
+        """Return the shares as a plan prints them; nothing if all records are in one place."""
         if self.sites == 1:
             return {}
         factor = str(self.noise_factor)
@@ -80,35 +78,35 @@ class NoiseShares:
 
     @property
     def honest(self) -> int:
-        """m - t: how many shares make up the noise that the guarantee counts."""
+        """m - t, the number of shares of the noise that the guarantee counts."""
         return self.sites - self.colluding
 
     @property
     def noise_factor(self) -> Fraction:
-        """m / (m - t): the variance of all noise together, in parts of sigma^2."""
+        """m / (m - t), the variance of all noise together in units of sigma^2."""
         return Fraction(self.sites, self.honest)
 
     @property
     def excess(self) -> float:
-        """The root of it: how much wider all noise together is than sigma."""
+        """sqrt(m / (m - t)), the standard deviation of all noise together in units of sigma."""
         return math.sqrt(self.noise_factor)
 
     @property
     def least_scale(self) -> Fraction:
-        """The least sigma whose shares are wide enough; 0 where nothing is shared."""
+        """The least sigma whose shares are wide enough; 0 if nothing is shared."""
         if self.sites == 1:
             return Fraction(0)
         return SMALLEST_SHARE * upper_square_root(Fraction(self.honest))
 
     def share(self, scale: Fraction) -> Fraction:
-        """sigma / sqrt(m - t), rounded up: the scale of one site's noise."""
+        """Return sigma / sqrt(m - t), rounded up: the scale of one site's noise."""
         share = scale * upper_square_root(Fraction(1, self.honest))
         if not SMALLEST_SHARE <= share <= LARGEST_SHARE:
             raise SettingsError("the scale of the noise is out of the range that sites can share.")
         return share
 
     def spendable(self, rho: Fraction) -> Fraction:
-        """What of rho goes into noise: all of it, less what is set aside for the sum's law."""
+        """Return the part of rho for the noise: all of it but the part set aside for the sum's law."""
         if self.sites == 1:
             return rho
         if not LEAST_RHO <= rho <= MOST_RHO:
@@ -118,7 +116,7 @@ class NoiseShares:
         return rho * (1 - SET_ASIDE)
 
     def require_delta(self, delta: float) -> None:
-        """`SettingsError` for pure epsilon across sites."""
+        """Raise `SettingsError` for pure epsilon across sites."""
         if self.sites > 1 and not delta > 0:
             raise SettingsError(NO_PURE_EPSILON)
 
@@ -128,15 +126,14 @@ ALONE = NoiseShares(1, 0)
 
 
 def divergence_bound(scale: float, summands: int) -> float:
-    """How far the log of the mass of a sum can be from that of one discrete Gaussian.
+    """Bound the difference of the log masses of a sum and of one discrete Gaussian.
 
     a = sum over k of log((1 + eta_k) / (1 - eta_k)),  eta_k = 2 sum_j exp(-2 pi^2 v_k^2 j^2),
     v_k^2 = s^2 k / (k + 1),  k from 1 to `summands` - 1 (proof page, section 3).
     """
-    return sum(_one_more(scale**2 * k / (k + 1)) for k in range(1, summands))
-
-
-def _one_more(variance: float) -> float:
-    decay = [math.exp(-2 * (math.pi * j) ** 2 * variance) for j in range(1, 40)]
-    ripple = 2 * sum(decay)
-    return math.inf if ripple >= 1 else math.log1p(ripple) - math.log1p(-ripple)
+    bound = 0.0
+    for k in range(1, summands):
+        variance = scale**2 * k / (k + 1)
+        eta = 2 * sum(math.exp(-2 * (math.pi * j) ** 2 * variance) for j in range(1, 40))
+        bound += math.inf if eta >= 1 else math.log1p(eta) - math.log1p(-eta)
+    return bound

@@ -1,7 +1,7 @@
 """Noise that can be repeated, for tests and simulations: nothing made with it is private.
 
-A seed makes a release reproducible, and therefore removable.  Results carry `private = False`,
-and releasing and spending refuse them.
+A seed makes noise reproducible, and therefore removable.  Results have `private = False`; they can
+neither be released nor charged.
 """
 
 import random
@@ -18,9 +18,8 @@ from discreet.privacy.scales import IntegerVector, integer_vector
 class SeededNoise(NoiseSource):
     """The laws of `SystemNoise` from a seed.
 
-    The lattice and continuous laws run through the same code as in production.  The laws that
-    OpenDP draws there are rounded from numpy's floats here, which is as good as exact for a
-    simulation and worthless as protection.
+    The lattice and continuous laws run through the code of `SystemNoise`.  The laws of OpenDP are
+    replaced by rounded floats of numpy, which is exact enough for a simulation and no protection.
     """
 
     private: ClassVar[bool] = False
@@ -30,17 +29,17 @@ class SeededNoise(NoiseSource):
         self._generator = np.random.default_rng(seed)
 
     def uniform_bits(self, count: int) -> int:
-        """Bits that the seed determines."""
+        """Return bits that the seed determines."""
         return self._bits.getrandbits(count)
 
     def discrete_gaussian(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
-        """The integers plus rounded normal noise."""
+        """Return the integers plus rounded normal noise."""
         integers = checked_integers(values)
         noise = np.rint(self._generator.normal(0.0, checked_scale(scale), len(integers)))
         return _sums(integers, [int(step) for step in noise])
 
     def l1_laplace(self, values: ArrayLike, scale: float | Fraction) -> IntegerVector:
-        """The integers plus a difference of geometric numbers, which is discrete Laplace."""
+        """Return the integers plus a difference of geometric numbers, which is discrete Laplace."""
         integers = checked_integers(values)
         success = -np.expm1(-1.0 / checked_scale(scale))
         pairs = self._generator.geometric(success, (2, len(integers)))

@@ -25,6 +25,7 @@ from discreet.mechanisms.contract import (
     NOT_GIVEN,
     Draw,
     Facts,
+    Mechanism,
     Plan,
     register,
     require_choice,
@@ -39,7 +40,6 @@ from discreet.privacy.scales import exact
 from discreet.types import Array
 
 if TYPE_CHECKING:
-    from discreet.design.design import Coordinates
     from discreet.likelihood.problem import Problem
     from discreet.mechanisms.outlook import Outlook
     from discreet.privacy.noise import NoiseSource
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @register
 @dataclass(frozen=True)
-class PrivateNewton:
+class PrivateNewton(Mechanism):
     """(epsilon, delta)-DP, or pure epsilon-DP with delta = 0, under replace-one (proved).
 
     Parameters
@@ -76,10 +76,8 @@ class PrivateNewton:
 
     name: ClassVar[str] = "newton"
     proof: ClassVar[str] = "private-newton"
-    needs_memory: ClassVar[bool] = False
     across_sites: ClassVar[bool] = True
     takes_strata: ClassVar[bool] = True
-    coordinates: ClassVar["Coordinates"] = "orthonormal"
 
     def __post_init__(self) -> None:
         """Refuse settings that promise nothing."""
