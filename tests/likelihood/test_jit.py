@@ -28,14 +28,14 @@ def test_an_edited_source_changes_the_folder(tmp_path, monkeypatch):
 
 def test_other_packages_keep_their_cache_setting(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    before = jit._get_folder()
+    before = vars(jit.config).get("CACHE_DIR")
 
     @jit.compiled
     def double(x):
         return 2 * x
 
     assert double(4) == 8
-    assert jit._get_folder() == before
+    assert vars(jit.config).get("CACHE_DIR") == before
     assert list(tmp_path.rglob("*.nbi"))
 
 

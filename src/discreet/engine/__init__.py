@@ -1,1 +1,1 @@
-"""Where the people are: one process now, others behind the same seam."""
+"""Sums over blocks of people: in this process, streamed, on a cluster, or across sites."""

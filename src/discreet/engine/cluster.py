@@ -1,9 +1,9 @@
 """People spread over the workers of a Dask cluster; only sums come back.
 
-Each partition becomes one block of Episodes that stays in the memory of a worker. ``reduce`` asks
-every worker for its sums and adds them in the order of the partitions, so neither the number of
-workers nor a repeated task changes the result. Noise is drawn by the caller, never on a worker.
-Blocks must not be spilled to disk: that would write people where nobody looks after them.
+Each partition becomes one block of Episodes that stays in the memory of a worker. ``reduce`` collects
+the sums of every worker and adds them in the order of the partitions, so neither the number of workers
+nor a repeated task changes the result. Noise is drawn by the caller, never on a worker. Blocks must
+not be spilled to disk, where records would remain.
 """
 
 import secrets
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import reduce
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -43,10 +44,9 @@ NO_SPILL = {
 
 
 def local_client(workers: int | None = None) -> Any:
-    """A cluster of single-threaded worker processes on this machine that never spills."""
+    """Start a cluster of single-threaded worker processes on this machine that never spills."""
     with dask.config.set(NO_SPILL):
-        # A copy for the workers' nannies: one that starts its worker again after a death would
-        # otherwise pass on what Dask's settings are by then.
+        # a copy for the workers' nannies, which pass it on when they restart a worker
         settings = deepcopy(dask.config.config)
     cluster = distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, dashboard_address=":0", config=settings
@@ -55,9 +55,9 @@ def local_client(workers: int | None = None) -> Any:
 
 
 def connect(address: str) -> Any:
-    """A client of an existing cluster, once its workers are known not to spill."""
+    """Return a client of an existing cluster, after checking that its workers do not spill."""
     try:
-        # not the default: a client that cannot be had must leave no mark on Dask's settings
+        # not the default: a client that fails to connect must not change Dask's settings
         client = distributed.Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError):
         raise SettingsError(f"no Dask scheduler answers at {address!r}.") from None
@@ -69,7 +69,7 @@ def connect(address: str) -> Any:
 
 
 def _without_spill(client: Any) -> Any:
-    """The client, if its workers never write what they hold to disk."""
+    """Return the client, or raise `SettingsError` if its workers may write to disk."""
     if any(client.run(_spills).values()):
         raise SettingsError(
             "the cluster's workers may spill records to disk: start them with "
@@ -79,7 +79,7 @@ def _without_spill(client: Any) -> Any:
 
 
 def current_client(address: str | None = None) -> Any:
-    """The cluster at an address, the one already in use, or a new local one."""
+    """Return the cluster at an address, the one already in use, or a new local one."""
     if address is not None:
         return connect(address)
     try:
@@ -99,12 +99,12 @@ class ClusterEngine:
 
     @property
     def persons(self) -> int:
-        """n."""
+        """n, the number of people."""
         return sum(persons for persons, _ in self.stamps)
 
     @classmethod
     def from_frame(cls, frame: "DataFrame", schema: Schema, client: Any) -> "ClusterEngine":
-        """One block per partition; a person's rows must lie in one partition."""
+        """Make one block of each partition; a person's rows must lie in one partition."""
         schema.require_bounds()
         secret = secrets.token_bytes(16)
         partitions = frame[list(schema.columns)].to_delayed()
@@ -117,9 +117,8 @@ class ClusterEngine:
         return cls(client, parts, stamps)
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
-        """Sums of every partition, added in the order of the partitions."""
-        # a task like any other, so that it is done again where a worker dies; data that were
-        # scattered would wait for the dead one
+        """Add the sums of every partition, in the order of the partitions."""
+        # a task, which is repeated if its worker dies; scattered data would wait for that worker
         shared = self.client.submit(_same, _Call(function, arguments), pure=False, retries=3)
         sums = self.client.map(_apply, self.parts, call=shared, pure=False, retries=3)
         stamps, parts = zip(*self.client.gather(sums), strict=True)
@@ -127,7 +126,7 @@ class ClusterEngine:
         return reduce(add, parts)
 
     def sample(self) -> Engine:
-        """The first partition, where it is."""
+        """Return the first partition."""
         return ClusterEngine(self.client, self.parts[:1], self.stamps[:1])
 
 
@@ -142,19 +141,18 @@ class _Block:
 
 @dataclass(frozen=True)
 class _Call:
-    """A function and what it is called with beside the block."""
+    """A function and its arguments after the block."""
 
     function: BlockFunction
     arguments: tuple[Any, ...]
 
 
 def _same(call: _Call) -> _Call:
-    """On a worker, from where the others fetch it."""
     return call
 
 
 def _block(partition: Any, schema: Schema, secret: bytes) -> _Block:
-    """On a worker: one partition, made again from its rows where the worker dies."""
+    """On a worker: encode one partition; repeated if the worker dies."""
     table = open_table(partition, schema.columns)
     episodes = to_episodes(table, schema)
     ids = (episodes.persons, 0)
@@ -169,57 +167,45 @@ def _stamps(block: _Block) -> tuple[Stamp, Stamp]:
 
 
 def _apply(block: _Block, call: _Call) -> tuple[Stamp, Arrays]:
-    """On a worker: the sums of one block, on the worker's one thread."""
+    """On a worker: sum one block, on the worker's one thread."""
     engine = LocalEngine(block.episodes, threads=1)
     return block.stamp, engine.reduce(call.function, *call.arguments)
 
 
 def _digests(partition: Any, person: str, secret: bytes) -> tuple[Stamp, Digests]:
-    """On a worker: who is in a partition."""
+    """On a worker: compute digests of the ids of a partition."""
     ids = open_table(partition, [person]).ids(person)
     return ids.stamp(secret), ids.digests(secret)
-
-
-def _first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
-
-
-def _second(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
 
 
 def check_partitions(
     frame: "DataFrame", schema: Schema, client: Any
 ) -> "list[tuple[RepairReport, Picture]]":
-    """The repairs and a picture of each partition, for the custodian: exact, not private."""
+    """Return the repairs and a picture of each partition, for the custodian: exact, not private."""
     partitions = frame[list(schema.columns)].to_delayed()
     raw = client.compute(partitions, optimize_graph=True)
     if schema.person is not None:
         _require_apart(client, raw, schema.person, secrets.token_bytes(16))
-    found: list[tuple[RepairReport, Picture]] = client.gather(
-        client.map(_check, raw, schema=schema, pure=False, retries=3)
-    )
-    return found
+    return client.gather(client.map(_check, raw, schema=schema, pure=False, retries=3))
 
 
 def _check(partition: Any, schema: Schema) -> "tuple[RepairReport, Picture]":
-    """On a worker: what does not fit the schema in one partition."""
     return check_table(open_table(partition, schema.columns), schema)
 
 
 def _require_apart(client: Any, raw: Sequence[Any], person: str, secret: bytes) -> list[Stamp]:
-    """`DataFormError` if a person is in two partitions; else the stamp of each partition's ids.
+    """Raise `DataFormError` if a person is in two partitions; return the stamps of their ids.
 
-    Keyed digests of ids are merged from worker to worker and die with the check; beside the stamps
-    only yes or no comes back.
+    Keyed digests of ids are merged from worker to worker and deleted after the check; beside the
+    stamps only yes or no comes back.
     """
     both = client.map(_digests, raw, person=person, secret=secret, pure=False, retries=3)
-    stamps: list[Stamp] = client.gather(client.map(_first, both, pure=False, retries=3))
-    found = client.map(_second, both, pure=False, retries=3)
-    while len(found) > 1:
-        pairs = [found[at : at + 2] for at in range(0, len(found), 2)]
-        found = [client.submit(_disjoint_union, *pair, pure=False, retries=3) for pair in pairs]
-    if client.submit(_overlapping, found[0], pure=False).result():
+    stamps: list[Stamp] = client.gather(client.map(itemgetter(0), both, pure=False, retries=3))
+    digests = client.map(itemgetter(1), both, pure=False, retries=3)
+    while len(digests) > 1:
+        pairs = [digests[at : at + 2] for at in range(0, len(digests), 2)]
+        digests = [client.submit(_disjoint_union, *pair, pure=False, retries=3) for pair in pairs]
+    if client.submit(_overlapping, digests[0], pure=False).result():
         raise DataFormError(
             f"the rows of one person lie in several partitions: partition the data by '{person}'."
         )
@@ -227,7 +213,7 @@ def _require_apart(client: Any, raw: Sequence[Any], person: str, secret: bytes) 
 
 
 def _disjoint_union(*digests: Digests | None) -> Digests | None:
-    """All digests, or None once two partitions share one."""
+    """Return all digests, or None once two partitions share one."""
     known = [part for part in digests if part is not None]
     if len(known) < len(digests):
         return None

@@ -1,4 +1,4 @@
-"""The narrow seam between the mathematics and wherever the people are."""
+"""The interface between the mathematics and the people's records."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -14,27 +14,27 @@ BlockFunction = Callable[..., Arrays]
 
 
 class Engine(Protocol):
-    """Adds up what a function says of each block of people; nothing else leaves a block."""
+    """Adds up the values of a function of each block of people; nothing else leaves a block."""
 
     @property
     def persons(self) -> int:
         """n, the number of people."""
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
-        """``sum over blocks of function(block, *arguments)``, in a fixed order.
+        """Return ``sum over blocks of function(block, *arguments)``, in a fixed order.
 
-        Nobody stands in two blocks, and the people of all blocks are ``persons``: every call
-        checks that, and fails before a sum that would break it can be used.
+        No person is in two blocks, and the people of all blocks are ``persons``: every call checks
+        that, and fails before a sum that would break it can be used.
         """
 
     def sample(self) -> "Engine":
-        """An engine over a part of the people: enough for a starting value."""
+        """Return an engine over a part of the people, enough for a starting value."""
 
 
 def require_same_people(found: Sequence[Stamp], counted: Sequence[Stamp]) -> None:
-    """Every pass over the people checks itself: block by block those who were counted at first.
+    """Raise `DataFormError` unless a pass found, block by block, the people who were counted.
 
-    They were then known to stand in one block each; so they do now, and their sum is n.
+    Counting has checked that each of them is in one block; so the same holds for the pass.
     """
     if list(found) != list(counted):
         raise DataFormError(

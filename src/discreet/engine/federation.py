@@ -1,9 +1,9 @@
-"""One site's people as a part of a joint fit: n is that of all sites, sums are this site's own.
+"""One site's people in a joint fit: n counts the persons of all sites, sums are over this site's own.
 
-A sum never leaves this process as it is: the mechanism hands it to a noise source that adds this
-site's share of the noise and opens the sum over all sites (`discreet.privacy.shares`).  Before any
-sum is made, the sites compare what is asked of their people: the function and its public arguments,
-which every site computes from the same opened integers.
+A sum never leaves this process without noise: the mechanism passes it to a noise source that adds this
+site's share of the noise and opens the sum over all sites (`discreet.privacy.shares`).  Before any sum
+is computed, the sites compare the question: the function and its public arguments, which every site
+computes from the same opened integers.
 """
 
 import hashlib
@@ -34,8 +34,7 @@ class FederatedEngine:
     persons
         n, the persons of all sites together.
     compare
-        Called with the digest of a question before its sums are made; raises where sites differ.
-
+        Called with the digest of a question before its sums are computed; raises if sites differ.
     """
 
     people: Engine
@@ -43,13 +42,12 @@ class FederatedEngine:
     compare: Callable[[bytes], None]
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
-        """This site's sums, once all sites have been asked the same.
+        """Return this site's sums, after comparing the question with all sites.
 
         Raises
         ------
         SettingsError
             If the function returns anything but integers.
-
         """
         self.compare(question(function, arguments))
         sums = self.people.reduce(function, *arguments)
@@ -58,12 +56,12 @@ class FederatedEngine:
         return sums
 
     def sample(self) -> NoReturn:
-        """Refused: a starting value from some of the people would be a number without noise."""
+        """Raise `SettingsError`: a starting value of some people would be a number without noise."""
         raise SettingsError(_INTEGERS_ONLY)
 
 
 def question(function: BlockFunction, arguments: tuple[Any, ...]) -> bytes:
-    """SHA-256 of what is asked: the function's name and every bit of its public arguments."""
+    """Return SHA-256 of a question: the function's name and every bit of its public arguments."""
     hashed = hashlib.sha256(f"{function.__module__}.{function.__qualname__}".encode())
     for part in _parts(arguments):
         hashed.update(len(part).to_bytes(8, "little") + part)
@@ -71,7 +69,7 @@ def question(function: BlockFunction, arguments: tuple[Any, ...]) -> bytes:
 
 
 def _parts(value: Any) -> Iterator[bytes]:
-    """The bytes that make up a public value; a kind that is not known is an error, not a guess."""
+    """Yield the bytes of a public value; an unknown kind is an error."""
     if value is None or isinstance(value, bool | int | float | str | Fraction):
         yield repr(value).encode()
     elif isinstance(value, np.generic | np.ndarray):
@@ -86,7 +84,7 @@ def _parts(value: Any) -> Iterator[bytes]:
 
 
 def _items(value: Any) -> list[Any]:
-    """What a composed public value is made of."""
+    """Return the items of a composed public value."""
     if isinstance(value, tuple | list):
         return list(value)
     if isinstance(value, Mapping):

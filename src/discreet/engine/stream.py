@@ -1,8 +1,8 @@
 """People in Parquet files, read block by block at every sum: memory does not grow with n.
 
-Each ``reduce`` reads the files once more, and stops where their rows changed meanwhile. A block is cut between people; while threads encode and
-sum blocks, the next one is read, so there is one block more in memory than there are threads.
-Nothing is written anywhere.
+Each ``reduce`` reads the files again, and stops if their rows have changed. A block is cut between
+people; while threads encode and sum blocks, the next one is read, so that memory holds one block more
+than there are threads. Nothing is written to disk.
 """
 
 import os
@@ -33,12 +33,12 @@ from discreet.people.tables import Table, check_types, open_table, stack_tables
 Result = TypeVar("Result")
 
 ROWS_A_BLOCK = 262_144
-# Each holds a block: some 40 MB with eight covariates.
+# Each holds a block: about 40 MB with eight covariates.
 MOST_THREADS = 8
 
 
 def find_files(pattern: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The Parquet files of a pattern or folder, in the order of their names."""
+    """Return the Parquet files of a pattern or folder, in the order of their names."""
     text = os.fspath(pattern)
     # Path.glob refuses absolute patterns, and a user's pattern may be one
     inside = str(Path(escape(text)) / "*.parquet")
@@ -55,7 +55,7 @@ def find_files(pattern: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def check_files(files: tuple[Path, ...], schema: Schema) -> None:
-    """`DataFormError` unless every file is Parquet with the schema's columns in readable types."""
+    """Raise `DataFormError` unless all files are Parquet with the schema's columns, readable."""
     for file in files:
         with _open(file, schema.columns) as source, readable(file, "Parquet"):
             columns = typed_columns(source.schema_arrow, schema.columns)
@@ -73,7 +73,7 @@ class StreamEngine:
 
     @cached_property
     def persons(self) -> int:
-        """n."""
+        """n, the number of people."""
         if self.schema.person is None:
             return sum(_open(file, self.schema.columns).metadata.num_rows for file in self.files)
         return sum(persons for persons, _ in self._stamps)
@@ -82,7 +82,7 @@ class StreamEngine:
     def _stamps(self) -> list[Stamp]:
         """The ids of each block; the rows of each person must be adjacent."""
         person = self.schema.person
-        if person is None:  # each row is a person: the first pass must find as many
+        if person is None:  # each row is a person: the first pass must find the same number
             return [(self.persons, 0)]
         count = PersonCount(person, self._secret)
         return [count.add(table.ids(person)) for table in self._people((person,))]
@@ -92,11 +92,11 @@ class StreamEngine:
         return secrets.token_bytes(16)
 
     def tables(self) -> Iterator[Table]:
-        """What the blocks are made of: raw rows of whole people."""
+        """Return the raw rows of each block, of whole people."""
         return self._people(self.schema.columns)
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
-        """Sum block by block, added in the order of the files whichever thread is first.
+        """Sum block by block, added in the order of the files.
 
         The first pass must find the ids that were counted, and every later one the rows that the
         first one summed, number by number.
@@ -121,7 +121,7 @@ class StreamEngine:
         return total
 
     def _counted(self, table: Table, block: Episodes, first: bool) -> Stamp:  # noqa: FBT001
-        """The stamp of a block's ids, as `_stamps` has it; later passes compare the rows alone."""
+        """Return the stamp of a block's ids, as in `_stamps`; later passes compare rows alone."""
         person = self.schema.person
         if person is None or not first:
             return block.persons, 0
@@ -130,11 +130,11 @@ class StreamEngine:
         return stamp
 
     def sample(self) -> Engine:
-        """The people of the first block: enough for a starting value."""
+        """Return the people of the first block, enough for a starting value."""
         return LocalEngine(to_episodes(next(self.tables()), self.schema))
 
     def _people(self, columns: tuple[str, ...]) -> Iterator[Table]:
-        """Tables of whole people: the last person of a block waits for the next one.
+        """Yield tables of whole people: the last person of a block waits for the next one.
 
         Files may differ in a column's type: pieces are stacked, not converted.
         """
@@ -168,7 +168,7 @@ def _open(file: Path, columns: tuple[str, ...]) -> parquet.ParquetFile:
 def _added(
     parts: Iterator[tuple[Stamp, Stamp, Arrays]],
 ) -> tuple[list[Stamp], list[Stamp], Arrays]:
-    """Both stamps of all blocks, and the sum of their sums."""
+    """Return both stamps of all blocks, and the sum of their sums."""
     counted, stamp, total = next(parts)
     ids, rows = [counted], [stamp]
     for counted, stamp, part in parts:
@@ -183,14 +183,14 @@ def _stacked(pieces: Sequence[pa.Table]) -> Table:
 
 
 def _rows(pieces: Sequence[pa.Table], start: int, stop: int) -> list[pa.Table]:
-    """The rows start:stop of tables one after the other; pieces without a row are left out."""
-    found, first = [], 0
+    """Return the rows start:stop of concatenated tables, without empty pieces."""
+    parts, first = [], 0
     for piece in pieces:
         low, high = max(start - first, 0), min(stop - first, piece.num_rows)
         if low < high:
-            found.append(piece.slice(low, high - low))
+            parts.append(piece.slice(low, high - low))
         first += piece.num_rows
-    return found
+    return parts
 
 
 def _next(batches: Iterator[pa.RecordBatch], file: Path) -> pa.RecordBatch | None:
@@ -199,7 +199,7 @@ def _next(batches: Iterator[pa.RecordBatch], file: Path) -> pa.RecordBatch | Non
 
 
 def _in_turn(work: Callable[[Table], Result], tables: Iterator[Table]) -> Iterator[Result]:
-    """What threads make of the tables, in their order; few tables are under way at a time."""
+    """Yield the results of threads in the order of the tables; few are in memory at a time."""
     threads = min(os.cpu_count() or 1, MOST_THREADS)
     with ThreadPoolExecutor(threads) as pool:
         coming: deque[Future[Result]] = deque()

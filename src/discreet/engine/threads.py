@@ -1,7 +1,7 @@
 """Work in threads, and one thread for BLAS while blocks are summed.
 
-The blocks are the only threads: those of BLAS would wait for each other, on a busy machine many
-times longer than they work, and the last bit would depend on how many there are.
+Only blocks run in threads: threads of BLAS would wait for each other, on a busy machine many times
+longer than they work, and the last bit would depend on their number.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-# The limit belongs to the process: whoever sets it lifts it, and others leave it alone meanwhile.
+# The limit is a setting of the process: the call that sets it lifts it, others leave it unchanged.
 _setting = Lock()
 
 Item = TypeVar("Item")
@@ -24,9 +24,9 @@ Result = TypeVar("Result")
 def in_threads(
     function: Callable[[Item], Result], items: Sequence[Item], threads: int | None = None
 ) -> list[Result]:
-    """What the function says of every item, in the items' order; a thread for each core, or so many.
+    """Apply a function to every item, in their order, with a thread for each core by default.
 
-    Compiled functions run beside each other, everything else takes turns.
+    Compiled functions run in parallel, all other code takes turns.
     """
     wanted = min(len(items), threads or os.cpu_count() or 1)
     if wanted < 2:
@@ -37,7 +37,7 @@ def in_threads(
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to the calling threads, unless a fit that is under way already does."""
+    """Limit BLAS to the calling threads, unless another fit already does."""
     if not _setting.acquire(blocking=False):
         yield
         return
@@ -50,5 +50,4 @@ def one_blas_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _libraries() -> ThreadpoolController:
-    """The numerical libraries of this process, looked up once."""
     return ThreadpoolController()

@@ -1,10 +1,10 @@
-"""What all sites must have in common, compared before anybody is charged.
+"""Facts that must be equal at all sites, compared before any charge.
 
 Every site sends the digests of its public facts (schema, settings, versions) and the number of its
-persons, which is public.  Whatever differs is named; then everybody stops and nothing is charged.
+persons, which is public.  A difference is named; then all sites stop and nothing is charged.
 
-The versions are compared because all sites compute the release from the same opened integers, and
-have to arrive at the same one, bit for bit; so is the rounding of the machine's linear algebra.
+Versions and the rounding of the machine's linear algebra are compared because all sites compute the
+release from the same opened integers, and must obtain the same bits.
 """
 
 import hashlib
@@ -28,21 +28,20 @@ from discreet.version import __version__
 _PACKAGES = ("numpy", "scipy", "numba", "opendp", "mpyc")
 _ELEMENTARY = (math.exp, math.expm1, math.erfc, math.tanh, lambda x: math.log1p(x * x))
 LONGEST_NAME, MOST_NAMES = 60, 8
-"""Of facts that differ: names may come from another site, and the end of the sentence must be read."""
+"""Limits on the facts of an error: names may come from another site, and its end must be legible."""
 NOTHING_CHARGED = "Nothing was charged."
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What the sites found in common.
+    """The result of the comparison.
 
     Parameters
     ----------
     persons
-        The persons of each site.
+        The number of persons of each site.
     release_id
-        The name of the release: the one that was asked for, or that site 0 proposes.
-
+        The name of the release, as requested or as proposed by site 0.
     """
 
     persons: tuple[int, ...]
@@ -50,7 +49,7 @@ class Agreement:
 
     @property
     def total(self) -> int:
-        """n."""
+        """n, the persons of all sites."""
         return sum(self.persons)
 
 
@@ -62,17 +61,16 @@ def agree(mesh: Mesh, facts: Mapping[str, str], persons: int, release_id: str) -
     mesh
         The connections.
     facts
-        Names of public facts, and what must be the same everywhere: a digest or a version.
+        Names of public facts, and a digest or version that must be equal everywhere.
     persons
-        How many persons this site has.
+        The number of persons of this site.
     release_id
-        What this site would call the release.
+        This site's name of the release.
 
     Raises
     ------
     FederationError
         If a fact differs; the text names it.
-
     """
     own = {"facts": dict(facts), "persons": persons, "release_id": release_id}
     messages = [_read(item) for item in mesh.exchange(json.dumps(own).encode())]
@@ -90,17 +88,24 @@ def agree(mesh: Mesh, facts: Mapping[str, str], persons: int, release_id: str) -
 
 
 def compare(mesh: Mesh, name: str, payload: bytes) -> None:
-    """`FederationError` unless all sites send the same bytes."""
-    found = mesh.exchange(payload)
-    others = [number for number, item in enumerate(found) if item != payload]
+    """Raise `FederationError` unless all sites send the same bytes."""
+    payloads = mesh.exchange(payload)
+    others = [number for number, item in enumerate(payloads) if item != payload]
     if others:
         names = ", ".join(str(number) for number in others)
         raise FederationError(f"the sites differ in {name} (this one from site {names}).")
 
 
 def public_facts(schema: Schema, settings: Mapping[str, Any]) -> dict[str, str]:
-    """The schema part by part, the settings one by one, and the versions."""
-    facts = {f"the schema's {key}": digest(value) for key, value in _schema_parts(schema)}
+    """Return digests of the parts of the schema and of the settings, and the versions."""
+    facts = {}
+    for key, value in schema.to_mapping().items():
+        if key != "covariate":
+            facts[f"the schema's {key}"] = digest(value)
+            continue
+        # covariates one by one, so that a difference can be named; their order counts too
+        facts["the schema's list of covariates"] = digest([item["name"] for item in value])
+        facts |= {f"the schema's covariate '{item['name']}'": digest(item) for item in value}
     facts |= {f"the setting {key}": digest(value) for key, value in settings.items()}
     facts |= {"discreet": __version__, "Python": ".".join(platform.python_version_tuple()[:2])}
     facts |= {name: _version(name) for name in _PACKAGES}
@@ -108,15 +113,15 @@ def public_facts(schema: Schema, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of a JSON value."""
+    """Return SHA-256 of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def arithmetic() -> str:
-    """SHA-256 of what linear algebra and elementary functions give here on fixed numbers.
+    """Return SHA-256 of results of linear algebra and elementary functions on fixed numbers.
 
-    Machines whose processors have other instructions, or whose system has another library of
-    elementary functions (which compiled code calls), may round other last bits.
+    Machines with other processor instructions, or another library of elementary functions (which
+    compiled code calls), may differ in the last bits.
     """
     size = 24
     grid = np.arange(1.0, 256 * size + 1).reshape(256, size)
@@ -142,18 +147,6 @@ def arithmetic() -> str:
     return hashed.hexdigest()
 
 
-def _schema_parts(schema: Schema) -> list[tuple[str, Any]]:
-    """Covariates one by one, so that a difference can be named; their order counts too."""
-    parts: list[tuple[str, Any]] = []
-    for key, value in schema.to_mapping().items():
-        if key != "covariate":
-            parts.append((key, value))
-            continue
-        parts.append(("list of covariates", [item["name"] for item in value]))
-        parts.extend((f"covariate '{item['name']}'", item) for item in value)
-    return parts
-
-
 def _differences(number: int, own: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
     names = [name for name in {**own, **theirs} if own.get(name) != theirs.get(name)]
     return [
@@ -163,10 +156,9 @@ def _differences(number: int, own: Mapping[str, str], theirs: Mapping[str, str])
 
 
 def _shown(own: str | None, theirs: str | None) -> str:
-    """Versions are worth showing, digests are not."""
     if own is None or theirs is None:
         return ""
-    longest = max(len(own), len(theirs))
+    longest = max(len(own), len(theirs))  # versions are shown, digests are not
     return f" has {theirs}, this one {own}" if longest < 20 else ""
 
 
@@ -178,12 +170,12 @@ def _version(name: str) -> str:
 
 
 def _read(message: bytes) -> dict[str, Any]:
-    """A site's message, of the right form whatever it sent."""
+    """Parse a site's message; raise `FederationError` unless it has the right form."""
     try:
-        found = parse_strict(message)
+        parsed = parse_strict(message)
     except ArtefactError:
-        found = {}
-    facts, persons, name = (found.get(key) for key in ("facts", "persons", "release_id"))
+        parsed = {}
+    facts, persons, name = (parsed.get(key) for key in ("facts", "persons", "release_id"))
     right = (
         isinstance(facts, dict)
         and all(isinstance(value, str) for value in facts.values())
@@ -193,4 +185,4 @@ def _read(message: bytes) -> dict[str, Any]:
     )
     if not right:
         raise FederationError(f"another site sent something unexpected. {NOTHING_CHARGED}")
-    return found
+    return parsed

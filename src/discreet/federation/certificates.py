@@ -1,7 +1,7 @@
 """A key and a certificate for each site, and the public list of sites.
 
-Certificates are signed by their own keys and compared byte for byte: there is no authority that
-could vouch for a stranger.  Keys are P-256, written with mode 0600, and never leave their folder.
+Certificates are signed by their own keys and compared byte for byte: no authority can vouch for a
+stranger.  Keys are P-256, written with mode 0600, and never leave their folder.
 """
 
 import json
@@ -43,17 +43,16 @@ def write_sites(
     addresses
         `host:port` of each site, in the order that numbers them.
     colluding
-        How many sites may collude; unless given, the largest number below half.
+        The number of sites that may collude; by default the largest below half.
     days
-        How long the certificates are valid.
+        Days for which the certificates are valid.
     certificates
-        Those that the sites made themselves, in their order; then no keys are written.
+        Certificates that the sites made themselves, in their order; then no keys are written.
 
     Returns
     -------
     Path
         The list of sites.
-
     """
     places = [_address(text) for text in addresses]
     if len(set(places)) != len(places):
@@ -67,13 +66,22 @@ def write_sites(
         for number, place in enumerate(places)
     ]
     listed = folder / "sites.toml"
-    text = _listing(shares, places, pems)
+    head = (
+        "# The sites of a joint fit, numbered from 0. Public: every site has this file.\n"
+        f"# Of the {shares.sites} sites, this many may collude and learn nothing:\n"
+        f"colluding = {shares.colluding}\n"
+    )
+    tables = (
+        f"\n[[site]]\nhost = {json.dumps(host)}\nport = {port}\ncertificate = '''\n{pem}'''\n"
+        for (host, port), pem in zip(places, pems, strict=True)
+    )
+    text = head + "".join(tables)
     _write(listed, text.encode(), 0o644)
     return listed
 
 
 def make_pair(name: str, host: str, days: int) -> tuple[bytes, bytes]:
-    """A private key and a certificate signed by it, both PEM."""
+    """Return a private key and a certificate signed by it, both PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -98,7 +106,7 @@ def make_pair(name: str, host: str, days: int) -> tuple[bytes, bytes]:
 
 
 def write_pair(folder: Path, number: int, host: str, days: int = DAYS) -> str:
-    """Write `key.pem` and `certificate.pem` into a new folder; the certificate, PEM."""
+    """Write `key.pem` and `certificate.pem` into a new folder; return the certificate in PEM."""
     _check_days(days)
     private, certificate = make_pair(f"discreet site {number}", host, days)
     _make(folder)
@@ -113,7 +121,7 @@ def _check_days(days: int) -> None:
 
 
 def _given(certificates: Sequence[Path], sites: int) -> list[str]:
-    """The certificates that sites made themselves, in the one spelling of PEM."""
+    """Read the certificates that sites made themselves, in canonical PEM."""
     if certificates and len(certificates) != sites:
         raise SettingsError("--certificate is given once for each site, or not at all.")
     found = []
@@ -126,19 +134,6 @@ def _given(certificates: Sequence[Path], sites: int) -> list[str]:
             raise SettingsError(f"'{path}' is not a certificate in PEM.") from None
         found.append(read.public_bytes(serialization.Encoding.PEM).decode())
     return found
-
-
-def _listing(shares: NoiseShares, places: list[tuple[str, int]], pems: list[str]) -> str:
-    head = (
-        "# The sites of a joint fit, numbered from 0. Public: every site has this file.\n"
-        f"# Of the {shares.sites} sites, this many may collude and learn nothing:\n"
-        f"colluding = {shares.colluding}\n"
-    )
-    tables = (
-        f"\n[[site]]\nhost = {json.dumps(host)}\nport = {port}\ncertificate = '''\n{pem}'''\n"
-        for (host, port), pem in zip(places, pems, strict=True)
-    )
-    return head + "".join(tables)
 
 
 def _address(text: str) -> tuple[str, int]:

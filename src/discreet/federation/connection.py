@@ -1,8 +1,8 @@
 """One connection to another site: TLS 1.3, both certificates compared with those in sites.toml.
 
-Messages have the form that MPyC's runtime expects of a connection, a label (8 bytes), a size
-(4 bytes), a payload; labels of the runtime are hashes, ours are small negative numbers.  What a
-connection holds in memory is bounded, and nothing that arrives is ever unpickled.
+Messages have the form of MPyC's runtime: a label (8 bytes), a size (4 bytes), a payload; labels of the
+runtime are hashes, ours are small negative numbers.  The memory of a connection is bounded, and no
+message is ever unpickled.
 """
 
 import asyncio
@@ -17,35 +17,35 @@ from discreet.federation.sites import Site
 
 LARGEST_MESSAGE = 1 << 26
 MOST_HELD = 1024
-"""Messages that may wait to be asked for: sites go in step, so there are few."""
+"""Limit on messages that were not requested yet: sites run in step, so there are few."""
 HELLO, GOODBYE = -2, -3
 FIRST_LABEL = -10
 GREETING = b"discreet joint fit 1"
 _HEADER = struct.Struct("<qI")
-# After a minute of silence the system asks every 15 s whether the other machine is still there.
+# After a minute of silence the system probes the other machine every 15 s.
 _KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 
 
 class Owner(Protocol):
-    """What a connection tells the mesh that it belongs to."""
+    """The mesh of a connection, which it notifies."""
 
     def admit(self, connection: "Connection", der: bytes) -> bool:
-        """Whether the certificate is that of a site which is not connected yet."""
+        """Return whether the certificate is that of a site which is not connected yet."""
 
     def greeted(self, connection: "Connection") -> None:
-        """The other site has accepted this one."""
+        """Note that the other site has accepted this one."""
 
     def lost(self, connection: "Connection") -> None:
-        """The connection is gone."""
+        """Note that the connection has ended."""
 
     def broken(self, connection: "Connection", reason: str) -> None:
-        """The connection cannot go on."""
+        """Note that the connection cannot continue."""
 
 
 class Connection(asyncio.Protocol):
     """A stream of labelled messages to one other site.
 
-    `expected` is the number of the site that was called; None where the other site called.
+    `expected` is the number of the site that was called; None if the other site called.
     """
 
     def __init__(self, owner: Owner, expected: int | None = None) -> None:
@@ -63,7 +63,11 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Compare the certificate, then greet."""
         self._transport = transport  # type: ignore[assignment]  # streams have transports
-        _keep_alive(transport.get_extra_info("socket"))
+        connected = transport.get_extra_info("socket")
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _KEEPALIVE.items():
+            if hasattr(socket, name):
+                connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         shown = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
         self.admitted = self.owner.admit(self, shown or b"")
         if not self.admitted:
@@ -80,7 +84,7 @@ class Connection(asyncio.Protocol):
         self.sent += _HEADER.size + len(payload)
 
     def receive(self, label: int) -> "asyncio.Future[bytes] | bytes":
-        """The message with that label, now or later (MPyC's runtime calls this)."""
+        """Return the message with that label, or a future of it (MPyC's runtime calls this)."""
         if label in self._held:
             return self._held.pop(label)
         if self.finished:
@@ -90,7 +94,7 @@ class Connection(asyncio.Protocol):
         return future
 
     def data_received(self, data: bytes) -> None:
-        """Take whole messages out of what has arrived."""
+        """Read whole messages from the received bytes."""
         if not self.admitted:
             return
         self._arrived.extend(data)
@@ -109,7 +113,7 @@ class Connection(asyncio.Protocol):
             self._deliver(label, payload)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        """Say so, unless the other site had said goodbye and nothing is waited for."""
+        """Notify the mesh, unless the other site said goodbye and no message is awaited."""
         self.ended.set()
         if self.finished and not self._waiting:
             return
@@ -145,12 +149,12 @@ class Connection(asyncio.Protocol):
 
 
 def server_context(others: list[Site], certificate: Path, key: Path) -> ssl.SSLContext:
-    """TLS 1.3 for sites that call; a certificate of theirs is required."""
+    """Return TLS 1.3 for sites that call; one of their certificates is required."""
     return _context(ssl.PROTOCOL_TLS_SERVER, others, certificate, key)
 
 
 def client_context(other: Site, certificate: Path, key: Path) -> ssl.SSLContext:
-    """TLS 1.3 for a site that is called: its certificate, and no other, is trusted."""
+    """Return TLS 1.3 for a site that is called: only its certificate is trusted."""
     return _context(ssl.PROTOCOL_TLS_CLIENT, [other], certificate, key)
 
 
@@ -167,10 +171,3 @@ def _context(side: int, others: list[Site], certificate: Path, key: Path) -> ssl
         ) from None
     context.load_verify_locations(cadata="\n".join(site.certificate for site in others))
     return context
-
-
-def _keep_alive(connected: socket.socket) -> None:
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE.items():
-        if hasattr(socket, name):
-            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

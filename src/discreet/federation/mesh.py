@@ -1,9 +1,9 @@
 """All connections of one site: exchange public bytes, add secret integers, stop when one breaks.
 
 Site i calls every site with a higher number and is called by every site with a lower one.  The
-connections live in a thread of their own, so that a fit under way in another event loop (a
-notebook) is no obstacle, and a site that dies is noticed at once.  Nothing is retried: a connection
-that breaks after all sites were there stops everybody.
+connections have a thread of their own, so that they work beside another event loop (a notebook), and a
+site that dies is noticed at once.  Nothing is retried: a connection that breaks after all sites were
+connected stops the fit at all sites.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from discreet.federation.sites import Sites
 Result = TypeVar("Result")
 
 CONNECTING = 600.0
-"""Seconds that a site waits for the others to come."""
+"""Seconds that a site waits for the others to connect."""
 ANSWERING = 3600.0
 """Seconds that a site waits for an answer of the others: the slowest pass over people."""
 _PAUSE = 0.1
@@ -45,9 +45,9 @@ class Mesh:
     Parameters
     ----------
     sites
-        Where the sites are.
+        The sites.
     party
-        Which of them this is.
+        The number of this site.
     waiting
         Seconds to wait for the others to connect.
     answering
@@ -58,14 +58,13 @@ class Mesh:
     >>> with Mesh(Sites.read("sites.toml"), 0) as mesh:  # doctest: +SKIP
     ...     mesh.exchange(b"ready")
     ...     mesh.add([1, 2, 3])
-
     """
 
     def __init__(
         self, sites: Sites, party: int, waiting: float = CONNECTING, answering: float = ANSWERING
     ) -> None:
         sites.require_party(party)
-        load_mpyc()  # that it is missing is found before anybody is called
+        load_mpyc()  # raises if it is missing, before any site is called
         self.sites, self.party = sites, party
         self._waiting, self._answering = waiting, answering
         self._others = [number for number in range(len(sites.sites)) if number != party]
@@ -83,8 +82,7 @@ class Mesh:
         Raises
         ------
         FederationError
-            If a site does not come, or shows another certificate than sites.toml has.
-
+            If a site does not connect, or shows another certificate than that of sites.toml.
         """
         if not _one_at_a_time.acquire(blocking=False):
             raise FederationError("another joint fit is under way in this process.")
@@ -104,11 +102,11 @@ class Mesh:
         self._close(gracefully=kind is None)
 
     def exchange(self, payload: bytes) -> list[bytes]:
-        """Send public bytes to all sites; what each site sent, in the order of the sites."""
+        """Send public bytes to all sites; return the bytes of each, in the order of the sites."""
         return self._call(self._guarded(self._exchange(payload)))
 
     def add(self, values: list[int]) -> list[int]:
-        """The sum over all sites, entry by entry; nobody sees another's integers."""
+        """Return the sum over all sites, entry by entry; no site sees another's integers."""
         if self._sum is None:
             raise FederationError("the sites are not connected.")
         return self._call(self._guarded(self._sum.add(values)))
@@ -118,10 +116,10 @@ class Mesh:
         """Bytes sent to all other sites so far, without what TLS adds."""
         return sum(connection.sent for connection in self._connections.values())
 
-    # What connections tell, in the loop's thread.
+    # called by connections, in the loop's thread
 
     def admit(self, connection: Connection, der: bytes) -> bool:
-        """Whether this is the certificate of a site that is expected and not there yet."""
+        """Return whether this is the certificate of a site that is expected and not connected."""
         known = {self.sites.sites[number].der: number for number in self._others}
         party = known.get(der)
         right = party is not None and (not connection.called or connection.party == party)
@@ -134,13 +132,13 @@ class Mesh:
         return True
 
     def greeted(self, connection: Connection) -> None:
-        """One more site has accepted us."""
+        """Record that another site has accepted this one."""
         if connection.party is not None:
             self._greeted.add(connection.party)
             self._changed.set()
 
     def lost(self, connection: Connection) -> None:
-        """Before all are there a site may come again; afterwards everybody stops."""
+        """Stop if all sites were connected; before that a site may connect again."""
         party = connection.party
         if party is None or self._connections.get(party) is not connection:
             return
@@ -156,7 +154,7 @@ class Mesh:
             self._greeted.discard(party)
 
     def broken(self, connection: Connection, reason: str) -> None:
-        """Something arrived, or is to be sent, that cannot be."""
+        """Stop because of a message that cannot be received or sent."""
         self._stop(f"{self._name(connection.party)} {reason}.")
 
     async def _connect(self) -> None:
@@ -185,12 +183,12 @@ class Mesh:
                 for number in self._others
                 if number > self.party
             ]
-            await self._everybody(callers, deadline)
+            await self._wait_for_all(callers, deadline)
         finally:
             if server is not None:
                 server.close()
 
-    async def _everybody(self, callers: list["asyncio.Task[None]"], deadline: float) -> None:
+    async def _wait_for_all(self, callers: list["asyncio.Task[None]"], deadline: float) -> None:
         """Wait until every site has greeted, a call fails for good, or time is up."""
         try:
             while len(self._greeted) < len(self._others):
@@ -233,7 +231,7 @@ class Mesh:
                     f"{self._name(number)} shows another certificate than sites.toml has, or one "
                     "that has expired."
                 ) from None
-            except OSError:  # nobody listens there yet
+            except OSError:  # the site does not listen yet
                 await asyncio.sleep(_PAUSE)
             else:
                 return
@@ -247,14 +245,14 @@ class Mesh:
         label = self._labels
         for number in self._others:
             self._connections[number].send(label, payload)
-        found = {self.party: payload}
+        payloads = {self.party: payload}
         for number in self._others:
             arrived = self._connections[number].receive(label)
-            found[number] = arrived if isinstance(arrived, bytes) else await arrived
-        return [found[number] for number in sorted(found)]
+            payloads[number] = arrived if isinstance(arrived, bytes) else await arrived
+        return [payloads[number] for number in sorted(payloads)]
 
     async def _guarded(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result, unless a connection breaks or nobody answers for too long."""
+        """Return the result, unless a connection breaks or the sites do not answer in time."""
         task = self._loop.create_task(work)
         events: set[asyncio.Future[Any]] = {task, self._stopped}
         await asyncio.wait(events, timeout=self._answering, return_when=asyncio.FIRST_COMPLETED)
@@ -268,7 +266,7 @@ class Mesh:
             raise FederationError("another site sent something that is not a share.") from None
 
     def _call(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run in the loop's thread; an end of that thread is an error, not a wait for ever."""
+        """Run in the loop's thread; raise if that thread ends."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         while True:
             try:

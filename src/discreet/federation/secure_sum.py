@@ -1,12 +1,12 @@
 """The sum of every site's integers, by MPyC: Shamir shares over a prime field, opened once.
 
 A site splits each integer x into the values of a random polynomial of degree t with x at 0, one
-value for each site.  Every site adds the values it was sent; t + 1 of these sums determine the sum
-of all integers, and t of them, or of the values of any one site, determine nothing.
+value for each site.  Every site adds the values that it received; t + 1 of these sums determine the
+sum of all integers, and t of them, or of the values of any one site, determine nothing.
 
-MPyC's runtime does this.  Of it we use `input` and `output` of lists of field elements, whose bytes
-are plain integers.  We do not use what unpickles messages of others (`transfer`, `shutdown`, arrays)
-nor its connections, which trust the number that a caller gives itself.
+MPyC's runtime does this.  We use its `input` and `output` of lists of field elements, whose bytes are
+plain integers.  We use neither functions that unpickle messages of others (`transfer`, `shutdown`,
+arrays) nor its connections, which trust the number that a caller gives itself.
 """
 
 import importlib
@@ -38,26 +38,36 @@ class SecureSum:
         for number, connection in connections.items():
             parties[number].protocol = connection
         self._field = mpyc.finfields.GF(PRIME)
-        self._runtime = mpyc.Runtime(party, parties, _options(colluding))
+        # no logging, no keys for pseudorandom sharing (a sum needs none), everything asynchronous
+        options = Namespace(
+            threshold=colluding,
+            no_log=True,
+            no_prss=True,
+            no_async=False,
+            no_barrier=True,
+            mix32_64bit=False,
+        )
+        self._runtime = mpyc.Runtime(party, parties, options)
         mpyc.asyncoro.runtime = self._runtime
 
     async def add(self, values: list[int]) -> list[int]:
-        """The sums over all sites, entry by entry."""
+        """Return the sums over all sites, entry by entry."""
         field = self._field
         shares = await self._runtime.input([field(value) for value in values])
         sums = [sum(column, field(0)) for column in zip(*shares, strict=True)]
         opened = await self._runtime.output(sums)
-        return [_signed(element.value) for element in opened]
+        residues = (element.value for element in opened)
+        return [value if 2 * value < PRIME else value - PRIME for value in residues]
 
 
 def load_mpyc() -> Any:
-    """MPyC's runtime module, imported without its reading of the command line.
+    """Import MPyC's runtime module without the side effects of its import.
 
     On import MPyC parses `sys.argv`, configures logging and makes a runtime, unless its own
     documentation is being built.
     """
     if "mpyc.runtime" not in sys.modules:
-        with _nobody_looks():
+        with _clean_import():
             try:
                 importlib.import_module("mpyc.runtime")
             except ImportError:
@@ -68,7 +78,7 @@ def load_mpyc() -> Any:
 
 
 @contextmanager
-def _nobody_looks() -> Iterator[None]:
+def _clean_import() -> Iterator[None]:
     arguments, building = sys.argv, os.environ.get("READTHEDOCS")
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
@@ -84,19 +94,3 @@ def _nobody_looks() -> Iterator[None]:
             del os.environ["READTHEDOCS"]
         else:
             os.environ["READTHEDOCS"] = building
-
-
-def _options(colluding: int) -> Namespace:
-    """No logging, no keys for pseudorandom sharing (a sum needs none), everything asynchronous."""
-    return Namespace(
-        threshold=colluding,
-        no_log=True,
-        no_prss=True,
-        no_async=False,
-        no_barrier=True,
-        mix32_64bit=False,
-    )
-
-
-def _signed(value: int) -> int:
-    return value if 2 * value < PRIME else value - PRIME

@@ -1,14 +1,14 @@
-"""`sites.toml`: where the sites of a joint fit are, and the certificate by which each is known.
+"""`sites.toml`: addresses and certificates of the sites of a joint fit.
 
-    colluding = 1                # optional: how many sites may collude; unless given, the most
+    colluding = 1                # optional: the number of sites that may collude; by default the most
 
     [[site]]
     host = "registry-a.example"
     port = 9000
     certificate = '''-----BEGIN CERTIFICATE-----...'''
 
-The file is public and may be the same at every site.  Beside it lies one folder of this site's own,
-`site-K/key.pem`, which nobody else needs.
+The file is public and may be the same at every site.  Beside it is a folder of this site alone,
+`site-K/key.pem`, which no other site needs.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _KEYS = {"host", "port", "certificate", "listen"}
 
 @dataclass(frozen=True)
 class Site:
-    """One site: where it listens, and the only certificate that others accept from it."""
+    """One site: its address, and the only certificate that others accept from it."""
 
     host: str
     port: int
@@ -42,7 +42,7 @@ class Site:
 
     @property
     def der(self) -> bytes:
-        """The certificate in binary, as a connection shows it."""
+        """The certificate in binary form, as in a connection."""
         return ssl.PEM_cert_to_DER_cert(self.certificate)
 
 
@@ -55,10 +55,9 @@ class Sites:
     sites
         Three or more; each has a certificate of its own.
     shares
-        How many they are, and how many of them may collude.
+        Their number, and the number of them that may collude.
     folder
-        Where `site-K/key.pem` is.
-
+        The folder of `site-K/key.pem`.
     """
 
     sites: tuple[Site, ...]
@@ -66,19 +65,17 @@ class Sites:
     folder: Path
 
     def __post_init__(self) -> None:
-        """Refuse two sites with one certificate: neither would know whom it talks to."""
         if len({site.der for site in self.sites}) != len(self.sites):
             raise SettingsError("two sites have the same certificate; each needs its own.")
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The sites of a file.
+        """Read the sites of a file.
 
         Raises
         ------
         SettingsError
             If the file cannot be read, or a key is missing, unknown or of the wrong kind.
-
         """
         try:
             content = Path(path).read_bytes()[: LARGEST_FILE + 1]
@@ -93,7 +90,7 @@ class Sites:
 
     @classmethod
     def from_mapping(cls, mapping: dict[str, Any], folder: Path) -> Self:
-        """The sites of a parsed file."""
+        """Return the sites of a parsed file."""
         unknown = next((key for key in mapping if key not in {"colluding", "site"}), None)
         if unknown is not None:
             raise SettingsError(f"sites.toml has an unknown key '{unknown}'.")
@@ -107,9 +104,9 @@ class Sites:
 
     @property
     def digest(self) -> str:
-        """What the sites must agree on: certificates, their order, how many may collude.
+        """SHA-256 of certificates, their order, and the number of sites that may collude.
 
-        Addresses may differ from site to site: each has its own way through its own network.
+        Addresses may differ from site to site, since each is in a network of its own.
         """
         hashed = hashlib.sha256(str(self.shares.colluding).encode())
         for site in self.sites:
@@ -117,15 +114,15 @@ class Sites:
         return hashed.hexdigest()
 
     def key(self, party: int) -> Path:
-        """The private key of a site."""
+        """Return the path of a site's private key."""
         return self.folder / f"site-{party}" / "key.pem"
 
     def certificate(self, party: int) -> Path:
-        """The certificate beside the key."""
+        """Return the path of a site's certificate."""
         return self.folder / f"site-{party}" / "certificate.pem"
 
     def require_party(self, party: int) -> None:
-        """`SettingsError` unless there is such a site and its key and certificate lie here."""
+        """Raise `SettingsError` unless the site exists and its key and certificate are here."""
         if not 0 <= party < len(self.sites):
             raise SettingsError(f"--party is a number from 0 to {len(self.sites) - 1}.")
         for path in (self.key(party), self.certificate(party)):

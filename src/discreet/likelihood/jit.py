@@ -1,8 +1,8 @@
 """Compiled functions with a cache that cannot be stale.
 
-numba's file cache looks at the time stamp of the file that holds a function, not at the modules
-which that file imports. Here the cache folder is named by a digest of every source file with
-compiled code and of the versions of Python, numpy and numba: another source, another folder.
+numba's file cache depends on the time stamp of a function's file, not on the modules which that file
+imports. Here the name of the cache folder is a digest of all source files with compiled code and of
+the versions of Python, numpy and numba.
 """
 
 import hashlib
@@ -28,8 +28,8 @@ SOURCES = (
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-# fastmath and forceinline are said to be off: a function without a setting takes over its caller's.
-# A wrapper for C, which has no caller, would take an eighth of the time of compiling.
+# fastmath and forceinline are set explicitly: otherwise a function inherits its caller's setting.
+# Without the unused wrapper for C, compiling is faster by an eighth.
 _compile = partial(
     numba.njit,
     cache=True,
@@ -44,24 +44,25 @@ _compile = partial(
 def compiled(function: Function) -> Function:
     """Compile without the interpreter lock, without fast-math, and cache by content.
 
-    Division follows numpy: Python's would test every divisor, and no such loop vectorises.
+    Division follows numpy: Python's tests every divisor, which prevents vectorisation.
     """
     return _cached(function, _compile)
 
 
 def compiled_reassociative(function: Function) -> Function:
-    """Compile a sum whose terms may be added in any order, which is all that is relaxed."""
+    """Compile a sum whose terms may be added in any order; nothing else is relaxed."""
     return _cached(function, partial(_compile, fastmath={"reassoc", "contract", "nsz"}))
 
 
 def compiled_into_callers(function: Function) -> Function:
-    """Compile as a part of every caller: a call in an inner loop would count references to arrays."""
+    """Compile as a part of every caller: calls in an inner loop would count references to arrays."""
     return _cached(function, partial(_compile, forceinline=True))
 
 
 def _cached(function: Function, compiler: Callable[[Function], object]) -> Function:
-    before = _get_folder()
-    _set_folder(str(_cache_folder()))
+    before = str(getattr(config, "CACHE_DIR", ""))
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    _set_folder(str(base / "discreet" / _digest()))
     try:
         # The folder is fixed at decoration, so that other packages keep their own setting.
         return cast("Function", compiler(function))
@@ -69,30 +70,21 @@ def _cached(function: Function, compiler: Callable[[Function], object]) -> Funct
         _set_folder(before)
 
 
-def _get_folder() -> str:
-    return str(getattr(config, "CACHE_DIR", ""))
-
-
 def _set_folder(folder: str) -> None:
     # numba makes its settings at import, so a type checker does not know them
     vars(config)["CACHE_DIR"] = folder
 
 
-def _cache_folder() -> Path:
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "discreet" / _digest()
-
-
 class _Announcement(event.Listener):
-    """Tells a person at a terminal, once, that a fit waits for the compiler: loading has no event."""
+    """Writes once to a terminal that a fit waits for the compiler; loading has no event."""
 
-    told = False
+    written = False
 
     def on_start(self, event: event.Event) -> None:
         home = getattr(event.data["dispatcher"].py_func, "__module__", None) or ""
-        if self.told or not home.startswith("discreet.") or not sys.stderr.isatty():
+        if self.written or not home.startswith("discreet.") or not sys.stderr.isatty():
             return
-        self.told = True
+        self.written = True
         sys.stderr.write(
             "discreet: compiling for this machine, once after an installation; it can take a minute\n"
         )

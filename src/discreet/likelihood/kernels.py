@@ -46,7 +46,7 @@ def accumulate(
                     curvature[column, other] += scaled * covariates[row, other]
 
 
-# Lengths whose moments are held at once: few enough to stay in the processor's cache.
+# Number of lengths whose moments are held at once, small enough for the processor's cache.
 LENGTHS_AT_ONCE = 32
 
 
@@ -59,7 +59,7 @@ def accumulate_and_collect(
     collected: Array,
     curvature: Array,
 ) -> None:
-    """collected += collector' moments, without ever holding the moments of all lengths."""
+    """collected += collector' moments, with the moments of few lengths in memory."""
     lengths, edges, amplitudes, covariates, positions = rows
     count, cells, terms = table.shape
     width = covariates.shape[1] + 1
@@ -93,7 +93,7 @@ def _add_product(left: Array, right: Array, total: Array) -> None:
 
 @compiled
 def _add_tile(left: Array, right: Array, total: Array) -> None:
-    """Four rows into two nodes: each number is loaded once for two products."""
+    """Add four rows to two nodes: each number is loaded once for two products."""
     a, b, c, d = left[0, 0], left[1, 0], left[2, 0], left[3, 0]
     e, f, g, h = left[0, 1], left[1, 1], left[2, 1], left[3, 1]
     for column in range(right.shape[1]):

@@ -7,17 +7,17 @@ function g of the interval are ``sum_{s <= t} g(s) = sum_k Q[t, k] g(node_k)``:
 * a polynomial panel: g is interpolated at m Chebyshev nodes of the panel and the interpolant is
   summed; where the baseline is constant m = 1 is exact.
 
-Panels lie between the breaks that the baseline declares (`design.baseline`); one that declares
-nothing, or something that its basis does not keep, is summed interval by interval.
+Panels lie between the breaks that the baseline declares (`design.baseline`); a baseline that declares
+nothing, or breaks that its basis contradicts, is summed interval by interval.
 
 ``spread`` applies Q (prefix tables), ``collect`` applies Q' along the last axis but one (moments
 of people to moments of nodes), both at the lengths t that occur and no others.
 
 Between breaks a_s is a polynomial in s; writing a(x) = sum_j a_j x^j on the panel scaled to [-1, 1],
-a stays within sum_j |a_j| X^j of its middle on the ellipse of radius X = (rho + 1/rho)/2; where
-that is less than the link's distance to its nearest singularity the error falls as rho^-m
-(Trefethen 2013, theorem 8.2). The sums carry B_s B_s', which grows as X^6 on the ellipse, so what is
-kept alike from m to m is rho^-(m - 6): a flatter baseline, with a larger rho, needs fewer nodes.
+a stays within sum_j |a_j| X^j of its middle on the ellipse of radius X = (rho + 1/rho)/2; if that is
+less than the link's distance to its nearest singularity the error falls as rho^-m (Trefethen 2013,
+theorem 8.2). The sums contain B_s B_s', which grows as X^6 on the ellipse, so rho^-(m - 6) is kept
+equal for all m: a flatter baseline, with a larger rho, needs fewer nodes.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ _RHO = 5.0 ** (14.0 / (np.array(NODES) - 6.0))
 _RADII = 0.5 * (_RHO + 1.0 / _RHO)
 INSIDE = 1.0 - 2.0**-30
 DECLARED = 1e-10
-"""How exactly a rule must sum the basis; rounding is a thousand times smaller."""
+"""Relative error with which a rule must sum the basis; rounding is a thousand times smaller."""
 
 
 @dataclass(frozen=True)
@@ -50,24 +50,24 @@ class EveryInterval:
 
     @property
     def weights(self) -> Array:
-        """Each node stands for itself."""
+        """The weights of all nodes are 1."""
         return np.ones(self.last - self.first)
 
     def spread(self, values: Array, lengths: Integers) -> Array:
-        """Prefix sums over the panel."""
+        """Return prefix sums over the panel."""
         return np.cumsum(values, axis=0)[lengths - (self.first + 1)]
 
     def collect(self, moments: Array, lengths: Integers) -> Array:
-        """Sums over the rows at least as long."""
+        """Return sums over the rows that are at least as long."""
         reaching = np.cumsum(moments[..., ::-1, :], axis=-2)[..., ::-1, :]
-        nobody = np.zeros((*moments.shape[:-2], 1, moments.shape[-1]))
+        beyond = np.zeros((*moments.shape[:-2], 1, moments.shape[-1]))
         shortest = np.searchsorted(lengths, np.arange(self.first + 1, self.last + 1))
-        return np.concatenate([reaching, nobody], axis=-2)[..., shortest, :]
+        return np.concatenate([reaching, beyond], axis=-2)[..., shortest, :]
 
 
 @dataclass(frozen=True)
 class Polynomial:
-    """m nodes stand for the panel; ``matrix`` is Q."""
+    """A panel of m nodes; ``matrix`` is Q."""
 
     first: int
     last: int
@@ -76,18 +76,18 @@ class Polynomial:
     @property
     def weights(self) -> Array:
         """Node weights of the whole panel."""
-        return np.asarray(self.matrix[-1])
+        return self.matrix[-1]
 
     def spread(self, values: Array, lengths: Integers) -> Array:
-        """Q values."""
+        """Return Q values."""
         return self.collector(lengths)[:, :-1] @ values
 
     def collect(self, moments: Array, lengths: Integers) -> Array:
-        """Q' moments."""
+        """Return Q' moments."""
         return self.collector(lengths)[:, :-1].T @ moments
 
     def collector(self, lengths: Integers) -> Array:
-        """The rows of Q at these lengths and a column of ones: nodes and total in one product."""
+        """Return the rows of Q at these lengths and a column of ones: nodes and total together."""
         if len(lengths) == len(self.matrix):
             return self._with_total
         return self._with_total[lengths - (self.first + 1)]
@@ -108,7 +108,7 @@ class TimeRule:
     bases: tuple[Array, ...]
 
     def within(self, first: int, last: int) -> "TimeRule":
-        """The panels of the intervals first + 1 ... last; polynomials end where periods do."""
+        """Return the panels of the intervals first + 1 ... last; polynomials end where periods do."""
         panels: list[Panel] = []
         bases: list[Array] = []
         for panel, basis in zip(self.panels, self.bases, strict=True):
@@ -123,7 +123,7 @@ class TimeRule:
 
 
 def choose_rule(design: Design, link: Link, alpha: Array) -> TimeRule:
-    """Panels if they save at least half of the nodes, else every interval."""
+    """Return panels if they save at least half of the nodes, else every interval."""
     if design.baseline.breaks is None or design.baseline.degree > HIGHEST_DEGREE:
         return _direct_rule(design)
     if design.baseline.degree == 0:
@@ -138,7 +138,7 @@ def _direct_rule(design: Design) -> TimeRule:
 
 @lru_cache(maxsize=16)
 def _constant_rule(design: Design) -> TimeRule:
-    """One node per stretch: (t_j, t_{j+1}] holds the intervals up to floor(t_{j+1} q)."""
+    """Return one node per stretch: (t_j, t_{j+1}] holds the intervals up to floor(t_{j+1} q)."""
     ends = [int(place * design.intervals) for place in _refined(design, 1)]
     panels = tuple(
         Polynomial(low, high, np.arange(1.0, high - low + 1.0)[:, None])
@@ -151,7 +151,7 @@ def _constant_rule(design: Design) -> TimeRule:
 
 @lru_cache(maxsize=16)
 def _polynomial_rule(design: Design, pieces: int, nodes: int) -> TimeRule:
-    """Every stretch in ``pieces`` equal panels; a panel with few intervals takes each of them."""
+    """Return ``pieces`` equal panels per stretch; in a panel of few intervals all are nodes."""
     panels: list[Panel] = []
     bases: list[Array] = []
     for left, right in pairwise(_refined(design, pieces)):
@@ -159,8 +159,14 @@ def _polynomial_rule(design: Design, pieces: int, nodes: int) -> TimeRule:
         first, last = int(np.floor(low)), int(np.floor(high))
         if last - first > nodes:
             middle, half = 0.5 * (low + high), 0.5 * (high - low)
-            panels.append(_polynomial_panel(low, high, nodes))
-            places = middle + half * _chebyshev_nodes(nodes)
+            angles, orders = np.pi * (np.arange(nodes) + 0.5) / nodes, np.arange(nodes)
+            # the interpolant at the intervals, summed term by term
+            scaled = (np.arange(first + 1, last + 1) - middle) / half
+            terms = np.cos(orders * np.arccos(np.clip(scaled, -1.0, 1.0))[:, None])
+            transform = np.cos(np.outer(orders, angles)) * (2.0 / nodes)
+            transform[0] *= 0.5
+            panels.append(Polynomial(first, last, np.cumsum(terms, axis=0) @ transform))
+            places = middle + half * np.cos(angles)
             bases.append(design.basis_at(places / design.intervals))
         elif last > first:
             panels.append(EveryInterval(first, last))
@@ -171,7 +177,7 @@ def _polynomial_rule(design: Design, pieces: int, nodes: int) -> TimeRule:
 
 
 def _refined(design: Design, pieces: int) -> Breaks:
-    """The baseline's breaks, and each stretch between them cut into equal pieces, exactly."""
+    """Return the baseline's breaks, with each stretch cut into equal pieces, exactly."""
     breaks = design.baseline.breaks or (Fraction(0), Fraction(1))
     inner = [
         left + (right - left) * Fraction(piece, pieces)
@@ -182,9 +188,9 @@ def _refined(design: Design, pieces: int) -> Breaks:
 
 
 def _verified(design: Design, rule: TimeRule) -> TimeRule:
-    """The rule if it sums the basis itself right, else every interval.
+    """Return the rule if its sums of the basis are right, else every interval.
 
-    A break that a baseline forgot to declare would make every sum wrong without a sound.
+    Without this check a break that a baseline does not declare would make every sum wrong.
     """
     done = 0
     for panel, basis in zip(rule.panels, rule.bases, strict=True):
@@ -198,28 +204,14 @@ def _verified(design: Design, rule: TimeRule) -> TimeRule:
     return rule if done == design.intervals else _direct_rule(design)
 
 
-def _polynomial_panel(low: float, high: float, nodes: int) -> Polynomial:
-    """Intervals s with low < s <= high; the interpolant is summed term by term."""
-    first, last = int(np.floor(low)), int(np.floor(high))
-    steps = np.arange(first + 1, last + 1)
-    scaled = (steps - 0.5 * (low + high)) / (0.5 * (high - low))
-    orders = np.arange(nodes)
-    terms = np.cos(orders * np.arccos(np.clip(scaled, -1.0, 1.0))[:, None])
-    angles = np.pi * (orders + 0.5) / nodes
-    transform = np.cos(np.outer(orders, angles)) * (2.0 / nodes)
-    transform[0] *= 0.5
-    return Polynomial(first, last, np.cumsum(terms, axis=0) @ transform)
-
-
-def _chebyshev_nodes(nodes: int) -> Array:
-    return np.cos(np.pi * (np.arange(nodes) + 0.5) / nodes)
-
-
 def _pieces_needed(design: Design, alpha: Array, reach: float) -> tuple[int, int]:
-    """The fewest pieces per stretch, by doubling, and nodes that keep every panel in the strip."""
+    """Return the fewest pieces per stretch, by doubling, and the nodes of a panel in the strip."""
     stretches, pieces = len(_refined(design, 1)) - 1, 1
     while True:
-        within = np.flatnonzero(_wandering(design, alpha, pieces) <= reach)
+        # the largest sum_j |a_j| X^j, j >= 1, of any panel, for each number of nodes
+        terms = np.abs(_polynomial_terms(design, pieces) @ alpha)
+        powers = np.arange(1, design.baseline.degree + 1)
+        within = np.flatnonzero(np.max(terms @ (_RADII ** powers[:, None]), axis=0) <= reach)
         if len(within):
             return pieces, NODES[within[0]]
         if stretches * pieces * NODES[-1] >= design.intervals:
@@ -227,16 +219,9 @@ def _pieces_needed(design: Design, alpha: Array, reach: float) -> tuple[int, int
         pieces *= 2
 
 
-def _wandering(design: Design, alpha: Array, pieces: int) -> Array:
-    """For each number of nodes the largest sum_j |a_j| X^j, j >= 1, of any panel."""
-    terms = np.abs(_polynomial_terms(design, pieces) @ alpha)
-    powers = np.arange(1, design.baseline.degree + 1)
-    return np.asarray(np.max(terms @ (_RADII ** powers[:, None]), axis=0))
-
-
 @lru_cache(maxsize=64)
 def _polynomial_terms(design: Design, pieces: int) -> Array:
-    """The terms a_1, a_2, ... of each panel's polynomial, one column per parameter."""
+    """Return the terms a_1, a_2, ... of each panel's polynomial, one column per parameter."""
     degree, edges = design.baseline.degree, _refined(design, pieces)
     # inside the panel: a baseline may jump where it breaks
     places = INSIDE * (2.0 * np.arange(degree + 1) - degree) / degree
@@ -244,4 +229,4 @@ def _polynomial_terms(design: Design, pieces: int) -> Array:
     widths = np.array([float(right - left) for left, right in pairwise(edges)])
     basis = design.basis_at((middles[:, None] + 0.5 * places * widths[:, None]).ravel())
     inverse = np.linalg.inv(np.vander(places, increasing=True))
-    return np.asarray(inverse[1:] @ basis.reshape(len(middles), degree + 1, -1))
+    return inverse[1:] @ basis.reshape(len(middles), degree + 1, -1)

@@ -1,15 +1,14 @@
-"""Objectives: the total loss over people, and what mechanisms add to it.
+"""The total loss over people.
 
 loss(f) = sum_i [ sum over survived intervals phi(eta_is) + [event] psi(eta_i,exit) ]
 
-A stratum has its own baseline, a period the effects in force: sums are those of each stratum in each
-period, in the places of f that are theirs.
+A stratum has its own baseline, a period the effects in force: the sums of each stratum in each period
+are added in their places of f.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,17 +37,6 @@ from discreet.solve import Evaluation
 from discreet.types import Array
 
 
-class Objective(Protocol):
-    """What a solver sees: a convex function of f with two derivatives."""
-
-    @property
-    def dimension(self) -> int:
-        """d."""
-
-    def __call__(self, f: Array) -> Evaluation:
-        """Value, gradient and Hessian at f."""
-
-
 @dataclass(frozen=True)
 class Problem:
     """Minus the log-likelihood, totalled over people by an engine."""
@@ -59,38 +47,38 @@ class Problem:
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """d, the number of coefficients."""
         return self.design.dimension
 
     @property
     def persons(self) -> int:
-        """n."""
+        """n, the number of persons."""
         return self.engine.persons
 
     def __call__(self, f: Array) -> Evaluation:
-        """Value, gradient and Hessian at f."""
+        """Return value, gradient and Hessian at f."""
         value, gradient, hessian = self.engine.reduce(block_loss, self.design, self.link, f)
         return Evaluation(float(value), gradient, hessian)
 
     def information(self, f: Array) -> Array:
-        """Expected information: sum over intervals at risk of (dh/deta)^2/(h(1-h)) z z'."""
+        """Return the expected information: sum over intervals at risk of (dh/deta)^2/(h(1-h)) z z'."""
         (hessian,) = self.engine.reduce(block_information, self.design, self.link, f)
         return hessian
 
     def totals(self) -> tuple[int, int, int]:
-        """(events, intervals at risk, rows): enough for a starting value and a report."""
+        """Return (events, intervals at risk, rows), for a starting value and a report."""
         (counts,) = self.engine.reduce(block_totals)
         return int(counts[0]), int(counts[1]), int(counts[2])
 
 
 def block_loss(block: Episodes, design: Design, link: Link, f: Array) -> tuple[Array, Array, Array]:
-    """Loss, gradient and Hessian of the people of one block."""
+    """Return loss, gradient and Hessian of the people of one block."""
     sums = _over_parts(_loss, block, design, link, f)
     return np.array(sums.value), sums.gradient, sums.hessian
 
 
 def block_information(block: Episodes, design: Design, link: Link, f: Array) -> tuple[Array]:
-    """Expected information of the people of one block."""
+    """Return the expected information of the people of one block."""
     return (_over_parts(_information, block, design, link, f).hessian,)
 
 
@@ -101,18 +89,18 @@ def _over_parts(
     link: Link,
     f: Array,
 ) -> Sums:
-    """The sums of each stratum in each period, in the places of its baseline and effects."""
+    """Add the sums of each stratum in each period, in the places of its baseline and effects."""
     total = Sums.zeros(design.dimension)
     # a design may have one baseline for the strata of all
     parts = strata_blocks(block) if design.strata > 1 else (block,)
-    for stratum, own in enumerate(parts):
+    for stratum, people in enumerate(parts):
         for period, limits in enumerate(pairwise(design.periods.ends)):
             places = design.in_force(stratum, period)
-            if own.rows:
-                found = sums_of(own, design, link, Part(f[places], limits, block.rows))
-                total.value += found.value
-                total.gradient[places] += found.gradient
-                total.hessian[np.ix_(places, places)] += found.hessian
+            if people.rows:
+                sums = sums_of(people, design, link, Part(f[places], limits, block.rows))
+                total.value += sums.value
+                total.gradient[places] += sums.gradient
+                total.hessian[np.ix_(places, places)] += sums.hessian
     return total
 
 
@@ -138,12 +126,12 @@ def _information(block: Episodes, design: Design, link: Link, part: Part) -> Sum
 
 
 def block_totals(block: Episodes) -> tuple[NDArray[np.int64]]:
-    """Events, intervals at risk and rows of one block."""
+    """Count events, intervals at risk and rows of one block."""
     at_risk = np.sum(block.exit, dtype=np.int64) - np.sum(block.entry, dtype=np.int64)
     return (np.array([np.count_nonzero(block.event), at_risk, block.rows], dtype=np.int64),)
 
 
 def block_strata(block: Episodes, strata: int) -> tuple[NDArray[np.int64]]:
-    """Rows at risk of each stratum."""
+    """Count the rows at risk of each stratum."""
     numbers = np.zeros(0, dtype=np.int16) if block.stratum is None else block.stratum
     return (np.bincount(numbers, minlength=strata).astype(np.int64),)

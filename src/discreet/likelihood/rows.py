@@ -1,12 +1,11 @@
-"""Signed prefix rows: the one form in which the sums over intervals see people.
+"""Signed prefix rows, the input of all sums over people and intervals.
 
 A row at risk in the intervals entry + 1 ... stop is the prefix 1 ... stop with weight +1 and the
 prefix 1 ... entry with weight -1. Sorted by prefix length, every sum over people and intervals
 becomes a sum over prefixes; left truncation and time-varying covariates need nothing more.
 
-Where effects change with time the sums of a period are asked for one by one: of its intervals
-first + 1 ... last a prefix has those from first + 1 on, so that a row at risk when the period begins is
-still one prefix.
+If effects change with time, each period has sums of its own: a prefix has the intervals from the
+period's first on, so that a row at risk when the period begins is still one prefix.
 """
 
 from collections.abc import Callable
@@ -37,7 +36,7 @@ class PrefixRows:
 
     @cached_property
     def occurring(self) -> NDArray[np.int64]:
-        """The lengths that occur, ascending: days on a fine grid leave most intervals empty."""
+        """The lengths that occur, ascending; on a fine grid most intervals are empty."""
         return np.flatnonzero(self._counts)
 
     @cached_property
@@ -70,20 +69,20 @@ class EventRows:
 
 @dataclass(frozen=True)
 class EventTotals:
-    """Events by interval and the sum of their covariates: all that a linear term needs."""
+    """Events by interval and the sum of their covariates, for a linear term."""
 
     counts: NDArray[np.int64]
     covariates: Array
 
     def linear(self, basis: Array) -> Array:
-        """(sum of B_exit, sum of x) over events."""
+        """Return (sum of B_exit, sum of x) over events."""
         return np.concatenate([self.counts @ basis[: len(self.counts)], self.covariates])
 
 
 def _remembered(
     build: Callable[Concatenate[Episodes, Asked], Built],
 ) -> Callable[Concatenate[Episodes, Asked], Built]:
-    """Build once a block and period, and keep it as long as the block lives."""
+    """Build once for each block and period, and keep the result as long as the block lives."""
     memo: WeakKeyDictionary[Episodes, dict[object, Built]] = WeakKeyDictionary()
 
     @wraps(build)
@@ -98,7 +97,7 @@ def _remembered(
 
 @_remembered
 def strata_blocks(block: Episodes) -> tuple[Episodes, ...]:
-    """The people of each stratum that occurs in the block, by its number."""
+    """Return the people of each stratum up to the last that occurs, by its number."""
     if block.stratum is None or not block.rows:
         return (block,)
     return tuple(block.of_stratum(number) for number in range(int(block.stratum.max()) + 1))
@@ -106,19 +105,19 @@ def strata_blocks(block: Episodes) -> tuple[Episodes, ...]:
 
 @_remembered
 def closed_prefixes(block: Episodes, limits: Limits) -> PrefixRows:
-    """Prefixes that include the event's interval: every interval at risk."""
+    """Return prefixes that include the event's interval: every interval at risk."""
     return _prefixes(block, block.exit, limits)
 
 
 @_remembered
 def open_prefixes(block: Episodes, limits: Limits) -> PrefixRows:
-    """Prefixes that leave the event's interval out: every interval survived."""
+    """Return prefixes without the event's interval: every interval survived."""
     return _prefixes(block, block.exit - block.event.astype(np.int32), limits)
 
 
 @_remembered
 def event_totals(block: Episodes, limits: Limits) -> EventTotals:
-    """Sufficient statistics of the events of a block."""
+    """Return sufficient statistics of the events of a block."""
     events = _events_within(block, limits)
     counts = np.bincount(block.exit[events], minlength=1)[1:]
     return EventTotals(counts, events @ block.covariates)
@@ -126,7 +125,7 @@ def event_totals(block: Episodes, limits: Limits) -> EventTotals:
 
 @_remembered
 def event_rows(block: Episodes, limits: Limits) -> EventRows:
-    """The events of a block."""
+    """Return the events of a block."""
     events = _events_within(block, limits)
     return EventRows(block.exit[events], block.covariates[events])
 
@@ -139,7 +138,7 @@ def _events_within(block: Episodes, limits: Limits) -> Flags:
 def _prefixes(block: Episodes, stops: NDArray[np.int32], limits: Limits) -> PrefixRows:
     first, last = limits
     late = np.flatnonzero((block.entry > first) & (block.entry < last))
-    if not np.any(block.entry > first) and _ascending(stops):
+    if not np.any(block.entry > first) and np.all(stops[1:] >= stops[:-1]):
         begin = int(np.searchsorted(stops, first, side="right"))
         weights = np.ones(len(stops) - begin)
         return PrefixRows(np.minimum(stops[begin:], last), weights, block.covariates[begin:])
@@ -147,16 +146,7 @@ def _prefixes(block: Episodes, stops: NDArray[np.int32], limits: Limits) -> Pref
     lengths = np.concatenate([np.minimum(stops[here], last), block.entry[late]])
     rows = np.concatenate([here, late])
     weights = np.concatenate([np.ones(len(here)), -np.ones(len(late))])
-    order = _stable_order(lengths)
-    return PrefixRows(lengths[order], weights[order], block.covariates[rows[order]])
-
-
-def _ascending(values: NDArray[np.int32]) -> bool:
-    return bool(np.all(values[1:] >= values[:-1]))
-
-
-def _stable_order(lengths: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Stable argsort; numpy sorts 16-bit keys by radix, several times faster."""
     small = len(lengths) == 0 or int(lengths.max()) < 2**16
     keys = lengths.astype(np.uint16) if small else lengths
-    return np.argsort(keys, kind="stable")
+    order = np.argsort(keys, kind="stable")
+    return PrefixRows(lengths[order], weights[order], block.covariates[rows[order]])

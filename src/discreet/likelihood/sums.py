@@ -10,7 +10,7 @@ phi(a_s + c) = sum_j G_j(a_s) T_j(u(c)) separates people from intervals:
     gradient = (sum_s B_s G'[s].R[s,:,0],  sum_s G'[s].R[s,:,1:])
     Hessian  = sum_s B_s B_s' G''[s].R[s,:,0],  sum_s B_s G''[s].R[s,:,1:],  sum x x' F''_t(c)
 
-Where c spans too wide a range for tables, intervals are summed one by one.
+If c spans too wide a range for tables, intervals are summed one by one.
 
 Person-period rows are never materialised. Each of phi, phi', phi'' is expanded on its own: the
 derivative of an interpolant is wrong by 1e-6 where probabilities saturate.
@@ -31,7 +31,7 @@ from discreet.likelihood.panels import Panel, Polynomial, TimeRule, choose_rule
 from discreet.likelihood.rows import EventRows, Limits, PrefixRows
 from discreet.types import Array, Integers
 
-# Below this many rows numpy is fast enough that nobody should wait for a compiler.
+# Below this many rows numpy takes less time than compiling.
 COMPILED_FROM = 150_000
 Kernel = Literal["auto", "numpy", "compiled"]
 _kernel: Kernel = "auto"
@@ -41,7 +41,7 @@ Pointwise = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Functions:
-    """Value, slope and curvature in eta of what an interval contributes."""
+    """Value, slope and curvature in eta of an interval's contribution."""
 
     value: Pointwise
     slope: Pointwise
@@ -58,7 +58,7 @@ class Sums:
 
     @classmethod
     def zeros(cls, dimension: int) -> Self:
-        """The empty sum."""
+        """Return the empty sum."""
         return cls(0.0, np.zeros(dimension), np.zeros((dimension, dimension)))
 
     def __iadd__(self, other: "Sums") -> Self:
@@ -72,18 +72,18 @@ class Sums:
 class Part(NamedTuple):
     """One stratum in one period: f of its baseline and of the effects in force, and the intervals.
 
-    `among` is the number of rows of all strata.
+    `total_rows` is the number of rows of all strata.
     """
 
     f: Array
     limits: Limits
-    among: int
+    total_rows: int
 
 
 class PlacedRows(NamedTuple):
-    """Rows with their positions c = beta'x; those of lengths[k] begin at edges[k].
+    """Rows with their positions c = beta'x; the rows of lengths[k] begin at edges[k].
 
-    A tuple, because compiled code takes it as it is.
+    A tuple, which compiled code accepts.
     """
 
     lengths: Integers
@@ -93,7 +93,7 @@ class PlacedRows(NamedTuple):
     positions: Array
 
     def between(self, first: int, last: int) -> "PlacedRows":
-        """Rows with first < length <= last, as views."""
+        """Return the rows with first < length <= last, as views."""
         low, high = np.searchsorted(self.lengths, [first, last], side="right")
         chosen = slice(self.edges[low], self.edges[high])
         return PlacedRows(
@@ -107,7 +107,7 @@ class PlacedRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Accumulated:
-    """What the rows of one panel contribute."""
+    """The contribution of the rows of one panel."""
 
     collected: Array  # (nodes, cells * terms, 1 + p): moments at risk at the panel's nodes
     total: Array  # (cells * terms, 1 + p): their sum, at risk in every earlier panel
@@ -115,19 +115,19 @@ class Accumulated:
 
 
 def survival_functions(link: Link) -> Functions:
-    """phi, phi', phi''."""
+    """Return phi, phi', phi''."""
     return Functions(
         link.survival_loss, link.survival_loss_derivative, link.survival_loss_curvature
     )
 
 
 def event_functions(link: Link) -> Functions:
-    """psi, psi', psi''."""
+    """Return psi, psi', psi''."""
     return Functions(link.event_loss, link.event_loss_derivative, link.event_loss_curvature)
 
 
 def information_functions(link: Link) -> Functions:
-    """Only the curvature counts: (dh/deta)^2 / (h (1 - h))."""
+    """Return 0, 0 and the information (dh/deta)^2 / (h (1 - h))."""
     return Functions(np.zeros_like, np.zeros_like, link.information)
 
 
@@ -158,7 +158,7 @@ def use_kernel(kernel: Kernel) -> None:
 
 
 def worth_compiling(rows: int) -> bool:
-    """Many rows, unless the process has chosen otherwise."""
+    """Return whether there are many rows, unless `use_kernel` has chosen."""
     return rows >= COMPILED_FROM if _kernel == "auto" else _kernel == "compiled"
 
 
@@ -182,8 +182,8 @@ def prefix_sums(
         positions,
     )
     # by the rows of all strata: compiled code is worth it for all of them or for none
-    compiled = worth_compiling(part.among)
-    # far out a hazard is infinite where no row is at risk: what is not a number is a step too long
+    compiled = worth_compiling(part.total_rows)
+    # a step that is too long may give infinite hazards where no row is at risk
     with np.errstate(over="ignore", invalid="ignore"):
         return _tabulated_sums(placed, rule, expansion, f, functions, compiled=compiled)
 
@@ -207,7 +207,7 @@ def _tabulated_sums(
     *,
     compiled: bool,
 ) -> Sums:
-    """Panels from the last to the first, carrying the moments of all longer prefixes along."""
+    """Sum the panels from the last to the first, with the moments of all longer prefixes."""
     size = len(f) - rows.covariates.shape[1]
     expand = _Expander(expansion, [basis @ f[:size] for basis in rule.bases])
     curvatures = expand(functions.curvature)
@@ -220,16 +220,12 @@ def _tabulated_sums(
         panel = rule.panels[index]
         if panel.first >= rows.lengths[-1]:
             continue
-        found = _accumulate(
-            parts[index],
-            panel,
-            expansion,
-            tables[index].reshape(-1, expansion.cells, expansion.terms),
-            compiled=compiled,
-        )
-        at_risk = found.collected + panel.weights[:, None, None] * carried
-        carried = carried + found.total
-        sums.hessian[size:, size:] += found.curvature
+        accumulate = _accumulate_compiled if compiled else _accumulate_numpy
+        table = tables[index].reshape(-1, expansion.cells, expansion.terms)
+        moments = accumulate(parts[index], panel, expansion, table)
+        at_risk = moments.collected + panel.weights[:, None, None] * carried
+        carried = carried + moments.total
+        sums.hessian[size:, size:] += moments.curvature
         sums += _paired(at_risk, rule.bases[index], values[index], slopes[index], curvatures[index])
     return sums
 
@@ -248,7 +244,7 @@ class _Expander:
 
 
 def _prefix_tables(rule: TimeRule, parts: list[PlacedRows], values: list[Array]) -> list[Array]:
-    """Prefix sums over time at every length that occurs, panel after panel."""
+    """Return prefix sums over time at every length that occurs, panel after panel."""
     tables = []
     before = np.zeros(values[0].shape[1])
     for panel, part, here in zip(rule.panels, parts, values, strict=True):
@@ -277,44 +273,27 @@ def _paired(at_risk: Array, basis: Array, value: Array, slope: Array, curvature:
 def direct_sums(
     rows: PrefixRows, basis: Array, f: Array, functions: Functions, first: int = 0
 ) -> Sums:
-    """Interval by interval over the rows that reach it: O(rows * q), no approximation."""
+    """Sum interval by interval over the rows that reach it: O(rows * q), no approximation."""
     size = basis.shape[1]
     positions = rows.covariates @ f[size:]
     sums = Sums.zeros(len(f))
     for step in range(first, rows.longest):
         here = slice(int(rows.starts[step]), None)
-        sums += _interval_sums(
-            rows, here, basis[step], basis[step] @ f[:size] + positions[here], functions
-        )
+        row, weights, x = basis[step], rows.weights[here], rows.covariates[here]
+        eta = row @ f[:size] + positions[here]
+        slope = weights * functions.slope(eta)
+        curved = weights * functions.curvature(eta)
+        cross, corner = np.outer(row, x.T @ curved), (x * curved[:, None]).T @ x
+        hessian = np.block([[np.outer(row, row) * curved.sum(), cross], [cross.T, corner]])
+        gradient = np.concatenate([row * slope.sum(), x.T @ slope])
+        sums += Sums(float(weights @ functions.value(eta)), gradient, hessian)
     return sums
-
-
-def _interval_sums(
-    rows: PrefixRows, here: slice, basis: Array, eta: Array, functions: Functions
-) -> Sums:
-    """value, slope and curvature of one interval, expanded by z = (B_s, x)."""
-    weights, covariates = rows.weights[here], rows.covariates[here]
-    slope = weights * functions.slope(eta)
-    curved = weights * functions.curvature(eta)
-    cross = np.outer(basis, covariates.T @ curved)
-    corner = (covariates * curved[:, None]).T @ covariates
-    hessian = np.block([[np.outer(basis, basis) * curved.sum(), cross], [cross.T, corner]])
-    gradient = np.concatenate([basis * slope.sum(), covariates.T @ slope])
-    return Sums(float(weights @ functions.value(eta)), gradient, hessian)
-
-
-def _accumulate(
-    rows: PlacedRows, panel: Panel, expansion: Expansion, table: Array, *, compiled: bool
-) -> Accumulated:
-    """One pass over the rows of a panel; ``table`` is F'', (lengths, cells, terms)."""
-    if compiled:
-        return _accumulate_compiled(rows, panel, expansion, table)
-    return _accumulate_numpy(rows, panel, expansion, table)
 
 
 def _accumulate_compiled(
     rows: PlacedRows, panel: Panel, expansion: Expansion, table: Array
 ) -> Accumulated:
+    """Accumulate the rows of a panel; ``table`` is F'', (lengths, cells, terms)."""
     # imported here: numba takes longer to import than a plain fit to run
     from discreet.likelihood import kernels  # noqa: PLC0415
 
@@ -323,9 +302,9 @@ def _accumulate_compiled(
     lower = np.zeros((width, width))
     if isinstance(panel, Polynomial):
         collector = panel.collector(rows.lengths)
-        found = np.zeros((collector.shape[1], math.prod(shape)))
-        kernels.accumulate_and_collect(rows, expansion.placing, table, collector, found, lower)
-        collected, total = found[:-1], found[-1]
+        sums = np.zeros((collector.shape[1], math.prod(shape)))
+        kernels.accumulate_and_collect(rows, expansion.placing, table, collector, sums, lower)
+        collected, total = sums[:-1], sums[-1]
     else:
         moments = np.zeros((*table.shape, width + 1))
         kernels.accumulate(rows, expansion.placing, table, moments, lower)
@@ -338,7 +317,7 @@ def _accumulate_compiled(
 def _accumulate_numpy(
     rows: PlacedRows, panel: Panel, expansion: Expansion, table: Array
 ) -> Accumulated:
-    """The same with one weighted bincount a term and column."""
+    """Accumulate the rows of a panel with one weighted bincount for each term and column."""
     length, cells, terms = table.shape
     width = rows.covariates.shape[1]
     located, places = expansion.locate(rows.positions)
@@ -356,12 +335,10 @@ def _accumulate_numpy(
         current, following = following, 2.0 * places * following - current
     cube = moments.reshape(terms, width + 1, length, cells)
     return Accumulated(
-        _nodes_first(panel.collect(cube, rows.lengths)).reshape(-1, cells * terms, width + 1),
-        _nodes_first(np.ones((1, length)) @ cube).reshape(cells * terms, width + 1),
+        # from (terms, columns, nodes, cells) to (nodes, cells, terms, columns)
+        panel.collect(cube, rows.lengths)
+        .transpose(2, 3, 0, 1)
+        .reshape(-1, cells * terms, width + 1),
+        (np.ones((1, length)) @ cube).transpose(2, 3, 0, 1).reshape(cells * terms, width + 1),
         (columns * weight) @ columns.T,
     )
-
-
-def _nodes_first(cube: Array) -> Array:
-    """From (terms, columns, nodes, cells) to (nodes, cells, terms, columns)."""
-    return cube.transpose(2, 3, 0, 1)
