@@ -58,7 +58,7 @@ def test_a_person_at_a_terminal_is_told_of_compiling_and_not_of_loading(
     first = said("discreet.triple")
     assert first.startswith("discreet: compiling")
     assert len(first.splitlines()) == 1
-    jit._announcement.told = False
+    jit._announcement.written = False
     assert not said("discreet.triple")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
     assert not said("somebody.else")
