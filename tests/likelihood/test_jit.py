@@ -44,7 +44,7 @@ def test_a_person_at_a_terminal_is_told_of_compiling_and_not_of_loading(
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(jit.sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(jit._announcement, "told", False)
+    monkeypatch.setattr(jit._announcement, "written", False)
 
     def said(home):
         def triple(x):
