@@ -11,9 +11,9 @@ STRATA_BUGS = [
     Bug(
         "somebody who moves is in the stratum of every row",
         encode,
-        "to_episodes",
-        "if spans.offsets is not None:",
-        "if False:",
+        "_strata_of_people",
+        "if spans.offsets is None:",
+        "if True:",
         strata_checks.check_a_person_is_in_one_stratum,
         "no vector moves further for it: a person is counted once all the same",
     ),

@@ -167,13 +167,6 @@ def to_episodes(data: Any, schema: Schema, outcome: Any = None) -> Episodes:
     schema.require_bounds()
     table = read_table(data, schema, outcome)
     spans = person_spans(table, schema)
-    stratum = None
-    if schema.strata is not None:
-        stratum = read_levels(table.column(schema.strata.name), schema.strata)[spans.row]
-        if spans.offsets is not None:  # the stratum of a person's first row at risk
-            some = spans.offsets[1:] > spans.offsets[:-1]
-            first = spans.offsets[:-1][some]
-            stratum = np.repeat(stratum[first], np.diff(spans.offsets)[some])
     return Episodes(
         covariates=encode(table, schema, spans.row),
         entry=spans.entry,
@@ -181,9 +174,20 @@ def to_episodes(data: Any, schema: Schema, outcome: Any = None) -> Episodes:
         event=spans.event,
         offsets=spans.offsets,
         persons=spans.persons,
-        stratum=stratum,
+        stratum=_strata_of_people(table, schema, spans),
         cause=spans.cause,
     )
+
+
+def _strata_of_people(table: Table, schema: Schema, spans: Spans) -> NDArray[np.int16] | None:
+    """Return for all rows of a person the stratum of the person's first row at risk."""
+    if schema.strata is None:
+        return None
+    numbers = read_levels(table.column(schema.strata.name), schema.strata)[spans.row]
+    if spans.offsets is None:
+        return numbers
+    some = spans.offsets[1:] > spans.offsets[:-1]
+    return np.repeat(numbers[spans.offsets[:-1][some]], np.diff(spans.offsets)[some])
 
 
 def encode_strata(data: Any, schema: Schema) -> NDArray[np.int16] | None:
