@@ -28,7 +28,6 @@ BEGIN, END = "<!-- bugs: begin -->\n", "<!-- bugs: end -->\n"
 SMALL = Effort(pairs=12, fits=20, slow_fits=20, draws=60, attacks=20)
 ENOUGH = Effort(pairs=12, fits=20, slow_fits=20, draws=4000, attacks=20)
 WHY = {
-    "Strata": "not tried on the audit",
     "Competing risks": "not tried on the audit",
     "Effects that change with time": "not tried on the audit",
     "Several sites": "of what sites say to each other; the audit draws their noise alone",

@@ -41,7 +41,7 @@ CAUSES_BUGS = [
         "block_exits",
         "first, last = block.ends",
         "first = last = np.arange(block.rows)",
-        causes_checks.check_a_person_leaves_once,
+        "newton: neighbours: causes",
     ),
     Bug(
         "scores of causes with the sensitivity of adding or removing a person",
@@ -49,7 +49,7 @@ CAUSES_BUGS = [
         "scores",
         "arguments, SCORES,",
         "arguments, Sensitivity(LARGEST**2, unit=LARGEST),",
-        causes_checks.check_all_causes_are_paid_for,
+        "newton: witness: causes",
     ),
     Bug(
         "late entries of competing risks counted and not paid for",
@@ -57,7 +57,7 @@ CAUSES_BUGS = [
         "exits",
         "of_exits(late=late)",
         "of_exits(late=False)",
-        causes_checks.check_all_causes_are_paid_for,
+        "newton: witness: causes",
     ),
     Bug(
         "the information of causes with half its squared sensitivity",
@@ -75,6 +75,6 @@ CAUSES_BUGS = [
         "own = 1.0 + abs(float(self.ask._engine.reduce(lambda block: (block.covariates.sum(),))[0])); "
         "asked = replace(asked, bounds=own * asked.bounds); "
         "causes, persons = self._whitened(asked), self.ask.persons",
-        causes_checks.check_nothing_but_noisy_sums_of_causes_is_used,
+        "newton: questions: causes",
     ),
 ]

@@ -7,11 +7,9 @@ from discreet.core.scores import LARGEST, Whitened, alone, block_scores
 from discreet.design.link import get_link
 from discreet.errors import SettingsError
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, contract
-from discreet.mechanisms.objective import Shape
-from discreet.mechanisms.outlook import public_guess
 from discreet.paper.exponential import SanitizedExponential
 from tests.changes import changing_design, random_people
-from tests.mechanisms.cases import corner_people, hostile_points, loss_of, make_constants
+from tests.mechanisms.cases import make_constants
 
 CHANGES = (0.3, 0.6)
 
@@ -27,37 +25,6 @@ def movements(function, block, *arguments):
         for who in range(block.persons)
     ]
     return max(int(((a - b) ** 2).sum()) for a in rows for b in rows)
-
-
-def check_changing_gradients_move_as_claimed():
-    """Gradients as a fit sums them, of hand-made persons at hostile points."""
-    random = np.random.default_rng(6)
-    constants = constants_of()
-    people, size = corner_people(constants), constants.design.time_dimension
-    points = hostile_points(random, constants, 12)
-    losses = [loss_of([who], constants) for who in people]
-    gradients = np.array([[loss(at).gradient for loss in losses] for at in points])
-    for shift in (-4, 0, 2):
-        scale = np.where(np.arange(constants.dimension) < size, 2.0**shift, 1.0)
-        gaps = (gradients[:, :, None] - gradients[:, None, :]) * scale
-        claimed = Shape.make(constants, public_guess(constants, 0.5), shift).sensitivity
-        assert np.linalg.norm(gaps, axis=-1).max() <= claimed
-
-
-def check_the_jacobian_of_changing_effects_is_claimed():
-    """A person at risk all the time has a Hessian of more than e directions."""
-    for constants in (constants_of(), constants_of(covariates=6)):
-        size = constants.design.time_dimension
-        people = [who for who in corner_people(constants) if who.exit.size]
-        bends = [who.hessian(constants, np.zeros(constants.dimension)) for who in people]
-        for shift in (-4, 0, 2):
-            shape = Shape.make(constants, public_guess(constants, 0.5), shift)
-            scale = np.where(np.arange(constants.dimension) < size, 2.0**shift, 1.0)
-            for ridge in (0.01, 0.5, 20.0):
-                scaled = [scale[:, None] * bend * scale / ridge for bend in bends]
-                unit = np.eye(constants.dimension)
-                largest = max(np.linalg.slogdet(unit + bend)[1] for bend in scaled)
-                assert largest <= shape.jacobian(ridge)
 
 
 def check_changing_scores_move_by_twice_the_bound():

@@ -41,7 +41,7 @@ STRATA_BUGS = [
         "weight = self.layout.moment_weight(self.design.intervals); "
         "own = self.ask._engine.episodes.stratum; "
         "centre = np.append(centre[:-1], (own == 2).mean())",
-        strata_checks.check_strata_use_nothing_but_noisy_sums,
+        "newton: questions: strata",
     ),
     Bug(
         "strata without a proof accepted",
@@ -49,6 +49,6 @@ STRATA_BUGS = [
         "require_one_baseline",
         "facts.design.strata > 1 and",
         "False and",
-        strata_checks.check_strata_without_a_proof_are_refused,
+        "newton: refusals: strata",
     ),
 ]

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +16,9 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
-from discreet.errors import SettingsError
-from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, SelectedRidge
 from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.mechanism import PrivateNewton
 from discreet.people.encode import to_episodes
-from discreet.regression import SurvivalRegression
 from tests.mechanisms.cases import (
     FrozenNoise,
     hostile_points,
@@ -39,7 +35,6 @@ from tests.mechanisms.newton_checks import (
     question_movement,
     some_people,
 )
-from tests.mechanisms.user_path import publish, refused
 
 STRATA = 3
 
@@ -179,12 +174,3 @@ def check_a_person_is_in_one_stratum():
         whole = [item.astype(object) for item in sums]
         farthest = max(int(((a - b) ** 2).sum()) for a in whole for b in whole)
         assert farthest <= bounds[name]
-
-
-def check_strata_without_a_proof_are_refused():
-    """Before any data is read: a mechanism that does not say that its proof covers strata."""
-    unread = object()
-    mechanisms = OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)
-    for mechanism in (*mechanisms, SelectedRidge(epsilon=1.0)):
-        model = SurvivalRegression(SCHEMA, link="logit")
-        refused(SettingsError, partial(publish, model, unread, mechanism, persons=4))
