@@ -20,6 +20,7 @@ from discreet.results.prediction import (
     mean_difference_interval,
     mean_interval,
     median_interval,
+    prediction_columns,
     survival_interval,
 )
 from discreet.results.proportionality import ProportionalityTable
@@ -567,21 +568,6 @@ class Predictions(Estimator):
 
     def _times(self, times: ArrayLike | None) -> ArrayLike:
         return self._curves.grid.edges if times is None else times
-
-
-def prediction_columns(headings: list[str], found: "Array | Interval") -> dict[str, list[float]]:
-    """Return a column for each heading, and after it its limits if there are any."""
-    parts = found if isinstance(found, Interval) else (found, None, None)
-    tables = {
-        ending: np.asarray(values, dtype=np.float64).reshape(-1, len(headings))
-        for ending, values in zip(("", "_lower", "_upper"), parts, strict=True)
-        if values is not None
-    }
-    return {
-        heading + ending: table[:, place].tolist()
-        for place, heading in enumerate(headings)
-        for ending, table in tables.items()
-    }
 
 
 def _held(data: Any) -> Any:

@@ -118,7 +118,7 @@ def _predicted(
     limits: bool,
 ) -> dict[str, list[float]]:
     """Return the columns of a quantity, each followed by its limits if they are asked for."""
-    from discreet.predictions import prediction_columns
+    from discreet.results.prediction import prediction_columns
 
     _require_consistent(quantity, times, cause)
     if limits and not (

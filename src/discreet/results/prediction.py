@@ -207,3 +207,18 @@ def _within(found: Interval, low: float, high: float) -> Interval:
 def _first_half(edges: Array, survival: Array) -> Array:
     reached = np.flatnonzero(survival <= 0.5)
     return np.array([edges[reached[0]] if len(reached) else np.inf])
+
+
+def prediction_columns(headings: list[str], found: Array | Interval) -> dict[str, list[float]]:
+    """Return a column for each heading, and after it its limits if there are any."""
+    parts = found if isinstance(found, Interval) else (found, None, None)
+    tables = {
+        ending: np.asarray(values, dtype=np.float64).reshape(-1, len(headings))
+        for ending, values in zip(("", "_lower", "_upper"), parts, strict=True)
+        if values is not None
+    }
+    return {
+        heading + ending: table[:, place].tolist()
+        for place, heading in enumerate(headings)
+        for ending, table in tables.items()
+    }
