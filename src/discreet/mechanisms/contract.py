@@ -16,6 +16,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -310,6 +311,14 @@ HOMES = {
 }
 """Modules of this folder that register a mechanism to choose, imported when it is asked for."""
 
+HOMES = {
+    "newton": "newton.mechanism",
+    "objective": "objective",
+    "output": "output",
+    "selected": "selected",
+}
+"""Modules of this folder that register a mechanism to choose, imported when it is asked for."""
+
 _REGISTRY: dict[str, type[Mechanism]] = {}
 _APART: dict[str, type[Mechanism]] = {}
 
@@ -336,14 +345,16 @@ def _add(mechanism: MechanismClass, registry: dict[str, type[Mechanism]]) -> Mec
 
 def registered() -> Mapping[str, type[Mechanism]]:
     """Return the mechanisms to choose from, by name."""
-    return MappingProxyType(_REGISTRY)
+    return MappingProxyType({name: get_mechanism(name) for name in (*HOMES, *_REGISTRY)})
 
 
 def get_mechanism(name: str) -> type[Mechanism]:
     """Return the mechanism class of that name."""
+    if name in HOMES:
+        import_module(f"discreet.mechanisms.{HOMES[name]}")
     kind = _REGISTRY.get(name) or _APART.get(name)
     if kind is None:
-        known = ", ".join(sorted(_REGISTRY))
+        known = ", ".join(sorted({*HOMES, *_REGISTRY}))
         raise SettingsError(f"there is no mechanism of that name; known mechanisms: {known}.")
     return kind
 
