@@ -34,7 +34,7 @@ def audit(  # noqa: PLR0913 - one parameter an option
     strata: Annotated[int, typer.Option(help="Of the models to measure (newton).")] = 1,
     causes: Annotated[int, typer.Option(help="The same, of competing risks.")] = 1,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer draws: half a minute instead of one or two.")
+        bool, typer.Option("--quick", help="Fewer draws: faster, with less power.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="A JSON file of all findings.")] = None,
     picture: Annotated[Path | None, typer.Option(help="A PNG: claimed and measured.")] = None,
