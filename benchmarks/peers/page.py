@@ -246,7 +246,8 @@ def _table(cells: Cells, name: str) -> str:
         fields = {"ratio_error": 2, "concordance": 3, "brier": 4, "seconds": 2}
         spelled = [_spelled(err, 2) for err in errs]
         spelled += [_spelled(_middle(rows, field), digits) for field, digits in fields.items()]
-        lines.append(_row(label, [*spelled, str(len(rows))]))
+        draws = max(len(cells.get((name, peer, epsilon), [])) for epsilon in epsilons)
+        lines.append(_row(label, [*spelled, str(draws)]))
     return "".join(lines)
 
 
