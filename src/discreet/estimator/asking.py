@@ -2,7 +2,7 @@
 
 Conventions
 -----------
-    I (R, d, d) expected information at the estimate, P the prior's precision, W = (I + P)^(-1/2)
+    informations (R, d, d) I + P: expected information at the estimate, the prior's precision; W = (I + P)^(-1/2)
     B = m sqrt(d / E), m a multiple from 1 to 64, E the released events (of each cause)
 
 B is chosen by the variance of the full score that the sum would leave, trace (I + P)^-1 Var(U | y), in
@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import block_diag
 
-from discreet.estimator.estimate import Linear, Prior
+from discreet.estimator.estimate import Linear, Prior, precisions
 from discreet.estimator.field import Field
 from discreet.estimator.lives import Chances
 from discreet.estimator.scores import Members, predictors, slopes
@@ -41,13 +41,6 @@ def whitening(information: Array) -> Array:
     values, vectors = np.linalg.eigh(information)
     floor = max(float(values[-1]) * 1e-10, 1e-12)
     return np.asarray((vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T)
-
-
-def precisions(field: Field, prior: Prior) -> Array:
-    """The prior's precision of f, by cause (R, d, d)."""
-    lay = field.layout
-    own = [lay.f(r) for r in range(lay.causes)]
-    return np.array([np.linalg.inv(prior.covariance[one, one]) for one in own])
 
 
 def thinned(field: Field) -> Field:
@@ -76,8 +69,7 @@ def next_score(
     field: Field, prior: Prior, phi: Array, f: Array, informations: Array, unit_noise: float
 ) -> ScoreSum:
     """The score to be asked for at f; `unit_noise` is the noise of a sum over its bound."""
-    held = precisions(field, prior)
-    mappings = np.array([whitening(one + own) for one, own in zip(informations, held, strict=True)])
+    mappings = np.array([whitening(one) for one in informations])
     lay, t = field.layout, field.transcript
     events = np.maximum(t.exits.values[:, 1:].sum(axis=(0, 2)), t.exits.deviation)
     units = np.sqrt(lay.size / events)

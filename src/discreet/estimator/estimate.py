@@ -34,12 +34,17 @@ CAUCHY = 0.5
 densities has no second maximum."""
 LONGEST = 1.5
 """The predictors of the picture and of the estimate change by at most this in one round."""
-ROUNDS, SETTLED = 6, 0.03
-"""Rounds of Gauss-Newton at most; they end where f moves by fewer standard errors than this."""
+ROUNDS, SETTLED = 20, 0.03
+"""Rounds at most, of the picture and of the root; they end where predictors, or f in standard errors, move
+by less than this."""
 HALVINGS, RISE = 5, 0.1
 """A step is halved so often, until the misfit rises by less than RISE."""
+OVERSHOT = 0.5
+"""A step is cut where U_hat along it turns to the other sign and keeps more than this part of its size."""
 LIGHTEST, HEAVIEST = -1.5, 1.0
 """Log weights of members, as the released sums would have them, are cut here."""
+KANTOROVICH = 2.0
+"""In lengths of the first step of Newton, how far its root may lie."""
 JITTER = 1e-12
 """Added to V in parts of its diagonal."""
 
@@ -178,6 +183,24 @@ class Linear:
         shared = gain @ self.across.T
         return np.asarray(self.total - shared - shared.T + square)
 
+    def gap(self, away: Array) -> Array:
+        """y - E_y - D_y (mu - phi), with mu - phi = away."""
+        own, expected = self.field.observed, self.expected
+        return np.asarray(self.field.released - expected.mean[own] - expected.slope[own] @ away)
+
+    def score(self, away: Array, alpha: Array) -> Array:
+        """U_hat = E_U + D_U (mu - phi) + S_Uy alpha."""
+        own, expected = ~self.field.observed, self.expected
+        found = expected.mean[own] + expected.slope[own] @ away + self.across @ alpha
+        return np.asarray(found)
+
+    def informations(self, alpha: Array) -> Array:
+        """I of each cause, members weighed as the released sums would have it (R, d, d)."""
+        field = self.field
+        logs = field.persons / KAPPA * (self.expected.between[:, field.observed] @ alpha)
+        weights = field.members.weights * np.exp(np.clip(logs, LIGHTEST, HEAVIEST))
+        return field.informations(self.expected.masses, field.persons * weights)
+
     def misfit(self, away: Array, mean: Array) -> float:
         """Squared distance of the released sums from `mean`, and of phi from its prior by `away`."""
         left = self.field.released - mean[self.field.observed]
@@ -200,7 +223,6 @@ class Estimate:
     spread: Array
     informations: Array
     misfit: float
-    rounds: int
 
 
 def estimate(field: Field, prior: Prior, phi: Array, f: Array, rounds: int = ROUNDS) -> Estimate:
@@ -224,51 +246,99 @@ def _unknown(field: Field, prior: Prior) -> Estimate:
     own = [prior.covariance[lay.f(r), lay.f(r)] for r in range(lay.causes)]
     covariance, f = block_diag(*own), np.array([prior.mean[lay.f(r)] for r in range(lay.causes)])
     known = prior.mean, prior.covariance, np.linalg.inv(np.array(own))
-    return Estimate(f, covariance, covariance, *known, np.inf, 0)
+    return Estimate(f, covariance, covariance, *known, np.inf)
 
 
 def _estimated(field: Field, prior: Prior, phi: Array, f: Array, rounds: int) -> Estimate:
-    observed, y = field.observed, field.released
-    ahead: Expected | None = None
+    phi, linear, alpha = _fitted(field, prior, phi, f, rounds)
+    away = prior.mean - phi
+    gap = linear.gap(away)
+    misfit = float(gap @ alpha) / len(gap)
+    f, linear, informations = _root(linear, phi, away, alpha, precisions(field, prior))
+    covariance, sampling = _covariance(linear, prior, informations, max(1.0, misfit))
+    return Estimate(f, covariance, sampling, phi, _spread(linear, prior), informations, misfit)
+
+
+def precisions(field: Field, prior: Prior) -> Array:
+    """P of each cause (R, d, d): the normal prior's precision of f."""
+    lay = field.layout
+    own = [lay.f(r) for r in range(lay.causes)]
+    return np.array([np.linalg.inv(prior.covariance[one, one]) for one in own])
+
+
+def _fitted(
+    field: Field, prior: Prior, phi: Array, f: Array, rounds: int
+) -> tuple[Array, Linear, Array]:
+    """phi, the sums linearised there, and alpha: Gauss-Newton, steps halved until the misfit falls."""
+    lay, expected = field.layout, field.at(phi, f)
     for number in range(1, rounds + 1):
-        expected = field.at(phi, f) if ahead is None else ahead
-        linear = Linear(field, expected, prior.pulled(field, f))
-        away = prior.mean - phi
-        gap = y - expected.mean[observed] - expected.slope[observed] @ away
-        alpha = linear.inverse(gap)
-        step = away + linear.covariance @ (expected.slope[observed].T @ alpha)
-        predicted = expected.mean[~observed] + expected.slope[~observed] @ away
-        predicted = (predicted + linear.across @ alpha).reshape(f.shape)
-        informations = field.informations(expected.masses, _reweighted(field, expected, alpha))
-        move = np.array(
-            [np.linalg.solve(i, u) for i, u in zip(informations, predicted, strict=True)]
-        )
-        moved = np.einsum("ri,rij,rj->", move, informations, move) / move.size
-        f = f + min(1.0, LONGEST / max(_reach(field, move), 1e-300)) * move
-        misfit = float(gap @ alpha) / len(gap)
-        if number == rounds:
+        own = np.array([phi[lay.f(r)] for r in range(lay.causes)])
+        linear, away = Linear(field, expected, prior.pulled(field, own)), prior.mean - phi
+        alpha = linear.inverse(linear.gap(away))
+        step = away + linear.covariance @ (expected.slope[field.observed].T @ alpha)
+        length = _size(field, step)
+        if number == rounds or length < SETTLED:
             break
-        here, size = linear.misfit(away, expected.mean), LONGEST / max(_size(field, step), 1e-300)
-        size = min(1.0, size)
+        here, size = linear.misfit(away, expected.mean), min(1.0, LONGEST / length)
         for _ in range(HALVINGS):
-            ahead = field.at(phi + size * step, f)
-            if linear.misfit(away - size * step, ahead.mean) <= here + RISE:
+            expected = field.at(phi + size * step, f)
+            if linear.misfit(away - size * step, expected.mean) <= here + RISE:
                 break
             size /= 2.0
         phi = phi + size * step
-        if number > 2 and size == 1.0 and moved < SETTLED**2:
+    return phi, linear, alpha
+
+
+def _root(linear: Linear, phi: Array, away: Array, alpha: Array, held: Array) -> tuple[Array, Linear, Array]:
+    """f with U_hat(f) = P (f - f_0), f_0 the picture's own; the sums linearised with U at it, and I + P.
+
+    Minus U_hat is the gradient of a loss, that of the people as the released sums would have them: BFGS
+    with the damping of Powell (1978) from I, for each cause; a step beyond the root of U_hat along it is
+    cut by the secant rule. Along a direction of which the cohort has no information the exact fit is as far
+    from the picture as the prior allows, P. A linear prediction may be of fewer than no events, where few
+    people are: U_hat then has no root. By the theorem of Newton and Kantorovich one that the first step
+    leads to lies within twice that step, in units of I + P: f goes no further.
+    """
+    field = linear.field
+    start = np.array([phi[field.layout.f(r)] for r in range(field.layout.causes)])
+
+    def at(f: Array) -> tuple[Linear, Array]:
+        there = Linear(field, field.at(phi, f), linear.covariance)
+        pull = np.einsum("rij,rj->ri", held, f - start)
+        return there, there.score(away, alpha).reshape(f.shape) - pull
+
+    def length(move: Array) -> float:
+        return float(np.sqrt(np.einsum("ri,rij,rj->", move, first, move)))
+
+    f, (here, score) = start, at(start)
+    first = here.informations(alpha) + held
+    bend, furthest = first.copy(), 0.0
+    for number in range(ROUNDS):
+        move = np.linalg.solve(bend, score[:, :, None])[:, :, 0]
+        if np.sum(move * score) < SETTLED**2 * move.size:
             break
-    covariance, sampling = _covariance(linear, prior, informations, max(1.0, misfit))
-    return Estimate(
-        f, covariance, sampling, phi, _spread(linear, prior), informations, misfit, number
-    )
-
-
-def _reweighted(field: Field, expected: Expected, alpha: Array) -> Array:
-    """For how many persons each member stands, as the released sums have it: what I is made of."""
-    logs = field.persons / KAPPA * (expected.between[:, field.observed] @ alpha)
-    weights = field.members.weights * np.exp(np.clip(logs, LIGHTEST, HEAVIEST))
-    return np.asarray(field.persons * weights)
+        if number == 0:
+            furthest = KANTOROVICH * length(move)
+        move *= min(1.0, LONGEST / max(_reach(field, move), 1e-300))
+        there, ahead = at(f + move)
+        before, after = np.sum(move * score, axis=1), np.sum(move * ahead, axis=1)
+        if np.any(after < -OVERSHOT * before):
+            move *= np.where(after < 0.0, before / np.maximum(before - after, 1e-300), 1.0)[:, None]
+            there, ahead = at(f + move)
+        whole = length(f + move - start)
+        if whole > furthest:
+            f = start + furthest / whole * (f + move - start)
+            here, score = at(f)
+            break
+        for one, s, y in zip(bend, move, score - ahead, strict=True):
+            seen = one @ s
+            size = s @ seen
+            if s @ y < 0.2 * size:
+                part = 0.8 * size / (size - s @ y)
+                y = part * y + (1.0 - part) * seen
+            one += np.outer(y, y) / (s @ y) - np.outer(seen, seen) / size
+        f, here, score = f + move, there, ahead
+    return f, here, here.informations(alpha) + held
 
 
 def _reach(field: Field, move: Array) -> float:

@@ -18,16 +18,29 @@ effect.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+from scipy.optimize import brentq
 
 from discreet.design.link import Link
 from discreet.types import Array, Integers
 
-FARTHEST = 30.0
-"""Predictors are cut to +-30: beyond, hazards differ from 0 and 1 by less than rounding."""
+LARGEST_LOSS = 30.0
+"""Predictors are cut where no event has the probability e^-30, and at minus as much: beyond, hazards
+differ from 1 and 0 by less than rounding, while slopes (of cloglog) would still grow without limit."""
 FASTEST = 3.0
 """Log rates of censoring are cut here: all leave within the interval."""
+
+
+def within_reach(link: Link, eta: Array) -> Array:
+    """Predictors cut where hazards are 0 or 1 to rounding."""
+    return np.clip(eta, -LARGEST_LOSS, _largest_predictor(link))
+
+
+@cache
+def _largest_predictor(link: Link) -> float:
+    return float(brentq(lambda eta: link.survival_loss(np.array([eta]))[0] - LARGEST_LOSS, 0.0, 31.0))
 
 
 @dataclass(frozen=True)
@@ -82,9 +95,9 @@ class Chances:
     @classmethod
     def of(cls, link: Link, eta: Array, leave: Array, entry: Integers, lengths: Array) -> "Chances":
         """From predictors and log rates of censoring."""
-        eta = np.clip(eta, -FARTHEST, FARTHEST)
+        eta = within_reach(link, eta)
         loss, rise = link.survival_loss(eta), link.survival_loss_derivative(eta)
-        odds = np.expm1(np.minimum(loss, 2.0 * FARTHEST))
+        odds = np.expm1(np.minimum(loss, 2.0 * LARGEST_LOSS))
         alone = 1.0 / (1.0 + odds.sum(axis=0))  # no event of any cause
         each = odds * alone
         weight = alone * (1.0 + odds) * rise

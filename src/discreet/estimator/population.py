@@ -27,7 +27,7 @@ from discreet.estimator.tails import nearest_counts, people_in_bins
 from discreet.estimator.transcript import Transcript
 from discreet.types import Array, Integers
 
-MEMBERS, SHARING, MOST = 256, 8, 2048
+MEMBERS, SHARING, MOST = 512, 8, 4096
 """Members where up to SHARING strata share them; more strata have more members, up to MOST."""
 FEW = 8
 """Of every level at least about so many members are drawn."""

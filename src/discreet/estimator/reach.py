@@ -15,8 +15,7 @@ import math
 import numpy as np
 from scipy.linalg import block_diag
 
-from discreet.estimator.asking import precisions
-from discreet.estimator.estimate import Prior
+from discreet.estimator.estimate import Prior, precisions
 from discreet.estimator.field import Field
 from discreet.estimator.tails import all_within
 from discreet.estimator.transcript import Transcript, moment_part

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.design.link import Link
-from discreet.estimator.lives import FARTHEST, Chances, Pieces
+from discreet.estimator.lives import Chances, Pieces, within_reach
 from discreet.estimator.transcript import ScoreSum
 from discreet.types import Array, Integers
 
@@ -52,7 +52,7 @@ def predictors(points: Array, members: Members, pieces: Pieces) -> Array:
 
 def slopes(link: Link, eta: Array) -> tuple[Array, Array]:
     """a and b: derivatives of the survival loss and, negated, of the event loss."""
-    eta = np.clip(eta, -FARTHEST, FARTHEST)
+    eta = within_reach(link, eta)
     return link.survival_loss_derivative(eta), -link.event_loss_derivative(eta)
 
 
