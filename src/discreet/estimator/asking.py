@@ -5,9 +5,10 @@ Conventions
     informations (R, d, d) I + P: expected information at the estimate, the prior's precision; W = (I + P)^(-1/2)
     B = m sqrt(d / E), m a multiple from 1 to 64, E the released events (of each cause)
 
-B is chosen by the variance of the full score that the sum would leave, trace (I + P)^-1 Var(U | y), in
-squared standard errors: a small bound lets the sum say less of U, a large one has more noise. The
-largest bound is taken that costs at most NEXT_TO_NOTHING more than the best one.
+B is chosen by the variance of the full score that the sum would leave, as D-optimal designs are: the
+entropy of the estimate, log det (1 + W' Var(U | y) W) / 2. A small bound lets the sum say less of U, a
+large one has more noise; directions that no bound reaches have no part in the choice. The largest bound
+is taken that costs at most NEXT_TO_NOTHING more than the best one.
 
 R, a multiple of the average trace, is the one with the least squared noise plus squared part of the
 information that it cuts off.
@@ -19,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import block_diag
 
-from discreet.estimator.estimate import Linear, Prior, precisions
+from discreet.estimator.estimate import Linear, Prior
 from discreet.estimator.field import Field
 from discreet.estimator.lives import Chances
 from discreet.estimator.scores import Members, predictors, slopes
@@ -29,11 +30,11 @@ from discreet.types import Array
 MULTIPLES = 2.0 ** np.arange(0.0, 6.01, 0.5)
 """Of sqrt(d / E), the natural size of an event's score in whitened coordinates."""
 NEXT_TO_NOTHING = 0.01
-"""Squared standard errors, the mean over directions."""
+"""The part of a variance, the mean over directions."""
 FEWER = 4
 """A bound is chosen on every fourth part of the cohort: the beginning of a Sobol sequence is one too."""
-HOPELESS = 1.5
-"""Larger bounds are not tried once the variance is so many times the least."""
+HOPELESS = 0.5
+"""Larger bounds are not tried once the logarithm of the variance is by so much above the least."""
 
 
 def whitening(information: Array) -> Array:
@@ -62,6 +63,7 @@ def thinned(field: Field) -> Field:
         static=none,
         changing=(),
         scaled=field.scaled[:number],
+        squares=field.squares[:number],
     )
 
 
@@ -80,7 +82,7 @@ def next_score(
         trial = ScoreSum(f, mappings, bounds, np.zeros_like(f), unit_noise * bounds)
         asked = replace(few, transcript=few.transcript.having(steps=(trial,)))
         found.append((left_of(asked, prior, phi, f, mappings), multiple))
-        if found[-1][0] > HOPELESS * min(found)[0] + NEXT_TO_NOTHING:
+        if found[-1][0] > min(found)[0] + HOPELESS:
             break
     least = min(found)[0] + NEXT_TO_NOTHING
     multiple = max(multiple for value, multiple in found if value <= least)
@@ -88,13 +90,14 @@ def next_score(
 
 
 def left_of(field: Field, prior: Prior, phi: Array, f: Array, mappings: Array) -> float:
-    """trace (I + P)^-1 Var(U | y) over the number of parameters."""
+    """log det (1 + W' Var(U | y) W) over the number of parameters: the entropy that is left, twice."""
     linear = Linear(field, field.at(phi, f), prior.covariance)
     left, size = linear.error(linear.gain), field.layout.size
     found = 0.0
     for r, mapping in enumerate(mappings):
         own = slice(r * size, (r + 1) * size)
-        found += float(np.trace(mapping.T @ left[own, own] @ mapping))
+        values = np.linalg.eigvalsh(mapping.T @ left[own, own] @ mapping)
+        found += float(np.sum(np.log1p(np.maximum(values, 0.0))))
     return found / len(left)
 
 

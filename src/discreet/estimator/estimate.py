@@ -7,7 +7,7 @@ Conventions
     S      = D Pi D' + (n + n^2 / KAPPA) Cov_p E(t | x) + n E_p Cov(t | x)
     V      = S_yy + N,  gap = y - E_y - D_y (mu - phi),  alpha = V^-1 gap
     phi   <- mu + Pi D_y' alpha                                 (the step halved until the misfit falls)
-    U_hat  = E_U + D_U (mu - phi) + S_Uy alpha,   f <- f + I^-1 U_hat
+    U_hat  = E_U + D_U (mu - phi) + S_Uy alpha,   f its root (`root`)
     cov    = I^-1 + c I^-1 MSE(U) I^-1,           c = max(1, gap'alpha / number of y)
 
 Cov_p E(t | x) has rank M - 1 and D Pi D' at most len(phi), so V is a block for scores and exits, a
@@ -24,27 +24,23 @@ import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from discreet.estimator.field import Expected, Field
+from discreet.estimator.root import (
+    KAPPA,
+    LONGEST,
+    ROUNDS,
+    SETTLED,
+    Prediction,
+    own_points,
+    reach,
+    root,
+)
 from discreet.types import Array
 
-KAPPA = 50.0
-"""Who the people are is known as well as from so many of them: a weight p of the cohort is off by a
-relative deviation N(0, 1 / (KAPPA p))."""
 CAUCHY = 0.5
 """The scale of an effect's Cauchy density, in prior standard deviations; with it the product of both
 densities has no second maximum."""
-LONGEST = 1.5
-"""The predictors of the picture and of the estimate change by at most this in one round."""
-ROUNDS, SETTLED = 20, 0.03
-"""Rounds at most, of the picture and of the root; they end where predictors, or f in standard errors, move
-by less than this."""
 HALVINGS, RISE = 5, 0.1
 """A step is halved so often, until the misfit rises by less than RISE."""
-OVERSHOT = 0.5
-"""A step is cut where U_hat along it turns to the other sign and keeps more than this part of its size."""
-LIGHTEST, HEAVIEST = -1.5, 1.0
-"""Log weights of members, as the released sums would have them, are cut here."""
-KANTOROVICH = 2.0
-"""In lengths of the first step of Newton, how far its root may lie."""
 JITTER = 1e-12
 """Added to V in parts of its diagonal."""
 
@@ -188,19 +184,6 @@ class Linear:
         own, expected = self.field.observed, self.expected
         return np.asarray(self.field.released - expected.mean[own] - expected.slope[own] @ away)
 
-    def score(self, away: Array, alpha: Array) -> Array:
-        """U_hat = E_U + D_U (mu - phi) + S_Uy alpha."""
-        own, expected = ~self.field.observed, self.expected
-        found = expected.mean[own] + expected.slope[own] @ away + self.across @ alpha
-        return np.asarray(found)
-
-    def informations(self, alpha: Array) -> Array:
-        """I of each cause, members weighed as the released sums would have it (R, d, d)."""
-        field = self.field
-        logs = field.persons / KAPPA * (self.expected.between[:, field.observed] @ alpha)
-        weights = field.members.weights * np.exp(np.clip(logs, LIGHTEST, HEAVIEST))
-        return field.informations(self.expected.masses, field.persons * weights)
-
     def misfit(self, away: Array, mean: Array) -> float:
         """Squared distance of the released sums from `mean`, and of phi from its prior by `away`."""
         left = self.field.released - mean[self.field.observed]
@@ -254,7 +237,11 @@ def _estimated(field: Field, prior: Prior, phi: Array, f: Array, rounds: int) ->
     away = prior.mean - phi
     gap = linear.gap(away)
     misfit = float(gap @ alpha) / len(gap)
-    f, linear, informations = _root(linear, phi, away, alpha, precisions(field, prior))
+    seen = field.observed
+    step = away + linear.covariance @ (linear.expected.slope[seen].T @ alpha)
+    prediction = Prediction.of(field, phi, step, alpha, linear.expected.between[:, seen])
+    f, informations = root(prediction, own_points(field, phi), precisions(field, prior), rounds)
+    linear = Linear(field, field.at(phi, f), linear.covariance)
     covariance, sampling = _covariance(linear, prior, informations, max(1.0, misfit))
     return Estimate(f, covariance, sampling, phi, _spread(linear, prior), informations, misfit)
 
@@ -270,10 +257,10 @@ def _fitted(
     field: Field, prior: Prior, phi: Array, f: Array, rounds: int
 ) -> tuple[Array, Linear, Array]:
     """phi, the sums linearised there, and alpha: Gauss-Newton, steps halved until the misfit falls."""
-    lay, expected = field.layout, field.at(phi, f)
+    expected = field.at(phi, f)
     for number in range(1, rounds + 1):
-        own = np.array([phi[lay.f(r)] for r in range(lay.causes)])
-        linear, away = Linear(field, expected, prior.pulled(field, own)), prior.mean - phi
+        linear = Linear(field, expected, prior.pulled(field, own_points(field, phi)))
+        away = prior.mean - phi
         alpha = linear.inverse(linear.gap(away))
         step = away + linear.covariance @ (expected.slope[field.observed].T @ alpha)
         length = _size(field, step)
@@ -289,74 +276,13 @@ def _fitted(
     return phi, linear, alpha
 
 
-def _root(linear: Linear, phi: Array, away: Array, alpha: Array, held: Array) -> tuple[Array, Linear, Array]:
-    """f with U_hat(f) = P (f - f_0), f_0 the picture's own; the sums linearised with U at it, and I + P.
-
-    Minus U_hat is the gradient of a loss, that of the people as the released sums would have them: BFGS
-    with the damping of Powell (1978) from I, for each cause; a step beyond the root of U_hat along it is
-    cut by the secant rule. Along a direction of which the cohort has no information the exact fit is as far
-    from the picture as the prior allows, P. A linear prediction may be of fewer than no events, where few
-    people are: U_hat then has no root. By the theorem of Newton and Kantorovich one that the first step
-    leads to lies within twice that step, in units of I + P: f goes no further.
-    """
-    field = linear.field
-    start = np.array([phi[field.layout.f(r)] for r in range(field.layout.causes)])
-
-    def at(f: Array) -> tuple[Linear, Array]:
-        there = Linear(field, field.at(phi, f), linear.covariance)
-        pull = np.einsum("rij,rj->ri", held, f - start)
-        return there, there.score(away, alpha).reshape(f.shape) - pull
-
-    def length(move: Array) -> float:
-        return float(np.sqrt(np.einsum("ri,rij,rj->", move, first, move)))
-
-    f, (here, score) = start, at(start)
-    first = here.informations(alpha) + held
-    bend, furthest = first.copy(), 0.0
-    for number in range(ROUNDS):
-        move = np.linalg.solve(bend, score[:, :, None])[:, :, 0]
-        if np.sum(move * score) < SETTLED**2 * move.size:
-            break
-        if number == 0:
-            furthest = KANTOROVICH * length(move)
-        move *= min(1.0, LONGEST / max(_reach(field, move), 1e-300))
-        there, ahead = at(f + move)
-        before, after = np.sum(move * score, axis=1), np.sum(move * ahead, axis=1)
-        if np.any(after < -OVERSHOT * before):
-            move *= np.where(after < 0.0, before / np.maximum(before - after, 1e-300), 1.0)[:, None]
-            there, ahead = at(f + move)
-        whole = length(f + move - start)
-        if whole > furthest:
-            f = start + furthest / whole * (f + move - start)
-            here, score = at(f)
-            break
-        for one, s, y in zip(bend, move, score - ahead, strict=True):
-            seen = one @ s
-            size = s @ seen
-            if s @ y < 0.2 * size:
-                part = 0.8 * size / (size - s @ y)
-                y = part * y + (1.0 - part) * seen
-            one += np.outer(y, y) / (s @ y) - np.outer(seen, seen) / size
-        f, here, score = f + move, there, ahead
-    return f, here, here.informations(alpha) + held
-
-
-def _reach(field: Field, move: Array) -> float:
-    """By how much a move of f changes predictors: in root mean square, and along the baseline."""
-    lay, pieces = field.layout, field.pieces
-    time = lay.strata * pieces.basis.shape[1]
-    effects = np.mean((field.members.columns @ move[:, time:].T) ** 2, axis=1)
-    level = pieces.basis @ move[:, :time].reshape(lay.causes * lay.strata, -1).T
-    spread = np.sqrt(np.max(field.members.weights @ effects))
-    return float(max(spread, np.abs(level).mean(axis=0).max()))
-
-
 def _size(field: Field, step: Array) -> float:
     """By how much a step of phi changes predictors; of censoring a third counts."""
     lay = field.layout
-    found = [_reach(field, np.array([step[lay.f(r)] for r in range(lay.causes)]))]
+    found = [reach(field, np.array([step[lay.f(r)] for r in range(lay.causes)]))]
     for r in range(lay.causes):
         found += [np.abs(step[lay.delta(r)]).max(), np.abs(step[lay.theta(r)]).max(initial=0.0)]
+        found.append(np.abs(step[lay.bend(r)]).max(initial=0.0))
     return float(max(*found, np.abs(step[lay.censoring.start :]).max() / 3.0))
 
 

@@ -2,8 +2,8 @@
 
 Conventions
 -----------
-    picture  phi: for each cause f_r (d), delta_r (H K), theta_r (p); then c (H K), gamma (p), its change
-             with time (p)
+    picture  phi: for each cause f_r (d), delta_r (H K), theta_r (p), bend_r (q); then c (H K), gamma (p),
+             its change with time (p)
     sums     the T steps and last the full score U at a target (R causes each), then the exits, the
              presence in each stretch and the information: of each a member has a value that depends on
              its life (`Lives`), times a public function of its columns
@@ -44,11 +44,12 @@ class FieldLayout:
     bins: int
     size: int
     columns: int
+    numbers: int
 
     @property
     def each(self) -> int:
         """Parameters of a cause."""
-        return self.size + self.strata * self.bins + self.columns
+        return self.size + self.strata * self.bins + self.columns + self.numbers
 
     def f(self, cause: int) -> slice:
         """The model's own parameters."""
@@ -61,8 +62,13 @@ class FieldLayout:
 
     def theta(self, cause: int) -> slice:
         """Changes of effects with time."""
+        start = self.delta(cause).stop
+        return slice(start, start + self.columns)
+
+    def bend(self, cause: int) -> slice:
+        """Departures of numbers' effects from straight lines."""
         end = (cause + 1) * self.each
-        return slice(end - self.columns, end)
+        return slice(end - self.numbers, end)
 
     @property
     def censoring(self) -> slice:
@@ -125,7 +131,8 @@ class Expected:
 class Field:
     """What does not depend on phi.
 
-    `scaled` (M, p) are standardised columns, cut at 3 standard deviations, which theta and gamma multiply;
+    `scaled` (M, p) are standardised columns, cut at 3 standard deviations, which theta and gamma multiply,
+    `squares` (M, q) those of numbers, less their means, which bend multiplies;
     `lean` (R + 1, P) goes from -1 to 1 with the events of each cause, and last with those censored.
     """
 
@@ -135,6 +142,7 @@ class Field:
     static: Static
     changing: tuple[Static, ...]
     scaled: Array
+    squares: Array
     lean: Array
     persons: float
 
@@ -143,7 +151,10 @@ class Field:
         """Of phi."""
         t = self.transcript
         columns = self.members.columns.shape[2]
-        return FieldLayout(t.causes, self.members.strata, t.bins, t.design.dimension, columns)
+        numbers = self.squares.shape[1]
+        return FieldLayout(
+            t.causes, self.members.strata, t.bins, t.design.dimension, columns, numbers
+        )
 
     @cached_property
     def presence(self) -> Static:
@@ -264,26 +275,28 @@ class Field:
             delta = phi[lay.delta(r)].reshape(lay.strata, lay.bins)
             eta[r] += delta[own][:, pieces.bins]
             eta[r] += (self.scaled @ phi[lay.theta(r)])[:, None] * self.lean[r]
+            eta[r] += (self.squares @ phi[lay.bend(r)])[:, None]
         level = phi[lay.censoring].reshape(lay.strata, lay.bins)
         leave = level[own][:, pieces.bins] + (self.scaled @ phi[lay.gamma])[:, None]
         return eta, leave + (self.scaled @ phi[lay.drift])[:, None] * self.lean[-1]
 
     def at(self, phi: Array, targets: Array) -> Expected:
         """All expectations at a picture, U at `targets` (R, d)."""
-        t, lay, pieces = self.transcript, self.layout, self.pieces
+        pieces = self.pieces
         eta, leave = self.hazards(phi)
-        chances = Chances.of(t.link, eta, leave, self.members.entry, pieces.lengths)
-        plain = ScoreSum(
-            targets,
-            np.tile(np.eye(lay.size), (lay.causes, 1, 1)),
-            np.full(lay.causes, np.inf),
-            np.zeros_like(targets),
-            np.zeros(lay.causes),
-        )
-        target = Walk.of(t.link, plain, self.members, pieces, self.carried)
-        at_event, at_exit = self._values(chances, (*self.walks, target))
+        chances = Chances.of(self.transcript.link, eta, leave, self.members.entry, pieces.lengths)
+        target = self.plain(targets)
+        at_event, at_exit = self.values(chances, (*self.walks, target))
         lives = Lives.of(chances, at_event, at_exit, self._first)
         return self._assembled(chances, lives, target)
+
+    def plain(self, targets: Array) -> Walk:
+        """The full score at `targets` (R, d) along the pieces."""
+        causes, size = targets.shape
+        same = np.tile(np.eye(size), (causes, 1, 1))
+        none = np.zeros_like(targets)
+        whole = ScoreSum(targets, same, np.full(causes, np.inf), none, np.zeros(causes))
+        return Walk.of(self.transcript.link, whole, self.members, self.pieces, self.carried)
 
     @property
     def _first(self) -> int:
@@ -292,7 +305,7 @@ class Field:
         scores = t.causes * (len(t.steps) + 1) * self.carried.shape[1]
         return int(scores + (t.causes + 1) * t.bins)
 
-    def _values(self, chances: Chances, walks: tuple[Walk, ...]) -> tuple[Array, Array]:
+    def values(self, chances: Chances, walks: tuple[Walk, ...]) -> tuple[Array, Array]:
         """Of every sum, what it has had of a member when that leaves."""
         t, pieces = self.transcript, self.pieces
         shape = (len(self.members.weights), len(pieces.bins))
@@ -394,7 +407,7 @@ class Field:
             all_adds - weights @ all_adds,
             within,
             np.vstack(slopes_),
-            self._masses(chances, target),
+            self.masses(chances, target),
         )
 
     def _slopes(self, lives: Lives, place: Integers, times: Array, mass: Array) -> Array:
@@ -419,6 +432,8 @@ class Field:
                 columns = start + np.arange(lay.strata) * lay.bins + k
                 found[:, columns] += (by[:, place, size + self.stretches + k] * weighted).T @ own
             found[:, lay.theta(r)] += (by[:, place, -1] * weighted).T @ zc
+            whole = by[:, :, -1 - lay.bins : -1].sum(axis=2)
+            found[:, lay.bend(r)] += (whole[:, place] * weighted).T @ self.squares
         pull = lives.pull.transpose(0, 2, 1) @ np.hstack([bins, self.lean[-1][:, None]])
         for k in range(lay.bins):
             columns = lay.censoring.start + np.arange(lay.strata) * lay.bins + k
@@ -510,7 +525,7 @@ class Field:
         first, second, place = (np.concatenate(part) for part in list(zip(*rows, strict=True))[:3])
         return first, second, place, np.hstack([row[3] for row in rows])
 
-    def _masses(self, chances: Chances, target: Walk) -> Array:
+    def masses(self, chances: Chances, target: Walk) -> Array:
         """Of each cause and member the expected sum of a b over carriers' pairs at the target (R, M, .)."""
         first, second = self._pairs
         pairs = self.carried[:, first] * self.carried[:, second]

@@ -40,7 +40,9 @@ def within_reach(link: Link, eta: Array) -> Array:
 
 @cache
 def _largest_predictor(link: Link) -> float:
-    return float(brentq(lambda eta: link.survival_loss(np.array([eta]))[0] - LARGEST_LOSS, 0.0, 31.0))
+    return float(
+        brentq(lambda eta: link.survival_loss(np.array([eta]))[0] - LARGEST_LOSS, 0.0, 31.0)
+    )
 
 
 @dataclass(frozen=True)

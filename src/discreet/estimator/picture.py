@@ -2,8 +2,8 @@
 
 Conventions
 -----------
-    phi ~ N(mean, covariance): f and delta, theta for each cause; c, gamma and its change with time
-    hazard      link( f'z_is + delta_bin(s) + theta'x_i lean(s) )          x standardised, cut at 3
+    phi ~ N(mean, covariance): f, delta, theta, bend for each cause; c, gamma and its change with time
+    hazard      link( f'z_is + delta_bin(s) + theta'x_i lean(s) + bend'(x_i^2 - mean) )   x standardised, cut at 3
     censoring   1 - exp(-exp( c_bin(s) + gamma'x_i + drift'x_i lean_c(s) ))   in each interval
     lean(s)     from -1 to 1, by the share of the events (of those censored) up to the bin
 
@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from discreet.core.bins import Marginal, gaps_of
 from discreet.core.released import Released
 from discreet.design.design import Design
-from discreet.estimator.estimate import KAPPA, Prior
+from discreet.estimator.estimate import Prior
 from discreet.estimator.field import Field, Static
 from discreet.estimator.lives import Pieces
 from discreet.estimator.population import (
@@ -29,12 +29,13 @@ from discreet.estimator.population import (
     shares_of,
     stratum_shares,
 )
+from discreet.estimator.root import KAPPA
 from discreet.estimator.scores import Members
 from discreet.estimator.tails import nearest_counts
 from discreet.estimator.transcript import Moments, Transcript
 from discreet.types import Array, Integers
 
-PIECES = 32
+PIECES = 16
 """Pieces of time at most, where there are not more bins: intervals of one piece have one hazard."""
 CELLS = 12
 """Neighbouring bins of a number are compared together: a bin without a member would look like a misfit."""
@@ -50,6 +51,8 @@ DELTA, DELTA_WALK = 1.5, 0.4
 bin."""
 THETA = 0.15
 """Of an effect's change with time, for a standard deviation of the covariate."""
+BEND = 0.1
+"""Of the departure of a number's effect from a straight line, for a squared standard deviation."""
 CENSORING, CENSORING_WALK = 3.0, 1.0
 """Of a log rate of censoring, and of its change from bin to bin."""
 GAMMA = 0.3
@@ -106,11 +109,13 @@ def field_of(transcript: Transcript) -> Field:
     fixed = [_entered(t.entries, stratum, entry_bin)] if t.entries is not None else []
     fixed += counted if stretches == 1 else []
     fixed += [second_moments(design, t.moments, leads)] if t.moments is not None else []
+    covariates = design.covariates
+    squares = scaled[:, covariates.leads[covariates.numbers[covariates.leads]]] ** 2
+    squares = squares - weights @ squares
     static = Static.joined(fixed, size)
     changing = tuple(counted) if stretches > 1 else ()
-    field = Field(
-        t, members, pieces, static, changing, scaled, leans(t)[:, pieces.bins], t.observed
-    )
+    lean = leans(t)[:, pieces.bins]
+    field = Field(t, members, pieces, static, changing, scaled, squares, lean, t.observed)
     return field.weighed(tilted(field))
 
 
@@ -303,7 +308,7 @@ def prior_of(field: Field, shares: list[Shares]) -> tuple[Prior, Array]:
         centre[: design.time_dimension] = np.tile(level, lay.strata)
         mean.append(centre)
         own = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-        blocks += [own, *departures, THETA**2 * np.eye(lay.columns)]
+        blocks += [own, *departures, THETA**2 * np.eye(lay.columns), BEND**2 * np.eye(lay.numbers)]
     left = math.log(max(float(counts[0, :-1].sum()), least, 1.0) / exposure)
     mean += [np.full(lay.strata * lay.bins, left), np.zeros(2 * lay.columns)]
     blocks += [walk(lay.bins, CENSORING, CENSORING_WALK)] * lay.strata

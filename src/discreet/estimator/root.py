@@ -1,0 +1,169 @@
+"""The estimate from the picture: where the full score, predicted from the released sums, has its root.
+
+Conventions
+-----------
+    U_hat(f) = E_U + D_U step + S_Uy alpha at the picture phi, by members
+             = sum n p_i [ E(u|x_i) (1 + (1 + n / KAPPA) b_i) + dE(u|x_i) step + Cov(u, g_i | x_i) ]
+    b_i      (M,) alpha times what a member adds to the released sums, less the mean of all
+    g_i      alpha times the scores and exits of a member: one sum, so that U alone is worked out at every f
+    step     mu - phi + Pi D_y' alpha, next to nothing where the picture is fitted
+    I        (R, d, d) expected information at f, members weighed by exp(n b_i / KAPPA); P the prior's
+
+References: Powell (1978), a fast algorithm for nonlinearly constrained optimization (the damping);
+Ortega and Rheinboldt (1970), chapter 12 (Newton and Kantorovich).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.estimator.field import Field
+from discreet.estimator.lives import Chances, Lives
+from discreet.types import Array
+
+KAPPA = 50.0
+"""Who the people are is known as well as from so many of them: a weight p of the cohort is off by a
+relative deviation N(0, 1 / (KAPPA p))."""
+LONGEST = 1.5
+"""The predictors of the picture and of the estimate change by at most this in one round."""
+ROUNDS, SETTLED = 20, 0.03
+"""Rounds at most, of the picture and of the root; they end where predictors, or f in standard errors, move
+by less than this."""
+OVERSHOT = 0.5
+"""A step is cut where U_hat along it turns to the other sign and keeps more than this part of its size."""
+KANTOROVICH = 2.0
+"""In lengths of the first step of Newton, how far its root may lie."""
+DAMPED = 0.2
+"""The least part of the curvature that a step of BFGS is taken to find, of what was expected (Powell)."""
+LIGHTEST, HEAVIEST = -1.5, 1.0
+"""Log weights of members, as the released sums would have them, are cut here."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """U_hat as a function of f.
+
+    `shift` is b; `toward` (R, M, P) and `leaving` (M, P) are the changes of predictors and of log rates of
+    censoring along the step; `event` (R, M, P) and `exit` (M, P) are g_i by the way to leave.
+    """
+
+    field: Field
+    chances: Chances
+    shift: Array
+    toward: Array
+    leaving: Array
+    event: Array
+    exit: Array
+
+    @classmethod
+    def of(
+        cls, field: Field, phi: Array, step: Array, alpha: Array, between: Array
+    ) -> "Prediction":
+        """From the solution of the picture; `between` (M, N) of the released sums."""
+        eta, leave = field.hazards(phi)
+        ahead, later = field.hazards(phi + step)
+        lengths, entry = field.pieces.lengths, field.members.entry
+        chances = Chances.of(field.transcript.link, eta, leave, entry, lengths)
+        place, times = field.rows
+        scores = int(np.sum(field.observed[: len(field.mix)]))
+        observed = np.flatnonzero(field.observed[: len(field.mix)])
+        raw = times * (alpha[:scores] @ field.mix[observed])
+        at_event, at_exit = field.values(
+            chances, (*field.walks, field.plain(own_points(field, phi)))
+        )
+        parts = raw @ np.eye(at_exit.shape[2])[place]
+        return cls(
+            field,
+            chances,
+            between @ alpha,
+            ahead - eta,
+            later - leave,
+            np.einsum("rmps,ms->rmp", at_event, parts),
+            np.einsum("mps,ms->mp", at_exit, parts),
+        )
+
+    def at(self, f: Array) -> tuple[Array, Array]:
+        """U_hat (R, d) and I (R, d, d)."""
+        field, n = self.field, self.field.persons
+        target = field.plain(f)
+        at_event, at_exit = target.values(self.chances, field.carried)
+        at_event = np.concatenate([at_event, self.event[..., None]], axis=3)
+        at_exit = np.concatenate([at_exit, self.exit[..., None]], axis=2)
+        lives = Lives.of(self.chances, at_event, at_exit, at_exit.shape[2])
+        found = lives.mean[:, :-1] * (1.0 + (1.0 + n / KAPPA) * self.shift)[:, None]
+        found += np.einsum("rmpc,rmp->mc", lives.slope[..., :-1], self.toward)
+        found += np.einsum("mpc,mp->mc", lives.pull[..., :-1], self.leaving)
+        found += np.einsum("mkc,mk->mc", lives.choices[..., :-1], lives.choices[..., -1])
+        found *= n * field.members.weights[:, None]
+        carrier, times = field.score_rows
+        width, whole = field.carried.shape[1], field.mapped(np.eye(field.layout.size))
+        rows = [np.sum(found[:, carrier + width * r] * times, axis=0) for r in range(len(f))]
+        logs = np.clip(n / KAPPA * self.shift, LIGHTEST, HEAVIEST)
+        weights = n * field.members.weights * np.exp(logs)
+        return np.array(rows) @ whole.T, field.informations(
+            field.masses(self.chances, target), weights
+        )
+
+
+def own_points(field: Field, phi: Array) -> Array:
+    """The picture's own parameters of the model (R, d)."""
+    return np.array([phi[field.layout.f(r)] for r in range(field.layout.causes)])
+
+
+def root(prediction: Prediction, start: Array, held: Array, rounds: int) -> tuple[Array, Array]:
+    """f with U_hat(f) = P (f - f_0), f_0 the picture's own, and I + P; `held` is P.
+
+    Minus U_hat is the gradient of a loss, that of the people as the released sums would have them: BFGS
+    from I + P, for each cause, a step beyond the root along it cut by the secant rule. Along a direction
+    of which the cohort has no information the exact fit is as far from the picture as the prior allows.
+    A linear prediction may be of fewer than no events, where few people are: U_hat then has no root. By
+    the theorem of Newton and Kantorovich one that the first step leads to lies within twice that step,
+    in units of I + P: f goes no further.
+    """
+
+    def at(f: Array) -> tuple[Array, Array]:
+        score, information = prediction.at(f)
+        return score - np.einsum("rij,rj->ri", held, f - start), information + held
+
+    f, (score, first) = start, at(start)
+    bend, information, furthest = first.copy(), first, np.inf
+    for number in range(rounds):
+        move = np.linalg.solve(bend, score[:, :, None])[:, :, 0]
+        if np.sum(move * score) < SETTLED**2 * move.size:
+            break
+        if number == 0:
+            furthest = KANTOROVICH * _length(first, move)
+        move *= min(1.0, LONGEST / max(reach(prediction.field, move), 1e-300))
+        ahead, information = at(f + move)
+        before, after = np.sum(move * score, axis=1), np.sum(move * ahead, axis=1)
+        if np.any(after < -OVERSHOT * before):
+            part = np.where(after < 0.0, before / np.maximum(before - after, 1e-300), 1.0)
+            move *= part[:, None]
+            ahead, information = at(f + move)
+        whole = _length(first, f + move - start)
+        if whole > furthest:
+            f = start + furthest / whole * (f + move - start)
+            return f, at(f)[1]
+        for r in range(len(f)):
+            s, y, seen = move[r], score[r] - ahead[r], bend[r] @ move[r]
+            size = s @ seen
+            if s @ y < DAMPED * size:
+                part = (1.0 - DAMPED) * size / (size - s @ y)
+                y = part * y + (1.0 - part) * seen
+            bend[r] += np.outer(y, y) / (s @ y) - np.outer(seen, seen) / size
+        f, score = f + move, ahead
+    return f, information
+
+
+def _length(metric: Array, move: Array) -> float:
+    return float(np.sqrt(np.einsum("ri,rij,rj->", move, metric, move)))
+
+
+def reach(field: Field, move: Array) -> float:
+    """By how much a move of f changes predictors: in root mean square, and along the baseline."""
+    lay, pieces = field.layout, field.pieces
+    time = lay.strata * pieces.basis.shape[1]
+    effects = np.mean((field.members.columns @ move[:, time:].T) ** 2, axis=1)
+    level = pieces.basis @ move[:, :time].reshape(lay.causes * lay.strata, -1).T
+    spread = np.sqrt(np.max(field.members.weights @ effects))
+    return float(max(spread, np.abs(level).mean(axis=0).max()))
