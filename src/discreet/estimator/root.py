@@ -128,7 +128,7 @@ def root(prediction: Prediction, start: Array, held: Array, rounds: int) -> tupl
     f, (score, first) = start, at(start)
     bend, information, furthest = first.copy(), first, np.inf
     for number in range(rounds):
-        move = np.linalg.solve(bend, score[:, :, None])[:, :, 0]
+        move = np.asarray(np.linalg.solve(bend, score[:, :, None])[:, :, 0], dtype=np.float64)
         if np.sum(move * score) < SETTLED**2 * move.size:
             break
         if number == 0:
