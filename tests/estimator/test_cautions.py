@@ -27,7 +27,7 @@ def ended_of(theta=(0.0, 0.0, 0.0), deviation=0.1, misfit=1.0, **facts):
     f = np.array([phi[lay.f(r)] for r in range(lay.causes)])
     f[:, -lay.columns :] = 1.0
     small, own = 1e-4 * np.eye(lay.causes * lay.size), np.tile(np.eye(lay.size), (lay.causes, 1, 1))
-    return Ended(field, prior, Estimate(f, small, small, phi, spread, own, misfit, 1))
+    return Ended(field, prior, Estimate(f, small, small, phi, spread, own, misfit))
 
 
 def with_exits(ended, exits, deviation=3.0):

@@ -75,7 +75,7 @@ def sums_drawn(field, phi, target, random):
     chosen, piece, outcome, chances, _ = lives_drawn(field, phi, random)
     plain = exact_sum(field, target, np.zeros_like(target))
     asked = replace(field, transcript=t.having(steps=(*t.steps, plain)))
-    at_event, at_exit = asked._values(chances, asked.walks)
+    at_event, at_exit = asked.values(chances, asked.walks)
     values = np.concatenate([at_event, at_exit[None]])[outcome, chosen, piece]
     place, times = field.rows
     raw = (values[:, place] * times[chosen]).sum(axis=0)
@@ -136,7 +136,7 @@ def test_without_noise_the_estimate_is_the_root_of_the_score(facts):
 
     def full_score(f):
         asked = replace(people, transcript=t.having(steps=(exact_sum(field, f, 0.0 * f),)))
-        at_event, at_exit = asked._values(chances, asked.walks)
+        at_event, at_exit = asked.values(chances, asked.walks)
         values = np.concatenate([at_event, at_exit[None]])[outcome, chosen, piece]
         place, times = asked.rows
         raw = (values[:, place] * times[chosen]).sum(axis=0)
@@ -176,6 +176,5 @@ def test_more_noise_asks_for_smaller_bounds_and_limits():
         asking.information_limit(field, found.phi, scores[0], noise) for noise in (0.001, 0.1, 1.0)
     ]
     assert limits[0] > limits[1] > limits[2]
-    held = asking.precisions(field, prior)
-    whole = scores[0].mappings[0].T @ (found.informations[0] + held[0]) @ scores[0].mappings[0]
+    whole = scores[0].mappings[0].T @ found.informations[0] @ scores[0].mappings[0]
     np.testing.assert_allclose(whole, np.eye(len(whole)), atol=1e-6)

@@ -86,7 +86,7 @@ def test_the_cohort_draws_leads_and_derives_the_rest():
     facts = DESIGN, get_link("logit"), 3000, 1, np.array([0, 24]), exits
     counted = Released(counts.astype(float), 1.0)
     cohort = field_of(Transcript(*facts, marginals=marginals, counts=counted)).members.columns[:, 0]
-    assert cohort.shape == (256, DESIGN.covariates.dimension)
+    assert cohort.shape == (512, DESIGN.covariates.dimension)
     np.testing.assert_array_equal(DESIGN.complete(cohort[:, LEADS]), cohort)
     assert np.all(np.linalg.norm(cohort, axis=1) <= 1.0 + 1e-9)
     missing = cohort[:, 4] > 0

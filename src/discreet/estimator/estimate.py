@@ -27,7 +27,6 @@ from discreet.estimator.field import Expected, Field
 from discreet.estimator.root import (
     KAPPA,
     LONGEST,
-    ROUNDS,
     SETTLED,
     Prediction,
     own_points,
@@ -39,10 +38,12 @@ from discreet.types import Array
 CAUCHY = 0.5
 """The scale of an effect's Cauchy density, in prior standard deviations; with it the product of both
 densities has no second maximum."""
+ROUNDS = 6
+"""Rounds of Gauss-Newton of the picture at most: next to no noise contradicts it, and more would follow that."""
 HALVINGS, RISE = 5, 0.1
 """A step is halved so often, until the misfit rises by less than RISE."""
-JITTER = 1e-12
-"""Added to V in parts of its diagonal."""
+JITTER = 1e-9
+"""Added to V in parts of its diagonal: no cohort fits sums without noise any better, and V can be solved."""
 
 
 @dataclass(frozen=True)
@@ -159,25 +160,23 @@ class Linear:
         return np.asarray(found)
 
     @cached_property
-    def total(self) -> Array:
-        """S_UU."""
-        low, within = self.low[~self.field.observed], self.expected.within
-        own = ~self.field.observed[: len(within)]
-        return np.asarray(low @ low.T + within[np.ix_(own, own)])
-
-    @cached_property
     def gain(self) -> Array:
         """G = S_Uy V^-1."""
         return np.asarray(self.inverse(self.across.T).T)
 
     def error(self, gain: Array) -> Array:
-        """MSE(U) = S_UU - G S_yU - S_Uy G' + G V G' of a linear prediction with the gain G."""
-        size, low = len(self.block), self.low[self.field.observed]
-        seen, noise = gain @ low, self.field.noise[size:]
-        square = seen @ seen.T + gain[:, :size] @ self.block @ gain[:, :size].T
-        square = square + (gain[:, size:] * noise**2) @ gain[:, size:].T
-        shared = gain @ self.across.T
-        return np.asarray(self.total - shared - shared.T + square)
+        """MSE(U) = S_UU - G S_yU - S_Uy G' + G V G' of a linear prediction with the gain G.
+
+        As the covariance of U - G y, part by part: where U varies without limit, differences of these
+        products would be rounding alone.
+        """
+        own, within = self.field.observed, self.expected.within
+        first = own[: len(within)]
+        turn = np.zeros((len(gain), len(within)))
+        turn[:, first], turn[:, ~first] = -gain[:, : int(first.sum())], np.eye(len(gain))
+        low = self.low[~own] - gain @ self.low[own]
+        noise = gain * self.field.noise
+        return np.asarray(low @ low.T + turn @ within @ turn.T + noise @ noise.T)
 
     def gap(self, away: Array) -> Array:
         """y - E_y - D_y (mu - phi), with mu - phi = away."""
@@ -240,7 +239,8 @@ def _estimated(field: Field, prior: Prior, phi: Array, f: Array, rounds: int) ->
     seen = field.observed
     step = away + linear.covariance @ (linear.expected.slope[seen].T @ alpha)
     prediction = Prediction.of(field, phi, step, alpha, linear.expected.between[:, seen])
-    f, informations = root(prediction, own_points(field, phi), precisions(field, prior), rounds)
+    starts = own_points(field, phi), f
+    f, informations = root(prediction, starts, precisions(field, prior))
     linear = Linear(field, field.at(phi, f), linear.covariance)
     covariance, sampling = _covariance(linear, prior, informations, max(1.0, misfit))
     return Estimate(f, covariance, sampling, phi, _spread(linear, prior), informations, misfit)

@@ -13,6 +13,7 @@ References: Powell (1978), a fast algorithm for nonlinearly constrained optimiza
 Ortega and Rheinboldt (1970), chapter 12 (Newton and Kantorovich).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +28,7 @@ relative deviation N(0, 1 / (KAPPA p))."""
 LONGEST = 1.5
 """The predictors of the picture and of the estimate change by at most this in one round."""
 ROUNDS, SETTLED = 20, 0.03
-"""Rounds at most, of the picture and of the root; they end where predictors, or f in standard errors, move
-by less than this."""
+"""Rounds of the root at most; they end where f moves by fewer standard errors than this."""
 OVERSHOT = 0.5
 """A step is cut where U_hat along it turns to the other sign and keeps more than this part of its size."""
 KANTOROVICH = 2.0
@@ -110,12 +110,12 @@ def own_points(field: Field, phi: Array) -> Array:
     return np.array([phi[field.layout.f(r)] for r in range(field.layout.causes)])
 
 
-def root(prediction: Prediction, start: Array, held: Array, rounds: int) -> tuple[Array, Array]:
-    """f with U_hat(f) = P (f - f_0), f_0 the picture's own, and I + P; `held` is P.
+def root(prediction: Prediction, starts: Sequence[Array], held: Array) -> tuple[Array, Array]:
+    """f with U_hat(f) = P (f - f_0), f_0 the start with the least predicted score, and I + P; `held` is P.
 
     Minus U_hat is the gradient of a loss, that of the people as the released sums would have them: BFGS
     from I + P, for each cause, a step beyond the root along it cut by the secant rule. Along a direction
-    of which the cohort has no information the exact fit is as far from the picture as the prior allows.
+    of which the cohort has no information the exact fit is as far from the start as the prior allows.
     A linear prediction may be of fewer than no events, where few people are: U_hat then has no root. By
     the theorem of Newton and Kantorovich one that the first step leads to lies within twice that step,
     in units of I + P: f goes no further.
@@ -125,9 +125,15 @@ def root(prediction: Prediction, start: Array, held: Array, rounds: int) -> tupl
         score, information = prediction.at(f)
         return score - np.einsum("rij,rj->ri", held, f - start), information + held
 
-    f, (score, first) = start, at(start)
+    tried = [(*prediction.at(one), one) for one in starts]
+    sizes = [
+        float(np.sum(np.linalg.solve(own + held, score[:, :, None])[:, :, 0] * score))
+        for score, own, _ in tried
+    ]
+    score, own, start = tried[int(np.argmin(sizes))]
+    f, first = start, own + held
     bend, information, furthest = first.copy(), first, np.inf
-    for number in range(rounds):
+    for number in range(ROUNDS):
         move = np.asarray(np.linalg.solve(bend, score[:, :, None])[:, :, 0], dtype=np.float64)
         if np.sum(move * score) < SETTLED**2 * move.size:
             break
