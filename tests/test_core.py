@@ -33,6 +33,7 @@ DRAWS = ("core", "privacy", "audit", "paper")
 makes its own."""
 SUMS = {
     "audit/questions.py": "each question of the core once more, person by person; nothing is kept",
+    "audit/recording.py": "what a question adds up is compared with sums person by person",
     "competing.py": "fits that are not private, cause by cause",
     "estimate.py": "fits that are not private",
     "likelihood/problem.py": "the likelihood of fits that are not private, and of output and "

@@ -85,7 +85,8 @@ def test_expected_events_are_the_models_among_those_at_risk():
     ended = ended_of()
     lay, field = ended.field.layout, ended.field
     phi = ended.estimate.phi.copy()
-    phi[lay.f(0)], phi[lay.delta(0)], phi[lay.theta(0)] = ended.estimate.f[0], 0.0, 0.0
+    phi[lay.f(0)], phi[lay.delta(0)] = ended.estimate.f[0], 0.0
+    phi[lay.theta(0)], phi[lay.bend(0)] = 0.0, 0.0
     model = replace(ended, estimate=replace(ended.estimate, phi=phi))
     start = field.layout.size * len(ended.transcript.steps)
     own = field.at(phi, ended.estimate.f).mean[start + lay.bins : start + 2 * lay.bins]

@@ -151,7 +151,7 @@ def test_private_strata_are_about_as_accurate_as_their_size_says():
         for seed in range(8):
             model = SurvivalRegression(schema, link="logit")
             drawn = simulate(model, table, mechanism=PrivateNewton(epsilon=2.0), seed=seed)
-            gap = drawn.coefficients.vector - plain.coefficients_.vector
+            gap = drawn.coefficients_.vector - plain.coefficients_.vector
             found.append(math.sqrt(gap @ precision @ gap / len(gap)))
         errors[levels] = np.median(found)
     assert errors[LEVELS] < 2.2 * errors[()]
@@ -214,7 +214,7 @@ def test_strata_alone_without_a_covariate():
         mechanism=PrivateNewton(epsilon=50.0),
         seed=1,
     )
-    gap = drawn.coefficients.vector - plain.coefficients_.vector
+    gap = drawn.coefficients_.vector - plain.coefficients_.vector
     precision = np.linalg.inv(plain.model_.covariance)
     assert math.sqrt(gap @ precision @ gap / len(gap)) < 0.3
 

@@ -27,7 +27,6 @@ from discreet.estimator.field import Expected, Field
 from discreet.estimator.root import (
     KAPPA,
     LONGEST,
-    SETTLED,
     Prediction,
     own_points,
     reach,
@@ -38,11 +37,11 @@ from discreet.types import Array
 CAUCHY = 0.5
 """The scale of an effect's Cauchy density, in prior standard deviations; with it the product of both
 densities has no second maximum."""
-ROUNDS = 6
-"""Rounds of Gauss-Newton of the picture at most: next to no noise contradicts it, and more would follow that."""
+ROUNDS, STILL = 6, 0.03
+"""Rounds of Gauss-Newton of the picture at most; they end where predictors change by less than this."""
 HALVINGS, RISE = 5, 0.1
 """A step is halved so often, until the misfit rises by less than RISE."""
-JITTER = 1e-9
+JITTER = 1e-10
 """Added to V in parts of its diagonal: no cohort fits sums without noise any better, and V can be solved."""
 
 
@@ -264,7 +263,7 @@ def _fitted(
         alpha = linear.inverse(linear.gap(away))
         step = away + linear.covariance @ (expected.slope[field.observed].T @ alpha)
         length = _size(field, step)
-        if number == rounds or length < SETTLED:
+        if number == rounds or length < STILL:
             break
         here, size = linear.misfit(away, expected.mean), min(1.0, LONGEST / length)
         for _ in range(HALVINGS):

@@ -27,7 +27,7 @@ KAPPA = 50.0
 relative deviation N(0, 1 / (KAPPA p))."""
 LONGEST = 1.5
 """The predictors of the picture and of the estimate change by at most this in one round."""
-ROUNDS, SETTLED = 20, 0.03
+ROUNDS, SETTLED = 20, 0.01
 """Rounds of the root at most; they end where f moves by fewer standard errors than this."""
 OVERSHOT = 0.5
 """A step is cut where U_hat along it turns to the other sign and keeps more than this part of its size."""
