@@ -39,7 +39,6 @@ def exact_sum(field, f, values, deviation=1e-4):
 def test_the_full_score_is_what_was_released_of_it(facts):
     """Where the target is the point of a released full score, U_hat is that score."""
     field, prior, phi = field_of(**facts)
-    lay = field.layout
     f = field.transcript.steps[0].points
     values = np.random.default_rng(2).normal(0.0, 10.0, f.shape)
     step = exact_sum(field, f, values)
