@@ -21,7 +21,7 @@ from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import block_information as plain_information
 from discreet.likelihood.problem import block_loss
 from tests.mechanisms.cases import (
-    Person,
+    CasePerson,
     episodes_of,
     extreme_people,
     hostile_points,
@@ -209,4 +209,4 @@ def test_scores_add_up_to_nothing_at_the_truth(link):
 
 
 def _person(x, leave, event):
-    return Person(x[None], np.array([0]), np.array([leave]), bool(event))
+    return CasePerson(x[None], np.array([0]), np.array([leave]), bool(event))

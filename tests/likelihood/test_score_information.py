@@ -7,13 +7,24 @@ import numpy as np
 import pytest
 
 from discreet.core.information import LARGEST_FACTOR, Informations
-from discreet.core.scores import Whitened, alone, information_tables
+from discreet.core.scores import Whitened, alone, block_information, information_tables
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import LINKS, get_link
+from discreet.engine.local import LocalEngine
 from discreet.people.episodes import Episodes
-from tests.mechanisms.test_newton_concentration import summed
-from tests.mechanisms.test_newton_steps import mixed_schema
+from tests.mechanisms.cases import mixed_schema
+
+
+def summed(block, scores, limit, tables=None):
+    """The people's information after the cut, from the integers that are released."""
+    given = tables or Informations()
+    (half,) = LocalEngine(block).reduce(block_information, alone(scores), limit, given)
+    rows, columns = np.tril_indices(len(scores.point))
+    matrix = np.zeros((len(scores.point),) * 2)
+    matrix[rows, columns] = matrix[columns, rows] = half * (limit / LARGEST_FACTOR**2)
+    return matrix
+
 
 ROWS = [(0, 4), (4, 5), (5, 17)]
 """What one person is at risk in: entry and exit of each row."""
@@ -81,6 +92,7 @@ from discreet.core.information import Informations
 from discreet.core.scores import Whitened, alone, block_information
 from discreet.design.link import Logit
 from discreet.design.schema import Schema
+from discreet.engine.local import LocalEngine
 from discreet.people.episodes import Episodes
 
 rows = 60_000

@@ -21,8 +21,9 @@ from discreet.audit.instruments import (
 from discreet.errors import DataFormError, SettingsError
 from discreet.privacy import exact
 from discreet.privacy.exact import Enclosure, LazyUniform, RealLaplace
-from discreet.privacy.noise import Grid, SystemNoise
+from discreet.privacy.noise import SystemNoise
 from discreet.privacy.scales import (
+    NoiseGrid,
     laplace_scale,
     upper_square_root,
 )
@@ -283,13 +284,13 @@ def reachable(outputs, value, scale):
 
 
 def test_the_low_bits_tell_nothing(source):
-    grid, value, neighbour = Grid(-20), 0.1, 0.7
+    grid, value, neighbour = NoiseGrid(-20), 0.1, 0.7
     scale = laplace_scale(grid.to_integers(1.0).item(), 1.0)
     base = grid.to_integers([value])
     outputs = np.concatenate([grid.to_floats(base + d) for d in lattice_draws(source, 1, scale)])
     assert np.all(np.ldexp(outputs, 20) == np.rint(np.ldexp(outputs, 20)))
     # every output is a multiple of the grid, and those are all possible under both values
-    support = Grid(-20).to_integers(outputs)
+    support = NoiseGrid(-20).to_integers(outputs)
     assert np.array_equal(grid.to_floats(support), outputs)
     generator = np.random.default_rng(4)
     uniform = generator.integers(1, 2**53, DRAWS) * 2.0**-53
@@ -300,14 +301,14 @@ def test_the_low_bits_tell_nothing(source):
 
 @given(st.floats(-1e6, 1e6), st.integers(-30, 5))
 def test_the_grid_rounds_to_the_nearest_multiple(value, exponent):
-    grid = Grid(exponent)
+    grid = NoiseGrid(exponent)
     integer = int(grid.to_integers([value])[0])
     assert abs(Fraction(value) / Fraction(2) ** exponent - integer) <= Fraction(1, 2)
     assert Fraction(grid.to_floats([integer])[0]) == integer * Fraction(2) ** exponent
 
 
 def test_the_grid_keeps_large_integers_on_the_grid():
-    grid = Grid(-3)
+    grid = NoiseGrid(-3)
     wide = 2**70 + 1
     assert grid.to_floats([wide])[0] == 2.0**67
     assert grid.to_floats([10**400, -(10**400)]).tolist() == [
@@ -317,6 +318,6 @@ def test_the_grid_keeps_large_integers_on_the_grid():
     with pytest.raises(DataFormError):
         grid.to_integers([math.nan])
     with pytest.raises(DataFormError):
-        Grid(-1000).to_integers([1e30])
+        NoiseGrid(-1000).to_integers([1e30])
     with pytest.raises(SettingsError):
-        Grid(2000)
+        NoiseGrid(2000)

@@ -109,10 +109,10 @@ class Case:
             return False
         if self.subject.of_curves:
             return not (kind.strata > 1 or kind.changes or kind.terms) and self._shared
-        newton = hasattr(taker, "takes_strata")
+        newton = taker.takes_strata
         return (
             (newton or (kind.strata * kind.causes == 1 and kind.link == "logit"))
-            and (hasattr(taker, "takes_changes") or not kind.changes)
+            and (taker.takes_changes or not kind.changes)
             and self._shared
         )
 
