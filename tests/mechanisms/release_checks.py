@@ -6,9 +6,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from flint import ctx
 
+from discreet.core import optimum
 from discreet.design.baseline import NaturalSpline
 from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
@@ -21,6 +23,7 @@ from discreet.privacy import noise, selection
 from discreet.privacy.exact import rational
 from discreet.privacy.scales import exact
 from discreet.release import Order, publish
+from tests.mechanisms.cases import episodes_of, make_constants, random_person
 from tests.mechanisms.user_path import BASE, make_schema
 
 
@@ -94,3 +97,19 @@ def check_an_undecided_number_of_trials_asks_for_more_bits():
 
     assert selection.sample_logarithmic(stopping, bits) == 1
     assert len(left) < 192 - 64
+
+
+def check_scores_do_not_depend_on_the_company(link="logit"):
+    """The loss of a person is one number among however many people."""
+    random = np.random.default_rng(12)
+    for trial in range(24):
+        covariates = 2 + 3 * (trial % 2)
+        constants = make_constants(intervals=3, covariates=covariates, knots=2, link=link)
+        person = random_person(random, constants)
+        point = random.normal(size=constants.dimension)
+        found = set()
+        for count in (1, 2, 3, 4, 7):
+            block = episodes_of([person] * count, covariates)
+            rows = optimum._row_losses(block, constants.design, constants.link, point)
+            found |= set(optimum._by_person(rows, block.offsets).tolist())
+        assert len(found) == 1

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.output import complain, progress, say
+from discreet.cli.output import complain, progress, say, wrapped
 from discreet.cli.reproduce import SAMPLER, load_mechanism
 from discreet.documents.strict import require_free, write_new
 from discreet.errors import SettingsError
@@ -72,7 +72,8 @@ def audit(  # noqa: PLR0913 - one parameter an option
         with progress("Auditing"):
             found = audit_mechanism(measured, effort, lambda name: complain(f"{name} ..."))
     Console().print(table(found))
-    say(words(found))
+    for line in words(found).splitlines():
+        say(wrapped(line))
     if out is not None:
         write_new(out, content(found), overwrite=overwrite)
     if picture is not None:
