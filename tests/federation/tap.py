@@ -5,11 +5,11 @@ import threading
 
 
 class Tap:
-    """Listens in front of a site and writes down both directions of every connection."""
+    """Listens in front of a site and writes down each direction of every connection in `streams`."""
 
     def __init__(self, port):
         self.behind = port
-        self.heard = bytearray()
+        self.streams = []
         self._ends = []
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port = self._server.getsockname()[1]
@@ -44,10 +44,12 @@ class Tap:
             threading.Thread(target=self._pass_on, args=(source, target), daemon=True).start()
 
     def _pass_on(self, source, target):
+        heard = bytearray()
+        self.streams.append(heard)
         while True:
             try:
                 content = source.recv(65536)
-                self.heard += content
+                heard += content
                 if not content:
                     target.shutdown(socket.SHUT_WR)
                     return
