@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: peers peers-environments curves fresh help test lint demo demo-federation golden evidence bench versions scale real docs lock clean
+.PHONY: peers peers-environments curves fresh help test lint demo demo-federation golden evidence bench versions scale docs lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -79,24 +79,16 @@ peers: peers-environments  ## private Newton against its peers, hours; FDPCOX=ch
 curves: $(READY)  ## coverage and errors of private curves by group; it resumes
 	$(BIN)/python studies/curves.py --draws 200
 	$(BIN)/python studies/curves.py --page
+	$(BIN)/python paper/evidence.py
 
-# LABEL names the code in the results; HELD_OUT=1 runs the four sets that no constant was chosen on,
-# BASE=checkout another version's source as 0.1.0, DRAWS=8 fewer draws.
-DRAWS ?= 60
-LABEL ?= $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/discreet/version.py)
-real: $(READY)  ## private Newton on real data and simulated designs, hours; it resumes; docs/accuracy.md
-	$(if $(BASE),$(BIN)/python studies/real.py --label 0.1.0 --tree $(BASE) --draws $(DRAWS) $(if $(HELD_OUT),--held-out))
-	$(BIN)/python studies/real.py --label $(LABEL) --draws $(DRAWS) --log $(if $(HELD_OUT),--held-out)
-	$(BIN)/python studies/oracle.py
-	$(BIN)/python studies/censoring.py
-	$(BIN)/python studies/real_page.py
-
-# SEED=entropy draws a seed after a freeze, REAL=1 takes the real sets; BASE=checkout measures that source too.
+# SEED=entropy draws a seed after a freeze, REAL=1 takes the real sets; BASE=checkout measures that source too;
+# FAILED=1 what has no release.
 fresh: $(READY)  ## SEED=n: private Newton on random registries that no constant was chosen on; it resumes; docs/accuracy.md
 	@test -n "$(SEED)$(REAL)" || { echo "make fresh: give a number or entropy, SEED=n, or REAL=1" >&2; exit 1; }
-	PYTHONPATH=studies $(BIN)/python -m fresh $(if $(REAL),--real,--seed $(SEED)) $(if $(BASE),--base $(BASE)) \
+	PYTHONPATH=studies $(BIN)/python -m fresh $(if $(REAL),--real,--seed $(SEED)) $(if $(FAILED),--failed) $(if $(BASE),--base $(BASE)) \
 		$(if $(REGISTRIES),--registries $(REGISTRIES)) $(if $(filter command,$(origin DRAWS)),--draws $(DRAWS))
 	PYTHONPATH=studies $(BIN)/python -m fresh.report
+	$(BIN)/python paper/evidence.py
 
 # not --quiet: mkdocs does not count the warnings that it does not show
 docs: $(READY)  ## the documentation site, into site/; warnings are fatal

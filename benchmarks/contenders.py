@@ -5,6 +5,7 @@ a user would have to build it. Cox models get the unexpanded data.
 """
 
 from collections.abc import Callable
+from unittest import mock
 
 import numpy as np
 import statsmodels.api as sm
@@ -20,8 +21,8 @@ from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
 from discreet.estimate import estimate
+from discreet.likelihood import sums
 from discreet.likelihood.problem import Problem
-from discreet.likelihood.sums import use_kernel
 from discreet.people.encode import to_episodes
 from discreet.people.episodes import Episodes
 
@@ -52,13 +53,10 @@ def core_fit(cohort: Cohort, intervals: int) -> Fit:
 
 def newton(episodes: Episodes, design: Design) -> Array:
     """The estimator's own Newton, compiled, and the information for the standard errors."""
-    use_kernel("compiled")
-    try:
+    with mock.patch.object(sums, "COMPILED_FROM", 0):
         loss = Problem(LocalEngine(episodes), design, Logit())
         found = estimate(loss, tolerance=GRADIENT_NORM)
         loss.information(found.point)
-    finally:
-        use_kernel("auto")
     return (design.to_user @ found.point)[BASELINE.dimension :]
 
 

@@ -15,7 +15,7 @@ loss) on the logit model with a natural spline of three knots, with standard err
 
 *fit(frame)* starts from the user's table in memory and does everything: reading, clipping, encoding,
 fitting; at n = 53,558 that runs in numpy, so that nobody waits for a compiler. *fit alone* starts from
-encoded people and runs compiled (`discreet.likelihood.sums.use_kernel("compiled")`), compiled beforehand. Peers on the expansion must expand first, so that is
+encoded people and runs compiled (`discreet.likelihood.sums.COMPILED_FROM` is 0), compiled beforehand. Peers on the expansion must expand first, so that is
 in their time; their tables are in memory before.
 """
 

@@ -49,7 +49,7 @@ Real processes release against one ledger, each release by `discreet.release.pub
 mechanism that draws noise alone: check, reserve, read a table, draw, write to a temporary file,
 rename, settle. The points are reached by that code and by the file writer. The row *drove* says
 where figures are older: up to version 0.1.0 the harness reserved, wrote and settled by itself.
-Pure, Gaussian and approximate guarantees are mixed; the budget runs out before the requests
+Guarantees of several kinds are mixed; the budget runs out before the requests
 do. A process is killed with SIGKILL when it comes to a named point, or, blindly, wherever it is;
 its successor asks again with the same release id. A run has portions, between which all
 processes end and others go on. Afterwards ledger, published files and the trace of every process are

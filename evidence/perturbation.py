@@ -135,7 +135,7 @@ def gradients(pairs: int) -> float:
             random_person(random, constants, time_varying=bool(trial % 2), extreme=True)
             for _ in range(6)
         ]
-        found = np.array([person.gradient(constants, point) for person in people])
+        found = np.array([person.derivatives(constants, point)[0] for person in people])
         worst = max(worst, *(scaled_gap(constants, found, shift) for shift in (-2, 0, 2)))
     return worst
 
@@ -162,7 +162,9 @@ def jacobians(pairs: int) -> float:
         people = [
             random_person(random, constants, time_varying=varying, extreme=True) for _ in range(5)
         ]
-        matrices = [ridge * np.eye(5) + person.hessian(constants, point) for person in people]
+        matrices = [
+            ridge * np.eye(5) + person.derivatives(constants, point)[1] for person in people
+        ]
         logs = [np.linalg.slogdet(matrix)[1] for matrix in matrices] + [5 * math.log(ridge)]
         worst = max(worst, (max(logs) - min(logs)) / claimed)
     return worst

@@ -29,6 +29,8 @@ RESULTS = Results(Path(__file__).parent / "results" / "replay.csv", COLUMNS, ["s
 PAGE = ROOT / "docs" / "core.md"
 BEGIN, END = "<!-- replay: begin -->", "<!-- replay: end -->"
 STREAMED_EVERY = 4
+CHANGING_EVERY = 7
+"""Every so many scenes are drawn once more with effects that change with time."""
 HEAD = """## No vector moves further than its noise is made for
 
 Noise protects a person as long as replacing the person moves no released vector of integers by more
@@ -37,9 +39,10 @@ page measures it on the running code, `python evidence/replay.py`.
 
 A *scene* is a random public schema (dates or times, an origin, a grid by edges, late entry, a person
 column, strata or competing risks, splines, logarithms, indicators of missing values, interactions),
-raw rows with hostile values in any column, and one person who is replaced. The first data set is
-released; the second is asked the same questions and given the same noisy answers. Then everything
-that differs between the two is a vector of integers. Checked in exact numbers, for every scene:
+raw rows with hostile values in any column, and one person who is replaced. Every {changing}th scene
+is drawn once more with effects that change with time. The first data set is released; the second is
+asked the same questions and given the same noisy answers. Then everything that differs between the
+two is a vector of integers. Checked in exact numbers, for every scene:
 
 - no vector moved by more than its calibrated sensitivity, in L2, and in L1 where it has such noise;
 - the noise of every vector is as large as its share of the budget asks for;
@@ -68,28 +71,31 @@ def main() -> None:
         done = {row["scene"] for row in RESULTS.rows()}
         for seed in range(arguments.scenes):
             if str(seed) not in done:
-                run(seed)
+                run(str(seed), seed, replay.random_scene(seed))
+        for seed in range(0, arguments.scenes, CHANGING_EVERY):
+            name = f"{seed} changing"
+            if name not in done:
+                run(name, seed, replay.changing_scene(seed))
     before, _, rest = PAGE.read_text().partition(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}\n{page()}\n{END}{rest.partition(END)[2]}")
 
 
-def run(seed: int) -> None:
+def run(name: str, seed: int, scene: replay.Scene) -> None:
     """One scene; a vector that moves too far is an AssertionError."""
-    scene = replay.random_scene(seed)
     opening = replay.in_memory if seed % STREAMED_EVERY else replay.streamed
     begun, found = time.time(), defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         for ratio in replay.replayed(scene, opening, Path(folder)):
             if not ratio.within:
-                raise SystemExit(f"scene {seed}: {ratio}")
+                raise SystemExit(f"scene {name}: {ratio}")
             found[ratio.kind].append(ratio)
     for kind, ratios in found.items():
         largest = [max(one.euclidean for one in ratios), max(one.absolute for one in ratios)]
         seconds = round(time.time() - begun, 1)
         RESULTS.append(
-            dict(zip(COLUMNS, [seed, kind, len(ratios), *largest, seconds], strict=True))
+            dict(zip(COLUMNS, [name, kind, len(ratios), *largest, seconds], strict=True))
         )
-    print(f"scene {seed}: {sum(map(len, found.values()))} vectors", flush=True)  # noqa: T201
+    print(f"scene {name}: {sum(map(len, found.values()))} vectors", flush=True)  # noqa: T201
 
 
 def page() -> str:
@@ -112,7 +118,8 @@ def page() -> str:
     scenes = len({row["scene"] for row in rows})
     total = sum(int(row["times"]) for row in rows)
     summary = f"\n{scenes} scenes, {total} pairs of vectors: none moved too far.\n"
-    return HEAD + "\n".join(lines) + "\n" + summary + FOOT.format(every=STREAMED_EVERY)
+    head = HEAD.format(changing=CHANGING_EVERY)
+    return head + "\n".join(lines) + "\n" + summary + FOOT.format(every=STREAMED_EVERY)
 
 
 def tightest() -> dict[str, float]:

@@ -12,7 +12,6 @@ import base64
 import contextlib
 import io
 import json
-import os
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -27,8 +26,8 @@ CUSTODIAN = (
         "for the confidential one. Nothing here but the release and its page may leave the building."
     ),
     (
-        "import sys\n\nsys.path.insert(0, EXAMPLES)\nfrom pathlib import Path\n\nimport demo\n\n"
-        "import discreet as ds\n\ndemo.write_registry(Path())"
+        "from pathlib import Path\n\nimport discreet as ds\nfrom discreet.cli import demonstration as demo\n\n"
+        "demo.write_registry(Path())"
     ),
     "Does the file suit the schema? Exact counts, for your eyes only.",
     'ds.check("registry.csv", "schema.toml")',
@@ -90,7 +89,7 @@ def main() -> None:
 
 def notebook(cells: Sequence[str]) -> dict[str, Any]:
     """The document; the first cell and those before code are words."""
-    scope: dict[str, Any] = {"EXAMPLES": os.fspath(HERE)}
+    scope: dict[str, Any] = {}
     made = [_code(text, scope) if is_code(text) else _words(text) for text in cells]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     for number, cell in enumerate(made):
@@ -117,7 +116,7 @@ def _code(text: str, scope: dict[str, Any]) -> dict[str, Any]:
         "execution_count": None,
         "metadata": {},
         "outputs": list(_outputs(text, scope)),
-        "source": text.replace("sys.path.insert(0, EXAMPLES)", 'sys.path.insert(0, "examples")'),
+        "source": text,
     }
 
 

@@ -87,7 +87,7 @@ def rows_of(number: int, epsilon: float, draw: int) -> Iterator[dict[str, Any]]:
         table,
         mechanism=ds.PrivateNewton(epsilon),
         seed=10_000 + draw,
-    ).model_
+    )
     new = pa.table({"age": [AGE], "arm": ["b"]})
     for place, (cause, truth) in enumerate(CAUSES.items()):
         found, exact = made.model_.models[cause], plain.models[cause]

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from fresh.family import Registry
 from marked import fill, measure_or_fill
 from real_sets import load
-from simulated import Sample
 
 import discreet as ds
 from discreet.predictions import Predictions
@@ -41,7 +41,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def design(sample: Sample) -> pd.DataFrame:
+def design(sample: Registry) -> pd.DataFrame:
     """The covariates as columns of numbers, named as coefficients are."""
     columns = {}
     for item in sample.schema["covariate"]:
@@ -54,24 +54,24 @@ def design(sample: Sample) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def coxph(samples: dict[str, Sample]) -> list[dict[str, str]]:
+def coxph(samples: dict[str, Registry]) -> list[dict[str, str]]:
     """R's estimates, one row a coefficient."""
     with tempfile.TemporaryDirectory() as folder:
         for name, sample in samples.items():
-            table = pd.concat([sample.frame[["t", "e"]], design(sample)], axis=1)
+            table = pd.concat([sample.frame[["time", "event"]], design(sample)], axis=1)
             table.to_csv(Path(folder) / f"people-{name}.csv", index=False)
         subprocess.run(["Rscript", HERE / "cox.R", folder], check=True)  # noqa: S603, S607
         with (Path(folder) / "cox.csv").open(newline="") as file:
             return list(csv.DictReader(file))
 
 
-def model_on(sample: Sample, intervals: int) -> ds.SurvivalRegression:
+def model_on(sample: Registry, intervals: int) -> ds.SurvivalRegression:
     """The model on a grid of so many intervals."""
     schema = {**sample.schema, "time": {**sample.schema["time"], "intervals": intervals}}
     return ds.SurvivalRegression(schema, link="cloglog", baseline=BASELINE)
 
 
-def ours(name: str, sample: Sample) -> Iterator[tuple[str, int, Predictions]]:
+def ours(name: str, sample: Registry) -> Iterator[tuple[str, int, Predictions]]:
     """Method, draw and model: plain, then every epsilon."""
     model = model_on(sample, WHOLE_MONTHS.get(name, INTERVALS))
     yield "plain", 0, model.fit(sample.frame)
@@ -99,12 +99,12 @@ def run() -> None:
 
 
 def rows_of(
-    name: str, sample: Sample, answers: list[dict[str, str]]
+    name: str, sample: Registry, answers: list[dict[str, str]]
 ) -> Iterator[dict[str, object]]:
     """R's rows of a set, then ours."""
     columns = design(sample)
     scales = {column: _scale(columns[column]) for column in columns}
-    facts = {"set": name, "people": len(sample.frame), "events": int(sample.frame["e"].sum())}
+    facts = {"set": name, "people": len(sample.frame), "events": int(sample.frame["event"].sum())}
     for row in answers:
         if row["set"] == name:
             given = {**facts, "scale": f"{scales[row['coefficient']]:.10g}"}

@@ -2,15 +2,17 @@
 """Effects that fade: how often intervals of an effect by period hold the truth, draw by draw.
 
     python studies/fading.py [--draws 300]             fits without privacy
-    python studies/fading.py --draws 100 --epsilon 1   private ones, with seeded noise
+    python studies/fading.py --draws 200 --epsilon 1   private ones, with seeded noise; then 4
     python studies/fading.py --picture                 the guide's picture and numbers of a real set
 
 Registries of 2,500 people over 60 months: age and sex have one effect for all time, the stage at
-diagnosis an effect until 12, until 36 and after. In the last registry the effect of the stage fades
-smoothly, and the truth is where a fit of a million people ends. A row is one draw: the share of 95%
-intervals that hold the truth, of coefficients and of survival (four people at 6, 12, 24, 36 and 60
-months), the same for the stage alone where it has one effect for all time, and the p value of one
-effect. Written to results/fading.csv as they come; the real set's numbers to results/fading-real.csv.
+diagnosis an effect until 12, until 36 and after. In "smooth" the effect of the stage fades
+smoothly, and the truth is where a fit of a million people ends; in "no change" it stays; "large" is
+"one row" with ten times the people. A row is one draw: which 95% intervals of coefficients hold the
+truth, the share of those of survival (four people at 6, 12, 24, 36 and 60 months), that of the stage
+where it has one effect for all time, the p value of one effect, and of a private fit with one effect
+for all time the released distances between first and last events (age, sex, stage II, stage III).
+Written to results/fading.csv as they come; the real set's numbers to results/fading-real.csv.
 """
 
 import argparse
@@ -34,23 +36,30 @@ Array = NDArray[np.float64]
 HERE = Path(__file__).parent
 RESULTS, REAL = HERE / "results" / "fading.csv", HERE / "results" / "fading-real.csv"
 PICTURE = HERE.parent / "docs" / "images" / "changes.png"
-PEOPLE, MANY, MONTHS = 2_500, 1_000_000, 60
+PEOPLE, LARGE, MANY, MONTHS = 2_500, 25_000, 1_000_000, 60
 CUTS = (12.0, 36.0)
 STAGES = np.array([[0.0, 0.0, 0.0], [0.8, 0.4, 0.1], [1.8, 1.0, 0.3]])
 """The effect of stages I to III in every period."""
+LASTING = np.array([0.0, 0.5, 1.0])
+"""The same where nothing changes."""
 AGE, SEX = 0.03, 0.3
 TIMES = (6.0, 12.0, 24.0, 36.0, 60.0)
-COLUMNS = ("registry", "epsilon", "draw", "coefficients", "survival", "lasting", "p")
-NORMAL = 1.959964
+COLUMNS = ("registry", "epsilon", "draw", "coefficients", "survival", "lasting", "p", "distances")
+NORMAL = 1.96
 
 
-def effects(stage: NDArray[np.int64], *, smooth: bool) -> Array:
+def effects(stage: NDArray[np.int64], kind: str) -> Array:
     """The effect of each person's stage in every month, (people, months)."""
     begins = np.arange(MONTHS)
-    if smooth:
+    if kind == "smooth":
         return np.array([0.0, 0.9, 2.0])[stage][:, None] * np.exp(-begins / 20.0)
     period = np.searchsorted(CUTS, begins, side="right")
-    return np.asarray(STAGES[stage][:, period])
+    return np.asarray(by_period(kind)[stage][:, period])
+
+
+def by_period(kind: str) -> Array:
+    """The effect of stages I to III in every period."""
+    return np.repeat(LASTING[:, None], 3, axis=1) if kind == "no change" else STAGES
 
 
 def predictor(age: Array, sex: NDArray[np.int64]) -> Array:
@@ -68,9 +77,9 @@ def registry(kind: str, people: int, seed: int) -> pa.Table:
     # with several rows half of stage I moves on to III, at the beginning of a month
     moves = np.where((stage == 0) & (random.random(count) < 0.5), random.integers(1, 48, count), 99)
     moved = kind == "several rows"
-    eta = predictor(age, sex) + effects(stage, smooth=kind == "smooth")
+    eta = predictor(age, sex) + effects(stage, kind)
     if moved:
-        later = predictor(age, sex) + effects(np.where(moves < 99, 2, stage), smooth=False)
+        later = predictor(age, sex) + effects(np.where(moves < 99, 2, stage), kind)
         eta = np.where(np.arange(MONTHS) >= moves[:, None], later, eta)
     hits = random.random((count, MONTHS)) < -np.expm1(-np.exp(eta))
     died = np.where(hits.any(axis=1), hits.argmax(axis=1) + 0.5, np.inf)
@@ -132,9 +141,9 @@ def truth(kind: str) -> tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]:
         found = fit(kind, registry(kind, MANY, seed=2**20))
         survival = found.predict_survival(people, TIMES)
         return tuple(found.coef_.tolist()), tuple(map(tuple, survival.tolist()))
-    eta = predictor(age, sex) + effects(stage, smooth=False)
+    eta = predictor(age, sex) + effects(stage, kind)
     survival = np.exp(-np.cumsum(np.exp(eta), axis=1))[:, [int(time) - 1 for time in TIMES]]
-    numbers = (AGE, SEX, *STAGES[1].tolist(), *STAGES[2].tolist())
+    numbers = (AGE, SEX, *by_period(kind)[1:].ravel().tolist())
     return numbers, tuple(map(tuple, survival.tolist()))
 
 
@@ -146,7 +155,7 @@ def fit(kind: str, people: pa.Table, *, changing: bool = True) -> ds.SurvivalReg
 
 def draw(kind: str, epsilon: float | None, seed: int) -> dict[str, object]:
     """One row of the results."""
-    people = registry(kind, PEOPLE, seed)
+    people = registry(kind, LARGE if kind == "large" else PEOPLE, seed)
     models = [
         ds.SurvivalRegression(schema(kind, changing=one), link="cloglog") for one in (True, False)
     ]
@@ -163,10 +172,15 @@ def draw(kind: str, epsilon: float | None, seed: int) -> dict[str, object]:
     band = found[0].predict_survival(profiles()[0], TIMES, interval=True)
     within = (band.lower <= curves) & (curves <= band.upper)
     # one effect for all time against the effect of the last period, which it overstates
-    last = _held(lasting, np.append(wanted[:2], wanted[[4, 7]]))
+    last = _held(lasting, np.append(wanted[:2], wanted[[4, 7]]))[2:]
+    distances = "-"
+    if epsilon is not None:
+        apart = {one.name: one.distance for one in found[1].proportionality().effects}
+        distances = " ".join(f"{apart[name]:.2f}" for name in found[1].coefficients_.covariates)
     values = (
         kind, "-" if epsilon is None else f"{epsilon:g}", seed, " ".join(inside.astype(int).astype(str)),
-        f"{within.mean():.3f}", f"{last[2:].mean():.3f}", f"{found[0].change_test('stage').p_value:.3g}",
+        f"{within.mean():.3f}", f"{last.mean():.3f}", f"{found[0].change_test('stage').p_value:.3g}",
+        distances,
     )  # fmt: skip
     return dict(zip(COLUMNS, values, strict=True))
 
@@ -177,7 +191,7 @@ def _held(table: Any, wanted: Array) -> NDArray[np.bool_]:
     return np.asarray(gap <= NORMAL * table.standard_errors[own])
 
 
-KINDS = ("one row", "late entry", "several rows", "smooth")
+KINDS = ("one row", "late entry", "several rows", "smooth", "no change", "large")
 
 
 def table(rows: list[dict[str, str]]) -> list[str]:
@@ -186,21 +200,46 @@ def table(rows: list[dict[str, str]]) -> list[str]:
         "| registry | fit | draws | coefficients inside | survival inside | one effect for all time: inside |",
         "|---|---|---|---|---|---|",
     ]
-    for kind in KINDS:
-        for epsilon in dict.fromkeys(row["epsilon"] for row in rows if row["registry"] == kind):
-            cell = [row for row in rows if row["registry"] == kind and row["epsilon"] == epsilon]
-            inside, survival, lasting = summary(cell)
-            fit_of = "not private" if epsilon == "-" else f"epsilon {epsilon}"
-            numbers = f"{inside.mean():.3f} ({inside.min():.3f}) | {survival:.3f} | {lasting:.3f}"
-            lines.append(f"| {kind} | {fit_of} | {len(cell)} | {numbers} |")
+    for kind, epsilon in dict.fromkeys((row["registry"], row["epsilon"]) for row in _sorted(rows)):
+        cell = [row for row in rows if (row["registry"], row["epsilon"]) == (kind, epsilon)]
+        inside, survival, lasting = summary(cell)
+        fit_of = "not private" if epsilon == "-" else f"epsilon {epsilon}"
+        numbers = f"{inside.mean():.3f} ({inside.min():.3f}) | {survival:.3f} | {lasting:.3f}"
+        lines.append(f"| {kind} | {fit_of} | {len(cell)} | {numbers} |")
     return lines
+
+
+def checks(rows: list[dict[str, str]]) -> list[str]:
+    """The page's table of the two ways to notice a change: how often each is beyond 5 % of chance."""
+    lines = [
+        "| registry | fit | draws | test of one effect of the stage | check: age and sex | check: stage |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind, epsilon in dict.fromkeys((row["registry"], row["epsilon"]) for row in _sorted(rows)):
+        cell = [row for row in rows if (row["registry"], row["epsilon"]) == (kind, epsilon)]
+        tested = np.array([float(row["p"]) < 0.05 for row in cell]).mean()
+        fit_of, seen = "not private", "- | -"
+        if epsilon != "-":
+            apart = np.abs(_numbers(cell, "distances")) > NORMAL
+            fit_of = f"epsilon {epsilon}"
+            seen = f"{apart[:, :2].mean():.0%} | {apart[:, 2:].any(axis=1).mean():.0%}"
+        lines.append(f"| {kind} | {fit_of} | {len(cell)} | {tested:.0%} | {seen} |")
+    return lines
+
+
+def _sorted(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    return sorted(rows, key=lambda row: (KINDS.index(row["registry"]), row["epsilon"]))
 
 
 def summary(cell: list[dict[str, str]]) -> tuple[Array, float, float]:
     """Share of intervals that hold the truth: by coefficient, of survival, of one effect."""
-    inside = np.array([[int(mark) for mark in row["coefficients"].split()] for row in cell])
+    inside = _numbers(cell, "coefficients")
     survival = float(np.mean([float(row["survival"]) for row in cell]))
     return inside.mean(axis=0), survival, float(np.mean([float(row["lasting"]) for row in cell]))
+
+
+def _numbers(cell: list[dict[str, str]], column: str) -> Array:
+    return np.array([[float(number) for number in row[column].split()] for row in cell])
 
 
 def read(path: Path = RESULTS) -> list[dict[str, str]]:
@@ -359,6 +398,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--epsilon", type=float)
+    parser.add_argument("--registry", choices=KINDS, action="append", help="only this one")
     parser.add_argument("--picture", action="store_true")
     arguments = parser.parse_args()
     if arguments.picture:
@@ -381,12 +421,12 @@ def main() -> None:
         if fresh:
             out.writeheader()
         write: Callable[[dict[str, object]], object] = out.writerow
-        for kind in KINDS:
-            for seed in range(arguments.draws):
+        for seed in range(arguments.draws):
+            for kind in arguments.registry or KINDS:
                 if (kind, str(seed)) not in done:
                     write(draw(kind, epsilon, seed))
                     file.flush()
-    sys.stdout.write("\n".join(table(read())) + "\n")
+    sys.stdout.write("\n".join([*table(read()), "", *checks(read())]) + "\n")
 
 
 if __name__ == "__main__":

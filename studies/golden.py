@@ -417,8 +417,9 @@ def private_numbers(release: Any, asked: str, *, page: bool) -> dict[str, Any]:
     made_up = {name: mapping.pop(name, None) for name in ("release_id", "joint_digest")}
     found = {"private": exact(mapping) | {"asked": asked}, "details": exact(details)}
     if page:
-        text = make_page(release.model_copy(update={"private": True}))
-        for name in (version, *made_up.values()):
+        shown = release.model_copy(update={"private": True})
+        text = make_page(shown)
+        for name in (version, shown.digest, *made_up.values()):
             text = text.replace(str(name), "")
         found["page"] = hashlib.sha256(text.encode()).hexdigest()
     return found

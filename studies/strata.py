@@ -12,7 +12,6 @@ results/strata.csv as they come; the guide's table is made of it.
 import argparse
 import csv
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,18 +20,19 @@ from statistics import median
 
 import numpy as np
 import pandas as pd
-from real import exact_fit, private_fit, row_of
+from fresh.family import Registry
+from fresh.fits import exact_fit, measure
+from fresh.real import MODEL
 from real_sets import load
-from simulated import Sample
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "strata.csv"
-EPSILONS, DELTA = (1.0, 4.0), 1e-6
+EPSILONS = (1.0, 4.0)
 COLUMNS = ("set", "groups", "strata", "people", "d", "epsilon", "draw", "err", "inside", "seconds")
 NORMAL = 1.959964
 
 
-def hospitals(shift: float, people: int = 6000) -> Sample:
+def hospitals(shift: float, people: int = 6000) -> Registry:
     """Three hospitals whose hazards differ in level and trend; ages differ by `shift` spreads."""
     random = np.random.default_rng(17)
     site, stage = random.integers(0, 3, people), random.integers(0, 3, people)
@@ -44,7 +44,7 @@ def hospitals(shift: float, people: int = 6000) -> Sample:
     died = np.where(hits.any(1), hits.argmax(1) + 0.5, 99.0)
     end = random.uniform(5, 80, people)
     frame = pd.DataFrame(
-        {"t": np.minimum(died, end), "e": (died <= np.minimum(end, 60)).astype(int)}
+        {"time": np.minimum(died, end), "event": (died <= np.minimum(end, 60)).astype(int)}
     )
     frame["age"], frame["sex"], frame["stage"] = age, np.array(["f", "m"])[sex], stage.astype(str)
     frame["group"] = np.array(["A", "B", "C"])[site]
@@ -54,17 +54,17 @@ def hospitals(shift: float, people: int = 6000) -> Sample:
         {"name": "stage", "levels": ["0", "1", "2"]},
         {"name": "group", "levels": ["A", "B", "C"]},
     ]
-    axis = {"duration": "t", "event": "e", "horizon": 60.0, "intervals": 60}
-    return Sample(frame, {"time": axis, "covariate": covariates})
+    axis = {"duration": "time", "event": "event", "horizon": 60.0, "intervals": 60}
+    return Registry("hospitals", frame, {"time": axis, "covariate": covariates}, MODEL)
 
 
-def tumours() -> Sample:
+def tumours() -> Registry:
     """rott2 by the size of the tumour."""
     sample = load("rott2")
     return _grouped(sample, sample.frame["fac_tsize"], drop="fac_tsize")
 
 
-def cancer() -> Sample:
+def cancer() -> Registry:
     """rhc on a logarithmic grid, by cancer: none, yes, metastatic."""
     from SurvSet.data import SurvLoader  # noqa: PLC0415 - slow, and only for this set
 
@@ -72,7 +72,7 @@ def cancer() -> Sample:
     return _grouped(load("rhc/log"), raw["fac_ca"].astype(str))
 
 
-def _grouped(sample: Sample, group: pd.Series, drop: str = "") -> Sample:
+def _grouped(sample: Registry, group: pd.Series, drop: str = "") -> Registry:
     """The same with the covariate `group`, the most frequent level first."""
     frame = sample.frame.assign(group=group.to_numpy())
     levels = [str(level) for level in group.value_counts().index]
@@ -81,7 +81,7 @@ def _grouped(sample: Sample, group: pd.Series, drop: str = "") -> Sample:
     return replace(sample, frame=frame, schema={**sample.schema, "covariate": covariates})
 
 
-SETS: dict[str, Callable[[], Sample]] = {
+SETS: dict[str, Callable[[], Registry]] = {
     "hospitals alike": lambda: hospitals(0.0),
     "hospitals of other ages": lambda: hospitals(1.0),
     "rott2 by tumour size": tumours,
@@ -89,7 +89,7 @@ SETS: dict[str, Callable[[], Sample]] = {
 }
 
 
-def stratified(sample: Sample) -> Sample:
+def stratified(sample: Registry) -> Registry:
     """The group's levels as strata instead of a covariate."""
     covariates = sample.schema["covariate"]
     (group,) = (item for item in covariates if item["name"] == "group")
@@ -98,8 +98,8 @@ def stratified(sample: Sample) -> Sample:
     return replace(sample, schema={**sample.schema, "covariate": others, "strata": strata})
 
 
-def measure(
-    name: str, sample: Sample, draws: int, writer: Callable[[dict[str, object]], None]
+def draws_of(
+    name: str, sample: Registry, draws: int, writer: Callable[[dict[str, object]], None]
 ) -> None:
     """All rows of a set."""
     exact = exact_fit(sample)
@@ -107,16 +107,12 @@ def measure(
     groups = max(strata, len(sample.schema["covariate"][-1].get("levels", ())))
     for epsilon in EPSILONS:
         for draw in range(draws):
-            start = time.perf_counter()
-            release = private_fit(sample, epsilon, DELTA, seed=draw)
-            seconds = time.perf_counter() - start
-            found = row_of(sample, exact, release)
-            gaps, ratios = (np.array(str(found[key]).split(), float) for key in ("gaps", "ratios"))
-            left = np.array([mark == "0" for mark in str(found["flags"])])
-            inside = float(np.mean((np.abs(gaps) <= NORMAL * ratios)[left]))
+            found = measure(sample, exact, epsilon)
+            gaps, ratios = (np.array(found[key].split(), float) for key in ("gaps", "ratios"))
+            inside = float(np.mean(np.abs(gaps) <= NORMAL * ratios))
             values = (
                 name, groups, strata, len(sample.frame), len(gaps), f"{epsilon:g}", draw,
-                found["err"], f"{inside:.3f}", f"{seconds:.2f}",
+                found["err"], f"{inside:.3f}", found["seconds"],
             )  # fmt: skip
             writer(dict(zip(COLUMNS, values, strict=True)))
 
@@ -166,7 +162,7 @@ def main() -> None:
 
         for name, make in SETS.items():
             for sample in (make(), stratified(make())):
-                measure(name, sample, draws, write)
+                draws_of(name, sample, draws, write)
     sys.stdout.write("\n".join(table(read())) + "\n")
 
 

@@ -4,13 +4,15 @@
     python studies/transcripts.py record --folder F --sets acath,rott2 --draws 12
     python studies/transcripts.py compare --folder F [--set KAPPA=25 THETA=0.3]
     python studies/transcripts.py constants --folder F
+    python studies/transcripts.py page       the table of docs/estimator.md from the results
 
-`record` draws with noise from a seed and keeps what was released in F, one file a set (of real sets
-that anyone may download or of simulated designs: a transcript holds noisy sums alone, but its noise is
-not that of a real release). Beside it are the exact fit and the release as the code of that day made
+`record` draws with noise from a seed and keeps what was released in F, one file a set (a real set that
+anyone may download, or a random registry with one cause as SEED/NUMBER: a transcript holds noisy sums
+alone, but its noise is not that of a real release). Beside it are the exact fit and the release as the code of that day made
 it (`today`). `compare` estimates once more from the
-released numbers, with other constants, and `constants` does so with half and double of each;
-results/transcripts.csv and results/transcripts-constants.csv.
+released numbers, with other constants, and `constants` does so with half and double of each that is a
+fraction and has a sentence;
+results/transcripts-constants.csv.
 
 err is the root mean square over coefficients of covariates of (private - exact) / exact standard error,
 inside the share of all coefficients whose interval holds the exact estimate, width the median of private
@@ -30,26 +32,31 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from fresh.family import Registry, registry
+from marked import fill
 from numpy.typing import NDArray
 from real_sets import load
-from simulated import DESIGNS, Sample
 
 import discreet as ds
 from discreet.estimator import estimate as estimates
-from discreet.estimator import picture, population
+from discreet.estimator import picture, population, reach, root
 from discreet.estimator.published import Ended
-from discreet.estimator.reach import missing
 from discreet.estimator.transcript import Transcript
 
 Array = NDArray[np.float64]
 
 RESULTS = Path(__file__).parent / "results"
-MODULES = {"estimate": estimates, "picture": picture, "population": population}
-EPSILONS, DELTA, BASELINE = (1.0, 4.0), 1e-6, "natural-spline:3"
+PAGE = Path(__file__).parents[1] / "docs" / "estimator.md"
+MARKS = ("<!-- constants: begin -->", "<!-- constants: end -->")
+MODULES = {
+    "population": population, "picture": picture, "estimate": estimates, "root": root, "reach": reach,
+}  # fmt: skip
+EPSILONS, DELTA = (1.0, 4.0), 1e-6
 COLUMNS = ("set", "epsilon", "draws", "err", "err_today", "ratio", "ratio_error", "inside",
            "inside_today", "width", "width_today", "misfit")  # fmt: skip
 CONSTANTS = ("module", "constant", "value", "meaning", "transcripts", "half", "half_error",
-             "double", "double_error")  # fmt: skip
+             "half_width", "half_inside", "double", "double_error", "double_width",
+             "double_inside")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -105,11 +112,11 @@ def recorded() -> Iterator[list[Ended]]:
 
 
 def record(name: str, draws: int) -> Iterator[Recorded]:
-    """Draws of one set; of simulated designs each has people of its own."""
+    """Draws of one set, or of a random registry by its seed and number, as 7/3."""
+    seed, slash, number = name.partition("/")
+    sample = registry(int(seed), int(number)) if slash and seed.isdigit() else load(name)
+    exact = exact_of(sample)
     for draw in range(draws):
-        if draw == 0 or name in DESIGNS:
-            sample = DESIGNS[name](1000 * draw) if name in DESIGNS else load(name)
-            exact = exact_of(sample)
         for epsilon in EPSILONS:
             seed = zlib.crc32(f"{name}/{epsilon:g}/{draw}".encode())
             given = {"mechanism": ds.PrivateNewton(epsilon, delta=DELTA), "seed": seed}
@@ -120,12 +127,12 @@ def record(name: str, draws: int) -> Iterator[Recorded]:
             yield Recorded(name, epsilon, draw, found[0].transcript, exact, measured)
 
 
-def model_of(sample: Sample) -> ds.SurvivalRegression:
-    """The model of all sets."""
-    return ds.SurvivalRegression(ds.Schema.from_mapping(sample.schema), baseline=BASELINE)
+def model_of(sample: Registry) -> ds.SurvivalRegression:
+    """Of a set or a registry."""
+    return ds.SurvivalRegression(ds.Schema.from_mapping(sample.schema), **sample.model)
 
 
-def exact_of(sample: Sample) -> Exact:
+def exact_of(sample: Registry) -> Exact:
     """Without privacy."""
     found = model_of(sample).fit(sample.frame).model_
     vector = np.array(found.coefficients.vector)
@@ -141,7 +148,7 @@ def estimated(one: Recorded) -> tuple[Measured, float]:
         phi[field.layout.f(r)] = points[r]
     found = estimates.estimate(field, prior, phi, points)
     turn = one.transcript.design.to_user
-    covariance = turn @ (found.covariance + missing(field, prior)) @ turn.T
+    covariance = turn @ Ended(field, prior, found).covariance @ turn.T
     return Measured.of(turn @ found.f[0], covariance, one.exact), found.misfit
 
 
@@ -202,15 +209,18 @@ def constants() -> Iterator[tuple[str, str, float, str]]:
 
 
 def halved_and_doubled(folder: Path) -> list[dict[str, Any]]:
-    """err with half and double of each constant over err as it is, the geometric mean."""
+    """With half and double of each constant: err and width over those as they are, geometric means; inside."""
     recorded, rows = read(folder), []
-    usual = np.log([estimated(one)[0].err for one in recorded])
+    usual = [estimated(one)[0] for one in recorded]
     for module, name, value, meaning in constants():
         found: list[float] = []
         for factor in (0.5, 2.0):
             with set_to(name, factor * value):
-                logs = np.log([estimated(one)[0].err for one in recorded]) - usual
-            found += spread(logs)
+                changed = [estimated(one)[0] for one in recorded]
+            pairs = list(zip(changed, usual, strict=True))
+            found += spread(np.log([new.err / old.err for new, old in pairs]))
+            found.append(spread(np.log([new.width / old.width for new, old in pairs]))[0])
+            found.append(float(np.mean([new.inside for new in changed])))
         facts = (module, name, value, meaning, len(recorded), *found)
         rows.append(dict(zip(CONSTANTS, facts, strict=True)))
         print({key: shown(part) for key, part in rows[-1].items() if key != "meaning"}, flush=True)
@@ -227,6 +237,26 @@ def set_to(name: str, value: float) -> Iterator[None]:
         yield
 
 
+def table() -> Iterator[str]:
+    """Every constant with its sentence and what half and double of it do, from the results file."""
+    with (RESULTS / "transcripts-constants.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    yield f"On {rows[0]['transcripts']} transcripts: err and width over those with the value of the code, and inside."
+    yield ""
+    yield "| module | constant | value | what it is | half: err | width | inside | double: err | width | inside |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for row in rows:
+        parts = [
+            f"{float(row[side]):.2f} ± {float(row[f'{side}_error']):.2f} | "
+            f"{float(row[f'{side}_width']):.2f} | {float(row[f'{side}_inside']):.2f}"
+            for side in ("half", "double")
+        ]
+        yield (
+            f"| {row['module']} | `{row['constant']}` | {row['value']} | {row['meaning']} | "
+            f"{' | '.join(parts)} |"
+        )
+
+
 def write(path: Path, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
     """As a results file."""
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -238,12 +268,17 @@ def write(path: Path, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> N
 def main() -> None:
     """As the module's text says."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("record", "compare", "constants"))
-    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("what", choices=("record", "compare", "constants", "page"))
+    parser.add_argument("--folder", type=Path)
     parser.add_argument("--sets", default="acath")
     parser.add_argument("--draws", type=int, default=12)
     parser.add_argument("--set", nargs="*", default=[], help="CONSTANT=value")
     given = parser.parse_args()
+    if given.what == "page":
+        fill(PAGE, MARKS, "\n".join(table()))
+        return
+    if given.folder is None:
+        parser.error("say where transcripts are, with --folder")
     if given.what == "record":
         given.folder.mkdir(parents=True, exist_ok=True)
         for name in given.sets.split(","):
@@ -260,9 +295,7 @@ def main() -> None:
         for module in MODULES.values():
             if hasattr(module, name):
                 setattr(module, name, type(getattr(module, name))(float(value)))
-    rows = compared(given.folder)
-    if not changed:
-        write(RESULTS / "transcripts.csv", COLUMNS, rows)
+    compared(given.folder)
 
 
 if __name__ == "__main__":

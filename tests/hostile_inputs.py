@@ -17,7 +17,6 @@ import pyreadstat
 from pyarrow import feather
 
 import discreet as ds
-from discreet.design.grid import TimeGrid
 from discreet.design.schema import Schema
 from discreet.documents.read import document_of
 from discreet.documents.strict import parse_strict
@@ -115,7 +114,7 @@ EXTREMES = [
 
 
 def require_bounded(public):
-    edges = TimeGrid.of(public.time).edges
+    edges = public.time.grid.edges
     assert np.all(np.diff(edges) > 0)
     assert np.all(np.isfinite(edges))
     try:

@@ -21,18 +21,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from discreet.core import question
 from discreet.core.ask import Ask
-from discreet.core.bins import (
-    Columns,
-    Stretches,
-    gaps_of,
-    marginals_of,
-    stretches_of,
-    time_edges,
-)
 from discreet.core.question import Question
-from discreet.core.scores import Whitened
 from discreet.core.split import Split
 from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
@@ -73,16 +63,18 @@ class Scene:
             mechanism, groups = GroupCounts(epsilon, delta), Groups(self.schema, ("arm",))
             return mechanism.draw(mechanism.plan(engine.persons, groups), groups, engine, noise)
         link = get_link(self.settings["link"])
-        if self.schema.changing:
-            return asked_in_turn(self, engine, noise)
         mechanism = PrivateNewton(epsilon, delta, self.settings["score"])
-        plan = mechanism.plan(Facts.of(engine.persons, self.design, link))
+        plan = mechanism.plan(Facts(engine.persons, self.design, link))
         return mechanism.draw(plan, Problem(engine, self.design, link), noise)
 
     @property
     def read(self) -> Schema:
         """What is read of a person."""
-        return Groups(self.schema, ("arm",)).reading if self.settings["curves"] else self.schema
+        return (
+            Groups(self.schema, ("arm",)).schema_for_counting
+            if self.settings["curves"]
+            else self.schema
+        )
 
 
 # ------------------------------------------------------------------- random public facts, raw rows
@@ -195,47 +187,6 @@ def changing_scene(seed: int) -> Scene:
         item["changes_at"] = cuts[int(random.integers(3))]
     schema = Schema.from_mapping(mapping)
     return Scene(schema, scene.settings, scene.people, scene.other)
-
-
-def asked_in_turn(scene: Scene, engine: Any, noise: SeededNoise) -> Any:
-    """Every question of private Newton, at points that are functions of the answers before."""
-    design, link = scene.design, get_link(scene.settings["link"])
-    pure, parts = scene.settings["delta"] == 0, 7
-    split = Split(Fraction(scene.settings["epsilon"]), pure=pure, shares=())
-    ask, share = Ask(engine, noise, split), Fraction(1, parts)
-    outcomes, late = len(scene.schema.time.causes or "1"), scene.schema.time.entry is not None
-    leads = design.covariates.leads
-    several = scene.schema.person is not None
-    stretches = stretches_of(design.intervals, 4 if several else 1, pure=pure)
-    edges = time_edges(design.intervals, 4)
-    ask(question.exits(edges, outcomes, design.strata, late=late), share)
-    counted = ask(question.marginals(marginals_of(design, 5), stretches, leads), share)
-    centre = np.tanh(1e-3 * np.resize(counted.values, len(leads)))
-    columns = Columns(leads, gaps_of(design))
-    whole = Stretches((0, design.intervals), 64 if several else 1)
-    ask(question.moments(centre, np.full(len(leads), 0.3), whole, columns), share)
-    random, size = np.random.default_rng(5), design.dimension
-    point, found = 0.3 * random.normal(size=(outcomes, size)), []
-    for bound in (0.8, 3.0, 1.5):
-        frame = np.eye(size) + 0.3 * random.normal(size=(size, size))
-        made = [
-            Whitened(design, link, one, frame, bound, scene.settings["score"] == "clip")
-            for one in point
-        ]
-        answer = ask(question.scores(made, engine.persons), share)
-        found.append(answer.values)
-        point = point + 0.2 * np.tanh(answer.values.reshape(outcomes, -1))
-    answer = ask(question.information(made, 2.0, engine.persons), share)
-    return Answered(np.concatenate([point.ravel(), *found, answer.values]))
-
-
-@dataclass(frozen=True)
-class Answered:
-    """The point and the answers, with the members of a draw."""
-
-    point: np.ndarray
-    extras: dict[str, np.ndarray] = field(default_factory=dict)
-    cautions: tuple[str, ...] = ()
 
 
 # ------------------------------------------------------------------- the same rows in three places

@@ -5,6 +5,7 @@ import numpy as np
 from discreet.design.design import Design
 from discreet.design.schema import Schema
 from discreet.people.episodes import Episodes
+from discreet.results.prediction import Person, survival_interval
 
 
 def make_schema(intervals, covariates):
@@ -35,3 +36,9 @@ def make_episodes(random, people, intervals, covariates, *, late=0.0, event=0.3)
         offsets=np.arange(people + 1, dtype=np.int64) if late else None,
         persons=people,
     )
+
+
+def survival_band(model, raw, stratum=0):
+    """S at every grid point, of the person with these covariates on the user's own scale."""
+    person = Person.of(model, raw, stratum)
+    return survival_interval(person, person.edges, 0.95)

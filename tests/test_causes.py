@@ -150,7 +150,9 @@ def test_summary_and_page_of_curves_speak_of_the_causes():
         .publish(people(), mechanism=ds.GroupCounts(2.0), ledger=ds.NO_LEDGER)
         .release_
     )
-    assert any("every cause: cancer, other." in line for line in GroupTable(made).heading)
+    assert any(
+        "every cause at the end: cancer, other." in line for line in GroupTable(made).heading
+    )
     heading, first = GroupTable(made).rows()[:2]
     cell = first[heading.index("cancer at the end")]
     band = made.estimates[0].incidence[0]

@@ -81,6 +81,20 @@ def test_the_summary_groups_the_periods_and_tests_them(fitted):
         fitted.change_test("age")
 
 
+def test_the_test_takes_products_with_it_so_the_zero_of_a_factor_does_not_matter():
+    table, found = cohort(700), []
+    for shift in (0.0, 1000.0):
+        declared = mapping(interaction=[{"of": ["age", "arm"]}])
+        declared["covariate"][0] |= {"low": 20 + shift, "high": 90 + shift, "changes_at": [6]}
+        moved = table.set_column(2, "age", pa.array(np.array(table["age"]) + shift))
+        model = ds.SurvivalRegression(declared, link="logit").fit(moved)
+        found.append([model.change_test(name) for name in ("age", "arm")])
+    for one, other in zip(*found, strict=True):
+        assert one.statistic == pytest.approx(other.statistic, rel=1e-5)
+    assert [test.degrees for test in found[0]] == [3, 6]
+    assert "age:arm[b] until 6" in found[0][0].names
+
+
 def test_the_test_does_not_reject_what_does_not_change_and_finds_what_does():
     """A thousand people with lasting effects, then with one that vanishes at time 6."""
     random = np.random.default_rng(3)
@@ -292,11 +306,11 @@ def test_dask_agrees():
 # ------------------------------------------------------------------- releases
 
 
-@pytest.mark.parametrize("mechanism", [OutputPerturbation, ObjectivePerturbation])
-def test_a_release_by_perturbation_is_sound_and_predicts(tmp_path, mechanism):
+@pytest.mark.parametrize("mechanism", [OutputPerturbation, ObjectivePerturbation, ds.PrivateNewton])
+def test_a_release_is_sound_and_predicts(tmp_path, mechanism):
     table = cohort(800)
     ledger = tmp_path / "budget.db"
-    Ledger(ledger).initialise("people", "60", "0")
+    Ledger(ledger).initialise("people", "60", "1e-5")
     model = ds.SurvivalRegression(mapping(), link="logit")
     model.publish(
         table, mechanism=mechanism(epsilon=50.0), ledger=str(ledger), path=tmp_path / "r.json"
@@ -309,10 +323,69 @@ def test_a_release_by_perturbation_is_sound_and_predicts(tmp_path, mechanism):
     assert "arm[c] from 11.2" in release.coefficients.covariates
 
 
-@pytest.mark.parametrize(
-    "mechanism", [ds.PrivateNewton(epsilon=1.0), SanitizedExponential(epsilon=1.0)]
-)
-def test_a_mechanism_that_does_not_take_them_is_refused_before_a_charge(tmp_path, mechanism):
+def drawn(declared, data, *, link="logit", epsilon=20.0):
+    """A private Newton fit under seeded noise."""
+    model = ds.SurvivalRegression(declared, link=link)
+    return simulate(model, data, mechanism=ds.PrivateNewton(epsilon=epsilon), seed=7)
+
+
+def test_with_next_to_no_noise_private_newton_is_the_exact_fit():
+    sexes = pa.array(np.random.default_rng(8).choice(["f", "m"], 2500))
+    with_sex = cohort(2500).append_column("sex", sexes)
+    for declared, table in (
+        (mapping(), cohort(2500)),
+        (mapping(strata={"name": "sex", "levels": ["f", "m"]}), with_sex),
+        (mapping(person=True), episodic(1500)),
+    ):
+        exact = ds.SurvivalRegression(declared, link="cloglog").fit(table)
+        found = drawn(declared, table, link="cloglog", epsilon=1e4)
+        names = [name for name in exact.coefficients_.covariates if "arm" in name]
+        assert len(names) == 6
+        gaps = np.array([found.coefficients_.covariates[name] for name in names])
+        gaps -= [exact.coefficients_.covariates[name] for name in names]
+        assert np.all(np.abs(gaps) < 0.6 * exact.tidy().loc[names, "std_error"])
+
+
+def test_a_private_release_tests_one_effect_with_its_noise():
+    found = drawn(mapping(), cohort(1500))
+    plain = ds.SurvivalRegression(mapping(), link="logit").fit(cohort(1500))
+    names = [name for name in found.coefficients_.covariates if "arm" in name]
+    assert np.all(found.tidy().loc[names, "std_error"] > plain.tidy().loc[names, "std_error"])
+    text = " ".join(str(found.summary()).split())
+    assert "one effect of arm for all time" in text
+    assert "privacy noise included" in text
+    rows = found.model_.to_mapping()["released"]["proportionality"]
+    assert [row[0] for row in rows] == [0]  # arm changes by the schema
+    new = cohort(3, seed=4)
+    band = found.predict_survival(new, [5.0, 20.0], interval=True)
+    assert np.all((band.lower < band.estimate) & (band.estimate < band.upper))
+
+
+def test_private_causes_have_the_effects_of_their_periods():
+    found = ds.simulate(
+        ds.SurvivalRegression(causes_schema(), link="logit"),
+        causes_people(900),
+        mechanism=ds.PrivateNewton(epsilon=20.0),
+        seed=3,
+    )
+    for cause in ("cancer", "other"):
+        own = found.of_cause(cause)
+        assert len([name for name in own.coefficients_.covariates if "arm" in name]) == 3
+        assert own.change_test("arm").degrees == 2
+
+
+def test_a_stream_draws_the_same_release(tmp_path):
+    table = episodic(300)
+    pq.write_table(table.slice(0, 240), tmp_path / "a.parquet")
+    pq.write_table(table.slice(240), tmp_path / "b.parquet")
+    one = drawn(mapping(person=True), table)
+    other = drawn(mapping(person=True), str(tmp_path / "*.parquet"))
+    np.testing.assert_array_equal(one.coefficients_.vector, other.coefficients_.vector)
+    np.testing.assert_array_equal(one.model_.covariance, other.model_.covariance)
+
+
+def test_a_mechanism_that_does_not_take_them_is_refused_before_a_charge(tmp_path):
+    mechanism = SanitizedExponential(epsilon=1.0)
     ledger = Ledger(tmp_path / "budget.db")
     ledger.initialise("people", "2", "1e-5")
     model = ds.SurvivalRegression(mapping(), link="logit")
@@ -373,7 +446,8 @@ def test_a_plan_foresees_them():
     rows = {one.mechanism: one for one in plan.found[20.0]}
     assert rows["output"].error is not None
     assert len(rows["output"].standard_errors) == 7
-    assert "does not take effects that change" in rows["newton"].note
+    assert rows["newton"].error is not None
+    assert len(rows["newton"].standard_errors) == 7
 
 
 def test_old_files_are_read_and_written_as_they_were(tmp_path):
@@ -402,13 +476,19 @@ def test_the_command_shows_which_effects_seem_to_change(tmp_path, fitted):
     said = run(app, ["summary", str(tmp_path / "told.json"), "--proportionality"])
     text = " ".join(said.output.split())
     assert said.exit_code == 0
-    assert "age" in text
-    assert "-4.2" in text
+    # 0.06 and 0.01 as ratios; their difference -0.05 is 4.2 standard deviations
+    assert "age 1.06 1.01 0.951 0.929 to 0.974 <0.0001" in text
     assert "Beyond 3 standard deviations: age" in text
     told = ds.load(tmp_path / "told.json")
     table = told.proportionality()
     assert table.to_pandas().loc["age", "late"] == 0.01
     assert table.effects[0].p == pytest.approx(2.67e-5, rel=0.01)
+    assert table.effects[0].change == pytest.approx((-0.05, -0.07333, -0.02667), abs=1e-5)
+    bare["released"]["proportionality"] = [[0, 7.0, -7.0, -0.5]]
+    (tmp_path / "wide.json").write_text(json.dumps(bare))
+    wide = ds.load(tmp_path / "wide.json").proportionality()
+    assert "age >1000 <0.001 <0.001 <0.001 to >1000 0.6171" in " ".join(str(wide).split())
+    assert "which changes would not be seen" in " ".join(str(wide).split())
     form = run(
         app, ["summary", str(tmp_path / "told.json"), "--proportionality", "--format", "json"]
     )

@@ -1,6 +1,7 @@
 """What a custodian sees before a release is paid for."""
 
 import re
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,6 @@ from pyarrow import parquet
 import discreet as ds
 from discreet.design.grid import TimeGrid
 from discreet.errors import ArtefactError, SettingsError
-from discreet.people.check import TENTHS
 from discreet.results.life_table import LifeTable
 from tests.cohorts import HORIZON, cohort, episodic, schema
 
@@ -55,7 +55,7 @@ def test_a_file_that_fits_says_how_many_people_and_events_there_are():
     assert (found.verdict, found.exit_status, found.obstacles) == ("fits", 0, ())
     status = TABLE["status"].to_numpy()
     assert found.picture.events == np.count_nonzero(status)
-    assert sum(found.picture.exits) == 200
+    assert found.picture.at_risk == 200
     assert f"200 persons, {np.count_nonzero(status):,} events" in str(found)
     assert "Exits by tenth of the time grid" in str(found)
 
@@ -67,10 +67,7 @@ def test_time_at_risk_is_that_of_whole_intervals():
     intervals = np.minimum(np.floor(time / width) + 1, public.time.intervals)
     found = ds.check(TABLE, public).picture
     assert found.time_at_risk == pytest.approx(width * intervals.sum())
-    tenths = np.bincount(
-        ((intervals - 1) * TENTHS // public.time.intervals).astype(int), minlength=TENTHS
-    )
-    assert found.exits == tuple(tenths)
+    assert found.exits == Counter(intervals.astype(int).tolist())
 
 
 def test_repairs_are_shown_with_their_first_values_and_the_nearest_level():
@@ -85,24 +82,14 @@ def test_repairs_are_shown_with_their_first_values_and_the_nearest_level():
 def test_the_table_of_repairs_is_no_wider_than_a_terminal():
     levels = list(TABLE["arm"].to_pylist())
     levels[:3] = ["a level that nobody declared", "another one of that kind", "z"]
-    table = with_column("arm", levels).rename_columns(["time", "status", "age", "treatment arm"])
-    public = schema().to_mapping()
-    public["covariate"][1]["name"] = "treatment arm"
-    shown = str(ds.check(table, public))
-    assert max(map(len, shown.splitlines())) <= 80
-    assert "a level that nobody" in shown
-
-
-def test_long_names_in_the_table_of_repairs_go_on_below_themselves():
-    name = "treatment arm at the first visit after surgery"
-    levels = ["a level that nobody declared", *TABLE["arm"].to_pylist()[1:]]
-    table = with_column("arm", levels).rename_columns(["time", "status", "age", name])
-    public = schema().to_mapping()
-    public["covariate"][1]["name"] = name
-    found = ds.check(table, public)
-    lines = str(found).splitlines()
-    start = next(place for place, line in enumerate(lines) if line.startswith("column"))
-    assert max(map(len, lines[start : start + 5])) <= 80
+    for name in ("treatment arm", "treatment arm at the first visit after surgery"):
+        table = with_column("arm", levels).rename_columns(["time", "status", "age", name])
+        public = schema().to_mapping()
+        public["covariate"][1]["name"] = name
+        lines = str(ds.check(table, public)).splitlines()
+        start = next(place for place, line in enumerate(lines) if line.startswith("column"))
+        assert max(map(len, lines[start : start + 5])) <= 80
+    assert "a level" in "".join(lines)
 
 
 def test_dates_in_another_form_are_told_with_an_example():
@@ -166,12 +153,8 @@ def test_rows_that_cover_each_other_are_asked_about():
 def test_a_word_that_no_row_has_is_named():
     """Capitals count: without a word said every row is censored."""
     words = ["Yes" if event else "No" for event in TABLE["status"].to_pylist()]
-    public = ds.Schema.from_mapping(
-        {
-            **schema().to_mapping(),
-            "time": {**schema().to_mapping()["time"], "event_values": ["yes"]},
-        }
-    )
+    public = schema().to_mapping()
+    public["time"]["event_values"] = ["yes"]
     found = " ".join(str(ds.check(with_column("status", words), public)).split())
     assert "Not one person at risk has one of event_values, 'yes', in column 'status'" in found
     assert "event_values, 'yes'" not in str(ds.check(TABLE, schema()))
@@ -192,6 +175,20 @@ def test_a_code_for_missing_values_is_asked_about_until_it_is_declared():
     assert declared.report.repairs[0].problem == "missing"
 
 
+def test_many_missing_levels_are_no_reference_level_unasked():
+    for missing in (None, "9"):
+        arms = [missing] * 20 + TABLE["arm"].to_pylist()[20:]
+        mapping = schema().to_mapping()
+        mapping["missing_values"] = ["9"]
+        table = with_column("arm", arms)
+        found = ds.check(table, mapping)
+        assert [item.name for item in found.obstacles] == ["missing-levels"]
+        assert "would count as 'a', its reference level" in found.obstacles[0].text
+        assert ds.check(table, mapping, accept=["missing-levels"]).exit_status == 0
+    few = with_column("arm", [None] * 4 + TABLE["arm"].to_pylist()[4:])
+    assert not ds.check(few, schema()).obstacles
+
+
 def test_single_values_far_outside_are_no_code():
     ages = [999.0] * 4 + TABLE["age"].to_pylist()[4:]
     assert not ds.check(with_column("age", ages), schema()).obstacles
@@ -201,9 +198,12 @@ def test_codes_among_levels_and_times():
     arms = ["9"] * 20 + TABLE["arm"].to_pylist()[20:]
     found = ds.check(with_column("arm", arms), schema())
     assert [item.name for item in found.obstacles] == ["missing-codes"]
+    assert "for that covariate, or, better, declare it as one more level" in found.obstacles[0].text
     times = [-9.0] * 20 + TABLE["time"].to_pylist()[20:]
     found = ds.check(with_column("time", times), schema())
     assert "missing_values = [-9] in [time]" in found.obstacles[0].text
+    times = [1826.0] * 20 + TABLE["time"].to_pylist()[20:]  # where follow-up ended for many
+    assert not ds.check(with_column("time", times), schema()).obstacles
 
 
 WRONG = {
@@ -236,6 +236,63 @@ def test_two_endpoints_in_one_file_are_half_of_the_rows():
     assert "Half or more of the rows" in str(found)
 
 
+def test_ids_that_repeat_without_a_person_in_the_schema_are_asked_about(tmp_path):
+    """Both eyes of a patient are two rows; without `person` each eye would be protected alone."""
+    ids = pa.array([place // 2 for place in range(200)])
+    table = TABLE.append_column("id", ids)
+    parquet.write_table(table, tmp_path / "eyes.parquet")
+    for data in (table, tmp_path / "eyes.parquet", table.to_pandas()):
+        (found,) = ds.check(data, schema()).obstacles
+        assert (found.name, 'person = "id"' in found.text) == ("no-person", True)
+    single = TABLE.append_column("id", pa.array(range(200)))
+    assert ds.check(single, schema()).exit_status == 0
+    assert ds.check(TABLE.append_column("clinic", ids), schema()).exit_status == 0
+    assert ds.check(table, schema(), accept=["no-person"]).exit_status == 0
+
+
+def test_events_that_recur_are_asked_about():
+    """Three infections of a person are one event here, which is not a matter of a few rows."""
+    table = {
+        "id": np.repeat(range(100), 3),
+        "start": np.tile([0.0, 0.3, 0.6], 100) * HORIZON,
+        "time": (np.tile([0.0, 0.3, 0.6], 100) + np.repeat(range(1, 101), 3) / 400) * HORIZON,
+        "status": np.tile([1, 1, 0], 100),
+        "age": 20.0 + np.repeat(range(100), 3) % 70,
+        "arm": [["a", "b", "c"][place // 3 % 3] for place in range(300)],
+    }
+    found = ds.check(pa.table(table), schema(person=True, entry=True))
+    (obstacle,) = found.obstacles
+    assert obstacle.name == "dropped-rows"
+    assert obstacle.text.startswith("100 events come after the first one of the same 'id'")
+    assert ds.check(pa.table(table), found.schema, accept=["dropped-rows"]).exit_status == 0
+
+
+def test_each_cause_needs_events(tmp_path):
+    mapping = schema().to_mapping()
+    mapping["time"]["causes"] = {"cancer": [1], "heart": [2], "other": [3]}
+    table = with_column("status", [1] * 60 + [2] * 9 + [0] * 131)
+    found = ds.check(table, mapping)
+    assert "69 events (cancer 60, heart 9, other 0)" in str(found)
+    assert [item.text.split(";")[0] for item in found.obstacles] == [
+        "Cause 'heart' has 9 events",
+        "Cause 'other' has 0 events",
+    ]
+    for part in range(2):
+        parquet.write_table(table.slice(100 * part, 100), tmp_path / f"{part}.parquet")
+    streamed = ds.check(str(tmp_path / "*.parquet"), mapping)
+    assert streamed.picture.cause_events == {"cancer": 60, "heart": 9, "other": 0}
+
+
+def test_a_horizon_longer_than_a_life_is_asked_about():
+    mapping = schema().to_mapping()
+    said = "years: is the horizon in the unit that [time] says"
+    for unit, horizon, asked in (("months", 3650, True), ("days", 3650, False), (None, 1e6, False)):
+        mapping["time"] |= {"unit": unit, "horizon": horizon}
+        if unit is None:
+            del mapping["time"]["unit"]
+        assert (said in " ".join(str(ds.check(TABLE, mapping)).split())) == asked
+
+
 def moved(persons, rows=2):
     """200 persons of several rows, so many of whom change their arm; the rest miss it once."""
     who = np.arange(200 * rows) // rows
@@ -260,7 +317,7 @@ def moved(persons, rows=2):
 
 def test_a_covariate_that_is_declared_fixed_and_changes_is_refused(tmp_path):
     table, mapping = moved(11)
-    found = ds.check(table, mapping)
+    found = ds.check(table, mapping, accept=["missing-levels"])  # of half of the rows
     assert [item.name for item in found.obstacles] == ["not-fixed"]
     assert "Add a column that has the value at the person's start" in found.obstacles[0].text
     assert found.picture.changing == {"arm": 11}

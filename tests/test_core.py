@@ -1,16 +1,21 @@
 """The trusted core is the only way from records to a released number."""
 
 import ast
+import math
 import re
 from collections import defaultdict
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from discreet.core import question
 from discreet.core.ask import Ask
+from discreet.core.bins import Columns, Stretches
 from discreet.core.optimum import Optimum
+from discreet.core.question import moment_limit
 from discreet.core.released import Released
 from discreet.core.split import Split
 from discreet.engine.local import LocalEngine
@@ -28,12 +33,12 @@ LAWS = {
     "continuous_laplace",
     "uniform_bits",
 }
+MADE = {"Question", "Sensitivity"}
 DRAWS = ("core", "privacy", "audit", "paper")
 """Who draws noise: the core, the laws themselves, and the paper's exponential mechanism; the audit
 makes its own."""
 SUMS = {
     "audit/questions.py": "each question of the core once more, person by person; nothing is kept",
-    "audit/recording.py": "what a question adds up is compared with sums person by person",
     "competing.py": "fits that are not private, cause by cause",
     "estimate.py": "fits that are not private",
     "likelihood/problem.py": "the likelihood of fits that are not private, and of output and "
@@ -102,10 +107,54 @@ def test_an_answer_cannot_be_changed():
         answer.deviation = 0.0
 
 
-def test_a_question_needs_a_share():
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(-1), Fraction(3, 2), math.nan])
+def test_a_question_needs_a_share_and_a_refused_one_buys_nothing(share):
+    ask, asked = asking(Fraction(1)), question.exits(np.array([0, 1]), 1, 1, late=False)
+    for _ in range(2):
+        with pytest.raises(SettingsError, match="more than the budget"):
+            ask(asked, share)
+    ask(asked, Fraction(1))
+    with pytest.raises(SettingsError, match="more than the budget"):
+        ask(asked, Fraction(1, 10**9))
+
+
+def test_questions_are_made_by_the_core_alone():
+    """A vector and its calibration are one object, so nobody else may put another one together."""
+    made = {
+        place
+        for place, path in files("core", "audit")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in MADE
+    }
+    assert not made
+
+
+def test_the_shares_of_an_ask_stay_what_they_were():
     ask = asking()
-    with pytest.raises(SettingsError):
-        ask(None, Fraction(0))
+    with pytest.raises(AttributeError):
+        ask.split = Split(Fraction(100), pure=False, shares=(("exits", Fraction(1)),))
+
+
+@dataclass
+class Crowd:
+    """An engine of so many people, whose sums nothing asks for."""
+
+    persons: int
+
+    def reduce(self, *_):
+        raise LookupError
+
+
+def test_sums_that_could_wrap_around_are_not_asked():
+    """Plans leave such a question out; the core does not rely on it."""
+    centre, whole = np.zeros(100), Stretches((0, 10), 64)
+    asked = question.moments(centre, centre + 1.0, whole, Columns())
+    shares = Split(Fraction(1), pure=False, shares=(("moments", Fraction(1)),))
+    most = math.isqrt((2**126 - 1) // asked.sensitivity.squared)
+    assert most == pytest.approx(2**63 / (64 * moment_limit(100) * 128 * math.sqrt(2)), rel=1e-6)
+    for persons, error in ((most, LookupError), (most + 1, SettingsError)):
+        with pytest.raises(error):
+            Ask(Crowd(persons), SeededNoise(1), shares)(asked, Fraction(1))
 
 
 def test_nobody_cannot_be_asked():

@@ -178,17 +178,6 @@ def hooks():
     return script("docs/site_hooks.py")
 
 
-def test_the_nav_and_the_hook_cover_every_page(hooks):
-    yaml = pytest.importorskip("yaml", reason="the site is built with the extra `docs`")
-    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
-    named = hooks.paths(nav)
-    assert len(named) == len(set(named))
-    assert all((DOCS / page).exists() for page in named)
-    added = [page for entry in hooks.unnamed(DOCS, nav) for page in entry.values()]
-    every = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
-    assert {*named, *added} == every
-
-
 def test_a_diagram_becomes_arrows(hooks):
     diagram = 'flowchart LR\n    a["one<br/>first"] --> b\n    a --> c[("three")]\n    b --- c\n'
     page = hooks.on_page_markdown(f"before\n\n```mermaid\n{diagram}```\n")
@@ -255,14 +244,6 @@ def test_the_reproduction_is_what_its_results_say(tmp_path):
     assert (tmp_path / "reproduction.md").read_text() == (DOCS / "reproduction.md").read_text()
 
 
-def test_the_tables_of_private_newton_are_what_their_results_say(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "studies")
-    tables = importlib.import_module("newton_tables").tables()
-    page = (DOCS / "accuracy.md").read_text().splitlines()
-    assert [row for rows in tables.values() for row in rows if row not in page] == []
-    assert min(map(len, tables.values())) >= 3
-
-
 def test_the_evidence_that_is_kept_found_nothing():
     """The pages of proofs rest on it: laws of noise, certificates, hostile files."""
     rows = {
@@ -313,3 +294,21 @@ def test_the_star_of_a_formula_is_no_emphasis(site):
     pages = {page.name: page.read_text() for page in site.rglob("*.html")}
     assert "w*" in pages["output-perturbation.html"]
     assert [name for name, text in pages.items() if re.search(r"<em>[|)(]", text)] == []
+
+
+ODD = """or says plainly that it is not; that is dear; on people made up from these facts; is what
+sampling costs anyway; mostly what was assumed beforehand; are not told from none by the noise; its
+band holds everything that is possible; has the privacy noise in it; in the released numbers speaks
+against; no tilt hides; dies of what?; are counted by themselves; as far as it reaches; is hardly
+known; covariates that change themselves; hundred odd people; nothing free writes; dropped so; never
+knows quite who; of those that a release calls reached; or in its place; a file without a useful
+model is charged too; a band, where there is one, includes it; numbers are cut to public bounds"""
+
+
+def test_sentences_that_readers_stumbled_over_are_gone():
+    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    files += [*(ROOT / "src").rglob("*.json"), *(ROOT / "src").rglob("*.html")]
+    phrases = [" ".join(phrase.split()) for phrase in ODD.split(";")]
+    for file in files:
+        text = re.sub(r"[\"'\s#]+", " ", file.read_text(encoding="utf-8").lower())
+        assert not [phrase for phrase in phrases if phrase in text], file

@@ -9,8 +9,18 @@ import pytest
 import discreet
 from discreet.base import Estimator
 
-HOOKS = {"promise", "refusal", "plan", "draw", "perturb", "variance", "stated"}
-"""What the core asks of a mechanism: described once, in `discreet.mechanisms.contract`."""
+HOOKS = {
+    "promise",
+    "refusal",
+    "plan",
+    "draw",
+    "bare_draw",
+    "ended",
+    "perturb",
+    "variance",
+    "stated",
+}
+"""What releases and audits ask of a mechanism: described in `discreet.mechanisms.contract`."""
 
 NAMES = [
     name

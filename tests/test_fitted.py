@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,10 @@ import pytest
 import discreet as ds
 from discreet.errors import ArtefactError, SettingsError
 from discreet.mechanisms import OutputPerturbation
-from discreet.results.prediction import survival_band
-from discreet.results.summary import WaldTest
+from discreet.results.summary import CoefficientTable, WaldTest
 from discreet.text import aligned, fitted
 from tests.cohorts import HORIZON, cohort, schema
+from tests.support import survival_band
 
 TABLE = cohort(people=300)
 NEW = TABLE.slice(0, 3).select(["age", "arm"]).to_pandas().assign(name=["x", "y", "z"])
@@ -76,7 +77,7 @@ def test_what_cannot_be_tested_is_said():
         with pytest.raises(SettingsError, match=words):
             PLAIN.wald_test(*names)
     probit = ds.SurvivalRegression(schema(), link="probit").fit(TABLE)
-    with pytest.raises(SettingsError, match="no logarithms"):
+    with pytest.raises(SettingsError, match="not logarithms"):
         probit.tidy(exponentiate=True)
     assert probit.tidy().shape == (3, 7)
 
@@ -142,7 +143,7 @@ def test_long_names_go_on_below_themselves(tmp_path, printed):
     model.save(tmp_path / "m.json")
     for shown in (str(model.summary()), printed("summary", tmp_path / "m.json")):
         assert max(map(len, shown.splitlines())) <= 80
-        names = " ".join(line[:14].strip() for line in shown.splitlines())
+        names = " ".join(line.strip().split("  ")[0] for line in shown.splitlines())
         assert "Age at entry into the registry" in names
         assert f"{model.coefficients_.covariates['age']:.4f}" in shown
 
@@ -154,6 +155,25 @@ def test_names_break_after_signs_and_within_words_where_they_must():
         "treatment_arm[new", "  treatment]", "x" * 18, "  " + "x" * 12, "age",
     ]  # fmt: skip
     assert fitted(rows, 10) == aligned(rows)  # no room for any name
+
+
+def test_headings_go_on_below_themselves_before_names_do():
+    """``treatment[pyridoxine]`` is easier to read than ``treatment[`` and the rest below."""
+    rows = [("", "std. error", "95% interval"), ("treatment[pyridoxine]", "0.32", "0.39 to 1.36")]
+    assert fitted(rows, 50) == aligned(rows)
+    first, second, rule, line = fitted(rows, 42).splitlines()
+    assert (first.split(), second.split()) == (["std.", "95%"], ["error", "interval"])
+    assert line.split("  ")[0] == "treatment[pyridoxine]"
+    assert {len(first), len(second), len(rule), len(line)} == {42}
+
+
+def test_large_numbers_have_an_exponent():
+    """An interval to 10^18 says that nothing is known; its digits would say the opposite."""
+    errors = np.array([0.5, 20.7])
+    shown = str(CoefficientTable(("a", "b"), np.array([0.1, 0.9]), errors, ratio="hazard ratio"))
+    assert max(map(len, shown.splitlines())) <= 80
+    assert re.search(r"5\.9\d+e-18 to 1\.\d+e\+18", shown)
+    assert "0.4148 to 2.9446" in shown
 
 
 def test_other_formats(private, tmp_path, printed):
@@ -180,7 +200,7 @@ def test_intervals_of_survival_are_the_bands(private):
         found = model.predict_survival(NEW, interval=True)
         assert np.allclose(found.estimate, model.predict_survival(NEW))
         design = model.model_.design
-        for row, encoded in enumerate(model._encoded(NEW)):
+        for row, encoded in enumerate(model._rows(NEW)[0]):
             raw = design.covariates.raw(encoded[None, :])[0]
             band = survival_band(model.model_, raw)
             assert np.allclose(found.lower[row], band.lower, atol=1e-9)
@@ -216,7 +236,7 @@ def test_delta_method_by_simulation():
     model = PLAIN.model_
     points = random.multivariate_normal(model.coefficients.vector, model.covariance, 4000)
     internal = np.linalg.solve(model.design.to_user, points.T).T
-    one, other = PLAIN._encoded(NEW.iloc[:1])[0], PLAIN._encoded(NEW.iloc[1:2])[0]
+    one, other = PLAIN._rows(NEW.iloc[:1])[0][0], PLAIN._rows(NEW.iloc[1:2])[0][0]
     size = model.design.baseline.dimension
     edges = model.curves.grid.edges
 

@@ -13,7 +13,6 @@ from packaging.requirements import Requirement
 
 import discreet
 from discreet.documents.model import VERSION
-from tests.prose import too_long
 from tests.scripts import script
 
 ROOT = Path(__file__).parents[1]
@@ -24,9 +23,6 @@ LONGEST_FILE = 600
 # imported only where the user asks for a frame of theirs
 USERS_OWN = {"pandas", "polars", "scikit-learn"}
 DISTRIBUTIONS = packages_distributions()
-
-# pages that scripts write whole
-WRITTEN_BY_RESULTS = {"peers.md", "reliability.md", "reproduction.md"}
 
 # importer -> what it must never import; each arrow is a privacy argument.
 FORBIDDEN = {
@@ -152,13 +148,6 @@ def test_the_published_schema_is_that_of_the_code():
     """If not: python docs/reference.py."""
     published = ROOT / "docs" / f"release-schema-{VERSION}.json"
     assert json.loads(published.read_text()) == script("docs/release_schema.py").release_schema()
-
-
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)
-def test_prose_is_wrapped_where_a_person_wrote_it(page):
-    """Pages that a results file writes are as long as their numbers."""
-    if page.name not in WRITTEN_BY_RESULTS:
-        assert too_long(page.read_text()) == []
 
 
 def _imported(path: Path) -> set[str]:

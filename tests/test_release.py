@@ -309,8 +309,9 @@ def test_a_release_needs_to_know_who_pays():
         model.publish(TABLE, mechanism=Fixed(), ledger=None)
     with pytest.raises(TypeError, match="mechanism"):
         model.publish(TABLE, ledger=ds.NO_LEDGER)
-    with pytest.raises(SettingsError, match="PrivateNewton"):
-        model.publish(TABLE, mechanism=None, ledger=ds.NO_LEDGER)
+    for mechanism in (None, "newton", ds.PrivateNewton):
+        with pytest.raises(SettingsError, match=r"mechanism=ds.PrivateNewton\(epsilon=1\)"):
+            model.publish(TABLE, mechanism=mechanism, ledger=ds.NO_LEDGER)
     model.publish(TABLE, mechanism=Fixed(), ledger=ds.NO_LEDGER)
     assert model.release_.ledger == "no ledger"
     assert repr(ds.NO_LEDGER) == "NO_LEDGER"

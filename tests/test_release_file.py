@@ -29,9 +29,12 @@ def test_cautions_are_written_and_read_and_texts_of_old_files_stay_texts(tmp_pat
     told = Caution.about("unreached", "The data hardly reach stage[3].", ("stage[3]",))
     mapping = run(order(mechanism=Fixed()), []).to_mapping()
     assert mapping["warnings"] == []
-    mapping["warnings"] = [told.model_dump(), "The promise is proved for a perfect draw only."]
+    helped = Caution.about("tail", "A few people weigh most.", remedy="Narrow the bounds.")
+    old = {"code": "unreached", "message": told.message, "coefficients": ["stage[3]"]}
+    note = "The promise is proved for a perfect draw only."
+    mapping["warnings"] = [old, note, helped.model_dump()]
     read = document_of(mapping)
-    assert read.warnings[0] == told
+    assert (read.warnings[0], read.warnings[2]) == (told, helped)
     assert read.warnings[1].code == "note"
     assert read.to_mapping()["warnings"] == mapping["warnings"]
     without = {key: value for key, value in mapping.items() if key != "warnings"}
@@ -42,7 +45,7 @@ def test_cautions_are_written_and_read_and_texts_of_old_files_stay_texts(tmp_pat
 
 
 def test_what_a_mechanism_says_against_itself_is_in_the_release_and_its_summary(monkeypatch):
-    told = Caution.about("events", "There are hardly any events.")
+    told = Caution.about("events", "There are hardly any events.", remedy="Wait for more.")
     draw = Fixed.draw
 
     def cautious(self, plan, loss, noise):
@@ -51,7 +54,7 @@ def test_what_a_mechanism_says_against_itself_is_in_the_release_and_its_summary(
     monkeypatch.setattr(Fixed, "draw", cautious)
     release = run(order(), [])
     assert release.warnings == (told,)
-    assert "Warning: There are hardly any events." in str(
+    assert "Warning: There are hardly any events. Wait for more." in str(
         ds.SurvivalRegression._of(release).summary()
     )
     assert [caution.of_the_promise for caution in release.warnings] == [False]

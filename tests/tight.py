@@ -181,7 +181,7 @@ def witnesses() -> dict[str, Witness]:
             name = f"group counts{', pure' * pure}{' with entries' * (schema is late)}"
             groups = Groups(schema, ("arm",))
             found[name] = Witness(
-                groups.reading,
+                groups.schema_for_counting,
                 lambda groups=groups, pure=pure: question.group_counts(groups, 4, pure=pure),
                 row(arm="a"),
                 row(arm="b"),

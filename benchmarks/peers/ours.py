@@ -8,7 +8,7 @@ from peer import Answer, OneByOne, Setting, discreet_answer, exact_discrete
 from people import People
 
 import discreet as ds
-from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
+from discreet import mechanisms
 
 
 class PrivateNewton(OneByOne):
@@ -89,9 +89,9 @@ class ObjectivePerturbation(OneByOne):
         return discreet_answer(drawn, people, "logit")
 
     @staticmethod
-    def mechanism(epsilon: float, ridge: float | None) -> ObjectivePerturbation:
+    def mechanism(epsilon: float, ridge: float | None) -> mechanisms.ObjectivePerturbation:
         """Return the mechanism with this ridge."""
-        return ObjectivePerturbation(epsilon=epsilon, ridge=ridge)
+        return mechanisms.ObjectivePerturbation(epsilon=epsilon, ridge=ridge)
 
 
 class OutputPerturbation(ObjectivePerturbation):
@@ -101,6 +101,6 @@ class OutputPerturbation(ObjectivePerturbation):
     label: ClassVar[str] = "output perturbation (the paper's, corrected)"
 
     @staticmethod
-    def mechanism(epsilon: float, ridge: float | None) -> OutputPerturbation:  # type: ignore[override]
+    def mechanism(epsilon: float, ridge: float | None) -> mechanisms.OutputPerturbation:  # type: ignore[override]
         """Return the mechanism with this ridge."""
-        return OutputPerturbation(epsilon=epsilon, ridge=ridge)
+        return mechanisms.OutputPerturbation(epsilon=epsilon, ridge=ridge)

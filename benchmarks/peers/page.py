@@ -52,7 +52,7 @@ never from the data. Every peer is tuned on the data themselves, which is not ch
 
 ![Error against epsilon, one panel for each set](images/peers.png)
 
-"Nothing" is the answer 0 for every effect, which needs no data: a method that is no closer has learned nothing.
+"Nothing" is the answer 0 for every effect, which needs no data: a method that is not closer has learned nothing.
 """
 
 SETS = """
@@ -79,33 +79,27 @@ No constant of discreet was chosen on one of them. mgus2 had been among the sets
 """
 
 OBJECTIONS = """
-## What a fair reader would object to
+## Objections
 
 - **The measure is the distance to a fit, in its standard errors.** It weighs effects that are known well more than
-  prediction does. Concordance and Brier score on people kept apart are beside it: where err differs by a factor of
-  three, they often hardly do.
-- **Who measures is the author of one of the methods.** Scripts, seeds and results are in `benchmarks/peers/` and
-  `benchmarks/results/`; tuning on the data favours the peers, what we did not think of does not.
-- **How well a peer can be tuned is a choice of ours**: noisy descent was tuned by two rules (1 draw of each of 120 settings
+  prediction does: where err differs by a factor of three, concordance and Brier score often hardly do.
+- **The author of one of the methods measures.** Scripts, seeds and results are in `benchmarks/peers/` and
+  `benchmarks/results/`; tuning on the data favours the peers.
+- **How well a peer is tuned is a choice of ours**: noisy descent was tuned by two rules (1 draw of each of 120 settings
   and 4 more of the best six; 2 and 8 more of the best ten), and each cell has the better. With one setting for all sets, the
   best of the grid in hindsight, its error is much larger; a user without other data of the same kind has neither.
 - **Promises differ.** FDPCox, diffprivlib, dpmm and noisy descent draw noise in floating point. FDPCox computes the bound
   on one record's influence at coefficients of zero and keeps it while they move (as we read its code), so its epsilon is
-  taken as stated; a bound that follows them would cost more noise. diffprivlib protects a row; a person has up to 12 rows
-  here, so it gets epsilon / 12. dpmm counts a person as added or removed; a person replaced is two of these, so it gets
-  the epsilon of half its rho. diffprivlib, objective and output perturbation are pure epsilon-DP, a stronger promise.
+  taken as stated. diffprivlib protects a row; a person has up to 12 rows here, so it gets epsilon / 12. dpmm counts a person
+  as added or removed; a person replaced is two of these, so it gets the epsilon of half its rho. diffprivlib, objective and
+  output perturbation are pure epsilon-DP, a stronger promise.
 - **Models differ.** FDPCox fits Cox's model, diffprivlib and the paper's mechanisms the logit link (theirs need a
-  bounded slope), the others cloglog.
-- **The estimates of dpmm's marginals stop early**: 1,000 steps for MST and 300 for each round of AIM instead of 10,000 and
-  5,000, because a fit takes tens of seconds. Fewer draws were made of both; each table says how many.
-- **Synthetic people serve every question, not only this one.** A user who needs a whole table, not one model, has to
-  pay for it; and gets one.
-- **Effects must fit the model.** Where they change with time (colrec), every method's single number is an average of its
-  own kind; each is compared with its own.
-- **Exact columns, no missing values.** The encoding gives every method the same clean table with public bounds. What
-  happens to records that do not fit is not compared.
-- **Not measured**: memory; DP-SGD with sampled batches, which cannot be better than all people at once where these fit
-  into memory; methods that protect features only, or draw their bounds from the data.
+  bounded slope), the others cloglog. Where effects change with time (colrec), each method's number is an average of its
+  own kind and is compared with its own.
+- **dpmm's marginals stop early**: 1,000 steps for MST and 300 for each round of AIM instead of 10,000 and 5,000, because a
+  fit takes tens of seconds. Synthetic people serve every question, not only this one.
+- **Not measured**: records that do not fit the schema; memory; DP-SGD with sampled batches, which cannot be better than all
+  people at once where these fit into memory; methods that protect features only, or draw their bounds from the data.
 """
 
 SIGNIFICANT = """
@@ -135,7 +129,7 @@ KAPLAN_MEIER = """
 The root mean square, over the ends of 60 intervals, of a private curve of one group minus Kaplan and Meier's of the same
 people. The literature's methods are pure epsilon-DP, add Laplace noise and have no bands: Gondara and Wang (2020) noise
 the counts of every interval, with the number of intervals (4 to 60) tuned on the people; cosine coefficients are how we
-understand DP-Surv of Rahimian et al. (2023), with the bound that holds where nobody is censored and the number of
+understand DP-Surv of Rahimian et al. (2023), with the bound that holds without censoring and the number of
 coefficients (2 to 12) tuned on the people, both in its favour. Veeraragavan et al. (2024) report 0.04 for lung at
 epsilon 10; it was not run. Curves of discreet are known at the ends of at most 40 stretches and taken as a line between
 them, which is most of their error with 5,971 people. *Inside*: how much of Kaplan and Meier's curve is inside our pointwise 95 % band of it.
@@ -174,7 +168,9 @@ def _middle(rows: list[Row], field: str) -> float | None:
 
 def _wins(cells: Cells, curves: Cells) -> str:
     """Return where the best peer is closer to its exact fit than discreet's default is; it stands first."""
-    rows, compared = [], 0
+    epsilons = _epsilons(cells)
+    wins: dict[tuple[str, str, str], dict[float, str]] = defaultdict(dict)
+    compared = 0
     for found, ours, field, labels, digits in (
         (cells, OURS, "err", LABELS, 2),
         (curves, "ours", "rmse", METHODS, 3),
@@ -191,18 +187,18 @@ def _wins(cells: Cells, curves: Cells) -> str:
             if known[best] < own:
                 pure = _middle(found.get((name, "ours-pure", epsilon), []), field)
                 what = "effects" if field == "err" else "curve"
-                numbers = [_spelled(value, digits) for value in (known[best], own, pure)]
-                rows.append(_row(what, [name, f"{epsilon:g}", labels[best], *numbers]))
+                theirs, mine, alike = (
+                    _spelled(value, digits) for value in (known[best], own, pure)
+                )
+                cell = f"{theirs}, {mine}" + (f" ({alike})" if alike else "")
+                wins[what, name, labels[best]][epsilon] = cell
     title = "\n## Where a peer is better\n\n"
-    if not rows:
+    if not wins:
         return f"{title}In none of {compared} cells.\n"
-    heads = [
-        "set",
-        "epsilon",
-        "best peer",
-        "its error",
-        "discreet's",
-        "with pure epsilon, as its own",
+    heads = ["set", "best peer", *(f"epsilon {epsilon:g}" for epsilon in epsilons)]
+    rows = [
+        _row(what, [name, peer, *(found.get(epsilon, "") for epsilon in epsilons)])
+        for (what, name, peer), found in wins.items()
     ]
     fixed = [
         _middle(found, "err") < _middle(cells[name, OURS, epsilon], "err")
@@ -210,9 +206,11 @@ def _wins(cells: Cells, curves: Cells) -> str:
         if peer == "descent-fixed" and (name, OURS, epsilon) in cells
     ]
     summary = (
-        f"{title}In {len(rows)} of {compared} cells (a set, an epsilon), against discreet's defaults. Noisy descent that is "
-        f"not tuned on\nthe data, with one setting for all sets, is better than private Newton in {sum(fixed)} of "
-        f"{len(fixed)}. Cosine coefficients keep their\npromise only where nobody is censored.\n\n"
+        f"{title}In {sum(map(len, wins.values()))} of {compared} cells (a set, an epsilon), against discreet's defaults. "
+        "Noisy descent that is not tuned on\nthe data, with one setting for all sets, is better than private Newton in "
+        f"{sum(fixed)} of {len(fixed)}. Cosine coefficients keep their\npromise only without censoring. A cell has the "
+        "peer's error, then discreet's (in brackets with pure epsilon,\nas the peer's own); empty where no peer is "
+        "closer.\n\n"
     )
     lines = [
         summary,

@@ -1,4 +1,4 @@
-"""What a custodian should see before a release is paid for: whether the file suits the schema.
+"""Compare a file with its schema, for the custodian, before a release is paid for.
 
 Three outcomes: everything fits; some values are repaired, which is worth a look; no useful model
 can come of it, or a wrong one.  Each reason for the last has a name, by which a person accepts it.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from discreet.base import as_schema
-from discreet.design.grid import TimeGrid
+from discreet.design.axis import DAYS
 from discreet.design.periods import intervals_before, period_words
 from discreet.design.schema import Categorical, PageWords, Schema
 from discreet.documents.model import Release
@@ -28,14 +28,14 @@ from discreet.mechanisms.contract import MOST_COEFFICIENTS
 from discreet.people.check import (
     FEWEST_EVENTS,
     SHARE,
-    TENTHS,
     Key,
     Picture,
     grid_hints,
     hints,
     quote_hints,
+    repeated_ids,
 )
-from discreet.people.repairs import LATE_EVENT, OVERLAP, RepairReport
+from discreet.people.repairs import LATE_EVENT, LATER_EVENT, OVERLAP, RepairReport
 from discreet.people.source import EngineName, People
 from discreet.text import filled, fitted
 
@@ -52,20 +52,25 @@ Accepted = Literal[
     "unreadable",
     "unknown-levels",
     "missing-codes",
+    "missing-levels",
     "negative-times",
     "dropped-rows",
+    "no-person",
     "not-fixed",
 ]
-"""Names of what stands against a model; a person who knows better accepts it by name."""
+"""Names of reasons against a model; a person who knows better accepts one by its name."""
 NAMES: tuple[str, ...] = get_args(Accepted)
 
+TENTHS = 10
 MANY_COEFFICIENTS = 30
-"""Of the covariates; with fewer a private fit takes seconds."""
+"""Coefficients of the covariates; with fewer a private fit takes seconds."""
 FEWEST_CODES = 5
 RAREST_CODES = 1e-3
-"""A value that looks like a code is one if it is in so many rows, and in this share of them."""
+"""A value that looks like a code is one from this number of rows on, and from this share of them."""
 
 Verdict = Literal["fits", "repairs", "no useful model"]
+LONGEST_LIFE = 125
+"""In years; a longer horizon is probably in another unit than the schema says."""
 WIDTH = 80
 """Tables are for terminals of this width."""
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -73,7 +78,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Something that stands against a model: its name, and a sentence for the custodian."""
+    """A reason against a model: its name, and a sentence for the custodian."""
 
     name: Accepted
     text: str
@@ -84,17 +89,19 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class Check:
-    """What `check` found; exact counts, for the custodian alone."""
+    """Findings of `check`: exact counts, for the custodian alone."""
 
     schema: Schema
     report: RepairReport
     picture: Picture
     notes: tuple[str, ...] = ()
-    """What the file itself shows, such as a quote that was never closed."""
+    """Sentences about the file itself, such as a quote that was never closed."""
     proposals: tuple[str, ...] = ()
-    """What an earlier release suggests: public, not learned from these records."""
+    """Suggestions of an earlier release: public, not learned from these records."""
     accepted: frozenset[str] = frozenset()
     """Names of obstacles that a person knows of and accepts."""
+    repeated: str | None = None
+    """A column of ids that repeat, where the schema has no person."""
 
     @property
     def verdict(self) -> Verdict:
@@ -115,24 +122,24 @@ class Check:
 
     @cached_property
     def _found(self) -> tuple[Obstacle, ...]:
-        """All that stands against a model, accepted or not."""
-        at_risk = self.picture.at_risk
-        if not at_risk:
-            found = [Obstacle("no-risk", "Not one person is at risk in any interval.")]
-        else:
-            found = [*self._lacking_events(), *self._constant()]
-        return (*found, *self._misread(), *self._changing(), *self._unfit())
-
-    def _constant(self) -> Iterator[Obstacle]:
-        for name in self.picture.constant:
-            text = (
-                f"Column '{name}' has one value only, so it has no effect that could be estimated."
-            )
-            yield Obstacle("one-value", text)
+        """Every reason against a model, accepted or not."""
+        found = [Obstacle("no-risk", "Not one person is at risk in any interval.")]
+        if self.picture.at_risk:
+            text = "Column '{}' has one value only, so it has no effect that could be estimated."
+            constant = (Obstacle("one-value", text.format(name)) for name in self.picture.constant)
+            found = [*self._lacking_events(), *constant]
+        return (*found, *self._misread(), *self._unfit())
 
     def _misread(self) -> Iterator[Obstacle]:
         """Values that probably mean something else than the schema says."""
         event = self.schema.time.event
+        if self.repeated is not None:
+            yield Obstacle(
+                "no-person",
+                f"Ids repeat in column '{self.repeated}', and the schema has no person: every row would "
+                f'count as a person and be protected alone. Write person = "{self.repeated}" above '
+                "[time] if it says whose row it is.",
+            )
         if self._miscoded:
             yield Obstacle(
                 "event-codes",
@@ -148,6 +155,8 @@ class Check:
             )
         for (column, value), count in self._codes().items():
             own = "in [time]" if column == self.schema.time.duration else "for that covariate"
+            if column in self._references:
+                own += ", or, better, declare it as one more level"
             yield Obstacle(
                 "missing-codes",
                 f"'{value}' is in column '{column}' {count:,} times and does not fit: is it a code "
@@ -157,13 +166,12 @@ class Check:
             yield Obstacle(
                 "unknown-levels",
                 f"Many rows have a level of column '{column}' that the schema does not declare: they "
-                "would count as the reference level. Compare spellings, declare the level, or, if it "
-                "means that there is no value, name it in missing_values.",
+                "would count as the reference level. Compare spellings, or declare the level, also "
+                "where it means that there is no value.",
             )
         for column in self._many("not a number", "not a date"):
-            yield Obstacle(
-                "unreadable", f"Many values of column '{column}' cannot be read and are replaced."
-            )
+            text = f"Many values of column '{column}' cannot be read and are replaced."
+            yield Obstacle("unreadable", text)
         for column in self._many("negative", "before the start"):
             yield Obstacle(
                 "negative-times",
@@ -179,17 +187,49 @@ class Check:
                 f"'{self.schema.person}' covers them: was the file exported twice, or does it hold "
                 "two endpoints? Keep one row for each stretch of time of a person.",
             )
+        further = sum(item.count for item in self.report.repairs if item.problem == LATER_EVENT)
+        if further > SHARE * (self.picture.events + further):
+            yield Obstacle(
+                "dropped-rows",
+                f"{further:,} events come after the first one of the same '{self.schema.person}' and are "
+                "dropped, because a person has one event: do events recur, or does the file hold several "
+                "endpoints? Accept it if the first event of each person is what the model is of.",
+            )
 
-    def _changing(self) -> Iterator[Obstacle]:
-        """Covariates that are declared fixed, and change in more persons than mistakes explain."""
+    def _unfit(self) -> Iterator[Obstacle]:
+        """Columns that change though declared fixed, or of which too much is repaired."""
         for name, count in self.picture.changing.items():
-            if count > SHARE * self.report.persons:
+            if count > SHARE * self.report.persons:  # more than mistakes explain
                 yield Obstacle(
                     "not-fixed",
                     f"Column '{name}' is declared fixed, and changes from row to row of many persons: "
                     "who is in which group? Add a column that has the value at the person's start in "
                     "every row, declare that as fixed, and draw curves by it.",
                 )
+        for column in self._many("missing"):
+            if column in self._references:
+                yield Obstacle(
+                    "missing-levels",
+                    f"Many rows have no value of column '{column}' and would count as "
+                    f"'{self._references[column]}', its reference level: the effects of all its levels "
+                    "would be off. Declare what stands there, such as NA or 99, as one more of the "
+                    "levels instead of in missing_values; where nothing stands there, write a word such "
+                    "as unknown, or give the column missing = 'indicator'.",
+                )
+        repaired: Counter[str] = Counter()  # a gap in an optional entry aside
+        for repair in self.report.repairs:
+            if repair.column != self.schema.person and repair.problem not in _HARMLESS:
+                repaired[repair.column] += repair.count
+        for name, count in repaired.items():
+            if 2 * count >= self.report.rows > 0:
+                text = f"Half or more of column '{name}' does not fit the schema."
+                yield Obstacle("unfit-column", text)
+
+    @property
+    def _references(self) -> dict[str, str]:
+        """The reference level of each category."""
+        items = (item for item in self.schema.covariates if isinstance(item, Categorical))
+        return {item.name: item.levels[0] for item in items}
 
     def _many(self, *problems: str) -> tuple[str, ...]:
         """Columns in which one of the problems is in more rows than single records explain."""
@@ -215,18 +255,10 @@ class Check:
             rows[column] += count
         return rows
 
-    def _unfit(self) -> Iterator[Obstacle]:
-        """Columns of which too much is repaired to know what the coefficient is of."""
-        for name, count in self._repaired().items():
-            if 2 * count >= self.report.rows > 0:
-                yield Obstacle(
-                    "unfit-column", f"Half or more of column '{name}' does not fit the schema."
-                )
-
     def _lacking_events(self) -> Iterator[Obstacle]:
         """Why the events there are, and where they are, fit no model."""
         picture, time = self.picture, self.schema.time
-        if picture.first_exits == picture.at_risk:
+        if picture.exits.get(1, 0) == picture.at_risk:
             yield Obstacle(
                 "one-interval",
                 "All people leave in the first interval: is the horizon in the unit of the file?",
@@ -237,7 +269,18 @@ class Check:
             yield Obstacle(
                 "few-events", f"There {verb} {found}; fewer than {FEWEST_EVENTS} fit no model."
             )
-        elif picture.first_exits < picture.at_risk and len(picture.event_counts) == 1:
+        for cause, count in picture.cause_events.items():
+            if count < FEWEST_EVENTS <= picture.events:
+                yield Obstacle(
+                    "few-events",
+                    f"Cause '{cause}' has {_number(count, 'event')}; fewer than {FEWEST_EVENTS} fit no "
+                    "model of it.",
+                )
+        if (
+            picture.events >= FEWEST_EVENTS
+            and picture.exits.get(1, 0) < picture.at_risk
+            and len(picture.event_counts) == 1
+        ):
             yield Obstacle(
                 "one-interval",
                 f"All events are in one of the {time.intervals} intervals: is the horizon in the unit "
@@ -250,14 +293,6 @@ class Check:
                 f"Not one person at risk has one of event_values, {listed}, in column "
                 f"'{time.event}': compare their spelling with the file; capitals count.",
             )
-
-    def _repaired(self) -> Mapping[str, int]:
-        """Repairs of the values of each column, a gap in an optional entry aside."""
-        counts: dict[str, int] = {}
-        for repair in self.report.repairs:
-            if repair.column != self.schema.person and repair.problem not in _HARMLESS:
-                counts[repair.column] = counts.get(repair.column, 0) + repair.count
-        return counts
 
     def lines(self) -> Iterator[str]:
         """Paragraphs and tables, in the order in which they are read."""
@@ -300,20 +335,22 @@ class Check:
     def _people(self) -> Iterator[str]:
         report, picture = self.report, self.picture
         unit = self.schema.time.counted_in or "units of time"
+        causes = (f"{cause} {count:,}" for cause, count in picture.cause_events.items())
+        by_cause = f" ({', '.join(causes)})" if picture.cause_events else ""
         yield (
             f"{_number(report.rows, 'row')}, {_number(report.persons, 'person')}, "
-            f"{_number(picture.events, 'event')}, "
+            f"{_number(picture.events, 'event')}{by_cause}, "
             f"{picture.time_at_risk:,.0f} {unit} at risk."
         )
         if report.never_at_risk:
             yield f"{report.never_at_risk:,} persons are never at risk and add nothing to a fit."
         if picture.at_risk:
-            yield f"Exits by tenth of the time grid:  {_bars(picture.exits)}"
+            yield f"Exits by tenth of the time grid:  {_bars(self._tenths(picture.exits))}"
         if picture.events:
-            yield f"Events by tenth of the time grid: {_bars(self._event_tenths())}"
+            yield f"Events by tenth of the time grid: {_bars(self._tenths(picture.event_counts))}"
 
     def _size(self) -> Iterator[str]:
-        """How many coefficients are asked for, where they are many."""
+        """The number of coefficients, where it is large."""
         count = len(self.schema.coefficient_names)
         if count > MANY_COEFFICIENTS:
             yield (
@@ -324,7 +361,7 @@ class Check:
 
     def _changes(self) -> Iterator[str]:
         """From when an effect that changes acts, and the events of each of its periods."""
-        grid = TimeGrid.of(self.schema.time)
+        grid = self.schema.time.grid
         slack = 1e-9 * (grid.horizon - grid.zero)
         for item in self.schema.covariates:
             cuts = item.changes_at or ()
@@ -343,12 +380,12 @@ class Check:
                 listed = (f"{count:,} {word}" for word, count in zip(words, events, strict=True))
                 yield f"Events in the periods of '{item.name}': {', '.join(listed)}."
 
-    def _event_tenths(self) -> tuple[int, ...]:
-        """Events as exits are counted, to be read below them."""
-        counts = [0] * TENTHS
-        for place, count in self.picture.event_counts.items():
-            counts[TENTHS * (place - 1) // self.schema.time.intervals] += count
-        return tuple(counts)
+    def _tenths(self, counts: Mapping[int, int]) -> tuple[int, ...]:
+        """Counts by interval, by tenth of the grid."""
+        tenths = [0] * TENTHS
+        for place, count in counts.items():
+            tenths[TENTHS * (place - 1) // self.schema.time.intervals] += count
+        return tuple(tenths)
 
     def _unit(self) -> Iterator[str]:
         """Dates without a unit are days: a horizon of 60 that was meant in months is said aloud."""
@@ -359,9 +396,15 @@ class Check:
                 f'{time.horizon:g} days. Write unit = "days" in [time] if that is meant, or '
                 '"weeks", "months" or "years".'
             )
+        years = (time.horizon - time.zero) * time.days / DAYS["years"]
+        if time.counted_in is not None and years > LONGEST_LIFE:
+            yield (
+                f"{time.horizon:g} {time.counted_in} are {years:,.0f} years: is the horizon in the "
+                "unit that [time] says, and are the times of the file?"
+            )
 
     def _words(self) -> Iterator[str]:
-        """What a page would show the names of columns for."""
+        """Words that a page lacks, so that it would show names of columns."""
         page = self.schema.page or PageWords()
         lacking = [key for key in ("title", "event", "contact") if getattr(page, key) is None]
         bare = [item.name for item in self.schema.covariates if item.label is None]
@@ -373,7 +416,7 @@ class Check:
             )
 
     def _table(self) -> Iterator[tuple[str, ...]]:
-        """What is repaired and how often, with as many values as a terminal has room for."""
+        """Repairs with their counts, and as many values as a terminal has room for."""
         repairs = [
             (item.column, item.problem, f"{item.count:,}", item.remedy)
             for item in self.report.repairs
@@ -392,7 +435,8 @@ class Check:
                 shown = self.picture.examples.get((covariate.name, "unknown level"), ())
                 for value in shown:
                     near = get_close_matches(value, covariate.levels, 1, 0.7)
-                    folded = [item for item in covariate.levels if _same(item, value)]
+                    bare = value.strip().casefold()
+                    folded = [one for one in covariate.levels if one.strip().casefold() == bare]
                     for level in (folded or near)[:1]:
                         yield f"'{value}' in column '{covariate.name}' is near the level '{level}'."
 
@@ -442,22 +486,18 @@ def check(
     --------
     >>> ds.check("registry.csv", "schema.toml")  # doctest: +SKIP
     """
-    declared, accepted = as_schema(schema), require_names(accept)
+    wrong = next((name for name in accept if name not in NAMES), None)
+    if wrong is not None:
+        raise SettingsError(f"'{wrong}' is nothing to accept; the names are {', '.join(NAMES)}.")
+    declared = as_schema(schema)
     proposals = () if like is None else (proposed_grid(like, declared),)
     source = People.of(data, outcome, engine)
     report, picture = source.check_report(declared)
     place = source.data
     file = isinstance(place, str | PathLike) and source.in_memory
     notes = tuple(quote_hints(Path(place), report.rows)) if file else ()
-    return Check(declared, report, picture, notes, proposals, accepted)
-
-
-def require_names(accept: Collection[str]) -> frozenset[str]:
-    """The names of obstacles; a `SettingsError` lists them where one is misspelt."""
-    wrong = next((name for name in accept if name not in NAMES), None)
-    if wrong is not None:
-        raise SettingsError(f"'{wrong}' is nothing to accept; the names are {', '.join(NAMES)}.")
-    return frozenset(accept)
+    repeated = repeated_ids(place, declared) if source.in_memory else None
+    return Check(declared, report, picture, notes, proposals, frozenset(accept), repeated)
 
 
 def proposed_grid(like: str | PathLike[str], schema: Schema) -> str:
@@ -479,7 +519,7 @@ def proposed_grid(like: str | PathLike[str], schema: Schema) -> str:
     )
 
 
-_HARMLESS = (LATE_EVENT,)
+_HARMLESS = (LATE_EVENT, LATER_EVENT)
 
 
 def _some(values: tuple[str, ...], room: int) -> str:
@@ -488,10 +528,6 @@ def _some(values: tuple[str, ...], room: int) -> str:
         values = values[:-1]
     text, most = ", ".join(values), max(room, len("first values"))
     return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-def _same(one: str, other: str) -> bool:
-    return one.strip().casefold() == other.strip().casefold()
 
 
 def _bars(counts: tuple[int, ...]) -> str:
@@ -504,5 +540,5 @@ def _bars(counts: tuple[int, ...]) -> str:
 
 
 def _number(count: int, thing: str) -> str:
-    """How many there are, in words that agree."""
+    """A count and its noun, which agree."""
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -24,7 +24,7 @@ from discreet.design.schema import Schema
 from discreet.documents.causes import CausesModel
 from discreet.documents.model import to_triangle
 from discreet.engine.engine import Arrays, BlockFunction, Engine
-from discreet.estimate import Information, PlainEstimate, estimate, information_at, plain_model
+from discreet.estimate import Information, estimate, information_at, plain_model
 from discreet.likelihood.problem import Problem
 from discreet.people.episodes import Episodes
 from discreet.types import Array
@@ -80,43 +80,28 @@ def fit_causes(  # noqa: PLR0913 - the settings of a fit
         plain_model(problem, item, solver, information)
         for problem, item in zip(problems, found, strict=True)
     ]
-    joint = _joint_covariance(engine, problems, found, information)
-    models = dict(zip(causes, parts, strict=True))
-    return CausesModel.model_validate(
-        {
-            **CausesModel.heading(schema),
-            "private": False,
-            "link": link.name,
-            "baseline": baseline.spelling,
-            "coefficients": {name: model.coefficients for name, model in models.items()},
-            "internal": {name: model.internal for name, model in models.items()},
-            "fit": {name: model.fit for name, model in models.items()},
-            "uncertainty": {name: model.uncertainty for name, model in models.items()},
-            "joint_covariance": to_triangle(joint),
-        }
-    )
-
-
-def _joint_covariance(
-    engine: Engine, problems: list[Problem], found: list[PlainEstimate], information: Information
-) -> Array:
-    """In internal coordinates, one cause after the other; M from a sample of the people."""
+    # the joint covariance, in internal coordinates, one cause after the other; M from a sample
     points = [item.point for item in found]
     inverses = [
         np.linalg.pinv(information_at(problem, item, information))
         for problem, item in zip(problems, found, strict=True)
     ]
     sample, design = engine.sample(), problems[0].design
-    (middle,) = sample.reduce(block_products, design, points, problems[0].link)
+    (middle,) = sample.reduce(block_products, design, points, link)
     scale = engine.persons / max(sample.persons, 1)
-    rows = [
+    joint = np.block(
         [
-            inverses[r] if r == k else inverses[r] @ (scale * middle[r, k]) @ inverses[k]
-            for k in range(len(points))
+            [
+                inverse if r == k else inverse @ (scale * middle[r, k]) @ inverses[k]
+                for k in range(len(points))
+            ]
+            for r, inverse in enumerate(inverses)
         ]
-        for r in range(len(points))
-    ]
-    return np.asarray(np.block(rows))
+    )
+    facts = CausesModel.joined(schema, dict(zip(causes, map(vars, parts), strict=True)))
+    return CausesModel.model_validate(
+        {**facts, "private": False, "joint_covariance": to_triangle(joint)}
+    )
 
 
 def block_products(

@@ -29,12 +29,12 @@ class CurvesOrder(AbstractOrder[CurvesRelease]):
 
     @property
     def schema(self) -> Schema:  # type: ignore[override]  # a property where the parent has a field
-        """What is read of a person: time, identity and the group."""
-        return self.groups.reading
+        """The columns that are read of a person: time, identity and the group."""
+        return self.groups.schema_for_counting
 
     @property
     def facts(self) -> str:
-        """What the ledger says if nobody describes the release."""
+        """The ledger's description of the release unless it has another."""
         return f"curves by {', '.join(self.groups.by)}"
 
     @property
@@ -126,7 +126,7 @@ class GroupCurves(Estimator):
         matplotlib.figure.Figure
             One panel of steps; where a group's curve is not known, its pale band alone.
         """
-        from discreet.results.curves_plot import group_figure  # noqa: PLC0415 - matplotlib
+        from discreet.plots import group_figure  # noqa: PLC0415 - matplotlib is slow to load
 
         found: CurvesRelease = self._model
         if cause is not None and cause not in found.causes:
@@ -141,7 +141,18 @@ class GroupCurves(Estimator):
         terms.pop("accept_approximate", None)
         names = (self.by,) if isinstance(self.by, str) else tuple(self.by)
         groups = Groups(as_schema(self.schema), names)
-        _require_fixed(groups)
+        # from the schema alone, records would be too late; files of version 0.2, in which the first
+        # row of a person decided, are read without this
+        changing = (
+            [] if groups.schema.person is None else [i for i in groups.covariates if not i.fixed]
+        )
+        if changing:
+            raise SettingsError(
+                f"'{changing[0].name}' may change from row to row of a person, who must be in one "
+                "group. If it never changes, write 'fixed = true' under it in the schema; if it does, "
+                "add a column that has the value at the person's start in every row, declare that as "
+                "fixed, and draw curves by it."
+            )
         return CurvesOrder(mechanism, groups, **terms)
 
     @classmethod
@@ -149,20 +160,3 @@ class GroupCurves(Estimator):
         found = cls(document.public_schema, document.groups.by)
         found._adopt(document)
         return found
-
-
-def _require_fixed(groups: Groups) -> None:
-    """Refuse groups that a person may change, from the schema alone: records would be too late.
-
-    Files of version 0.2, in which the first row decided, are read without this.
-    """
-    if groups.schema.person is None:
-        return
-    for item in groups.covariates:
-        if not item.fixed:
-            raise SettingsError(
-                f"'{item.name}' may change from row to row of a person, who must be in one group. "
-                "If it never changes, write 'fixed = true' under it in the schema; if it does, add "
-                "a column that has the value at the person's start in every row, declare that as "
-                "fixed, and draw curves by it."
-            )

@@ -2,8 +2,9 @@
 
 Texts name columns, keys and settings, never a value read from the data: an exception that reached
 a log would otherwise release what the mechanism protects.  ``exit_status`` is what the command
-line returns.  Names of files, columns and keys come from outside, so a text is made printable and
-cut to a length that fits a log.  It ends with a full stop, because others may follow it.
+line returns.  Names of files, columns and keys come from outside, so a text is made printable, cut
+to a length that fits a log, and repeats no address, which may hold a password.  It ends with a full
+stop, because others may follow it.
 
 Warnings are issued by `warn`, which points at the user's own line.
 """
@@ -11,7 +12,7 @@ Warnings are issued by `warn`, which points at the user's own line.
 import inspect
 import warnings
 
-from discreet.text import printable
+from discreet.text import printable, without_addresses
 
 LONGEST_TEXT = 1000
 
@@ -22,7 +23,7 @@ class DiscreetError(Exception):
     exit_status = 1
 
     def __init__(self, text: str = "") -> None:
-        shown = printable(text)
+        shown = printable(without_addresses(text[: 4 * LONGEST_TEXT]))
         if len(shown) > LONGEST_TEXT:
             shown = f"{shown[:LONGEST_TEXT]} ..."
         super().__init__(shown if shown.endswith((".", "?")) or not shown else f"{shown}.")

@@ -67,7 +67,7 @@ class MeanLoss:
 
 
 class FitCounts(NamedTuple):
-    """What the data hold."""
+    """Counts of the data."""
 
     events: int
     intervals_at_risk: int
@@ -93,7 +93,15 @@ def estimate(
     total: Problem, *, ridge: float = 0.0, solver: str = "newton", tolerance: float = 1e-10
 ) -> PlainEstimate:
     """Minimise the mean loss to the given gradient norm."""
-    _require_strata(total)
+    declared = total.design.schema.strata
+    if declared is not None:  # each needs people: it has a baseline of its own
+        (sizes,) = total.engine.reduce(block_strata, total.design.strata)
+        empty = [level for level, size in zip(declared.levels, sizes, strict=True) if not size]
+        if empty:
+            raise DataFormError(
+                f"no person at risk is in stratum '{empty[0]}' of '{declared.name}'; remove the level, or "
+                "join it with another."
+            )
     counts = FitCounts(*total.totals())
     start = starting_point(total.design, total.link, counts.events, counts.intervals_at_risk)
     if counts.events in {0, counts.intervals_at_risk} and ridge == 0.0:
@@ -110,21 +118,11 @@ def estimate(
         if not _settled(solution):
             reason = _undetermined(MeanLoss(total)(start), solution.evaluation, total.design)
             return _rescue(total, start, counts, reason, solver, tolerance)
-    return PlainEstimate(solution, ridge, counts, _unfinished(solution, tolerance))
-
-
-def _require_strata(total: Problem) -> None:
-    """A stratum without anybody has no baseline of its own."""
-    declared = total.design.schema.strata
-    if declared is None:
-        return
-    (counts,) = total.engine.reduce(block_strata, total.design.strata)
-    empty = [level for level, count in zip(declared.levels, counts, strict=True) if not count]
-    if empty:
-        raise DataFormError(
-            f"nobody at risk is in stratum '{empty[0]}' of '{declared.name}'; remove the level, or "
-            "join it with another."
-        )
+    if solution.gradient_norm <= tolerance:
+        return PlainEstimate(solution, ridge, counts)
+    reached = f"{solution.gradient_norm:.2g}, above the tolerance of {tolerance:.2g}"
+    note = f"The solver stopped at a gradient norm of {reached}."
+    return PlainEstimate(solution, ridge, counts, (note,))
 
 
 def _near(total: Problem, ridge: float, start: Array) -> Array:
@@ -138,7 +136,7 @@ def _near(total: Problem, ridge: float, start: Array) -> Array:
     part = MeanLoss(Problem(sample, design.without_strata(), total.link), ridge)
     begin = start[design.columns(0)]
     found = minimise(part, begin, tolerance=SAMPLE_TOLERANCE, limit=SAMPLE_STEPS)
-    # a part may be separated where the whole is not: then its estimate is no help
+    # a part may be separated where the whole is not: then its estimate does not help
     if not found.converged:
         return start
     point = np.empty_like(start)
@@ -206,39 +204,25 @@ _ONE_SIDED = {
 }
 
 
-def _unfinished(solution: Solution, tolerance: float) -> tuple[str, ...]:
-    if solution.gradient_norm <= tolerance:
-        return ()
-    reached = f"{solution.gradient_norm:.2g}, above the tolerance of {tolerance:.2g}"
-    return (f"The solver stopped at a gradient norm of {reached}.",)
-
-
 def _undetermined(first: Evaluation, last: Evaluation, design: Design) -> str:
     """Name the coefficients along which the likelihood is flat, from the start or in the end."""
-    if _newton_step(first) is None:
-        return (
-            f"along {_flat(first, design)} the likelihood does not change (columns that repeat "
-            "each other or never vary, or a stretch of time in which nobody is at risk)"
-        )
-    return (
-        f"along {_flat(last, design)} the likelihood keeps growing without end (separation: "
-        "events on one side only, or a stretch of time without events)"
-    )
-
-
-def _flat(here: Evaluation, design: Design) -> str:
+    still = _newton_step(first) is None
+    here = first if still else last
     values, vectors = linalg.eigh(here.hessian)
     flat = vectors[:, values <= max(values[-1] * 1e-12, values[0] * 10)]
-    share = np.abs(flat).max(axis=1)
-    size = design.time_dimension
-    named = [
-        name
-        for name, weight in zip(design.schema.coefficient_names, share[size:], strict=True)
-        if weight > 0.1
-    ]
+    share = np.abs(flat).max(axis=1)[design.time_dimension :]
+    names = zip(design.schema.coefficient_names, share, strict=True)
+    named = [name for name, weight in names if weight > 0.1]
     where = ", ".join(f"'{name}'" for name in named[:5]) or "the baseline"
     more = " and others" if len(named) > 5 else ""
-    return where + more
+    why = (
+        "does not change (columns that repeat each other or never vary, or a stretch of time in which "
+        "no person is at risk)"
+        if still
+        else "keeps growing without end (separation: events on one side only, or a stretch of time "
+        "without events)"
+    )
+    return f"along {where}{more} the likelihood {why}"
 
 
 def compare_baselines(total: Problem, found: PlainEstimate) -> tuple[str, ...]:
@@ -296,38 +280,28 @@ def plain_model(
     total: Problem, found: PlainEstimate, solver: str, information: Information
 ) -> PlainModel:
     """The model file of a fit that is not private."""
+    penalty = 0.5 * found.ridge * float(found.point @ found.point)
+    mean = found.solution.evaluation.value - penalty
+    covariance = user_covariance(information_at(total, found, information), total.design)
     return PlainModel.model_validate(
         {
             **PlainModel.shared_facts(total.design, total.link, found.point),
             "private": False,
-            "fit": _fit_record(total, found, solver),
-            "uncertainty": _uncertainty(total, found, information),
+            "fit": FitRecord(
+                persons=total.persons,
+                **found.counts._asdict(),
+                log_likelihood=-mean * total.persons,
+                ridge=found.ridge,
+                solver=solver,
+                gradient_norm=found.solution.gradient_norm,
+                notes=found.notes,
+            ),
+            "uncertainty": Uncertainty(
+                information=information,
+                standard_errors=Coefficients.of(standard_errors(covariance), total.design),
+                covariance=to_triangle(covariance) if total.dimension <= MOST_COVARIANCE else None,
+            ),
         }
-    )
-
-
-def _fit_record(total: Problem, found: PlainEstimate, solver: str) -> FitRecord:
-    penalty = 0.5 * found.ridge * float(found.point @ found.point)
-    mean = found.solution.evaluation.value - penalty
-    return FitRecord(
-        persons=total.persons,
-        rows=found.counts.rows,
-        events=found.counts.events,
-        intervals_at_risk=found.counts.intervals_at_risk,
-        log_likelihood=-mean * total.persons,
-        ridge=found.ridge,
-        solver=solver,
-        gradient_norm=found.solution.gradient_norm,
-        notes=found.notes,
-    )
-
-
-def _uncertainty(total: Problem, found: PlainEstimate, information: Information) -> Uncertainty:
-    covariance = user_covariance(information_at(total, found, information), total.design)
-    return Uncertainty(
-        information=information,
-        standard_errors=Coefficients.of(standard_errors(covariance), total.design),
-        covariance=to_triangle(covariance) if total.dimension <= MOST_COVARIANCE else None,
     )
 
 

@@ -1,7 +1,7 @@
-"""How large the error of a private fit will be, before any data is touched.
+"""Predict the error of a private fit before any data is touched.
 
 From public facts alone: a synthetic cohort (numbers uniform on their ranges and levels equally likely,
-unless their sd and shares are known), nobody censored before the horizon, the constant hazard h with
+unless their sd and shares are known), no person censored before the horizon, the constant hazard h with
 n (1 - (1 - h)^q) = events, and the expected information H there. Every mechanism's noise is then set
 against H:
 
@@ -13,9 +13,8 @@ the code that states them in a release, from a picture made of the same facts
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from html import escape
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +34,11 @@ from discreet.mechanisms.contract import (
     require_one_baseline,
     require_positive,
 )
-from discreet.mechanisms.outlook import NOTHING, Known, Outlook
+from discreet.mechanisms.outlook import UNKNOWN_SPREAD, CovariateSpread, Outlook
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares
-from discreet.results.tables import Tabular
+from discreet.results.normal import normal_quantile
+from discreet.results.tables import WIDTH, ByCause, TextTable
 from discreet.text import in_blocks
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ NOT_FOR_CAUSES = "not offered for competing risks"
 FEW_EVENTS = 10.0
 """Events per coefficient below which a cause is called rare (Peduzzi 1996)."""
 BEARABLE = 1.5
-"""Intervals so many times as wide as without privacy are still worth publishing."""
+"""Intervals up to this many times as wide as without privacy are worth publishing."""
 DEFAULT = "newton"
 EPSILONS, CLOSE = (1e-3, 100.0), 0.01
 """Where an epsilon is looked for, and how near to it, on the scale of logarithms."""
@@ -88,7 +88,7 @@ def outlook_for(
     link: str = DEFAULT_LINK,
     baseline: str = "natural-spline:3",
     sites: NoiseShares = ALONE,
-    known: Known = NOTHING,
+    known: CovariateSpread = UNKNOWN_SPREAD,
 ) -> Outlook:
     """The outlook with names read; every error a user can fix comes from here."""
     schema.require_bounds()
@@ -107,12 +107,13 @@ def forecasts(outlook: Outlook, epsilon: float, delta: float | None = None) -> l
     return sorted(found, key=lambda item: math.inf if item.error is None else item.error)
 
 
-@dataclass(frozen=True)
-class Comparison(Tabular):
-    """What every mechanism would give at each of several epsilons, the most accurate first."""
+@dataclass(frozen=True, repr=False)
+class Comparison(TextTable):
+    """Forecasts of every mechanism at each of several epsilons, the most accurate first."""
 
     outlook: Outlook
     found: Mapping[float, list[Forecast]]
+    heading: tuple[str, ...] = ()
 
     def best(self, epsilon: float) -> Forecast:
         """The most accurate mechanism whose promise is proved."""
@@ -123,7 +124,7 @@ class Comparison(Tabular):
         return proved[0]
 
     def widening(self, epsilon: float) -> float:
-        """How many times wider intervals are than without privacy, the median over coefficients."""
+        """Median over coefficients of the width of intervals over that without privacy."""
         best = self.best(epsilon)
         if not best.standard_errors:  # nothing but a baseline
             return math.hypot(1.0, best.error or 0.0)
@@ -136,7 +137,7 @@ class Comparison(Tabular):
         return {"not private": self.outlook.sampling_errors, **private}
 
     def recommendation(self) -> str:
-        """What to do, in words."""
+        """A recommendation in words."""
         widths = {epsilon: self.widening(epsilon) for epsilon in sorted(self.found)}
         cheap = [epsilon for epsilon, width in widths.items() if width <= BEARABLE]
         chosen = cheap[0] if cheap else max(widths)
@@ -166,11 +167,21 @@ class Comparison(Tabular):
         ratios = table / np.array(self.outlook.sampling_errors)
         return errors_by_epsilon(epsilons, ratios, self.outlook.schema.coefficient_names)
 
-    def table(self, width: int = 80) -> str:
-        """Predicted standard errors by epsilon as text; epsilons that do not fit stand below."""
+    @property
+    def tables(self) -> Mapping[str, "Comparison"]:
+        """The table of each cause; of one event it is this table."""
+        return {"": self}
+
+    @property
+    def footer(self) -> tuple[str, ...]:  # type: ignore[override]  # a property here
+        """The recommendation."""
+        return (self.recommendation(),)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Predicted standard errors by epsilon, the heading first."""
         found, columns = self.found, self.columns().values()
         titles = self.outlook.schema.coefficient_titles
-        rows = [
+        return [
             ("epsilon", "not private", *(f"{epsilon:g}" for epsilon in found)),
             *(
                 (title, *(f"{value:.3g}" for value in values))
@@ -179,34 +190,23 @@ class Comparison(Tabular):
             ("times as wide", "1", *(f"{self.widening(epsilon):.2f}" for epsilon in found)),
             ("mechanism", "", *(self.best(epsilon).mechanism for epsilon in found)),
         ]
-        return in_blocks(rows, width)
 
-    def __str__(self) -> str:
-        return f"{self.table()}\n{self.recommendation()}"
+    def blocks(self, width: int) -> Iterator[str]:
+        """The table as text; epsilons that do not fit are below."""
+        yield in_blocks(self.rows(), width)
 
-    __repr__ = __str__
+    def table(self, width: int = WIDTH) -> str:
+        """The table alone as text."""
+        return "".join(self.blocks(width))
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
-
-@dataclass(frozen=True)
-class CausesComparison(Tabular):
-    """The same for every cause of competing risks: one release, an error for each cause."""
-
-    parts: Mapping[str, Comparison]
+class CausesComparison(ByCause[Comparison]):
+    """A comparison for every cause of competing risks: one release, an error for each cause."""
 
     @property
-    def row_names(self) -> tuple[str, ...]:
-        """The coefficients of each cause."""
-        return tuple(name for part in self.parts.values() for name in part.row_names)
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The cause of each row, then predicted standard errors as for one event."""
-        causes = [cause for cause, part in self.parts.items() for _ in part.row_names]
-        parts = [part.columns() for part in self.parts.values()]
-        numbers = {name: [value for part in parts for value in part[name]] for name in parts[0]}
-        return {"cause": causes, **numbers}
+    def parts(self) -> Mapping[str, Comparison]:
+        """The comparison of each cause."""
+        return self.tables
 
     def rare(self) -> list[str]:
         """A sentence for every cause with too few events for its coefficients."""
@@ -214,49 +214,9 @@ class CausesComparison(Tabular):
             f"Cause {cause} is rare: about {part.outlook.events:,} events for "
             f"{part.outlook.design.dimension} coefficients. Its effects will say little; give it "
             "fewer covariates, or join it with another cause."
-            for cause, part in self.parts.items()
+            for cause, part in self.tables.items()
             if part.outlook.events < FEW_EVENTS * part.outlook.design.dimension
         ]
-
-    def __str__(self) -> str:
-        blocks = (f"Cause: {cause}\n{part}" for cause, part in self.parts.items())
-        return "\n\n".join([*blocks, *self.rare()])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
-
-
-def outlooks_by_cause(
-    schema: Schema,
-    persons: int,
-    events: Mapping[str, int],
-    link: str = DEFAULT_LINK,
-    baseline: str = "natural-spline:3",
-    sites: NoiseShares = ALONE,
-    known: Known = NOTHING,
-) -> dict[str, Outlook]:
-    """An outlook for every cause; its own standard errors without privacy leave out the others."""
-    causes = list(schema.time.causes or {})
-    if set(events) != set(causes):
-        raise SettingsError(f"say how many events each cause has: {', '.join(causes)}.")
-    if sum(events.values()) > persons:
-        raise SettingsError("the causes have more events together than there are persons.")
-    return {
-        cause: replace(
-            outlook_for(schema, persons, events[cause], link, baseline, sites, known),
-            others=tuple(events[other] for other in causes if other != cause),
-        )
-        for cause in causes
-    }
-
-
-def compare(outlook: Outlook, epsilons: Sequence[float], delta: float | None = None) -> Comparison:
-    """Every mechanism at every epsilon."""
-    if not epsilons:
-        raise SettingsError("give at least one epsilon")
-    return Comparison(outlook, {float(e): forecasts(outlook, e, delta) for e in epsilons})
 
 
 def needed_epsilon(
@@ -265,7 +225,7 @@ def needed_epsilon(
     """The smallest epsilon of private Newton whose 95 % interval is coefficient +- margin at most.
 
     `coefficient` is one, or a covariate, of which then the least certain counts.  None where even
-    epsilon 100, which protects nobody, is not enough.
+    epsilon 100, which hardly protects a person, is not enough.
     """
     require_positive("the target", margin)
     names = outlook.schema.coefficient_names
@@ -279,7 +239,7 @@ def needed_epsilon(
         raise SettingsError(
             f"there is no coefficient '{coefficient}'; there are {', '.join(names)}."
         )
-    quantile = 1.959964
+    quantile = normal_quantile(0.95)
 
     def excess(log_epsilon: float) -> float:
         """log of half width over margin; falls with epsilon."""
@@ -345,17 +305,32 @@ def plan(  # noqa: PLR0913 - what is publicly known, each by name
     >>> ds.plan("schema.toml", persons=20_000, events=2_000)  # doctest: +SKIP
     """
     epsilons = [float(value) for value in np.atleast_1d(np.asarray(epsilon, dtype=np.float64))]
-    declared, known = as_schema(schema), Known(sd or {}, shares or {})
-    noise = ALONE if sites is None else NoiseShares.among(sites, colluding)
+    if not epsilons:
+        raise SettingsError("give at least one epsilon")
+    declared, known = as_schema(schema), CovariateSpread(sd or {}, shares or {})
+    causes = tuple(declared.time.causes or ())
     if isinstance(events, Mapping):
-        outlooks = outlooks_by_cause(declared, persons, events, link, baseline, noise, known)
-        return CausesComparison(
-            {cause: compare(one, epsilons, delta) for cause, one in outlooks.items()}
-        )
-    if declared.time.causes is not None:
+        if set(events) != set(causes):
+            raise SettingsError(f"say how many events each cause has: {', '.join(causes)}.")
+        if sum(events.values()) > persons:
+            raise SettingsError("the causes have more events together than there are persons.")
+        counts = {cause: events[cause] for cause in causes}
+    elif causes:
         raise SettingsError("the schema has causes: give events for each, such as {'cancer': 900}.")
-    outlook = outlook_for(declared, persons, events, link, baseline, noise, known)
-    return compare(outlook, epsilons, delta)
+    else:
+        counts = {"": events}
+    noise = ALONE if sites is None else NoiseShares.among(sites, colluding)
+    parts = {}
+    for cause, count in counts.items():
+        outlook = outlook_for(declared, persons, count, link, baseline, noise, known)
+        # the standard errors of a cause without privacy leave out the others
+        outlook = replace(outlook, others=tuple(n for name, n in counts.items() if name != cause))
+        found = {epsilon: forecasts(outlook, epsilon, delta) for epsilon in epsilons}
+        parts[cause] = Comparison(outlook, found, (f"Cause: {cause}",) if cause else ())
+    if not isinstance(events, Mapping):
+        return parts[""]
+    compared = CausesComparison(parts)
+    return replace(compared, footer=tuple(compared.rare()))
 
 
 def _forecast(
@@ -376,6 +351,5 @@ def _forecast(
     extra = mechanism.variance(plan, outlook)
     if extra is None:
         return Forecast(name, plan.guarantee, note=NO_PREDICTION)
-
     errors = outlook.deviations(extra + outlook.sampling_variance)
     return Forecast(name, plan.guarantee, outlook.error(extra), standard_errors=errors)

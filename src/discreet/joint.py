@@ -2,7 +2,7 @@
 
 Every site runs this with its own people and its own ledger:
 
-    check     everything that can be wrong here, before anybody else hears of this site
+    check     whatever can be wrong here, before another site hears of this one
     connect   to all other sites, certificates of both sides compared
     agree     schema, settings, versions, the number of persons, then the plan: any difference stops
     reserve   every site in its own ledger; nothing leaves before all say that they are charged
@@ -10,13 +10,13 @@ Every site runs this with its own people and its own ledger:
     compare   all sites have the same release, but for the ledger's head
     write, settle   every site its own file
 
-A site that dies or a connection that breaks stops everybody; charges stay.
+A site that dies or a connection that breaks stops all sites; charges stay.
 Proof: docs/proofs/federation.md.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from discreet.documents.strict import require_free
 from discreet.engine.engine import Engine
 from discreet.engine.federation import FederatedEngine
 from discreet.engine.threads import one_blas_thread
-from discreet.errors import DataFormError, FederationError, SettingsError
+from discreet.errors import FederationError, SettingsError
 from discreet.federation.agreement import (
     NOTHING_CHARGED,
     Agreement,
@@ -38,16 +38,19 @@ from discreet.federation.agreement import (
 from discreet.federation.mesh import CONNECTING, Mesh
 from discreet.federation.sites import Sites
 from discreet.mechanisms.contract import Plan
+from discreet.people.source import People
 from discreet.points import JointPoint, reach
 from discreet.release import (
     UNCHARGED,
     AbstractOrder,
     Document,
     Payer,
-    Source,
     charge_stands,
     count_persons,
+    delta_by_persons,
     draw_from,
+    require_number,
+    require_small_delta,
 )
 
 if TYPE_CHECKING:
@@ -125,7 +128,7 @@ class Federation:
 
 def publish_jointly(
     order: AbstractOrder[Document],
-    source: Source,
+    source: People,
     federation: Federation,
     *,
     ledger: Payer,
@@ -134,50 +137,49 @@ def publish_jointly(
 ) -> Document:
     """Make one release together with the other sites, charged to this site's ledger.
 
-    Parameters
-    ----------
-    order
-        What is asked for; the same at every site.  `persons` is the number of this site's own.
-    source
-        This site's people.
-    federation
-        The sites.
-    ledger, path, overwrite
-        As in `discreet.release.publish`.
-
-    Returns
-    -------
-    Release
-        The same at every site, but for the head of its ledger.
-
-    Raises
-    ------
-    FederationError
-        If another site is absent, differs or goes; the text says whether a charge stands.
-    BudgetError
-        If this site's budget does not cover it; the other sites see that this one is absent.
-
+    The order is the same at every site, but for ``persons``, the number of this site's own, and so is
+    the release, but for the head of its ledger. A `FederationError` says whether a charge stands.
     """
+    from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
+    from discreet.privacy.shared_noise import SharedNoise  # noqa: PLC0415
+
     if path is not None:
         require_free(path, overwrite=overwrite)
-    own = _looked_at(order, source, federation, ledger)
+    # whatever can be checked without another site
+    order.require_publishable()
+    if not order.mechanism.across_sites:
+        raise SettingsError(_INTEGERS_ONLY)
+    federation.sites.shares.require_delta(order.promise.delta)
+    ledger.check(order.request(order.promise), least=delta_by_persons(order.mechanism))
+    source.check(order.schema)
+    own = count_persons(order, source)
+
+    def opened(values: list[int]) -> list[int]:
+        reach(JointPoint.MASKED)
+        sums = mesh.add(values)
+        reach(JointPoint.OPENED)
+        return sums
+
     with federation.connect() as mesh:
         reach(JointPoint.CONNECTED)
-        with _nothing_charged():
+        try:
             order, plan = _agreed(order, federation, mesh, own)
+            require_small_delta(plan)
             ledger.check(order.request(plan.guarantee))
             mesh.exchange(b"ready")
+        except FederationError as error:
+            if NOTHING_CHARGED in str(error):
+                raise
+            raise FederationError(f"{error} {NOTHING_CHARGED}") from None
         reach(JointPoint.AGREED)
         reservation = ledger.reserve(order.request(plan.guarantee))
         reservation.authorise_draw()
-        with charge_stands():
+        with charge_stands(ledger):
             reach(JointPoint.CHARGED)
             mesh.exchange(b"charged")
-            people = _Part(source, own, plan.persons, mesh)
-            noise = _system_noise(order, mesh)
-            release = _drawn(order, plan, people, noise, reservation.head)
-            reach(JointPoint.DRAWN)
-            release = _same_everywhere(release, mesh)
+            people = partial(_own_people, source, own, plan.persons, mesh)
+            noise = SharedNoise(order.sites, SystemNoise(), opened)
+            release = _same_everywhere(order, plan, people, mesh, noise, reservation.head)
             reach(JointPoint.COMPARED)
             if path is not None:
                 release.save(path, overwrite=overwrite)
@@ -187,32 +189,19 @@ def publish_jointly(
 
 def simulate_jointly(
     order: AbstractOrder[Document],
-    source: Source,
+    source: People,
     mesh: Mesh,
     make: Callable[[Callable[..., Any]], "SharedNoise"],
 ) -> Document:
-    """The same with seeded shares, for tests: nothing is charged, and the release is not private."""
+    """Draw jointly with seeded shares, for tests: not private, and nothing is charged."""
     own = count_persons(order, source)
     federation = Federation(mesh.sites, mesh.party)
     order, plan = _agreed(order, federation, mesh, own)
     noise = make(mesh.add)
     if noise.private:
         raise SettingsError("a simulation takes a seeded source; a real release takes none.")
-    people = _Part(source, own, plan.persons, mesh)
-    return _same_everywhere(_drawn(order, plan, people, noise, UNCHARGED), mesh)
-
-
-def _looked_at(
-    order: AbstractOrder[Any], source: Source, federation: Federation, ledger: Payer
-) -> int:
-    """The persons of this site, once everything was checked that needs no other site."""
-    order.require_publishable()
-    if not order.mechanism.across_sites:
-        raise SettingsError(_INTEGERS_ONLY)
-    federation.sites.shares.require_delta(order.promise.delta)
-    ledger.check(order.request(order.promise), least=True)
-    source.check(order.schema)
-    return count_persons(order, source)
+    people = partial(_own_people, source, own, plan.persons, mesh)
+    return _same_everywhere(order, plan, people, mesh, noise, UNCHARGED)
 
 
 def _agreed(
@@ -236,71 +225,30 @@ def _agreed(
     return joint, plan
 
 
-def _system_noise(order: AbstractOrder[Any], mesh: Mesh) -> "SharedNoise":
-    from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
-    from discreet.privacy.shared_noise import SharedNoise  # noqa: PLC0415
-
-    def opened(values: list[int]) -> list[int]:
-        reach(JointPoint.MASKED)
-        sums = mesh.add(values)
-        reach(JointPoint.OPENED)
-        return sums
-
-    return SharedNoise(order.sites, SystemNoise(), opened)
-
-
-def _drawn(
-    order: AbstractOrder[Document], plan: Plan, people: "_Part", noise: "SharedNoise", head: str
+def _same_everywhere(
+    order: AbstractOrder[Document],
+    plan: Plan,
+    people: Callable[[Schema], Engine],
+    mesh: Mesh,
+    noise: "SharedNoise",
+    head: str,
 ) -> Document:
-    """With one thread for linear algebra: how it is shared out may change the last bits."""
-    with one_blas_thread():
-        return order.compose(plan, draw_from(order, plan, people, noise), head)
-
-
-def _same_everywhere(release: Document, mesh: Mesh) -> Document:
-    """The release with its joint digest, once all sites have the same."""
+    """Draw, and return the release with its joint digest, once all sites have the same."""
+    with one_blas_thread():  # how linear algebra is shared out may change the last bits
+        release = order.compose(plan, draw_from(order, plan, people, noise), head)
+    reach(JointPoint.DRAWN)
     joint = release.without_ledger()
     compare(mesh, "the release", joint.encode())
     return release.model_copy(update={"joint_digest": joint})
 
 
-@contextmanager
-def _nothing_charged() -> Iterator[None]:
-    """Whatever other sites do in here costs nothing, and the text says so."""
-    try:
-        yield
-    except FederationError as error:
-        if NOTHING_CHARGED in str(error):
-            raise
-        raise FederationError(f"{error} {NOTHING_CHARGED}") from None
+def _own_people(source: People, own: int, total: int, mesh: Mesh, schema: Schema) -> Engine:
+    """Open this site's people as a part of all, counted once more: others rely on the number it gave."""
 
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """This site's people as a part of everybody."""
-
-    source: Source
-    own: int
-    total: int
-    mesh: Mesh
-
-    @property
-    def in_memory(self) -> bool:
-        return self.source.in_memory
-
-    def check(self, schema: Schema) -> None:
-        self.source.check(schema)
-
-    def count(self, _: Schema) -> int:
-        return self.total
-
-    def open(self, schema: Schema) -> Engine:
-        """This site's people, counted once more: others rely on the number it gave."""
-        engine = self.source.open(schema)
-        if engine.persons != self.own:
-            raise DataFormError("the data have another number of persons than was declared.")
-        return FederatedEngine(engine, self.total, self._asked)
-
-    def _asked(self, asked: bytes) -> None:
+    def asked(question: bytes) -> None:
         reach(JointPoint.ASKED)
-        compare(self.mesh, "what is asked of their people", asked)
+        compare(mesh, "what is asked of their people", question)
+
+    engine = source.open(schema)
+    require_number(engine, own)
+    return FederatedEngine(engine, total, asked)

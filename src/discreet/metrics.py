@@ -1,4 +1,4 @@
-"""How good predictions are: concordance, Brier score, log-likelihood, calibration.
+"""Scores of predictions: concordance, Brier score, log-likelihood, calibration.
 
 The functions of a model and data read the data by the same rules as a fit.  They look at the
 records, so their results are not private.
@@ -8,7 +8,7 @@ Harrell's concordance index takes O(n log n).
 References: Harrell, Lee and Mark (1996); Graf, Schmoor, Sauerbrei and Schumacher (1999).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
@@ -25,8 +25,7 @@ from discreet.errors import DataFormError, SettingsError
 from discreet.likelihood.problem import Problem
 from discreet.people.encode import encode, read_levels, repair_spells, to_episodes
 from discreet.people.tables import read_table
-from discreet.results.tables import Tabular
-from discreet.text import aligned
+from discreet.results.tables import TextTable
 from discreet.types import Array, Flags, Integers
 
 __all__ = [
@@ -53,38 +52,26 @@ def concordance_index(
     times, risks = np.asarray(time, dtype=np.float64), np.asarray(risk, dtype=np.float64)
     if not events.shape == times.shape == risks.shape or events.ndim != 1:
         raise DataFormError("event, time and risk must be one-dimensional and of one length.")
-    counts = _pairs(events, times, risks, _ranks(times, events))
+    # order of leaving: by time, events before the censored of the same time
+    key = np.lexsort((~events, times))
+    new = (np.diff(times[key]) != 0) | (np.diff(events[key].astype(np.int8)) != 0)
+    left = np.empty(len(times), dtype=np.int64)
+    left[key] = np.concatenate([[0], np.cumsum(new)])[: len(times)]
+    counts = _count(left, risks, left[events], risks[events]) if len(times) else np.zeros(3)
     if entry is not None:
-        counts = counts - _entered_later(events, times, risks, np.asarray(entry, dtype=np.float64))
+        # less the pairs in which the other one entered at or after the event, not at the origin
+        entries = np.asarray(entry, dtype=np.float64)
+        late = entries > 0
+        both = np.concatenate([entries[late], times[events]])
+        order = np.unique(both, return_inverse=True)[1]
+        entered, happened = order[: int(late.sum())], order[int(late.sum()) :]
+        counts = counts - _count(entered, risks[late], happened - 1, risks[events])
     lower, tied, total = counts
     return float((lower + 0.5 * tied) / total) if total else 0.5
 
 
-def _ranks(times: Array, events: NDArray[np.bool_]) -> Integers:
-    """Order of leaving: by time, events before the censored of the same time."""
-    key = np.lexsort((~events, times))
-    new = (np.diff(times[key]) != 0) | (np.diff(events[key].astype(np.int8)) != 0)
-    ranks = np.empty(len(times), dtype=np.int64)
-    ranks[key] = np.concatenate([[0], np.cumsum(new)])[: len(times)]
-    return ranks
-
-
-def _pairs(events: NDArray[np.bool_], times: Array, risks: Array, left: Integers) -> Array:
-    """(lower risk, same risk, all) over pairs of an event and somebody who leaves later."""
-    return _count(left, risks, left[events], risks[events]) if len(times) else np.zeros(3)
-
-
-def _entered_later(events: NDArray[np.bool_], times: Array, risks: Array, entry: Array) -> Array:
-    """The pairs in which the other one entered at or after the event (and not at the origin)."""
-    late = entry > 0
-    both = np.concatenate([entry[late], times[events]])
-    order = np.unique(both, return_inverse=True)[1]
-    entered, happened = order[: int(late.sum())], order[int(late.sum()) :]
-    return _count(entered, risks[late], happened - 1, risks[events])
-
-
 def _count(position: Integers, risks: Array, asked: Integers, asked_risks: Array) -> Array:
-    """Sums over questions of how many have position > asked and risk <, = or any."""
+    """(lower risk, same risk, all) over questions: items with position > asked."""
     distinct, ranks = np.unique(np.concatenate([risks, asked_risks]), return_inverse=True)
     own, wanted = ranks[: len(risks)], ranks[len(risks) :]
     below = up_to = _dominance(position, own, asked, wanted)
@@ -106,21 +93,17 @@ def _dominance(position: Integers, rank: Integers, asked: Integers, limit: Integ
     # at equal positions questions come first: the item must lie strictly later
     order = np.lexsort((is_item, -np.concatenate([position, asked])))
     value, is_item = np.concatenate([rank, limit])[order], is_item[order]
-    digits = range(int(value.max(initial=0)).bit_length())
-    return sum(_agreeing(value, is_item, digit) for digit in digits)
-
-
-def _agreeing(value: Integers, is_item: NDArray[np.bool_], digit: int) -> int:
-    """Pairs that agree above the digit, an item with 0 before a question with 1."""
-    bits = len(value).bit_length()
-    # sorting (group, place) as one integer keeps the sequence within a group
-    keys = np.sort(((value >> (digit + 1)) << bits) | np.arange(len(value)))
-    place, group = keys & ((1 << bits) - 1), keys >> bits
-    low, item = ((value >> digit) & 1 == 0)[place], is_item[place]
-    before = np.cumsum(low & item)
-    head = np.append(True, group[1:] != group[:-1])
-    start = np.maximum.accumulate(np.where(head, before - (low & item), 0))
-    return int(np.sum((before - start)[~low & ~item]))
+    bits, found = len(value).bit_length(), 0
+    for digit in range(int(value.max(initial=0)).bit_length()):
+        # sorting (group, place) as one integer keeps the sequence within a group
+        keys = np.sort(((value >> (digit + 1)) << bits) | np.arange(len(value)))
+        place, group = keys & ((1 << bits) - 1), keys >> bits
+        low, item = ((value >> digit) & 1 == 0)[place], is_item[place]
+        before = np.cumsum(low & item)
+        head = np.append(True, group[1:] != group[:-1])
+        start = np.maximum.accumulate(np.where(head, before - (low & item), 0))
+        found += int(np.sum((before - start)[~low & ~item]))
+    return found
 
 
 @dataclass(frozen=True)
@@ -193,7 +176,7 @@ def brier_score(
     source = observed if reference is None else _single(reference, fitted.public_schema, None)
     wanted = fitted.curves.checked_times(times)
     survival = fitted.curves.survival(observed.encoded, wanted, observed.stratum)
-    censoring = KaplanMeier.of_censoring(source.time, source.event)
+    censoring = KaplanMeier.of(source.time, source.event, censoring=True)
     by_then = (observed.time[:, None] <= wanted) & observed.event[:, None]
     after = observed.time[:, None] > wanted
     dead = survival**2 * by_then * _weights(censoring(observed.time))[:, None]
@@ -224,8 +207,8 @@ def integrated_brier_score(
     return float(np.trapezoid(scores, wanted) / (wanted[-1] - wanted[0]))
 
 
-@dataclass(frozen=True, eq=False)
-class CalibrationTable(Tabular):
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationTable(TextTable):
     """Groups of people by predicted survival at one time: predicted against Kaplan-Meier."""
 
     time: float
@@ -244,15 +227,17 @@ class CalibrationTable(Tabular):
             "standard error": self.standard_error,
         }
 
-    def __str__(self) -> str:
-        columns = self.columns()
-        rows = [
-            (str(group), f"{count:,}", *(f"{value:.4f}" for value in values))
-            for group, count, *values in zip(*columns.values(), strict=True)
-        ]
-        return f"Survival at {self.time:g}\n\n{aligned([tuple(columns), *rows])}"
+    @property
+    def heading(self) -> tuple[str, ...]:  # type: ignore[override]  # a property here
+        """The time."""
+        return (f"Survival at {self.time:g}",)
 
-    __repr__ = __str__
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Cells as text, the heading first."""
+        columns = self.columns()
+        yield tuple(columns)
+        for group, count, *values in zip(*columns.values(), strict=True):
+            yield (str(group), f"{count:,}", *(f"{value:.4f}" for value in values))
 
 
 def calibration(
@@ -287,26 +272,21 @@ class KaplanMeier:
     variances: Array
 
     @classmethod
-    def of(cls, time: Array, event: Flags) -> "KaplanMeier":
-        """S(t) = prod over event times of 1 - d/r; Greenwood's variance sum d / (r (r - d))."""
-        times, at_risk, died, _ = _life_table(time, event)
+    def of(cls, time: Array, event: Flags, *, censoring: bool = False) -> "KaplanMeier":
+        """S(t) = prod over times of 1 - d/r; Greenwood's variance sum d / (r (r - d)).
+
+        With ``censoring`` that of not being censored: who has an event then is gone already.
+        """
+        times, place = np.unique(time, return_inverse=True)
+        died = np.bincount(place, event, len(times))
+        leaving = np.bincount(place, minlength=len(times))
+        at_risk = len(time) - np.cumsum(leaving) + leaving
+        if censoring:
+            at_risk, died = np.maximum(at_risk - died, 1.0), leaving - died
         left = at_risk - died
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(left > 0, died / (at_risk * left), 0.0)
-        return cls(
-            times, np.asarray(np.cumprod(left / at_risk), dtype=np.float64), np.cumsum(terms)
-        )
-
-    @classmethod
-    def of_censoring(cls, time: Array, event: Flags) -> "KaplanMeier":
-        """The same for not being censored; who has the event at that time is gone already."""
-        times, at_risk, died, censored = _life_table(time, event)
-        at_risk = np.maximum(at_risk - died, 1.0)
-        return cls(
-            times,
-            np.asarray(np.cumprod(1.0 - censored / at_risk), dtype=np.float64),
-            np.zeros_like(times),
-        )
+        return cls(times, np.cumprod(left / at_risk, dtype=np.float64), np.cumsum(terms))
 
     def __call__(self, points: Array) -> Array:
         """S at each point."""
@@ -321,15 +301,6 @@ class KaplanMeier:
         return np.searchsorted(self.times, points, side="right")
 
 
-def _life_table(time: Array, event: Flags) -> tuple[Array, Array, Array, Array]:
-    """Distinct times, who is at risk before each, events and censorings at each."""
-    times, place = np.unique(time, return_inverse=True)
-    died = np.bincount(place, event, len(times)).astype(np.float64)
-    leaving = np.bincount(place, minlength=len(times)).astype(np.float64)
-    at_risk = len(time) - np.cumsum(leaving) + leaving
-    return times, at_risk, died, leaving - died
-
-
 def _document(model: Any) -> Model | CausesFile:
     """The document of an estimator, or the document itself."""
     if isinstance(model, Model | CausesFile):
@@ -338,7 +309,7 @@ def _document(model: Any) -> Model | CausesFile:
 
 
 def _observed(data: Any, schema: Schema, outcome: Any) -> Observed | None:
-    """People with one row each; None where somebody has several."""
+    """People with one row each; None where a person has several."""
     table = read_table(data, schema, outcome)
     if schema.person is not None and table.ids(schema.person).codes()[1] < table.rows:
         return None
@@ -365,6 +336,6 @@ def _single(data: Any, schema: Schema, outcome: Any) -> Observed:
 
 
 def _weights(probabilities: Array) -> Array:
-    """1 / G; where G is 0 nobody could be observed, and nobody counts."""
+    """1 / G; 0 where G is 0, since no person could be observed then."""
     safe = np.where(probabilities > 0, probabilities, 1.0)
     return np.asarray(np.where(probabilities > 0, 1.0 / safe, 0.0))

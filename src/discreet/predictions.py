@@ -1,6 +1,7 @@
 """Predictions and summaries of a fitted model of one event or of several causes."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -24,8 +25,9 @@ from discreet.results.prediction import (
     survival_interval,
 )
 from discreet.results.proportionality import ProportionalityTable
-from discreet.results.summary import CausesTable, CoefficientTable, WaldTest
+from discreet.results.summary import CoefficientTable, WaldTest
 from discreet.results.survival import Curves, SurvivalCurves
+from discreet.results.tables import ByCause
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -45,13 +47,13 @@ class Predictions(Estimator):
     @property
     def coefficients_(self) -> Coefficients | dict[str, Coefficients]:
         """Coefficients on the user's own scale; with competing risks those of each cause."""
-        found: Coefficients | dict[str, Coefficients] = self._model.coefficients
-        return found
+        return self._model.coefficients
 
     @property
     def coef_(self) -> Array:
         """The covariates' coefficients as one array; with competing risks a row for each cause."""
-        rows = [list(part.coefficients.covariates.values()) for part in self._parts]
+        parts = self._model.models.values()
+        rows = [list(part.coefficients.covariates.values()) for part in parts]
         return np.array(rows if self._model.causes else rows[0], dtype=np.float64)
 
     @property
@@ -82,10 +84,6 @@ class Predictions(Estimator):
         found: SurvivalCurves = self._model.curves
         return found
 
-    @property
-    def _parts(self) -> list[Model]:
-        return list(self._model.models.values())
-
     def predict_survival(
         self,
         data: Any,
@@ -110,7 +108,7 @@ class Predictions(Estimator):
         confidence
             Level of the interval.
         frame
-            Whether a pandas frame is wanted, with the columns that are no covariates kept and one,
+            Whether a pandas frame is wanted, with the columns that are not covariates kept and one,
             ``repaired``, that says what did not fit the schema in each row.
 
         Returns
@@ -119,14 +117,15 @@ class Predictions(Estimator):
             One row per person; with ``interval`` an `Interval` of three such arrays, or further
             columns of the frame.
         """
-        points = np.atleast_1d(np.asarray(self._times(times), dtype=np.float64))
-        data = _held(data)
-        found: Any
-        if interval:
-            found = self._intervals(data, survival_interval, points, confidence)
-        else:
-            found = self._curves.survival(*self._read(data, points))
-        return self._framed(data, "survival", points, found) if frame else found
+        points = self._points(times)
+
+        def plain(encoded: Array, stratum: Any) -> Array:
+            return self._curves.survival(encoded, points, stratum)
+
+        rule = partial(survival_interval, times=points, confidence=confidence)
+        return self._predicted(
+            data, "survival", points, rule, plain, interval=interval, frame=frame
+        )
 
     def predict_incidence(
         self,
@@ -140,35 +139,24 @@ class Predictions(Estimator):
     ) -> Any:
         """F_r(u), the probability of an event of the cause up to each time, with competing risks.
 
+        Survival and the incidence of all causes add up to 1.
+
         Parameters
         ----------
         data, times, interval, confidence, frame
-            As in `predict_survival`.
+            As in `predict_survival`, and so is the result.
         cause
             Its name in the schema.
-
-        Returns
-        -------
-        ndarray, Interval or DataFrame
-            One row per person, one column per time.  Survival and the incidence of all causes add
-            up to 1.
-
-        Raises
-        ------
-        SettingsError
-            There is no such cause.
         """
-        place = description.number_of(self._model, cause)
-        points = np.atleast_1d(np.asarray(self._times(times), dtype=np.float64))
-        data = _held(data)
-        found: Any
-        if interval:
-            found = self._intervals(
-                data, lambda person: incidence_interval(person, place, points, confidence)
-            )
-        else:
-            found = self._model.curves.incidence(self._encoded(data), place, points)
-        return self._framed(data, f"incidence_{cause}", points, found) if frame else found
+        place, points = description.number_of(self._model, cause), self._points(times)
+
+        def plain(encoded: Array, _: Any) -> Array:
+            found: Array = self._model.curves.incidence(encoded, place, points)
+            return found
+
+        rule = partial(incidence_interval, cause=place, times=points, confidence=confidence)
+        name = f"incidence_{cause}"
+        return self._predicted(data, name, points, rule, plain, interval=interval, frame=frame)
 
     def of_cause(self, cause: str) -> Self:
         """Return one cause's binary model, in which other causes censor.
@@ -186,23 +174,19 @@ class Predictions(Estimator):
     ) -> Any:
         """The median time to the event: the first grid point at which survival is at most 1/2.
 
+        Infinite where the horizon comes first.
+
         Parameters
         ----------
         data, interval, confidence, frame
-            As in `predict_survival`.
-
-        Returns
-        -------
-        ndarray, Interval or DataFrame
-            One value per person, infinite where the horizon comes first.
+            As in `predict_survival`, and so is the result, with one value per person.
         """
-        data = _held(data)
-        found: Any = (
-            self._intervals(data, median_interval, confidence)
-            if interval
-            else self.predict_quantile(data)[:, None]
-        )
-        return self._framed(data, "median", None, found) if frame else _flat(found)
+
+        def plain(encoded: Array, stratum: Any) -> Array:
+            return self._curves.quantile(encoded, 0.5, stratum)
+
+        rule = partial(median_interval, confidence=confidence)
+        return self._predicted(data, "median", None, rule, plain, interval=interval, frame=frame)
 
     def predict_rmst(
         self,
@@ -218,20 +202,13 @@ class Predictions(Estimator):
         Parameters
         ----------
         data, interval, confidence, frame
-            As in `predict_survival`.
+            As in `predict_survival`, and so is the result, with one value per person.
         until
             The horizon if None.
-
-        Returns
-        -------
-        ndarray, Interval or DataFrame
-            One value per person.
         """
         end = self._model.public_schema.time.horizon if until is None else float(until)
-        data = _held(data)
-        found = self._intervals(data, mean_interval, end, confidence)
-        chosen: Any = found if interval else found.estimate
-        return self._framed(data, "rmst", None, chosen) if frame else _flat(chosen)
+        rule = partial(mean_interval, until=end, confidence=confidence)
+        return self._predicted(data, "rmst", None, rule, None, interval=interval, frame=frame)
 
     def predict_difference(
         self,
@@ -242,7 +219,7 @@ class Predictions(Estimator):
         of: Literal["survival", "rmst"] = "survival",
         confidence: float = 0.95,
     ) -> Interval:
-        """How much better the one is off than the other, with an interval.
+        """Difference between two profiles, with an interval.
 
         Parameters
         ----------
@@ -262,18 +239,15 @@ class Predictions(Estimator):
             narrower than those of two separate predictions would suggest: errors of the baseline
             cancel.
         """
-        first, second = self._profile(one), self._profile(other)
+        profiles = [self._people(one), self._people(other)]
+        if any(len(people) != 1 for people in profiles):
+            raise SettingsError("a difference is between two profiles; give one row for each.")
+        (first,), (second,) = profiles
         if of == "rmst":
             horizon = self._model.public_schema.time.horizon
             until = horizon if times is None else float(np.ravel(np.asarray(times))[0])
             return mean_difference_interval(first, second, until, confidence)
-        return difference_interval(first, second, self._times(times), confidence)
-
-    def _profile(self, data: Any) -> Person:
-        people = self._people(data)
-        if len(people) != 1:
-            raise SettingsError("a difference is between two profiles; give one row for each.")
-        return people[0]
+        return difference_interval(first, second, self._points(times), confidence)
 
     def _people(self, data: Any) -> list[Person]:
         encoded, stratum = self._rows(data)
@@ -284,26 +258,42 @@ class Predictions(Estimator):
             for row, number in zip(raw, numbers, strict=True)
         ]
 
-    def _intervals(self, data: Any, rule: Callable[..., Interval], *arguments: Any) -> Interval:
-        """A prediction for every row, stacked."""
-        rows = [rule(person, *arguments) for person in self._people(data)]
-        if not rows:
-            raise DataFormError("the data have no rows; there is nobody to predict for.")
-        parts = zip(*rows, strict=True)
-        stacked = (None if part[0] is None else np.stack(part) for part in parts)
-        return Interval(*stacked)  # type: ignore[arg-type]  # the estimate itself is never None
-
-    def _framed(self, data: Any, name: str, times: Array | None, found: Any) -> Any:
-        """A pandas frame: what the data hold beside the covariates, then the prediction."""
-        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - the user's, not ours
-
+    def _predicted(
+        self,
+        data: Any,
+        name: str,
+        times: Array | None,
+        rule: Callable[[Person], Interval],
+        plain: Callable[..., Array] | None,
+        *,
+        interval: bool,
+        frame: bool,
+    ) -> Any:
+        """A prediction for every row: by a rule of one person, or by `plain` of all without limits."""
         from discreet.people.repairs import (  # noqa: PLC0415 - loads pyarrow
             REPAIRED,
             count_covariate_repairs,
             repaired_rows,
         )
-        from discreet.people.tables import other_columns  # noqa: PLC0415
+        from discreet.people.tables import held, other_columns  # noqa: PLC0415
 
+        data = held(data)
+        if interval or plain is None:
+            rows = [rule(person) for person in self._people(data)]
+            if not rows:
+                raise DataFormError("the data have no rows: there is no person to predict for.")
+            parts = list(zip(*rows, strict=True))[: 3 if interval else 1]
+            stacked = [None if part[0] is None else np.stack(part) for part in parts]
+        else:
+            stacked = [plain(*self._rows(data))]
+        if times is None and not frame:  # one value per person instead of one column
+            stacked = [None if part is None else part.reshape(len(part)) for part in stacked]
+        found: Any = Interval(*stacked) if interval else stacked[0]  # type: ignore[arg-type]
+        if not frame:
+            return found
+        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - the user's, not ours
+
+        # what the data hold beside the covariates, then the prediction
         schema = self._model.public_schema
         headings = [name] if times is None else [f"{name}_{time:.10g}" for time in times]
         kept = {**other_columns(data, schema), **prediction_columns(headings, found)}
@@ -322,7 +312,7 @@ class Predictions(Estimator):
         """The first grid point by which the event has happened with the given probability.
 
         Infinite where that is not before the horizon.  One column a probability; a single number
-        (the median, unless told otherwise) gives one value a row.
+        (the median by default) gives one value a row.
         """
         encoded, stratum = self._rows(data)
         found = self._curves.quantile(encoded, probability, stratum)
@@ -334,7 +324,7 @@ class Predictions(Estimator):
         Where effects change with time, and with competing risks, it is the logarithm of the cumulative
         hazard until the horizon (with strata: under the baseline of the first).
         """
-        curves, encoded = self._curves, self._encoded(data)
+        curves, (encoded, _) = self._curves, self._rows(data)
         if not isinstance(curves, Curves) or len(curves.slopes) > 1:
             return np.log(curves.cumulative_hazard(encoded, [curves.grid.horizon])[:, 0])
         slopes, offset = curves.slopes[0], self._model.design.covariates.offset
@@ -350,7 +340,7 @@ class Predictions(Estimator):
 
         return concordance(self._model, data, outcome)
 
-    def summary(self, confidence: float = 0.95) -> CoefficientTable | CausesTable:
+    def summary(self, confidence: float = 0.95) -> CoefficientTable | ByCause[CoefficientTable]:
         """Coefficients on the user's own scale, with standard errors where they are known.
 
         With competing risks there is a table for each cause, in ``tables``.
@@ -428,7 +418,7 @@ class Predictions(Estimator):
         parts = []
         for cause, table in self.summary(confidence).tables.items():
             if exponentiate and not table.ratio:
-                raise SettingsError("coefficients of this link are no logarithms of ratios.")
+                raise SettingsError("coefficients of this link are not logarithms of ratios.")
             columns: dict[str, Any] = {"estimate": table.coefficients}
             if table.standard_errors is not None:
                 columns["std_error"], columns["statistic"] = table.standard_errors, table.z
@@ -526,7 +516,7 @@ class Predictions(Estimator):
         """The model against the private life table, by time, as a matplotlib figure.
 
         Left: events in each stretch of time, as released (with what noise and chance may add) and
-        as the model expects them.  Right: survival of everybody together, from the life table with
+        as the model expects them.  Right: survival of all persons together, from the life table with
         its band and from the model.  Where the model leaves the bars, its form is wrong there.
 
         Returns
@@ -549,35 +539,20 @@ class Predictions(Estimator):
 
     def _rows(self, data: Any) -> tuple[Array, Any]:
         """Covariates and stratum of each row, of one reading of the data."""
-        data = _held(data)
-        return self._encoded(data), self._stratum(data)
+        from discreet.people.encode import (  # noqa: PLC0415 - loads pyarrow
+            encode_covariates,
+            encode_strata,
+        )
+        from discreet.people.tables import held  # noqa: PLC0415
 
-    def _encoded(self, data: Any) -> Array:
-        from discreet.people.encode import encode_covariates  # noqa: PLC0415 - loads pyarrow
+        data, schema = held(data), self._model.public_schema
+        return encode_covariates(data, schema), encode_strata(data, schema)
 
-        return encode_covariates(data, self._model.public_schema)
-
-    def _stratum(self, data: Any) -> Any:
-        from discreet.people.encode import encode_strata  # noqa: PLC0415 - loads pyarrow
-
-        return encode_strata(data, self._model.public_schema)
-
-    def _read(self, data: Any, times: ArrayLike | None) -> tuple[Array, ArrayLike, Any]:
+    def _read(self, data: Any, times: ArrayLike | None) -> tuple[Array, Array, Any]:
         encoded, stratum = self._rows(data)
-        return encoded, self._times(times), stratum
+        return encoded, self._points(times), stratum
 
-    def _times(self, times: ArrayLike | None) -> ArrayLike:
-        return self._curves.grid.edges if times is None else times
-
-
-def _held(data: Any) -> Any:
-    from discreet.people.tables import held  # noqa: PLC0415 - loads pyarrow
-
-    return held(data)
-
-
-def _flat(found: Any) -> Any:
-    """One value per person instead of one column."""
-    if isinstance(found, Interval):
-        return Interval(*(None if part is None else part[:, 0] for part in found))  # type: ignore[arg-type]
-    return found[:, 0]
+    def _points(self, times: ArrayLike | None) -> Array:
+        """The times that are asked for; all grid points if none are."""
+        wanted = self._curves.grid.edges if times is None else times
+        return self._curves.checked_times(wanted)

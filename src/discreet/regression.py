@@ -25,7 +25,6 @@ from discreet.warnings import RepairWarning
 if TYPE_CHECKING:
     from discreet.documents.model import Model
     from discreet.mechanisms.contract import Mechanism
-    from discreet.people.repairs import RepairReport
     from discreet.release import Order
 
 
@@ -134,15 +133,25 @@ class SurvivalRegression(Predictions):
         SurvivalRegression
             This object, fitted.
         """
+        from discreet.people.infer import infer_schema, resolve_bounds  # noqa: PLC0415 - loads pyarrow
+
         self._check_settings()
+        if self.schema is None and y is None:
+            raise SettingsError("give a schema, or fit(X, y) with scikit-survival's y.")
         source = self._source(X, y)
-        declared = self._declared_schema(X, y)
-        schema, repairs = _prepared(source, declared)
+        schema = (
+            infer_schema(X, y, self.intervals) if self.schema is None else as_schema(self.schema)
+        )
+        repairs = None
+        if isinstance(source, TablePeople):
+            # elsewhere another pass would be needed, and `discreet check` counts
+            repairs = source.repairs(schema)  # before the people are held a second time
+            schema = resolve_bounds(source.table(schema), schema)
         if schema.time.causes is not None:
             require_no_strata(schema)
         engine = source.open(schema)
         if engine.persons == 0:
-            raise DataFormError("the data have no rows; there is nobody to fit.")
+            raise DataFormError("the data have no rows: there is no person to fit.")
         baseline, link = self._baseline(), get_link(self.link)
         solving: dict[str, Any] = {
             "ridge": self.ridge,
@@ -178,15 +187,6 @@ class SurvivalRegression(Predictions):
     def _baseline(self) -> Baseline:
         return NaturalSpline(3) if self.baseline is None else parse_baseline(self.baseline)
 
-    def _declared_schema(self, data: Any, outcome: Any) -> Schema:
-        from discreet.people.infer import infer_schema  # noqa: PLC0415 - loads pyarrow
-
-        if self.schema is not None:
-            return as_schema(self.schema)
-        if outcome is None:
-            raise SettingsError("give a schema, or fit(X, y) with scikit-survival's y.")
-        return infer_schema(data, outcome, self.intervals)
-
     def _order(self, mechanism: "Mechanism", **terms: Any) -> "Order":
         from discreet.release import Order  # noqa: PLC0415 - loads the mechanisms
 
@@ -205,19 +205,6 @@ class SurvivalRegression(Predictions):
         found = cls(document.public_schema, link=document.link, baseline=document.baseline)
         found._adopt(document)
         return found
-
-
-def _prepared(source: People, declared: Schema) -> "tuple[Schema, RepairReport | None]":
-    """Bounds that were left open, and what does not fit; counted only of a table in memory.
-
-    Elsewhere another pass would be needed, and `discreet check` counts.
-    """
-    from discreet.people.infer import resolve_bounds  # noqa: PLC0415 - loads pyarrow
-
-    if not isinstance(source, TablePeople):
-        return declared, None
-    repairs = source.repairs(declared)  # before the people are held a second time
-    return resolve_bounds(source.table(declared), declared), repairs
 
 
 def _require_number(

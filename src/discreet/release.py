@@ -22,13 +22,13 @@ computed.
 import secrets
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -49,7 +49,6 @@ from discreet.ledger import (
     Ledger,
     Payer,
     ReleaseRequest,
-    Reservation,
 )
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import (
@@ -63,11 +62,13 @@ from discreet.mechanisms.contract import (
     require_one_baseline,
     settings_of,
 )
+from discreet.people.source import People
 from discreet.points import ReleasePoint, reach
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import WEAK_EPSILON, Guarantee
 from discreet.privacy.shares import ALONE, NoiseShares
 
 if TYPE_CHECKING:
+    from discreet.mechanisms.group_counts import GroupCounts
     from discreet.privacy.noise import NoiseSource
 
 __all__ = [
@@ -78,7 +79,6 @@ __all__ = [
     "Ledger",
     "Order",
     "Payer",
-    "Source",
     "as_ledger",
     "publish",
     "simulate",
@@ -90,9 +90,6 @@ NEWTON = "newton"
 
 # Stands in for n before the people are counted: a delta that falls with n makes no promise cheaper.
 UNCOUNTED = MOST_PERSONS
-
-LARGEST_EPSILON = 10.0
-"""Above it a release, its page and the terminal warn."""
 
 _CHARGE_STANDS = (
     "The charge stands: it was made before the people were read, and nothing is refunded."
@@ -113,16 +110,24 @@ def as_ledger(ledger: Payer | str | PathLike[str]) -> Payer:
 
 
 def require_affordable(
-    mechanism: "Promising", ledger: str, *, persons: int | None, release_id: str | None
+    mechanism: "Mechanism | GroupCounts",
+    ledger: str,
+    *,
+    persons: int | None,
+    release_id: str | None,
 ) -> None:
     """`BudgetError` if even the least that a release can cost does not fit what is left.
 
-    For whoever asks a person before `publish`: nobody should look at data, or agree to a charge,
-    for a release that will be refused.
+    Called before a person is asked to look at data, or to agree to a charge.
     """
     promise = mechanism.promise(UNCOUNTED if persons is None else persons)
     request = ReleaseRequest(release_id or new_release_id(), promise)
-    as_ledger(ledger).check(request, least=persons is None)
+    as_ledger(ledger).check(request, least=persons is None and delta_by_persons(mechanism))
+
+
+def delta_by_persons(mechanism: "Mechanism | GroupCounts") -> bool:
+    """Whether the promise depends on the number of persons: nobody chose a delta."""
+    return mechanism.promise(1) != mechanism.promise(UNCOUNTED)
 
 
 def new_release_id() -> str:
@@ -132,7 +137,7 @@ def new_release_id() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Particulars:
-    """What every order has beside its subject.
+    """Terms of every order, beside its subject.
 
     ``persons`` may stay None until the people are counted.  ``accept_approximate`` publishes a
     draw whose promise is proved for a perfect sampler only.  ``sites`` is who draws the noise.
@@ -146,9 +151,9 @@ class Particulars:
 
 
 class AbstractOrder(Particulars, ABC, Generic[Document]):
-    """What is asked for, in public facts only: a model (`Order`), or curves by group."""
+    """A release in public facts only: of a model (`Order`), or of curves by group."""
 
-    mechanism: "Promising"
+    mechanism: "Mechanism | GroupCounts"
     schema: Schema
 
     @abstractmethod
@@ -169,7 +174,7 @@ class AbstractOrder(Particulars, ABC, Generic[Document]):
     @property
     @abstractmethod
     def facts(self) -> str:
-        """What the ledger says of the release if nobody describes it."""
+        """The ledger's description of the release unless it has another."""
 
     @property
     @abstractmethod
@@ -178,15 +183,15 @@ class AbstractOrder(Particulars, ABC, Generic[Document]):
 
     @property
     def promise(self) -> Guarantee:
-        """What will be promised, or the least of it while the people are not counted."""
+        """The guarantee, or the least of it while the people are not counted."""
         return self.mechanism.promise(UNCOUNTED if self.persons is None else self.persons)
 
     def changed(self, **facts: Any) -> Self:
-        """The same order with other facts."""
+        """Return the order with other facts."""
         return replace(self, **facts)
 
     def request(self, guarantee: Guarantee) -> ReleaseRequest:
-        """What the ledger is asked for."""
+        """The request to the ledger."""
         return ReleaseRequest(self.release_id, guarantee, self.description or self.facts)
 
     def require_publishable(self) -> None:
@@ -210,7 +215,7 @@ class AbstractOrder(Particulars, ABC, Generic[Document]):
             )
 
     def released_facts(self, plan: Plan, draw: Draw, head: str) -> dict[str, Any]:
-        """What every private file says of its release."""
+        """Fields of the release in every private file."""
         return {
             "private": draw.private,
             "persons": plan.persons,
@@ -225,17 +230,6 @@ class AbstractOrder(Particulars, ABC, Generic[Document]):
             "promise": plan.guarantee.sentence(),
             "warnings": _warnings(plan, draw),
         }
-
-
-class Promising(Protocol):
-    """What an order needs of a mechanism before a plan is made."""
-
-    needs_memory: ClassVar[bool]
-    across_sites: ClassVar[bool]
-
-    def promise(self, persons: int) -> Guarantee:
-        """What is promised of n persons."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -276,7 +270,7 @@ class Order(AbstractOrder[ModelRelease]):
         """The mechanism's plan for n persons."""
         self.schema.require_bounds()
         self._require_proof_of_causes()
-        facts = Facts.of(persons, self.design, self.link, self.sites)
+        facts = Facts(persons, self.design, self.link, self.sites)
         require_one_baseline(self.mechanism, facts)
         require_lasting_effects(self.mechanism, facts)
         return self.mechanism.plan(facts)
@@ -296,86 +290,58 @@ class Order(AbstractOrder[ModelRelease]):
         if causes is None:
             facts = Release.shared_facts(self.design, self.link, draw.point)
             return Release.model_validate({**facts, **released})
-        designs = {
-            cause: Design(self.schema.of_cause(cause), self.baseline, self.mechanism.coordinates)
-            for cause in causes
-        }
-        heading = CausesRelease.heading(self.schema)
-        facts = CausesRelease.shared_facts(designs, self.link, draw.point)
-        return CausesRelease.model_validate({**heading, **facts, **released})
-
-
-class Source(Protocol):
-    """The only ways to the data; a source is asked about one schema."""
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the people are one table of this process."""
-        ...
-
-    def check(self, schema: Schema) -> None:
-        """`DataFormError` unless the data have the schema's form; looks at no record."""
-        ...
-
-    def count(self, schema: Schema) -> int:
-        """The number of persons; what is parsed for it is kept until the people are opened."""
-        ...
-
-    def open(self, schema: Schema) -> Engine:
-        """The people."""
-        ...
+        parts = {}
+        for cause, point in zip(causes, np.split(draw.point, len(causes)), strict=True):
+            own = Design(self.schema.of_cause(cause), self.baseline, self.mechanism.coordinates)
+            parts[cause] = Release.shared_facts(own, self.link, point)
+        facts = CausesRelease.joined(self.schema, parts)
+        return CausesRelease.model_validate({**facts, **released})
 
 
 def publish(
     order: AbstractOrder[Document],
-    source: Source,
+    source: People,
     *,
     ledger: Payer,
     path: Path | None = None,
     overwrite: bool = False,
 ) -> Document:
-    """Make one release, charged to the ledger.
+    """Make one release, charged to the ledger; users call `Estimator.publish`, which describes it.
 
-    Parameters
-    ----------
-    order
-        What is asked for, in public facts.
-    source
-        The people.
-    ledger
-        Who pays; `NO_LEDGER` for a release that no budget adds up.
-    path
-        Where the release is written before it is settled; None writes nothing.
-    overwrite
-        Whether an existing file is replaced.
-
-    Returns
-    -------
-    Release
-        What was drawn, and public facts.
-
-    Raises
-    ------
-    BudgetError
-        The budget does not cover the release; nothing was charged, and at most n was read.
-    DiscreetError
-        Whatever else can be wrong; from the charge on the text says that the charge stands.
+    An error after the charge says that the charge stands. Without ``path`` nothing is written.
     """
+    from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
+
     if path is not None:
         require_free(path, overwrite=overwrite)
-    plan = _checked_plan(order, source, ledger)
+    # whatever can be checked without a charge
+    order.require_publishable()
+    if order.mechanism.needs_memory and not source.in_memory:
+        raise SettingsError(
+            "the sampler visits people at random: it needs one table in memory, "
+            "not a stream of files or a cluster."
+        )
+    plan = None if order.persons is None else order.plan(order.persons)
+    ledger.check(
+        order.request(order.promise), least=plan is None and delta_by_persons(order.mechanism)
+    )
+    source.check(order.schema)
+    plan = plan or order.plan(count_persons(order, source))
+    require_small_delta(plan)
     reservation = ledger.reserve(order.request(plan.guarantee))
-    release = _paid_draw(order, plan, source, reservation)
-    reach(ReleasePoint.RELEASE_DRAWN)
-    if path is not None:
-        with charge_stands():
+    reservation.authorise_draw()
+    with charge_stands(ledger):  # the one draw that the charge pays for
+        draw = draw_from(order, plan, source.open, SystemNoise())
+        release = order.compose(plan, draw, reservation.head)
+        reach(ReleasePoint.RELEASE_DRAWN)
+        if path is not None:
             release.save(path, overwrite=overwrite)
     ledger.settle(reservation, release.digest)
     return release
 
 
-def simulate(order: AbstractOrder[Document], source: Source, noise: "NoiseSource") -> Document:
-    """The same draw from a seeded source: nothing is charged, and the release is not private.
+def simulate(order: AbstractOrder[Document], source: People, noise: "NoiseSource") -> Document:
+    """Draw from a seeded source: nothing is charged, and the release is not private.
 
     It says so and cannot be written.  Variants that are never published may be drawn.
     """
@@ -384,47 +350,25 @@ def simulate(order: AbstractOrder[Document], source: Source, noise: "NoiseSource
     order.schema.require_bounds()
     source.check(order.schema)
     plan = order.plan(count_persons(order, source))
-    return order.compose(plan, draw_from(order, plan, source, noise), UNCHARGED)
+    return order.compose(plan, draw_from(order, plan, source.open, noise), UNCHARGED)
 
 
-def _checked_plan(order: AbstractOrder[Any], source: Source, ledger: Payer) -> Plan:
-    """The plan, after everything was checked that can be checked without a charge."""
-    order.require_publishable()
-    if order.mechanism.needs_memory and not source.in_memory:
-        raise SettingsError(
-            "the sampler visits people at random: it needs one table in memory, "
-            "not a stream of files or a cluster."
-        )
-    plan = None if order.persons is None else order.plan(order.persons)
-    ledger.check(order.request(order.promise), least=plan is None)
-    source.check(order.schema)
-    return plan or order.plan(count_persons(order, source))
-
-
-def count_persons(order: AbstractOrder[Any], source: Source) -> int:
+def count_persons(order: AbstractOrder[Any], source: People) -> int:
     """n, as it was declared or as it is counted."""
     if order.persons is not None:
         return order.persons
     persons = source.count(order.schema)
     if not persons:
-        raise DataFormError("the data have no rows; there is nobody to fit.")
+        raise DataFormError("the data have no rows: there is no person to fit.")
     return persons
 
 
-def _paid_draw(
-    order: AbstractOrder[Document], plan: Plan, source: Source, reservation: Reservation
-) -> Document:
-    """The one draw that a charge pays for: everything that touches data."""
-    from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
-
-    reservation.authorise_draw()
-    with charge_stands():
-        return order.compose(plan, draw_from(order, plan, source, SystemNoise()), reservation.head)
-
-
 @contextmanager
-def charge_stands() -> Iterator[None]:
-    """Whatever fails inside says that the charge stands."""
+def charge_stands(ledger: Payer) -> Iterator[None]:
+    """Whatever fails inside says that the charge stands, where a ledger was charged."""
+    if ledger is NO_LEDGER:
+        yield
+        return
     try:
         yield
     except DiscreetError as error:
@@ -434,7 +378,12 @@ def charge_stands() -> Iterator[None]:
         raise
 
 
-def draw_from(order: AbstractOrder[Any], plan: Plan, source: Source, noise: "NoiseSource") -> Draw:
+def draw_from(
+    order: AbstractOrder[Any],
+    plan: Plan,
+    opened: Callable[[Schema], Engine],
+    noise: "NoiseSource",
+) -> Draw:
     """Read the people and draw.
 
     Warnings of libraries stay inside: they can depend on records, and with Python's filter "error"
@@ -443,35 +392,48 @@ def draw_from(order: AbstractOrder[Any], plan: Plan, source: Source, noise: "Noi
     """
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore")
-        engine = source.open(order.schema)
-        if engine.persons != plan.persons:
-            raise DataFormError("the data have another number of persons than was declared.")
+        engine = opened(order.schema)
+        require_number(engine, plan.persons)
         return order.draw(plan, engine, noise)
 
 
+def require_number(engine: Engine, persons: int) -> None:
+    """`DataFormError` unless there are as many persons as were declared or counted."""
+    if engine.persons != persons:
+        raise DataFormError("the data have another number of persons than was declared.")
+
+
+def require_small_delta(plan: Plan) -> None:
+    """`SettingsError`, before a charge, for a delta that would let a whole record be published."""
+    found = weak_promises(plan.guarantee, plan.persons).get("weak-delta")
+    if found is not None:
+        most = 1.0 / plan.persons
+        raise SettingsError(f"{found} Leave delta out, or ask for much less than {most:.2g}.")
+
+
 def weak_promises(guarantee: Guarantee, persons: int) -> dict[str, str]:
-    """What a reader should know of a promise that hardly is one, by its code."""
+    """Warnings about a promise that hardly is one, by their codes."""
     found = {}
-    if guarantee.epsilon > LARGEST_EPSILON:
+    if guarantee.epsilon > WEAK_EPSILON:
         found["weak-epsilon"] = (
-            f"Epsilon is above {LARGEST_EPSILON:g}: what this release tells of one person is "
-            "hardly bounded."
+            f"Epsilon is above {WEAK_EPSILON:g}: what this release reveals of one person "
+            "is hardly bounded."
         )
     if guarantee.delta * persons > 1:
         found["weak-delta"] = (
             "Delta is above one divided by the number of persons: the promise would allow the "
-            "whole record of somebody to be published."
+            "whole record of a person to be published."
         )
     return found
 
 
 def _warnings(plan: Plan, draw: Draw) -> tuple[Caution, ...]:
-    """What weakens the promise, then what the numbers say against themselves."""
+    """Warnings about the promise, then cautions about the numbers."""
     found = weak_promises(plan.guarantee, plan.persons)
     if plan.guarantee.status == "unproved":
-        found["unproved"] = "No promise is proved for this release: it protects nobody for certain."
+        found["unproved"] = "No promise is proved for this release: it may protect no person."
     if not draw.private:
-        found["seeded"] = "The noise came from a seed: this is a simulation and protects nobody."
+        found["seeded"] = "The noise came from a seed: this is a simulation and protects no person."
     if plan.guarantee.status == "ideal-draw-only":
         found["approximate"] = (
             "The promise is proved for a perfect draw only; this one is approximate."

@@ -61,7 +61,10 @@ def _newton(
         norm = float(np.linalg.norm(here.gradient))
         if norm <= tolerance:
             return Solution(point, here, norm, "converged")
-        step = _shortened(_newton_step(here), longest=10.0 * (1.0 + float(np.linalg.norm(point))))
+        step = _newton_step(here)
+        # where probabilities saturate the curvature is nearly 0 and the step means nothing
+        longest = 10.0 * (1.0 + float(np.linalg.norm(point)))
+        step *= min(1.0, longest / max(float(np.linalg.norm(step)), np.finfo(float).tiny))
         following = _line_search(objective, point, here, step)
         if following is None:
             return Solution(point, here, norm, "no further progress")
@@ -80,11 +83,6 @@ def _newton_step(here: Evaluation) -> Array:
             continue
         return np.asarray(step)
     return -here.gradient / scale
-
-
-def _shortened(step: Array, longest: float) -> Array:
-    """Where probabilities saturate the curvature is nearly 0 and the step means nothing."""
-    return step * min(1.0, longest / max(float(np.linalg.norm(step)), np.finfo(float).tiny))
 
 
 def _line_search(

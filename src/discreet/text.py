@@ -4,10 +4,14 @@ import re
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
-NARROWEST = 8
-"""A column of names narrower than this cannot be read."""
+NARROWEST = 12
+"""A column of names narrower than this cannot be read: ``baseline[10]``."""
 INDENT = "  "
-"""Of the further lines of a name."""
+"""Indent of the further lines of a name."""
+ADDRESS = re.compile(
+    r"\b([a-z][a-z0-9+.-]+:[/\\]{1,3})\S*[@?]\S*?(?=['\")]*[.,:;]*(\s|$))", re.IGNORECASE
+)
+"""The address of a server with a user or settings, also one that `pathlib` shortened."""
 
 
 def with_unit(number: str, unit: str | None) -> str:
@@ -15,8 +19,8 @@ def with_unit(number: str, unit: str | None) -> str:
     return number if unit is None else f"{number} {unit}"
 
 
-def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> str:
-    """Columns of equal width under a ruled heading; those not named are set to the right."""
+def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,), head: int = 1) -> str:
+    """Columns of equal width under a ruled heading of that many lines; others are set to the right."""
     cells = [list(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
@@ -27,11 +31,11 @@ def aligned(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> str:
         for row in cells
     ]
     rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
-    return "\n".join([lines[0], rule, *lines[1:]])
+    return "\n".join([*lines[:head], rule, *lines[head:]])
 
 
 def in_blocks(rows: Iterable[Sequence[str]], width: int) -> str:
-    """A table of names and numbers no wider than that: columns that do not fit stand below.
+    """A table of names and numbers no wider than that: columns that do not fit follow below.
 
     Every block begins with the names, and a name longer than half the width goes on below itself.
     """
@@ -46,16 +50,20 @@ def in_blocks(rows: Iterable[Sequence[str]], width: int) -> str:
 
 
 def fitted(rows: Iterable[Sequence[str]], width: int, left: Collection[int] = (0,)) -> str:
-    """A table no wider than that: names that leave numbers too little room go on below themselves.
+    """A table no wider than that: its headings, and then its names, go on below themselves.
 
     Numbers are never cut, so where they alone fill the width the table is wider.
     """
-    cells = [tuple(row) for row in rows]
+    cells, head = [tuple(row) for row in rows], 1
+    if _wide(list(zip(*cells, strict=True))) > width:
+        top, below = zip(*(cell.partition(" ")[::2] for cell in cells[0]), strict=True)
+        if any(below):  # a second line of words leaves more room than it takes
+            cells[:1], head = [top, below], 2
     _, *columns = zip(*cells, strict=True)
     room = width - _wide(columns) - 2
     if room < NARROWEST:
-        return aligned(cells, left)
-    return aligned((line for row in cells for line in _below(row, room)), left)
+        return aligned(cells, left, head)
+    return aligned((line for row in cells for line in _below(row, room)), left, head)
 
 
 def _below(row: Sequence[str], width: int) -> Iterable[tuple[str, ...]]:
@@ -81,7 +89,7 @@ def _name_lines(name: str, width: int) -> list[str]:
 
 
 def _wide(columns: Sequence[Sequence[str]]) -> int:
-    """How wide `aligned` makes them."""
+    """Width of the columns as `aligned` sets them."""
     return sum(max(map(len, column)) for column in columns) + 2 * (len(columns) - 1)
 
 
@@ -91,11 +99,16 @@ def filled(text: str, width: int) -> str:
 
 
 def at_most(value: float, digits: int = 4) -> str:
-    """A number that somebody may ask for, in so many digits and never above it."""
+    """A number that can be asked for: in this many digits, and never above the value."""
     from decimal import ROUND_DOWN, Context, Decimal  # noqa: PLC0415 - help comes without it
 
     short = Context(prec=digits, rounding=ROUND_DOWN).create_decimal(Decimal(repr(value)))
     return f"{float(short):.15g}"
+
+
+def without_addresses(text: str) -> str:
+    """The text without what may hold a password: of ``postgresql://u:p@h/d`` is left its kind."""
+    return ADDRESS.sub(r"\1...", text)
 
 
 def printable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The array types of the package; a shape stands in the docstring that needs it."""
+"""The array types of the package; a docstring that needs a shape states it."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -5,6 +5,7 @@
     make fresh SEED=entropy                  a seed from the system's entropy, after a freeze
     make fresh SEED=7 BASE=checkout          also by another version's source, on the same people
     make fresh REAL=1                        the real sets of `real.py`, once, after a freeze
+    make fresh SEED=7 FAILED=1               what has no release, once more after its fault is mended
 
 The freeze: constants are frozen by a commit, then the seed is drawn, and results/fresh-seeds.csv keeps
 the seed with the commit and the hash of the package's source at that moment. A row counts as frozen
@@ -56,8 +57,13 @@ def main() -> None:
 
 def _measure_all(options: argparse.Namespace, seed: str, source: str, commit: str) -> None:
     print(f"seed {seed}, {options.label}: source {source}, commit {commit}", flush=True)
-    done = {tuple(row[key] for key in KEYS) for row in read(options.results / "fresh.csv")}
-    for name in _names(options):
+    rows = read(options.results / "fresh.csv")
+    done = {tuple(row[key] for key in KEYS) for row in rows}
+    names = _names(options)
+    if options.failed:
+        failed = {row["registry"] for row in rows if row["seed"] == seed and not row["gaps"]}
+        names = [name for name in names if name in failed]
+    for name in names:
         cells = [
             (epsilon, draw)
             for draw in range(options.draws)
@@ -75,6 +81,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--registries", type=int, default=200)
     parser.add_argument("--draws", type=int, default=6)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
+    parser.add_argument("--failed", action="store_true", help="only what has no release")
     parser.add_argument("--base", type=Path, help="a checkout whose source is measured too")
     parser.add_argument("--base-only", action="store_true", help="that source alone")
     parser.add_argument("--results", type=Path, default=RESULTS)

@@ -14,27 +14,30 @@ from dataclasses import dataclass
 
 import numpy as np
 from marked import fill
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from discreet.plots import COLOURS, INK
 from fresh.__main__ import REAL, RESULTS, STUDIES, Row, read
 from fresh.family import Array
 from fresh.family import __doc__ as family_words
 
 PAGE = STUDIES.parent / "docs" / "accuracy.md"
+PICTURE = PAGE.parent / "images" / "accuracy.png"
 MARKS = ("<!-- fresh: begin -->", "<!-- fresh: end -->")
 NORMAL = 1.959964
 LOW, UNREACHED = 0.8, "unreached"
-FROZEN = "random, seed from entropy"
+FROZEN, NEW = "random, seed from entropy", "new"
 INSIDE, LOW_SHARE, NAMED, DRAWS, REGISTRIES = 0.95, 0.03, 0.80, 6, 200
 """Targets of the page, and the size of a run that decides."""
-WORST = 15
+WORST = 5
 Flags = NDArray[np.bool_]
 
 INTRODUCTION = """## Registries never seen before
 
 Written by `make fresh` from `studies/results/fresh.csv`; do not edit. Private Newton on registries that
-are drawn at random from a wide family and on real sets on which no constant was chosen. Every number is
-measured through the public interface, with the noise of a real release and delta = 1e-6.
+are drawn at random from a wide family, and on real sets on which no constant was chosen, through the
+public interface, with the noise of a real release and delta = 1e-6.
 
 - **err** is the distance of the private estimate from the exact maximum likelihood estimate in its own
   standard errors, sqrt((f - f\\*)' H (f - f\\*) / d); 1 is the error of sampling alone. Median over draws.
@@ -46,13 +49,18 @@ measured through the public interface, with the noise of a real release and delt
 - **named**: where the interval of a low coefficient misses, the share in which a caution of the release
   names it.
 - **width** is the private standard error over the exact one, the median over coefficients. Below 1 the
-  prior of the private fit knows more than the data, and the exact estimate says little.
+  prior of the private fit knows more than the data.
 
-`new` is this version, `base` the one that it is compared with; the last section but one has their commits.
-Seeds from the system's entropy, drawn after the constants were frozen by a commit, decide; seeds that
-were given are for development.
+`new` is this version, `base` an older one; [Seeds](#seeds) has their commits. Seeds from the system's
+entropy, drawn after a commit froze the constants, decide; seeds that were given are for development.
 Coefficients that the data do not determine (the exact fit has no maximum) are left out.
+
+![Error against events for each coefficient, one point for each registry](images/accuracy.png)
 """
+
+SEEDS = """The tables above have the last seed of each kind. Registries of an earlier seed were looked at, so they
+became development data. Registries that have no release by a frozen source failed by a fault; they were
+measured once more with a source in which it is mended, and count as not frozen."""
 
 
 @dataclass(frozen=True)
@@ -192,10 +200,11 @@ def page(rows: list[Row], facts: list[Row], seeds: list[Row]) -> str:
     lines += ["### Failures", "", *(_failures(rows, facts) or ["None."])]
     lines += [*_worst_coefficients(rows, facts), ""]
     lines += ["### Measures", "", *_measures(rows), ""]
-    if _paired(rows):
-        lines += ["### New source against base", "", *_ratio_table(rows), ""]
+    head, rule, *ratios = _ratio_table(rows)
+    if ratios:
+        lines += ["### New source against base", "", head, rule, *ratios, ""]
     lines += ["### By what is special about the people", "", *_by_trait(rows, facts), ""]
-    lines += ["### Seeds", "", *_seed_table(rows, seeds), ""]
+    lines += ["### Seeds", "", SEEDS, "", *_seed_table(rows, seeds), ""]
     table = family_words[family_words.index("=" * 9) : family_words.rindex("=") + 1]
     lines += [
         "### The family",
@@ -226,15 +235,21 @@ def _cells(rows: list[Row]) -> Iterator[tuple[str, str, str, list[Draw]]]:
 
 
 def _latest(rows: list[Row]) -> list[Row]:
-    """Rows of the last source of each label, in the order of the file."""
-    last = {row["label"]: row["source"] for row in rows}
-    return [row for row in rows if row["source"] == last[row["label"]]]
+    """Of each label and kind of people the last seed, of each registry the last source."""
+    seeds = {(row["label"], row["people"]): row["seed"] for row in rows}
+    rows = [row for row in rows if row["seed"] == seeds[row["label"], row["people"]]]
+    last = {(row["label"], row["people"], row["registry"]): row["source"] for row in rows}
+    return [
+        row for row in rows if row["source"] == last[row["label"], row["people"], row["registry"]]
+    ]
 
 
 def _failures(rows: list[Row], facts: list[Row]) -> list[str]:
     """Targets that are missed, releases and exact fits that failed, the worst coefficients."""
     lines = []
     for people, label, epsilon, draws in _cells(rows):
+        if label != NEW:
+            continue
         found = Measures.of(draws)
         where = f"{people}, {label}, epsilon {epsilon}"
         if found.inside[0] < INSIDE:
@@ -265,7 +280,7 @@ def _failures(rows: list[Row], facts: list[Row]) -> list[str]:
 def _worst_coefficients(rows: list[Row], facts: list[Row]) -> Iterator[str]:
     named = {(row["seed"], row["registry"]): row for row in facts}
     for people, label, epsilon, draws in _cells(rows):
-        lows = Measures.of(draws).lows
+        lows = Measures.of(draws).lows if label == NEW else ()
         if lows:
             yield from ("", f"The worst coefficients, {people}, {label}, epsilon {epsilon}:", "")
             yield "| registry | coefficient | inside | gap | width | named | traits |"
@@ -273,7 +288,7 @@ def _worst_coefficients(rows: list[Row], facts: list[Row]) -> Iterator[str]:
         for item in lows[:WORST]:
             row = named[item.key]
             yield (
-                f"| {item.key[1]} | {row['coefficients'].split('|')[item.place]} | {item.inside:.2f} | "
+                f"| {item.key[1]} | `{row['coefficients'].split('|')[item.place]}` | {item.inside:.2f} | "
                 f"{item.gap:.1f} | {item.width:.1f} | {item.named} of {item.misses} | "
                 f"{row['traits'].replace('|', ', ')} |"
             )
@@ -296,10 +311,6 @@ def _measures(rows: list[Row]) -> Iterator[str]:
 
 def _share(value: float) -> str:
     return "none low" if np.isnan(value) else f"{value:.2f}"
-
-
-def _paired(rows: list[Row]) -> bool:
-    return {"new", "base"} <= {row["label"] for row in rows}
 
 
 def _ratio_table(rows: list[Row]) -> Iterator[str]:
@@ -341,46 +352,85 @@ def _by_registry(draws: list[Draw], value: Callable[[Draw], float]) -> dict[tupl
 
 
 def _by_trait(rows: list[Row], facts: list[Row]) -> Iterator[str]:
+    """A row for each trait, over the registries that decide."""
     traits = {(row["seed"], row["registry"]): row["traits"].split("|") for row in facts}
     for row in facts:
         size = "under 300 events" if int(row["events"]) < 300 else "300 events or more"
         traits[row["seed"], row["registry"]].append(size)
     words = sorted({word for found in traits.values() for word in found if word})
-    yield "| people with | of | source | ε | registries | err | inside | low | width |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for people, label, epsilon, draws in _cells(rows):
-        if people == "real sets":
+    found = {(key[0], key[1], float(key[2])): key[3] for key in _cells(rows)}
+    epsilons = sorted(key[2] for key in found if key[:2] == (FROZEN, NEW))
+    head = [f"{name}, ε = {value:g}" for name in ("err", "inside", "low") for value in epsilons]
+    yield f"| people with | registries | {' | '.join(head)} |"
+    yield "|---|---|" + "---|" * len(head)
+    for word in words if epsilons else ():
+        chosen = [[draw for draw in found[FROZEN, NEW, value] if word in traits[draw.key]]
+                  for value in epsilons]  # fmt: skip
+        if not all(chosen):
             continue
-        for word in words:
-            chosen = [draw for draw in draws if word in traits[draw.key]]
-            if chosen:
-                found = Measures.of(chosen)
-                yield (
-                    f"| {word} | {people} | {label} | {epsilon} | {found.registries} | {found.err:.2f} | "
-                    f"{found.inside[0]:.3f} ({found.inside[1]:.3f}) | {found.low[0]:.3f} "
-                    f"({found.low[1]:.3f}) | {found.width:.2f} |"
-                )
+        each = [Measures.of(draws) for draws in chosen]
+        cells = [f"{one.err:.2f}" for one in each]
+        cells += [f"{one.inside[0]:.3f} ({one.inside[1]:.3f})" for one in each]
+        cells += [f"{one.low[0]:.3f} ({one.low[1]:.3f})" for one in each]
+        yield f"| {word} | {each[0].registries} | {' | '.join(cells)} |"
+
+
+def draw(figure: Figure, rows: list[Row], facts: list[Row], seeds: list[Row]) -> None:
+    """A point for each registry that decides: median err against events for each coefficient."""
+    axes = figure.add_subplot()
+    rows = [{**row, "people": _kind_of(row["seed"], seeds)} for row in rows]
+    sizes = {
+        (row["seed"], row["registry"]): int(row["events"]) / max(int(row["determined"]), 1)
+        for row in facts
+    }
+    for people, label, epsilon, draws in _cells(rows):
+        if (people, label) != (FROZEN, NEW):
+            continue
+        errs = _by_registry(draws, _log_err)
+        x, y = [sizes[key] for key in errs], [float(np.exp(value)) for value in errs.values()]
+        axes.scatter(x, y, s=14, color=COLOURS[len(axes.collections)], label=f"ε = {epsilon}")
+    axes.axhline(1.0, color=INK, linewidth=0.8)
+    axes.annotate("as much as sampling", (1.0, 1.0), (0, 3), ha="right", fontsize=8,
+                  xycoords=("axes fraction", "data"), textcoords="offset points")  # fmt: skip
+    axes.set(xscale="log", yscale="log", xlabel="events for each coefficient", ylabel="err")
+    axes.xaxis.set_major_formatter("{x:,g}")
+    axes.yaxis.set_major_formatter("{x:g}")
+    if axes.collections:
+        axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _seed_table(rows: list[Row], seeds: list[Row]) -> Iterator[str]:
-    """Which rows were measured with constants that were frozen before their seed was drawn."""
-    yield "| seed | drawn | at commit | source measured | at commit | rows | frozen before |"
-    yield "|---|---|---|---|---|---|---|"
+    """Which rows were measured with constants that were frozen before their seed was drawn; what was low."""
+    yield "| seed | drawn | at commit | source measured | at commit | rows | low, ε = 1 | ε = 4 | frozen before |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     drawn = {row["seed"]: row for row in seeds}
-    counted: dict[tuple[str, str, str, str], int] = defaultdict(int)
+    sources = {row["source"] for row in seeds if row["drawn"] == "entropy"}
+    groups: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
     for row in rows:
-        counted[row["seed"], row["label"], row["source"], row["commit"]] += 1
-    for (seed, label, source, commit), count in counted.items():
+        groups[row["seed"], row["label"], row["source"], row["commit"]].append(row)
+    for (seed, label, source, commit), own in groups.items():
         origin = drawn.get(seed)
         how, at = (origin["drawn"], origin["commit"]) if origin else ("", "")
         frozen = label == "base" or (how == "entropy" and origin["source"] == source)
-        yield f"| {seed} | {how} | {at} | {label} {source} | {commit} | {count} | {'yes' if frozen else 'no'} |"
+        frozen |= seed == REAL and source in sources
+        low = []
+        for epsilon in ("1", "4"):
+            draws = [Draw.of(row) for row in own if row["epsilon"] == epsilon and row["gaps"]]
+            low.append(f"{Measures.of(draws).low[0]:.3f}" if draws else "")
+        yield (
+            f"| {seed} | {how} | {at} | {label} {source} | {commit} | {len(own)} | {low[0]} | {low[1]} | "
+            f"{'yes' if frozen else 'no'} |"
+        )
 
 
 def main() -> None:
     """Write the page."""
-    files = ("fresh", "fresh-registries", "fresh-seeds")
-    fill(PAGE, MARKS, page(*(read(RESULTS / f"{name}.csv") for name in files)))
+    files = [read(RESULTS / f"{name}.csv") for name in ("fresh", "fresh-registries", "fresh-seeds")]
+    fill(PAGE, MARKS, page(*files))
+    figure = Figure(figsize=(7.0, 3.8), layout="constrained")
+    draw(figure, *files)
+    figure.savefig(PICTURE, dpi=160)
 
 
 if __name__ == "__main__":

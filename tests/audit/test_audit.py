@@ -2,6 +2,10 @@
 
 import json
 import math
+import sys
+import threading
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,17 +15,16 @@ from discreet.audit import FAMILIES, Audit, Effort, Finding, Subject
 from discreet.audit import run as audit_run
 from discreet.audit.findings import at_most, equal_to
 from discreet.audit.instruments import (
-    ForcedNoise,
+    TILT,
     KnownNoise,
-    Sample,
     SitesNoise,
     judge,
-    privacy_loss,
+    normal_p_value,
     shown,
     shown_epsilon,
     sphere,
 )
-from discreet.audit.measured import SIDES, Measured, one_row, released_numbers
+from discreet.audit.measured import SIDES, Measured, one_row, overhearing, released_numbers
 from discreet.audit.report import content, picture
 from discreet.errors import SettingsError
 from discreet.likelihood.problem import Problem
@@ -54,7 +57,7 @@ def test_delta_is_taken_off():
 
 def test_too_few_outcomes_are_no_check():
     few = np.zeros(20)
-    found = shown("end to end", "bound", (few, few), Guarantee(1.0), "20 fits")
+    found = shown("bound", (few, few), Guarantee(1.0), "20 fits")
     assert found.verdict == "not applicable"
     assert "too few" in found.note
 
@@ -65,37 +68,49 @@ def test_a_law_20_percent_off_is_rejected(factor, verdict):
     directions = random.normal(size=(5000, 3))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     draws = directions * random.gamma(3, 2.0, (5000, 1))
-    assert judge(Sample("noise", draws, 2.0 * factor, sphere)).verdict == verdict
+    assert judge(TILT, draws, 2.0 * factor, sphere).verdict == verdict
 
 
 def test_too_few_draws_do_not_pass_the_controls():
     draws = np.random.default_rng(4).laplace(0.0, 1.0, (20, 1))
-    assert judge(Sample("noise", draws, 1.0, sphere)).failed
+    assert judge(TILT, draws, 1.0, sphere).failed
 
 
-def test_forced_noise_shows_the_loss_of_an_outcome():
+def test_a_record_makes_the_outcomes_of_another_draw():
     first = KnownNoise()
     first.discrete_gaussian([10, 20], 5.0)
     total = np.array([7]) + np.asarray(first.lattice_laplace(1, 4))
     assert list(total) == [7]
-    second = ForcedNoise(first=first)
+    second = KnownNoise(before=first.calls)
     assert list(second.discrete_gaussian([13, 16], 5.0)) == [10, 20]
     assert list(np.array([9]) + np.asarray(second.lattice_laplace(1, 4))) == [7]
-    pure, rho = privacy_loss(first, second)
-    assert pure == 2 / 4
-    assert rho == 25 / 40
+    assert [call.values for call in second.calls] == [[13, 16], [9]]
 
 
-def test_another_request_for_noise_is_an_infinite_loss():
-    first, second = KnownNoise(), KnownNoise()
-    first.l1_laplace([1], 2)
-    second.l1_laplace([1], 3)
-    assert privacy_loss(first, second) == (math.inf, math.inf)
+def test_noise_that_is_alike_in_two_places_or_in_its_last_bits_is_rejected():
+    random = np.random.default_rng(5)
+    drawn = np.rint(random.normal(0.0, 1e4, (500, 20)))
+    repeated, pairs = drawn.copy(), drawn.copy()
+    repeated[:, :4], pairs[:, 1::2] = drawn[0, :4], drawn[:, ::2]
+    assert not judge("noise", drawn, 1e4, normal_p_value).failed
+    for wrong in (repeated, pairs, 2 * np.rint(drawn / 2), drawn + 0.5):
+        assert judge("noise", wrong, 1e4, normal_p_value).failed
+
+
+def test_what_is_said_is_heard_and_the_progress_beside_it_is_not(capsys):
+    with overhearing() as heard:
+        beside = threading.Thread(target=print, args=("75 s ...",), kwargs={"file": sys.stderr})
+        beside.start()
+        beside.join()
+        sys.stderr.write("from a record\n")
+        warnings.warn("of a record", stacklevel=1)
+    assert heard == ["of a record", "", "from a record\n", ""]
+    assert capsys.readouterr().err == "75 s ...\n"
 
 
 def test_what_is_no_number_does_not_pass():
-    assert at_most("law", "x", 1.0, math.nan).failed
-    assert equal_to("law", "x", 1.0, math.nan).failed
+    assert at_most("x", 1.0, math.nan).failed
+    assert equal_to("x", 1.0, math.nan).failed
 
 
 def test_several_sites_count_the_smallest_shares_that_are_in_what_is_opened():
@@ -184,7 +199,7 @@ def test_outcomes_are_kept_part_by_part_and_told_once_all_are_there(monkeypatch,
         monkeypatch.setattr(evidence_audit, name, own)
     monkeypatch.setattr(evidence_audit, "A_PART", 60)
     told = []
-    good = at_most("end to end", "lower bound", 1.0, 0.0)
+    good = at_most("lower bound", 1.0, 0.0)
     monkeypatch.setattr(Measured, "told", lambda _, sides: told.append(sides) or good)
     job = evidence_audit.Job("newton", "quick", "end to end")
     assert job.fits == 100
@@ -203,8 +218,8 @@ def test_outcomes_are_kept_part_by_part_and_told_once_all_are_there(monkeypatch,
 
 def test_the_picture_shows_epsilons_only():
     findings = (
-        at_most("end to end", "lower bound", 1.0, 0.6),
-        at_most("neighbours", "movement", 1.0, 0.5),
+        replace(at_most("lower bound", 1.0, 0.6), family="end to end"),
+        replace(at_most("movement", 1.0, 0.5), family="neighbours"),
         Finding("law", "law", "", "", "not applicable", "why"),
     )
     audit = Audit("mechanism output", {"epsilon": 1.0}, findings)
@@ -218,7 +233,7 @@ def test_the_picture_shows_epsilons_only():
 @pytest.mark.parametrize(("measured", "status"), [(0.9, 0), (1.1, 5)])
 def test_the_command(command, monkeypatch, tmp_path, measured, status):
     def check(self):
-        return [at_most("end to end", "lower bound", self.subject.epsilon, measured)]
+        return [at_most("lower bound", self.subject.epsilon, measured)]
 
     kind = type("Checked", (Measured,), dict.fromkeys(FAMILIES.values(), check))
     monkeypatch.setitem(audit_run.AUDITS, "output", kind)

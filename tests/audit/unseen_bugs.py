@@ -228,10 +228,10 @@ UNSEEN_BUGS = [
     ),
     Bug(
         "every third block of a stream added twice",
-        stream,
-        "_added",
-        "total = add(total, part)",
-        "total = add(total, part) if len(rows) % 3 else add(add(total, part), part)",
+        stream.StreamEngine,
+        "reduce",
+        "add(total, part) if stamps",
+        "(add(total, part) if (len(stamps) + 1) % 3 else add(add(total, part), part)) if stamps",
         "curves: questions: several rows, late entry",
     ),
     Bug(

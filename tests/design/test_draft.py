@@ -33,6 +33,11 @@ def test_dates_become_start_end_and_entry_and_the_unit_is_asked_for():
     assert [item["name"] for item in found["covariate"]] == ["age"]
 
 
+def test_names_of_packages_of_r_are_known():
+    assert drafted("futime", "fustat", "age")["time"]["event"] == "fustat"
+    assert drafted("survTime", "status", "age")["time"]["duration"] == "survTime"
+
+
 def test_where_two_columns_may_be_meant_none_is_chosen():
     lines = list(
         skeleton("f.csv", ["diagnosis_date", "death_date", "last_contact", "dead", "status"])

@@ -5,7 +5,6 @@ import pytest
 
 from discreet.design.baseline import LogTime, NaturalSpline, PiecewiseConstant, Stepped
 from discreet.design.design import Design
-from discreet.design.grid import TimeGrid
 from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
 from discreet.errors import SchemaError
@@ -57,7 +56,7 @@ def test_a_period_counts_the_times_at_or_before_the_beginning_of_the_interval():
     ]
     for grid in grids:
         made = Design(schema([9.0 if "edges" in grid else 4.0], grid), NaturalSpline(2))
-        edges = TimeGrid.of(made.schema.time).edges
+        edges = made.schema.time.grid.edges
         for _ in range(30):
             at_points = random.choice(edges[1:-1], 2, replace=False)
             cuts = np.sort(np.where(random.random(2) < 0.5, at_points, at_points + 1e-3))

@@ -116,7 +116,7 @@ def test_private_strata_are_the_same_integers_on_workers(client):
         LocalEngine(to_episodes(frame, schema)),
         ClusterEngine.from_frame(parts, schema, client),
     )
-    plan = mechanism.plan(Facts.of(engines[0].persons, design, link))
+    plan = mechanism.plan(Facts(engines[0].persons, design, link))
     drawn = [
         mechanism.draw(plan, Problem(engine, design, link), SeededNoise(2)) for engine in engines
     ]

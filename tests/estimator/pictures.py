@@ -15,8 +15,10 @@ INTERVALS = 8
 EDGES = np.array([0, 1, 2, 4, 7, 8])
 
 
-def design_of(*, strata=1, causes=1, intervals=INTERVALS, baseline="natural-spline:2"):
-    """A number, a category of three levels; strata and causes where there are several."""
+def design_of(
+    *, strata=1, causes=1, changes=False, intervals=INTERVALS, baseline="natural-spline:2"
+):
+    """A number, a category of three levels; strata, causes and periods where there are several."""
     time = {"duration": "t", "event": "e", "horizon": 1.0, "intervals": intervals}
     if causes > 1:
         time["causes"] = {f"c{k}": [k] for k in range(1, causes + 1)}
@@ -27,17 +29,29 @@ def design_of(*, strata=1, causes=1, intervals=INTERVALS, baseline="natural-spli
             {"name": "g", "levels": ["a", "b", "c"]},
         ],
     }
+    if changes:
+        facts["covariate"][0]["changes_at"] = [0.3]
+        facts["covariate"][1]["changes_at"] = [0.3, 0.7]
     if strata > 1:
         facts["strata"] = {"name": "s", "levels": [str(k) for k in range(strata)]}
     return Design(Schema.from_mapping(facts), parse_baseline(baseline))
 
 
 def transcript_of(
-    link="logit", *, strata=1, causes=1, late=False, stretches=1, steps=2, clipped=False, seed=3
+    link="logit",
+    *,
+    strata=1,
+    causes=1,
+    late=False,
+    changes=False,
+    stretches=1,
+    steps=2,
+    clipped=False,
+    seed=3,
 ):
     """Made-up releases that fit people somewhere; every kind of released sum is there."""
     random, persons, bins = np.random.default_rng(seed), 4000, len(EDGES) - 1
-    design = design_of(strata=strata, causes=causes)
+    design = design_of(strata=strata, causes=causes, changes=changes)
     each = persons / strata
     exits = np.full((strata, causes + 1, bins), 0.3 * each / (causes * bins))
     exits[:, 0] = 0.0

@@ -5,12 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from discreet.core.bins import Marginal
 from discreet.core.released import Released
+from discreet.design.baseline import parse_baseline
+from discreet.design.design import Design
+from discreet.design.link import get_link
+from discreet.design.schema import Schema
 from discreet.estimator.cautions import cautions, tailed
 from discreet.estimator.estimate import Estimate
+from discreet.estimator.expected import expectations
 from discreet.estimator.picture import THETA, picture_of
 from discreet.estimator.published import Ended, extras
-from discreet.estimator.reach import hidden_strata, missing, unreached
+from discreet.estimator.reach import far_away, hidden_shares, hidden_strata, missing, unreached
+from discreet.estimator.transcript import Transcript
 from discreet.results.proportionality import CLEARLY
 from tests.estimator.pictures import field_of, transcript_of
 
@@ -27,7 +34,7 @@ def ended_of(theta=(0.0, 0.0, 0.0), deviation=0.1, misfit=1.0, **facts):
     f = np.array([phi[lay.f(r)] for r in range(lay.causes)])
     f[:, -lay.columns :] = 1.0
     small, own = 1e-4 * np.eye(lay.causes * lay.size), np.tile(np.eye(lay.size), (lay.causes, 1, 1))
-    return Ended(field, prior, Estimate(f, small, small, phi, spread, own, misfit))
+    return Ended(field, prior, Estimate(f, phi, own, misfit, small, small, spread))
 
 
 def with_exits(ended, exits, deviation=3.0):
@@ -89,7 +96,7 @@ def test_expected_events_are_the_models_among_those_at_risk():
     phi[lay.theta(0)], phi[lay.bend(0)] = 0.0, 0.0
     model = replace(ended, estimate=replace(ended.estimate, phi=phi))
     start = field.layout.size * len(ended.transcript.steps)
-    own = field.at(phi, ended.estimate.f).mean[start + lay.bins : start + 2 * lay.bins]
+    own = expectations(field, phi, ended.estimate.f).mean[start + lay.bins : start + 2 * lay.bins]
     assert model.expected_events[0] == pytest.approx(own)
     phi = phi.copy()
     phi[lay.delta(0)] = 1.0  # in the picture more have left when a bin begins
@@ -103,6 +110,8 @@ def test_a_model_that_leaves_the_life_table_is_told_with_the_stretch():
     exits[0, 1, 2] *= 2.0
     (found,) = told(with_exits(ended, exits), "life-table")
     assert "from time 0.25 to 0.5" in found.message
+    assert found.coefficients == tuple(ended.transcript.design.baseline_names)
+    assert "natural-spline:5" in found.remedy
     assert told(with_exits(ended, exits, 1000.0), "life-table") == []  # it may be noise
 
 
@@ -134,6 +143,7 @@ def test_what_the_prior_says_and_what_noise_hides_is_flagged_by_name():
     (found,) = told(absent, "unreached")
     assert names[-1] in found.coefficients
     assert "few people have these values" in found.message
+    assert "drop a column" in found.remedy
     wide[last, last] = 7.0 * ended.estimate.sampling[last, last]
     (found,) = told(noise, "noise")
     assert found.coefficients == (names[-1],)
@@ -160,6 +170,84 @@ def test_a_number_with_a_heavy_tail_is_named():
     field, _, _ = picture_of(transcript.having(counts=Released(counts, 1.0), moments=None))
     assert [one.coefficients for one in tailed(field)] == [("x",)]
     assert list(tailed(picture_of(transcript)[0])) == []
+
+
+def test_a_number_of_which_noise_may_hide_a_tail_is_named_and_its_interval_says_so():
+    """Bounds nine times as wide as the people: with much noise those far away may weigh most."""
+    transcript = transcript_of()
+    end = transcript.design.covariates.ranges[0]
+    inner = np.linspace(-end / 9.0, end / 9.0, 13)
+    edges = (-end, -end / 3.0, *inner, end / 3.0, end)
+    wide = Marginal((0,), len(edges) - 1, edges)
+    people = np.exp(-0.5 * (3.0 * (inner[1:] + inner[:-1]) / (2.0 * inner[-1])) ** 2)
+    people = np.concatenate([[0.0, 0.0], 4000.0 * people / people.sum(), [0.0, 0.0]])
+    counts = np.concatenate([people, transcript.counts.values[8:]])
+    f, found = np.full((1, transcript.design.dimension), 0.7), []
+    for noise in (0.1, 60.0):
+        made = transcript.having(
+            marginals=(wide, transcript.marginals[1]), counts=Released(counts, noise), moments=None
+        )
+        field, _, _ = picture_of(made)
+        place = field.layout.size - 3
+        found.append(
+            (float(hidden_shares(field)[0]), far_away(field, f, np.eye(f.size))[place, place])
+        )
+        assert [one.coefficients for one in tailed(field)] == ([("x",)] if noise > 1.0 else [])
+        assert found[-1][1] == pytest.approx((0.7 * found[-1][0]) ** 2 / 3.0)
+    assert found[0][0] < 0.02
+    assert 0.5 < found[1][0] < 1.0
+
+
+def with_a_gap():
+    """A number in a tenth of its bounds, far from its fill (the middle), that a tenth of the people lack."""
+    covariates = [{"name": "x", "low": 0, "high": 100, "missing": "indicator"}]
+    time = {"duration": "t", "event": "e", "horizon": 1.0, "intervals": 8}
+    design = Design(
+        Schema.from_mapping({"time": time, "covariate": covariates}),
+        parse_baseline("natural-spline:2"),
+    )
+    end = design.covariates.ranges[0]
+    numbers = Marginal((0,), 20, tuple(np.linspace(-end, end, 21)))
+    counts = np.zeros(20)
+    counts[[1, 2, 10]] = 1800.0, 1800.0, 400.0
+    exits = np.full((1, 2, 5), 400.0)
+    facts = design, get_link("logit"), 4000, 1, np.array([0, 1, 2, 4, 7, 8])
+    return Transcript(
+        *facts,
+        Released(exits, 1.0),
+        stretches=(0, 8),
+        marginals=(numbers, Marginal((1,), 2)),
+        counts=Released(np.concatenate([counts, [3600.0, 400.0]]), 1.0),
+    )
+
+
+def test_the_effect_of_a_missing_number_is_counted_from_where_the_people_are():
+    """Not from the middle of the bounds, where the fill is: there a line through the people is far off."""
+    field, prior, _ = picture_of(with_a_gap())
+    covariates, own = field.transcript.design.covariates, field.layout.f(0)
+    present = field.members.weights * (field.members.columns[:, 0, 1] < 0.0)
+    mean = present @ field.members.columns[:, 0] / present.sum()
+    contrast = np.zeros(field.layout.size)
+    contrast[-2:] = -mean[0], covariates.scale[1]  # the fill is at 0
+    variance = contrast @ prior.covariance[own, own] @ contrast
+    assert 3.0 < np.sqrt(variance) < 8.0
+    assert np.sqrt(prior.covariance[own, own][-1, -1]) * covariates.scale[1] > 5.0
+
+
+def test_what_is_not_known_of_a_number_is_not_known_of_its_indicator_either():
+    """A direction of the effect alone moves those without a value against all others."""
+    transcript = with_a_gap()
+    counts = transcript.counts.values.copy()
+    counts[[1, 2]] = 3600.0, 0.0  # all in one bin: of unknown width
+    field, _, _ = picture_of(transcript.having(counts=Released(counts, 1.0)))
+    direction = unreached(field)[:, 0]
+    time, x = field.transcript.design.time_dimension, field.members.columns[:, 0]
+    level = direction[:time] @ field.transcript.design.constant
+    level = level / (field.transcript.design.constant @ field.transcript.design.constant)
+    moved, missing_one = x @ direction[time:] + level, x[:, 1] > 0.0
+    assert abs(direction[-2]) == 1.0
+    assert np.all(np.abs(moved[missing_one]) < 1e-6)
+    assert abs(field.members.weights[~missing_one] @ moved[~missing_one]) < 1e-6
 
 
 def test_a_level_that_may_be_noise_is_not_reached_and_others_are():

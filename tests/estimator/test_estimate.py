@@ -8,7 +8,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from discreet.core.released import Released
 from discreet.estimator import asking
-from discreet.estimator.estimate import Linear, Solver, estimate
+from discreet.estimator.estimate import Linear, Solver, estimate, sampling_of
+from discreet.estimator.expected import expectations
 from discreet.estimator.lives import Chances
 from discreet.estimator.picture import picture_of
 from discreet.estimator.transcript import ScoreSum
@@ -27,6 +28,23 @@ def test_solver_inverts_a_block_a_diagonal_and_a_low_rank(rank):
     np.testing.assert_allclose(found, cho_solve(cho_factor(whole), right), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("causes", [1, 3])
+def test_sampling_of_columns_of_unlike_units_is_a_covariance(causes):
+    """Columns a million times as narrow as others, and one that repeats another."""
+    random, size = np.random.default_rng(5), 6
+    scale = np.tile(10.0 ** np.array([0.0, -6.0, -3.0, 0.0, -5.0, 0.0]), causes)
+    scores = random.normal(size=(400, causes * size)) + random.normal(size=(400, 1))
+    scores[:, size - 1] = scores[:, 0]
+    within = 1e3 * (scores * scale).T @ (scores * scale)
+    parts = [slice(r * size, (r + 1) * size) for r in range(causes)]
+    informations = np.array([within[p, p] + np.diag(scale[p] ** 2) for p in parts])
+    found = sampling_of(within, informations)
+    for p, information in zip(parts, informations, strict=True):
+        np.testing.assert_allclose(found[p, p], np.linalg.inv(information), rtol=1e-6)
+    errors = np.sqrt(np.diag(found))
+    assert np.linalg.eigvalsh(found / np.outer(errors, errors))[0] > -1e-8
+
+
 def exact_sum(field, f, values, deviation=1e-4):
     """The full score of the people at f, released as good as without noise."""
     lay = field.layout
@@ -43,7 +61,7 @@ def test_the_full_score_is_what_was_released_of_it(facts):
     values = np.random.default_rng(2).normal(0.0, 10.0, f.shape)
     step = exact_sum(field, f, values)
     field = replace(field, transcript=field.transcript.having(steps=(step,)))
-    linear = Linear(field, field.at(phi, f), prior.covariance)
+    linear = Linear(field, expectations(field, phi, f), prior.covariance)
     observed = field.observed
     away = prior.mean - phi
     gap = field.released - linear.expected.mean[observed] - linear.expected.slope[observed] @ away
@@ -76,8 +94,8 @@ def sums_drawn(field, phi, target, random):
     chosen, piece, outcome, chances, _ = lives_drawn(field, phi, random)
     plain = exact_sum(field, target, np.zeros_like(target))
     asked = replace(field, transcript=t.having(steps=(*t.steps, plain)))
-    at_event, at_exit = asked.values(chances, asked.walks)
-    values = np.concatenate([at_event, at_exit[None]])[outcome, chosen, piece]
+    values = asked.values(chances, asked.walks)
+    values = values[chosen, outcome, piece]
     place, times = field.rows
     raw = (values[:, place] * times[chosen]).sum(axis=0)
     first = field.mix @ raw
@@ -96,7 +114,7 @@ def test_prediction_error_is_what_it_is_said_to_be(facts):
     lay, phi, f = field.layout, prior.mean.copy(), field.transcript.steps[0].points
     for r in range(lay.causes):
         phi[lay.f(r)] = f[r]
-    known = Linear(field, field.at(phi, f), 1e-12 * np.eye(len(phi)))
+    known = Linear(field, expectations(field, phi, f), 1e-12 * np.eye(len(phi)))
     gain = known.gain
     random, found = np.random.default_rng(3), []
     for _ in range(60):
@@ -137,8 +155,8 @@ def test_without_noise_the_estimate_is_the_root_of_the_score(facts):
 
     def full_score(f):
         asked = replace(people, transcript=t.having(steps=(exact_sum(field, f, 0.0 * f),)))
-        at_event, at_exit = asked.values(chances, asked.walks)
-        values = np.concatenate([at_event, at_exit[None]])[outcome, chosen, piece]
+        values = asked.values(chances, asked.walks)
+        values = values[chosen, outcome, piece]
         place, times = asked.rows
         raw = (values[:, place] * times[chosen]).sum(axis=0)
         return (asked.mix @ raw)[: f.size].reshape(f.shape)

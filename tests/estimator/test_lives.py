@@ -17,20 +17,18 @@ def lives_of(causes, link, lengths, entry, seed=1):
     eta = random.normal(-1.0, 0.7, (causes, MEMBERS, PIECES))
     leave = random.normal(-1.5, 0.5, (MEMBERS, PIECES))
     chances = Chances.of(get_link(link), eta, leave, entry, lengths)
-    at_event = random.normal(size=(causes, MEMBERS, PIECES, SUMS))
-    at_exit = random.normal(size=(MEMBERS, PIECES, SUMS))
-    return eta, leave, chances, at_event, at_exit
+    return eta, leave, chances, random.normal(size=(MEMBERS, causes + 1, PIECES, SUMS))
 
 
-def outcomes(chances, at_event, at_exit, member):
+def outcomes(chances, values, member):
     """All ways to leave: probabilities and values."""
     alive, found = 1.0, []
     for j in range(PIECES):
         found += [
-            (alive * chances.happen[r, member, j], at_event[r, member, j])
-            for r in range(len(at_event))
+            (alive * chances.happen[r, member, j], values[member, r, j])
+            for r in range(len(chances.happen))
         ]
-        found.append((alive * chances.leave[member, j], at_exit[member, j]))
+        found.append((alive * chances.leave[member, j], values[member, -1, j]))
         alive *= chances.stay[member, j]
     chance, values = zip(*found, strict=True)
     return np.array(chance), np.array(values)
@@ -40,23 +38,25 @@ def outcomes(chances, at_event, at_exit, member):
 @pytest.mark.parametrize("causes", [1, 2, 3])
 def test_mean_and_covariance_are_those_of_all_ways_to_leave(causes, link):
     entry = np.array([0, 0, 2])
-    _, _, chances, at_event, at_exit = lives_of(causes, link, np.array([1.0, 3.0, 2.0, 1.0]), entry)
-    lives = Lives.of(chances, at_event, at_exit, SUMS)
+    _, _, chances, values = lives_of(causes, link, np.array([1.0, 3.0, 2.0, 1.0]), entry)
+    lives = Lives.of(chances, values.copy())
+    mass = np.array([1.0, 4.0, 9.0])
+    choices = lives.choices(SUMS, mass)
     for member in range(MEMBERS):
-        chance, values = outcomes(chances, at_event, at_exit, member)
+        chance, each = outcomes(chances, values, member)
         np.testing.assert_allclose(chance.sum(), 1.0, rtol=1e-12)
-        mean = chance @ values
-        covariance = (values - mean).T @ ((values - mean) * chance[:, None])
+        mean = chance @ each
+        covariance = mass[member] * (each - mean).T @ ((each - mean) * chance[:, None])
         np.testing.assert_allclose(lives.mean[member], mean, atol=1e-12)
-        found = lives.choices[member].T @ lives.choices[member]
-        np.testing.assert_allclose(found, covariance, atol=1e-12)
+        found = choices[member].T @ choices[member]
+        np.testing.assert_allclose(found, covariance, atol=1e-11)
 
 
 @pytest.mark.parametrize("causes", [1, 2])
 def test_a_piece_of_several_intervals_is_these_intervals_one_by_one(causes):
     """Its chances, expected intervals and intervals before leaving, interval after interval."""
     lengths = np.array([5.0, 1.0, 3.0, 1.0])
-    eta, leave, chances, _, _ = lives_of(causes, "logit", lengths, np.zeros(MEMBERS, dtype=int))
+    eta, leave, chances, _ = lives_of(causes, "logit", lengths, np.zeros(MEMBERS, dtype=int))
     odds = np.exp(eta)
     for member, j in itertools.product(range(MEMBERS), range(PIECES)):
         each = odds[:, member, j] / (1.0 + odds[:, member, j].sum())
@@ -78,7 +78,9 @@ def test_a_piece_of_several_intervals_is_these_intervals_one_by_one(causes):
 
 def test_pieces_keep_bins_and_stretches_and_average_the_basis():
     basis = np.random.default_rng(2).normal(size=(40, 3))
-    pieces = Pieces.of(basis, np.array([0, 1, 2, 10, 39, 40]), np.array([0, 13, 40]), 16)
+    pieces = Pieces.of(
+        basis, np.array([0, 1, 2, 10, 39, 40]), np.array([0, 13, 40]), np.array([0, 40]), 16
+    )
     assert {0, 1, 2, 10, 13, 39, 40} <= set(pieces.edges.tolist())
     assert len(pieces.bins) == 16
     np.testing.assert_allclose(pieces.lengths @ pieces.basis, basis.sum(axis=0))

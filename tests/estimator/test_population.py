@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import qmc
 
 from discreet.core.bins import Marginal, Stretches, marginals_of
 from discreet.core.cells import block_marginals
@@ -18,6 +19,7 @@ from discreet.estimator.population import (
     shrunk,
     stratum_sizes,
 )
+from discreet.estimator.sobol import sobol_points
 from discreet.estimator.tails import all_within, narrowed, nearest_counts, occupied
 from discreet.estimator.transcript import Transcript
 from discreet.people.episodes import Episodes
@@ -35,6 +37,13 @@ def shares_from(marginals, counts, persons, deviation, ends=()):
     facts = DESIGN, get_link("logit"), persons, 1, np.array([0, intervals]), exits
     counted = Released(np.asarray(counts), deviation)
     return shares_of(Transcript(*facts, stretches=ends, marginals=marginals, counts=counted))
+
+
+@pytest.mark.parametrize("width", [1, 2, 9, 64, 65])
+def test_points_are_those_of_scipy(width):
+    for size in (1, 2, 512):
+        with_scipy = qmc.Sobol(width, rng=20_260).random(size)
+        np.testing.assert_array_equal(sobol_points(width, size, 20_260), with_scipy)
 
 
 def even_shares():

@@ -103,7 +103,7 @@ def sequence_of(
     people = people_of(design, persons, seed, causes=causes, late=late, changing=changing)
     link = get_link("logit")
     mechanism = PrivateNewton(epsilon, delta, score=score)
-    layout = Layout.read(mechanism.plan(Facts.of(persons, design, link)))
+    layout = Layout.read(mechanism.plan(Facts(persons, design, link)))
     ask = Ask(LocalEngine(people, threads=1), SeededNoise(seed), layout.budget)
     return Sequence(ask, design, link, layout, clipped=score == "clip"), layout
 

@@ -134,6 +134,8 @@ def test_values_stand_in_yellow_cells_with_a_chart_and_the_promise():
     assert len(yellow) == len(COVARIATES) + 2
     assert len(sheet._charts) == 1
     assert "Not private: do not publish" in sheet["A2"].value
+    # of other cells spreadsheets do not keep the indent: a number touched the text beside it
+    assert {cell.alignment.horizontal for (cell,) in sheet["D5:D10"]} == {"left"}
 
 
 def test_text_of_a_schema_is_no_formula():

@@ -85,10 +85,10 @@ JOINT_BUGS = [
     ),
     Bug(
         "a site joins with other people than it counted",
-        joint._Part,
-        "open",
-        "if engine.persons != self.own:",
-        "if False:",
+        joint,
+        "_own_people",
+        "require_number(engine, own)",
+        "pass",
         checks.check_a_site_has_the_people_it_counted,
     ),
     Bug(

@@ -59,7 +59,7 @@ def check_only_noisy_sums_are_opened():
 
 
 def check_deviations_count_the_noise_of_all_sites():
-    plan = MECHANISM.plan(Facts.of(5000, Design(schema(), NaturalSpline(3)), Logit(), SHARES))
+    plan = MECHANISM.plan(Facts(5000, Design(schema(), NaturalSpline(3)), Logit(), SHARES))
     budget = Layout.read(plan).budget
     share = budget.steps[-1]
     drawn = 3 * SHARES.share(budget.scale(share, SCORES)) ** 2
@@ -67,7 +67,7 @@ def check_deviations_count_the_noise_of_all_sites():
 
 
 def check_the_law_of_the_sum_is_paid_for():
-    plan = MECHANISM.plan(Facts.of(5000, Design(schema(), NaturalSpline(3)), Logit(), SHARES))
+    plan = MECHANISM.plan(Facts(5000, Design(schema(), NaturalSpline(3)), Logit(), SHARES))
     budget = Layout.read(plan).budget
     assert budget.total * budget.spent < plan.guarantee.exact_rho
 

@@ -13,6 +13,7 @@ import pytest
 
 from discreet.errors import LedgerError
 from discreet.ledger import Ledger, ReleaseRequest, book, systems
+from discreet.ledger.book import Entry
 from discreet.ledger.sqlite import SqliteSession, Witness
 from discreet.privacy.guarantee import Guarantee
 
@@ -83,9 +84,9 @@ def check_a_placed_entry_moves_nothing() -> None:
     """An entry that adds to the place may not change it: only an adoption does."""
     with ledger_file() as path:
         ledger = Ledger(path)
-        with ledger._store.writing() as session:
+        with ledger._store.session(write=True) as session:
             found = ledger._current(session)
-            session.append(found.next_entry("placed", {"place": "inode 1"}))
+            session.append(Entry("placed", {"place": "inode 1"}, found.head))
             session.commit()
         with pytest.raises(LedgerError, match="makes no sense"):
             Ledger(path).show()

@@ -45,11 +45,12 @@ from discreet.ledger.book import Book, Budget
 from discreet.mechanisms.contract import Draw, Facts, Mechanism, Plan, settings_of
 from discreet.people.source import People
 from discreet.points import ReleasePoint, install
-from discreet.privacy.accountant import Totals, compose, promised
+from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import NoiseSource
 from discreet.privacy.testing import SeededNoise
 from discreet.release import Order
+from tests.privacy.composition import compose, totals_of
 
 SCHEMA = Schema.from_mapping(
     {"time": {"duration": "t", "event": "e", "horizon": 1.0, "intervals": 2}}
@@ -93,19 +94,15 @@ class Load:
 
 
 def request_of(number: int) -> ReleaseRequest:
-    """The request of that number: pure, Gaussian and approximate ones, of a few sizes."""
+    """The request of that number: pure and Gaussian ones, of a few sizes."""
     guarantee = guarantee_of(number % 10, EPSILONS[number % len(EPSILONS)])
     return ReleaseRequest(name_of(number), guarantee, f"request {number}")
 
 
 @cache
 def guarantee_of(kind: int, epsilon: float) -> Guarantee:
-    """Five pure, four Gaussian and one approximate guarantee in ten."""
-    if kind < 5:
-        return Guarantee(epsilon)
-    if kind < 9:
-        return promised(20 * epsilon, DELTA)
-    return Guarantee(epsilon, 1e-13)
+    """Six pure and four Gaussian guarantees in ten."""
+    return promised(20 * epsilon, DELTA) if 5 <= kind < 9 else Guarantee(epsilon)
 
 
 def planned_kill(load: Load, number: int) -> ReleasePoint | None:
@@ -308,7 +305,7 @@ def outcome(load: Load) -> dict[str, object]:
         noted[what].add(name_of(number))
     published = _published(Path(load.folder))
     settled = {name for name, line in lines.items() if line.digest is not None}
-    totals = Totals.of(line.request.guarantee for line in statement.charges)
+    totals = totals_of(line.request.guarantee for line in statement.charges)
     refused = [request_of(n).guarantee for n, what in notes if what == "refused"]
     counts = Counter(what for _, what in notes)
     return {

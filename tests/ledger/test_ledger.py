@@ -19,8 +19,9 @@ from discreet.ledger import (
     ReleaseRequest,
 )
 from discreet.ledger.book import Budget
-from discreet.privacy.accountant import Totals, promised
+from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee
+from tests.privacy.composition import totals_of
 
 DIGEST = "ab" * 32
 OTHER_DIGEST = "cd" * 32
@@ -79,12 +80,12 @@ def test_kinds_are_composed_by_the_filter(ledger):
     requests = [
         ReleaseRequest("gaussian", promised(1.0, 1e-6)),
         ReleaseRequest("pure", Guarantee(0.5)),
-        ReleaseRequest("approximate", Guarantee(0.25, 1e-10)),
+        ReleaseRequest("of-0.1", Guarantee(1.0, 1e-6, 0.01)),
     ]
     for request in requests:
         ledger.reserve(request)
     budget = Budget.of(4, "1e-6", "replace-one", "person")
-    totals = Totals.of(request.guarantee for request in requests)
+    totals = totals_of(request.guarantee for request in requests)
     statement = ledger.show()
     assert statement.left_pure == budget.filter.left(totals) > 0
     assert statement.left_gaussian == budget.filter.left(totals, 1e-6) > 0

@@ -45,7 +45,7 @@ def rows_of(*entries, ledger=LEDGER):
     for kind, body in entries:
         entry = Entry(kind, body, head)
         head = entry.head
-        rows.append(entry.row)
+        rows.append(LedgerRow(entry.sequence, entry.content, entry.head.hash))
     return rows
 
 

@@ -148,7 +148,7 @@ def test_both_ways_to_make_a_ledger_have_one_default(tmp_path):
 
 
 def test_show_says_that_nothing_is_left(path):
-    Ledger(path).reserve(ReleaseRequest("all", Guarantee(4.0, 1e-6)))
+    Ledger(path).reserve(ReleaseRequest("all", promised(4.0, 1e-6)))
     text = shown(path)
     assert "Left for one more release: nothing" in text
     assert "100.0%, in releases like the last one" in text

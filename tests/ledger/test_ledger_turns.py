@@ -38,7 +38,7 @@ def held(location):
 
     def hold():
         os.close(let_go)
-        with Ledger(location)._store.writing():
+        with Ledger(location)._store.session(write=True):
             os.write(take, b"x")
             os.read(release, 1)
 

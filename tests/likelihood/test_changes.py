@@ -29,11 +29,9 @@ each_link = pytest.mark.parametrize("link", sorted(LINKS))
 BASELINES = ["natural-spline:3", "piecewise-constant:4", "log-time:2"]
 
 
-@pytest.fixture(params=["numpy", "compiled"])
-def kernel(request):
-    sums.use_kernel(request.param)
-    yield
-    sums.use_kernel("auto")
+@pytest.fixture(params=[np.inf, 0], ids=["numpy", "compiled"])
+def kernel(request, monkeypatch):
+    monkeypatch.setattr(sums, "COMPILED_FROM", request.param)
 
 
 @each_link

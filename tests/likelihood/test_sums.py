@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from discreet.design.baseline import LogTime, NaturalSpline, PiecewiseConstant
 from discreet.design.link import LINKS, get_link
 from discreet.engine.local import LocalEngine
-from discreet.errors import SettingsError
 from discreet.likelihood import panels, sums
 from discreet.likelihood.expansion import choose_expansion
 from discreet.likelihood.panels import choose_rule
@@ -220,8 +219,8 @@ def test_compiled_and_numpy_agree(name, intervals, monkeypatch):
     )
     f = random.normal(size=design.dimension)
     found = []
-    for compiled in (False, True):
-        monkeypatch.setattr(sums, "worth_compiling", lambda _, choice=compiled: choice)
+    for fewest in (np.inf, 0):
+        monkeypatch.setattr(sums, "COMPILED_FROM", fewest)
         found.append(loss(f))
     np.testing.assert_allclose(found[0].gradient, found[1].gradient, rtol=1e-11, atol=1e-9)
     np.testing.assert_allclose(found[0].hessian, found[1].hessian, rtol=1e-11, atol=1e-9)
@@ -266,17 +265,4 @@ def test_long_grids_use_panels_and_wide_ranges_fall_back():
 
 
 def test_a_plain_fit_does_not_wait_for_a_compiler():
-    assert not sums.worth_compiling(53_558)
-    assert sums.worth_compiling(1_000_000)
-
-
-def test_the_kernel_can_be_chosen():
-    try:
-        sums.use_kernel("compiled")
-        assert sums.worth_compiling(10)
-        sums.use_kernel("numpy")
-        assert not sums.worth_compiling(10**7)
-    finally:
-        sums.use_kernel("auto")
-    with pytest.raises(SettingsError, match="auto, numpy, compiled"):
-        sums.use_kernel("fortran")
+    assert 53_558 < sums.COMPILED_FROM < 1_000_000

@@ -8,19 +8,11 @@ from tests.mechanisms.bugs import Bug
 
 BUDGET_BUGS = [
     Bug(
-        "a budget converts rho at the delta that leaks may use",
-        accountant.PrivacyFilter,
-        "_conversion",
-        "1 - LEAK_SHARE",
-        "1",
-        checks.check_a_budget_keeps_room_for_leaks,
-    ),
-    Bug(
         "a budget of Gaussian noise leaves mixtures the whole delta as well",
         accountant.PrivacyFilter,
         "_conversion",
-        'MIXED_SHARE if totals.first_kind == "gaussian" else 1 - LEAK_SHARE',
-        "1 - LEAK_SHARE",
+        'MIXED_SHARE if totals.first_kind == "gaussian" else 1 - UNUSED_SHARE',
+        "1 - UNUSED_SHARE",
         checks.check_mixtures_have_a_part_of_delta_of_their_own,
     ),
     Bug(
@@ -35,14 +27,14 @@ BUDGET_BUGS = [
         "Gaussian noise has the whole delta beside what mixtures have",
         accountant,
         "gaussian_share",
-        "delta * (1 - LEAK_SHARE - MIXED_SHARE)",
+        "delta * (1 - UNUSED_SHARE - MIXED_SHARE)",
         "delta",
         checks.check_delta_is_divided,
     ),
     Bug(
         "nothing set aside for integer noise being rounded noise",
         gaussian,
-        "keeps",
+        "satisfies",
         "delta * (1 - SMOOTHING_SHARE)",
         "delta",
         checks.check_rounding_is_paid_for,
@@ -80,14 +72,6 @@ BUDGET_BUGS = [
         checks.check_the_curve_is_that_of_gaussian_noise,
     ),
     Bug(
-        "deltas of approximate guarantees not added up",
-        accountant.Totals,
-        "plus",
-        "leaks=self.leaks + (guarantee.exact_delta if approximate else 0)",
-        "leaks=guarantee.exact_delta if approximate else self.leaks",
-        checks.check_leaks_have_a_share_of_their_own,
-    ),
-    Bug(
         "releases without delta counted beside those with rho, not with them",
         accountant.PrivacyFilter,
         "covers",
@@ -102,14 +86,6 @@ BUDGET_BUGS = [
         "_require_consistent(request)",
         "pass",
         checks.check_a_request_is_charged_what_its_rho_costs,
-    ),
-    Bug(
-        "leaks and the conversion of rho each use the whole delta",
-        accountant,
-        "_epsilon_nano",
-        "_renyi_nano(totals, delta - totals.leaks)",
-        "_renyi_nano(totals, delta)",
-        checks.check_composed_leaks_leave_less_delta,
     ),
     Bug(
         "a charge that is found again permits a second draw",

@@ -33,7 +33,7 @@ CAUSES_BUGS = [
         "Point(point.link[:1], *(item[r : r + 1] for item in point[1:4]), point.basis, "
         "point.baseline[r : r + 1], *point[6:]), walkers, largest, part) "
         "for r, part in enumerate(np.split(result, len(point.link)))]",
-        causes_checks.check_scores_of_all_causes_share_one_ball,
+        "newton: neighbours: causes",
     ),
     Bug(
         "every row of a person counted as an exit by a cause",
@@ -65,7 +65,7 @@ CAUSES_BUGS = [
         "information",
         "arguments, INFORMATION,",
         "arguments, Sensitivity(INFORMATION.squared // 2, least=128, unit=2**26),",
-        causes_checks.check_information_of_causes_is_paid_for,
+        "newton: witness: causes",
     ),
     Bug(
         "units of the scores taken from the people",

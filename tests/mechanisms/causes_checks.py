@@ -5,15 +5,12 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from discreet.core import cells as cells_of_people
 from discreet.core import walk
-from discreet.core.information import Informations
 from discreet.core.people import Levels
 from discreet.core.scores import (
     LARGEST,
     JointScores,
     Whitened,
-    block_information,
     block_scores,
 )
 from discreet.design.baseline import NaturalSpline
@@ -28,7 +25,7 @@ from discreet.mechanisms.newton.layout import Layout
 from discreet.mechanisms.newton.split import informed_step
 from discreet.people.encode import to_episodes
 from tests.mechanisms.cases import FrozenNoise
-from tests.mechanisms.newton_checks import Replay, page_sensitivities, part_of
+from tests.mechanisms.newton_checks import page_sensitivities, part_of
 
 CAUSES = {"cancer": ["C"], "heart": ["H"], "other": ["O"]}
 
@@ -49,7 +46,7 @@ def schema_of(*, late=False, persons=False, causes=2):
 def facts_of(persons=40, **schema):
     """Public facts of such a cohort."""
     design = Design(schema_of(**schema), NaturalSpline(3))
-    return Facts.of(persons, design, get_link("logit"))
+    return Facts(persons, design, get_link("logit"))
 
 
 def raw_people():
@@ -92,17 +89,6 @@ def moved(function, people, *arguments):
     return max(int((gap * gap).sum()) for gap in gaps), max(int(np.abs(gap).sum()) for gap in gaps)
 
 
-def check_a_person_leaves_once():
-    """Whatever the rows say, one cell of (censored, cause 1, ..., cause R)."""
-    for kinds, cells in ((3, 1), (4, 2)):
-        edges = np.array([0, 1, 4, 8, 11, 12])
-        people = blocks(late=kinds == 4)
-        found = moved(cells_of_people.block_exits, people, edges, 2, kinds, 1)
-        assert found == (2 * cells, 2 * cells)
-        counts = [cells_of_people.block_exits(block, edges, 2, 3, 1)[0].sum() for block in people]
-        assert max(counts) == 1
-
-
 def hostile(random, design, clipped):
     """Points and frames of every size."""
     size = design.dimension
@@ -124,17 +110,6 @@ def check_scores_of_all_causes_share_one_ball():
             largest = max(largest, moved(block_scores, people, made, Levels())[0])
         assert largest <= (2 * LARGEST) ** 2
         assert largest > 0.95 * (2 * LARGEST) ** 2
-
-
-def check_information_of_all_causes_moves_as_claimed():
-    """The half-vectors of two persons, all causes together."""
-    random, people = np.random.default_rng(32), blocks()
-    design, largest = Design(schema_of(persons=True), NaturalSpline(3)), 0
-    for _ in range(15):
-        made, limit = hostile(random, design, False), 10.0 ** random.uniform(-6, 2)
-        found = moved(block_information, people, made, limit, Informations())[0]
-        largest = max(largest, found)
-    assert 0.4 * 2**52 < largest <= 2 * 2**52
 
 
 def weighted(random, causes, size, count):
@@ -193,14 +168,6 @@ def spent(facts, delta, epsilon, count=None):
     return sum(part_of(*pair) for pair in zip(noise.calls, sizes, strict=True)), layout, noise.calls
 
 
-def check_all_causes_are_paid_for():
-    """The parts add up to the whole at the sensitivities of one event: R does not enter."""
-    for delta in (1e-6, 0):
-        for facts in (facts_of(), facts_of(late=True), facts_of(causes=3)):
-            found, layout, _ = spent(facts, delta, 1.0)
-            assert 0.999 * layout.budget.total < found <= layout.budget.total
-
-
 def check_information_of_causes_is_paid_for():
     """With people enough for their information to be released, of every cause one half-vector."""
     facts = facts_of(20_000)
@@ -210,18 +177,3 @@ def check_information_of_causes_is_paid_for():
     assert 2 * (size * (size + 1) // 2) in [call[1] for call in calls]
     assert calls[-1][1] == 2 * size
     assert 0.999 * layout.budget.total < found <= layout.budget.total
-
-
-def check_nothing_but_noisy_sums_of_causes_is_used():
-    """Two cohorts with the same noisy sums have the same release: all else is post-processing."""
-    facts = facts_of(late=True)
-    mechanism = PrivateNewton(50.0, 1e-6)
-    plan, noise = mechanism.plan(facts), Replay()
-    first = mechanism.draw(plan, cohort(facts, 2), noise)
-    noise.replaying = True
-    second = mechanism.draw(plan, cohort(facts, 3), noise)
-    assert not noise.answers
-    assert np.array_equal(first.point, second.point)
-    for name, values in first.extras.items():
-        assert np.array_equal(values, second.extras[name])
-    assert first.cautions == second.cautions

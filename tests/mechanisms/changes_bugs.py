@@ -23,8 +23,16 @@ CHANGES_BUGS = [
         "limits, number = (period[0], period[1], intervals), 0",
         "limits, number = (period[0], period[1], intervals), 0; "
         "add_quantised(total, cut, point.bound, largest, whole, result); lanes.total[:] = 0.0",
-        changes_checks.check_changing_scores_move_by_twice_the_bound,
-        "private Newton refuses effects that change, so no draw asks such scores",
+        "newton: neighbours: effects that change",
+    ),
+    Bug(
+        "a row at risk in two periods counted in full in both",
+        people,
+        "load_rows",
+        "max(entry[row], begin), min(leave[row], end)\n",
+        "entry[row], leave[row]\n",
+        changes_checks.check_every_interval_is_in_one_period,
+        "the check in integers keeps every score in its ball: this costs accuracy",
     ),
     Bug(
         "Jacobian bound of constant covariates used where effects change",

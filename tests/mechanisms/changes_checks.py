@@ -1,9 +1,13 @@
 """Checks of effects that change with time, run as they are and once more on broken code."""
 
+from itertools import pairwise
+
 import numpy as np
 
+from discreet.core import people
 from discreet.core.people import Levels
 from discreet.core.scores import LARGEST, Whitened, alone, block_scores
+from discreet.core.walk import LANES, Records, span_room
 from discreet.design.link import get_link
 from discreet.errors import SettingsError
 from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, contract
@@ -39,6 +43,28 @@ def check_changing_scores_move_by_twice_the_bound():
         largest = max(largest, movements(block_scores, block, scores, Levels()))
     assert largest <= (2 * LARGEST) ** 2
     assert largest > 0.9 * (2 * LARGEST) ** 2
+
+
+def check_every_interval_is_in_one_period():
+    """The parts of a person's rows in all periods have every interval at risk once."""
+    random = np.random.default_rng(6)
+    design = changing_design()
+    block, periods = random_people(random, design, 12), design.periods
+    records = Records(block.offsets, block.covariates, block.entry, block.exit, block.event)
+    values, span = np.zeros((block.covariates.shape[1], LANES)), span_room()
+    for who in range(block.persons):
+        found = np.zeros(design.intervals)
+        for limits in pairwise(periods.ends):
+            number = 0
+            while people.load_rows(
+                records, np.array([who]), number, (*limits, design.intervals), span, values
+            ):
+                found[span.first[0] : span.last[0]] += 1
+                number += 1
+        expected = np.zeros(design.intervals)
+        for row in range(block.offsets[who], block.offsets[who + 1]):
+            expected[block.entry[row] : block.exit[row]] += 1
+        assert np.array_equal(found, expected)
 
 
 def check_changes_without_a_proof_are_refused():

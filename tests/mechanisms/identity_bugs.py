@@ -1,7 +1,7 @@
 """Privacy bugs of who is a person and of passes that lose or double somebody."""
 
 from discreet.engine import engine, local, stream
-from discreet.people import columns, files, identity
+from discreet.people import columns, encode, files, identity
 from tests.mechanisms.bugs import Bug
 from tests.people import identity_checks as checks
 
@@ -9,9 +9,9 @@ IDENTITY_BUGS = [
     Bug(
         "integer ids become doubles where one is missing",
         columns,
-        "_plain_column",
-        "NumberColumn(*exact_numpy(array))",
-        "NumberColumn(to_numpy(array))",
+        "make_column",
+        "NumberColumn(*exact_numpy(native if chunked else series.to_arrow()))",
+        "NumberColumn(to_numpy(native if chunked else series.to_arrow()))",
         checks.check_a_row_without_an_id_changes_nobody,
     ),
     Bug(
@@ -37,6 +37,14 @@ IDENTITY_BUGS = [
         "(doubles == np.floor(doubles))",
         "(doubles == np.floor(doubles)) & (doubles != 0)",
         checks.check_signed_zeros_are_one_person,
+    ),
+    Bug(
+        "a database decides by the order of its rows which of a person's counts",
+        encode,
+        "person_spans",
+        "None if table.ordered else partial(_values, table, schema)",
+        "None",
+        checks.check_other_rows_do_not_order_a_persons,
     ),
     Bug(
         "somebody's long field makes a fit fail",

@@ -1,6 +1,6 @@
 """Privacy bugs of private Newton, selection and the way to a release, found by reading the proofs.
 
-`tests/audit/test_questions.py` says which of them the audit notices, and why not the others.
+Each names the audit that notices it, or says why the audit is not asked.
 """
 
 from discreet import release
@@ -23,7 +23,7 @@ MORE_BUGS = [
         "inside = abs(eta) < LARGEST_PREDICTOR and abs(c) < SAFE_POSITION",
         "inside = False",
         newton_checks.check_slopes_do_not_depend_on_the_company,
-        "of compiled code that no crowd of 40 persons brings to a last bit",
+        "of compiled code that no crowd of the audit brings to a last bit",
     ),
     Bug(
         "what is not a number shortened to the smallest integer",
@@ -101,9 +101,9 @@ MORE_BUGS = [
     Bug(
         "covariates taken for constant where the schema has a person column",
         contract.Facts,
-        "of",
-        "time_varying=schema.person is not None",
-        "time_varying=False",
+        "time_varying",
+        "return self.design.schema.person is not None",
+        "return False",
         "newton: constants: several rows, late entry",
     ),
     Bug(
@@ -135,8 +135,16 @@ MORE_BUGS = [
         "questions answered beyond the budget",
         Ask,
         "__call__",
-        "self._left < 0",
-        "False",
+        "0 < share <= self._left",
+        "0 < share",
+        "newton: constants: several rows, late entry",
+    ),
+    Bug(
+        "a refused share below zero that adds to the budget",
+        Ask,
+        "__call__",
+        "if not 0 < share <= self._left",
+        "self._left -= share\n    if share <= 0 or self._left < 0",
         "newton: constants: several rows, late entry",
     ),
     Bug(
@@ -219,7 +227,7 @@ MORE_BUGS = [
     Bug(
         "a draw without the permit that its charge gives",
         release,
-        "_paid_draw",
+        "publish",
         "reservation.authorise_draw()",
         "pass",
         release_checks.check_a_charge_pays_for_one_draw,
@@ -240,7 +248,6 @@ MORE_BUGS = [
         "checked_scale",
         "float_above(_rational(scale))",
         "float(_rational(scale))",
-        release_checks.check_scales_are_rounded_up,
-        "less than any measurement shows",
+        "newton, pure: witness: several rows, late entry",
     ),
 ]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from flint import ctx
 
+from discreet import release
 from discreet.core import optimum
 from discreet.design.baseline import NaturalSpline
 from discreet.design.link import Logit
@@ -22,7 +23,7 @@ from discreet.people.encode import to_episodes
 from discreet.privacy import noise, selection
 from discreet.privacy.exact import rational
 from discreet.privacy.scales import exact
-from discreet.release import Order, publish
+from discreet.release import Order
 from tests.mechanisms.cases import episodes_of, make_constants, random_person
 from tests.mechanisms.user_path import BASE, make_schema
 
@@ -55,9 +56,9 @@ def check_a_charge_pays_for_one_draw():
     with TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger")
         ledger.initialise("four people", 10)
-        publish(order, source, ledger=ledger)
+        release.publish(order, source, ledger=ledger)
         with pytest.raises(LedgerError):
-            publish(order, source, ledger=ledger)
+            release.publish(order, source, ledger=ledger)
     assert len(source.reads) == 1
 
 

@@ -18,36 +18,7 @@ from discreet.mechanisms.contract import Facts
 from discreet.mechanisms.newton.layout import Layout
 from discreet.people.encode import to_episodes
 from discreet.privacy.testing import SeededNoise
-from tests.mechanisms import causes_checks
 from tests.mechanisms.causes_checks import cohort, facts_of, schema_of
-
-
-def test_a_person_leaves_once():
-    causes_checks.check_a_person_leaves_once()
-
-
-def test_scores_of_all_causes_share_one_ball():
-    causes_checks.check_scores_of_all_causes_share_one_ball()
-
-
-def test_information_of_all_causes_moves_as_claimed():
-    causes_checks.check_information_of_all_causes_moves_as_claimed()
-
-
-def test_the_weight_keeps_all_outcomes():
-    causes_checks.check_the_weight_keeps_all_outcomes()
-
-
-def test_all_causes_are_paid_for():
-    causes_checks.check_all_causes_are_paid_for()
-
-
-def test_information_of_causes_is_paid_for():
-    causes_checks.check_information_of_causes_is_paid_for()
-
-
-def test_nothing_but_noisy_sums_of_causes_is_used():
-    causes_checks.check_nothing_but_noisy_sums_of_causes_is_used()
 
 
 @pytest.mark.parametrize("cause", ["alive", "C", "H", "O"])
@@ -92,7 +63,7 @@ def test_noise_of_a_cause_is_that_of_one_event():
     one = schema_of().to_mapping()
     one["time"] = {**one["time"], "causes": None, "event_values": ["C", "H"]}
     design = Design(Schema.from_mapping(one), NaturalSpline(3))
-    binary = PrivateNewton(1.0).plan(Facts.of(2000, design, get_link("logit")))
+    binary = PrivateNewton(1.0).plan(Facts(2000, design, get_link("logit")))
     assert scales == {binary.noise_scale}
 
 

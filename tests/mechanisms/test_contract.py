@@ -136,7 +136,7 @@ def test_the_guarantee_is_what_was_asked_for_and_survives_json(name):
     guarantee = plan.guarantee
     assert guarantee.epsilon <= 0.7
     assert guarantee.unit == "person"
-    assert plan.relation in {"replace-one", "add-remove"}
+    assert plan.guarantee.relation in {"replace-one", "add-remove"}
     assert Guarantee.from_mapping(json.loads(json.dumps(guarantee.to_mapping()))) == guarantee
 
 
@@ -242,7 +242,7 @@ def test_a_plan_cannot_be_changed_after_it_was_made():
         plan.details["ridge"] = 0.0
     with pytest.raises(dataclasses.FrozenInstanceError):
         plan.noise_scale = 0.0
-    assert plan.grid == 0.125
+    assert plan.grid_exponent == -3
     with pytest.raises(SettingsError, match="not a number"):
         plan.number("word")
 

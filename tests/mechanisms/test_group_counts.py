@@ -32,14 +32,14 @@ def released_sums(groups, plan, table):
 
         l1_laplace = discrete_gaussian
 
-    engine = LocalEngine(to_episodes(table, groups.reading))
+    engine = LocalEngine(to_episodes(table, groups.schema_for_counting))
     mechanism = GroupCounts(plan.guarantee.epsilon, plan.guarantee.delta)
     return mechanism.draw(plan, groups, engine, Silent(1)).point
 
 
 def test_a_person_is_in_one_cell():
     groups = Groups(schema(person=True, entry=True), ("arm",))
-    people = to_episodes(episodic(), groups.reading)
+    people = to_episodes(episodic(), groups.schema_for_counting)
     events, censored, entered = counted(people, groups, 5)
     assert (events.shape, censored.shape, entered.shape) == ((3, 5), (3, 6), (3, 6))
     with_rows = int(np.sum(np.diff(people.offsets) > 0))
@@ -63,7 +63,7 @@ def test_start_and_end_of_the_axis_are_places_of_their_own():
         }
     )
     groups = Groups(schema(entry=True), ("arm",))
-    events, censored, entered = counted(to_episodes(table, groups.reading), groups, 3)
+    events, censored, entered = counted(to_episodes(table, groups.schema_for_counting), groups, 3)
     assert events[0].tolist() == [0, 0, 1]
     assert censored[0].tolist() == [
         0,
@@ -77,7 +77,7 @@ def test_start_and_end_of_the_axis_are_places_of_their_own():
 def test_groups_are_those_of_the_first_row_at_risk():
     table = episodic()
     groups = Groups(schema(person=True, entry=True), ("arm",))
-    people = to_episodes(table, groups.reading)
+    people = to_episodes(table, groups.schema_for_counting)
     events, censored, _ = counted(people, groups, 1)
     found = events.sum(axis=1) + censored.sum(axis=1)
     first = people.covariates[people.offsets[:-1][np.diff(people.offsets) > 0]]
@@ -91,7 +91,7 @@ def test_two_covariates_make_every_combination():
     random = np.random.default_rng(3)
     table = cohort()
     sex = random.choice(["f", "m"], len(table))
-    people = to_episodes(table.append_column("sex", pa.array(sex)), groups.reading)
+    people = to_episodes(table.append_column("sex", pa.array(sex)), groups.schema_for_counting)
     events, censored = counted(people, groups, 1)
     found = events.sum(axis=1) + censored.sum(axis=1)
     arm = np.array(table["arm"].to_pylist())
@@ -176,7 +176,7 @@ def test_noise_has_the_planned_scale(delta):
     table = cohort(200)
     mechanism = GroupCounts(0.5, delta)
     plan = mechanism.plan(200, groups)
-    engine = LocalEngine(to_episodes(table, groups.reading))
+    engine = LocalEngine(to_episodes(table, groups.schema_for_counting))
     truth = released_sums(groups, plan, table)
     noise = SeededNoise(4)
     drawn = [mechanism.draw(plan, groups, engine, noise).point - truth for _ in range(60)]

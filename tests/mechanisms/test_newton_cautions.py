@@ -65,8 +65,10 @@ def test_a_fading_effect_is_found_however_wide_the_bounds_are(high):
     own, private = exact.standard_errors_.covariates["a"], found.standard_errors_.covariates["a"]
     gap = found.coefficients_.covariates["a"] - exact.coefficients_.covariates["a"]
     assert abs(gap) < 2.0 * private
-    assert private < 2.0 * own
     assert named(found, "varying") == {"a"}
+    # in bounds seven times too wide noise may hide people far away, and the interval says so
+    assert private < (2.0 if high == 4.0 else 5.0) * own
+    assert named(found, "noise") == (set() if high == 4.0 else {"a"})
 
 
 TIME = {"duration": "t", "event": "e", "horizon": 10.0, "intervals": 40}
@@ -94,7 +96,7 @@ def test_intervals_hold_with_few_people_in_bounds_ten_times_too_wide(names):
         held += gap < 1.96 * found.standard_errors_.covariates["value"]
         flagged += "value" in named(found, "unreached")
     assert held >= draws - 2
-    assert flagged <= draws // 2
+    assert flagged <= 3 * draws // 4  # people whom noise may hide widen the interval as well
 
 
 @pytest.mark.parametrize(("middle", "count"), [(0.0, 1_000), (15.0, 1_000), (0.0, 500)])

@@ -35,7 +35,6 @@ from discreet.mechanisms.newton.layout import Layout
 from discreet.people.encode import to_episodes
 from discreet.privacy.testing import SeededNoise
 from discreet.solve import minimise
-from tests.mechanisms import strata_checks
 
 LEVELS = ("A", "B", "C")
 
@@ -81,35 +80,6 @@ def problem_of(table, schema, link="logit"):
     return Problem(engine, Design(schema, NaturalSpline(3)), LINKS[link])
 
 
-def test_exits_by_stratum_move_by_their_sensitivity():
-    strata_checks.check_exits_by_stratum_move_by_their_sensitivity()
-
-
-def test_second_moments_with_strata_move_at_most_as_claimed():
-    strata_checks.check_moments_with_strata_move_as_claimed()
-
-
-def test_scores_of_strata_move_at_most_by_twice_the_bound():
-    strata_checks.check_scores_of_strata_move_by_twice_the_bound()
-
-
-def test_information_of_strata_moves_at_most_as_claimed():
-    strata_checks.check_informations_of_strata_move_as_claimed()
-
-
-@pytest.mark.parametrize(("delta", "persons"), [(1e-6, 20_000), (0, 200_000), (1e-6, 60)])
-def test_strata_are_paid_for(delta, persons):
-    strata_checks.check_strata_are_paid_for(delta, persons)
-
-
-def test_a_person_who_moves_is_in_one_stratum():
-    strata_checks.check_a_person_is_in_one_stratum()
-
-
-def test_what_is_released_with_strata_is_a_function_of_the_noisy_sums():
-    strata_checks.check_strata_use_nothing_but_noisy_sums()
-
-
 @pytest.mark.parametrize("link", sorted(LINKS))
 def test_scores_of_strata_are_the_gradient(link):
     """A ball that holds everybody: the sums are those of the plain likelihood, tables or not."""
@@ -135,7 +105,7 @@ def test_a_huge_epsilon_recovers_the_fit_with_strata(delta):
     loss = problem_of(people(4000), schema_of())
     fit = minimise(loss, np.concatenate([np.tile([-3.5, 0.0, 0.0], 3), np.zeros(3)]))
     mechanism = PrivateNewton(1e6, delta)
-    plan = mechanism.plan(Facts.of(loss.persons, loss.design, loss.link))
+    plan = mechanism.plan(Facts(loss.persons, loss.design, loss.link))
     gap = mechanism.draw(plan, loss, SeededNoise(1)).point - fit.point
     assert math.sqrt(gap @ fit.evaluation.hessian @ gap / len(gap)) < 0.05
 
@@ -195,7 +165,7 @@ def test_streams_and_blocks_draw_the_same_numbers(tmp_path):
     assert found[0] == found[1]
     loss = problem_of(table, schema_of())
     mechanism = PrivateNewton(1.0, 0)
-    plan = mechanism.plan(Facts.of(loss.persons, loss.design, loss.link))
+    plan = mechanism.plan(Facts(loss.persons, loss.design, loss.link))
     points = [
         mechanism.draw(
             plan, replace(loss, engine=LocalEngine(loss.engine.episodes, threads)), SeededNoise(3)
@@ -234,7 +204,7 @@ def test_many_strata_leave_the_moments_to_the_covariates():
     layouts = []
     for levels in (LEVELS, [f"s{k}" for k in range(60)]):
         design = Design(schema_of(levels), NaturalSpline(3))
-        plan = PrivateNewton(1.0, 1e-6).plan(Facts.of(8000, design, LINKS["logit"]))
+        plan = PrivateNewton(1.0, 1e-6).plan(Facts(8000, design, LINKS["logit"]))
         layouts.append(Layout.read(plan))
     assert [layout.mixed for layout in layouts] == [True, False]
     assert [layout.strata for layout in layouts] == [3, 60]

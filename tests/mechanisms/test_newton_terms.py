@@ -124,7 +124,7 @@ def test_perturbation_rests_on_the_ball_alone():
 
 
 def test_a_plan_counts_leads():
-    facts = Facts.of(5000, DESIGN, get_link("logit"))
+    facts = Facts(5000, DESIGN, get_link("logit"))
     assert (facts.leads, facts.covariates) == (6, 10)
     found = forecasts(outlook_for(SCHEMA, 5000, 1500, "logit", "natural-spline:3"), 1.0, None)
     newton = next(item for item in found if item.mechanism == "newton")

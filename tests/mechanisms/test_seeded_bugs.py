@@ -7,9 +7,21 @@ import pytest
 
 from tests import catalogue
 from tests.catalogue import ALL_BUGS
+from tests.mechanisms.causes_checks import (
+    check_information_of_causes_is_paid_for,
+    check_scores_of_all_causes_share_one_ball,
+)
 from tests.mechanisms.planting import forget_plans, plant
 
-CHECKS = {bug.check for bug in ALL_BUGS}
+CHECKS = {
+    check_information_of_causes_is_paid_for,
+    check_scores_of_all_causes_share_one_ball,
+    *(bug.check for bug in ALL_BUGS),
+} | {
+    f"newton: {family}: {kind}"
+    for family in ("witness", "neighbours", "replay")
+    for kind in ("strata", "causes")
+}
 
 
 @pytest.fixture(autouse=True)

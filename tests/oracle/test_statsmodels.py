@@ -5,8 +5,9 @@ import warnings
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from pyarrow import csv
 
-from discreet import LogTime, NaturalSpline, PiecewiseConstant, SurvivalRegression
+from discreet import LogTime, NaturalSpline, PiecewiseConstant, Schema, SurvivalRegression
 from tests.cohorts import cohort, episodic, expand, schema
 
 LINKS = {
@@ -66,21 +67,33 @@ def test_covariance_between_coefficients():
 
 
 def test_the_papers_data(data_folder):
-    from discreet.paper.data import read_dataset  # noqa: PLC0415
-
-    data = read_dataset("TB", data_folder)
-    public = data.schema(intervals=20)
-    ours = SurvivalRegression(public, link="logit").fit(data.table)
-    last = np.minimum(
-        (data.table["time"].to_numpy() / public.time.horizon * 20).astype(int) + 1, 20
+    table = csv.read_csv(data_folder / "tb.csv")
+    columns = {
+        name: table[name].to_numpy() for name in ("time", "status", "age", "spacing", "sibs")
+    }
+    time, status, *values = columns.values()
+    names = list(columns)[2:]
+    public = Schema.from_mapping(
+        {
+            "time": {
+                "duration": "time",
+                "event": "status",
+                "horizon": float(time.max()),
+                "intervals": 20,
+            },
+            "covariate": [
+                {"name": name, "low": float(value.min()), "high": float(value.max())}
+                for name, value in zip(names, values, strict=True)
+            ],
+        }
     )
+    ours = SurvivalRegression(public, link="logit").fit(table)
+    last = np.minimum((time / time.max() * 20).astype(int) + 1, 20)
     person = np.repeat(np.arange(len(last)), last)
     interval = np.concatenate([np.arange(count) for count in last])
-    names = [item.name for item in public.covariates]
-    covariates = np.column_stack([data.table[name].to_numpy() for name in names])
-    design = np.hstack([NaturalSpline(3).basis(20)[interval], covariates[person]])
+    design = np.hstack([NaturalSpline(3).basis(20)[interval], np.column_stack(values)[person]])
     outcome = np.zeros(len(person))
-    outcome[np.cumsum(last) - 1] = data.table["status"].to_numpy()
+    outcome[np.cumsum(last) - 1] = status
     theirs = sm.GLM(outcome, design, family=sm.families.Binomial()).fit(tol=1e-15, maxiter=100)
     np.testing.assert_allclose(ours.coefficients_.vector, theirs.params, rtol=1e-7)
     np.testing.assert_allclose(ours.standard_errors_.vector, theirs.bse, rtol=1e-7)

@@ -175,7 +175,7 @@ def test_streams_and_files_give_the_same_model(name, tmp_path):
     again = load(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict_survival(table), ours.predict_survival(table))
     np.testing.assert_allclose(
-        again.predict_risk(table), again._encoded(table) @ again.model_.curves.slopes[0]
+        again.predict_risk(table), again._rows(table)[0] @ again.model_.curves.slopes[0]
         - again.model_.design.covariates.offset @ again.model_.curves.slopes[0],
     )  # fmt: skip
     assert len(ours.plot().axes) == 3

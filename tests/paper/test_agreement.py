@@ -6,6 +6,7 @@ import pytest
 from discreet.paper.agreement import CONTROL, TESTED, judge, run_agreement
 from discreet.paper.chains import worst_mixing
 from discreet.paper.config import Options
+from discreet.paper.results import Results
 
 CENTRE, SPREAD = np.array([1.0, -2.0, 0.0]), np.array([1.0, 0.2, 5.0])
 
@@ -57,5 +58,6 @@ def test_every_step_is_judged_once(tmp_path, data_folder):
         pilot_epochs=1, branch_epochs=1, branches=4,
     )  # fmt: skip
     for _ in range(2):
-        rows = run_agreement(options, lambda _: None).rows()
+        run_agreement(options, lambda _: None)
+        rows = Results.of(options, "agreement").rows()
     assert [(row["set"], row["variant"]) for row in rows] == [("TB", n) for n in (CONTROL, *TESTED)]

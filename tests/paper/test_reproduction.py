@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.paper.chains import VARIANTS, figure_4, run_chain
+from discreet.paper.chains import VARIANTS, run_chain
 from discreet.paper.config import PAPER_TABLE_1, PAPER_TABLE_2, Options
 from discreet.paper.data import load
+from discreet.paper.results import Results
 from discreet.paper.run import reproduce
 from discreet.paper.tables import cox_coefficients, l2_laplace, output_errors, table_1
 
@@ -21,7 +22,9 @@ def _data(data_folder):
 
 
 def test_the_counts_are_the_papers(tmp_path):
-    rows = table_1(Options(results=tmp_path, docs=tmp_path, sets=("FL", "TB", "WT"))).rows()
+    options = Options(results=tmp_path, docs=tmp_path, sets=("FL", "TB", "WT"))
+    table_1(options)
+    rows = Results.of(options, "table-1").rows()
     found = {r["set"]: (int(r["rows"]), int(r["events"]), int(r["covariates"])) for r in rows}
     assert found == {name: PAPER_TABLE_1[name] for name in ("FL", "TB", "WT")}
 
@@ -61,7 +64,7 @@ def test_a_chain_has_the_errors_of_the_results_file():
     sampler = replace(VARIANTS[0].settings(options, data.persons), epochs=2)
     states, curve = run_chain(data, 6.4, sampler, options.seed)
     key = {"set": "FL", "variant": "corrected", "epsilon": "6.4", "epochs": "250"}
-    rows = [row for row in figure_4(options).rows() if key.items() <= row.items()]
+    rows = [row for row in Results.of(options, "figure-4").rows() if key.items() <= row.items()]
     assert curve == pytest.approx([float(row["mre"]) for row in rows[:2]], rel=2e-5)
     assert data.standard_error(states).mean() < 6.0
 

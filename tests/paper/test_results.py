@@ -6,7 +6,7 @@ import pytest
 
 from discreet.errors import SettingsError
 from discreet.paper.config import EPSILONS, Options
-from discreet.paper.figures import draw_all, newest
+from discreet.paper.figures import draw_all
 from discreet.paper.page import write_page
 from discreet.paper.results import Results
 from discreet.paper.run import reproduce
@@ -29,13 +29,14 @@ def test_a_finished_cell_is_known_after_a_restart(tmp_path):
     assert [row["mre"] for row in again.rows()] == ["2", "1"]
 
 
-def test_of_several_runs_the_longest_counts():
-    rows = [
-        {"set": "FL", "epochs": "8", "mre": "2"},
-        {"set": "FL", "epochs": "250", "mre": "1"},
-        {"set": "TB", "epochs": "8", "mre": "3"},
-    ]
-    assert [row["mre"] for row in newest(rows, ("set",))] == ["1", "3"]
+def test_of_several_runs_the_longest_counts(tmp_path):
+    results = Results(tmp_path / "cells.csv", ("set", "epochs", "mre"), ("set", "epochs"))
+    results.append(
+        {"set": "FL", "epochs": 8, "mre": 2},
+        {"set": "FL", "epochs": 250, "mre": 1},
+        {"set": "TB", "epochs": 8, "mre": 3},
+    )
+    assert [row["mre"] for row in results.newest()] == ["1", "3"]
 
 
 def test_the_page_shows_what_the_files_hold_and_nothing_else(options):

@@ -6,6 +6,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
@@ -16,6 +18,7 @@ from discreet.likelihood.problem import block_totals
 from discreet.people.encode import to_episodes
 from discreet.people.identity import Ids
 from discreet.people.tables import open_table
+from tests import cohorts
 from tests.people import metamorphic as world
 
 FREE, ALONE = "free", ((None, 0.0, 9.0, 1, 88.0, "M"),)
@@ -124,3 +127,18 @@ def check_everybody_stands_in_a_block():
             held = world.arrow(people, path)
             engine = LocalEngine(to_episodes(held.data, world.SCHEMA), threads)
             world.check_sums(engine, people, held)
+
+
+def check_other_rows_do_not_order_a_persons():
+    """Of rows that begin and end together one counts: not the last that a query happens to give."""
+    random, public = np.random.default_rng(7), cohorts.schema(person=True)
+    table = cohorts.episodic()
+    times = np.repeat(np.asarray(table["time"])[:1], table.num_rows)
+    table = table.set_column(table.column_names.index("time"), "time", pa.array(times))
+    found = []
+    for _ in range(3):
+        block = to_episodes(
+            pl.from_arrow(table.take(random.permutation(table.num_rows))).lazy(), public
+        )
+        found.append(sorted(map(tuple, block.covariates.tolist())))
+    assert found[0] == found[1] == found[2]

@@ -3,9 +3,11 @@
 import json
 import sqlite3
 from contextlib import ExitStack, closing
+from pathlib import Path
 
 import duckdb
 import numpy as np
+import polars as pl
 import psycopg
 import pyarrow as pa
 import pytest
@@ -22,6 +24,14 @@ from tests.ledger.conftest import server  # noqa: F401 - the fixture
 from tests.people import metamorphic as world
 from tests.test_cli import SCHEMA
 
+TIED = {
+    "person": "id",
+    "time": {"duration": "time", "event": "event", "horizon": 4, "intervals": 4},
+    "covariate": [
+        {"name": "age", "low": 0, "high": 120},
+        {"name": "arm", "levels": ["a", "b", "c"]},
+    ],
+}
 CANARY = "canary-of-a-record"
 KINDS = ["sqlite", "duckdb", "postgresql"]
 
@@ -145,6 +155,7 @@ def test_a_password_is_in_no_file_log_or_error(server, command, tmp_path, monkey
         (f"postgres://{word}", ("--query", select)),
         (f"postgresql://u:{word}@localhost", ()),
         (f"mysql://u:{word}@localhost/x", ("--query", select)),
+        (f"mysql://u:{word}@localhost", ()),
     ]
     for place, options in broken:
         for line in (
@@ -154,6 +165,18 @@ def test_a_password_is_in_no_file_log_or_error(server, command, tmp_path, monkey
         ):
             said.append(command(*line))
             assert said[-1][0] not in {0, 1}, line
+    for line in (  # an address where another word belongs
+        (url, "--query", select),
+        ("summary", url),
+        ("export", url, "--to", "r", "--out", "x.r"),
+        ("predict", url, "p.csv", "--times", "6", "--out", "x.csv"),
+        ("check", "p.csv", "--schema", url),
+        ("fit", "p.csv", *fit[:2], "--mechanism", "none", "--out", url),
+        ("plan", *fit[:2], "--persons", "400", "--events", "200", url),
+        ("plan", *fit[:2], "--persons", url, "--events", "200"),
+    ):
+        said.append(command(*line))
+        assert said[-1][0] == 2, line
     for options in (), ("--query", select):
         said.append(command("new", f"postgresql://u:{word}@localhost:1/x", *options))
         assert said[-1][0] not in {0, 1}
@@ -189,7 +212,7 @@ def test_the_question_at_a_terminal_names_a_server_without_its_password(
 
 
 def test_an_address_without_a_query_is_one_sentence(command):
-    for place in ("postgresql://localhost/x", "sqlite:///x.db", "duckdb:///x.db"):
+    for place in ("postgresql://localhost/x", "postgres:/x", "sqlite:///x.db", "duckdb:///x.db"):
         status, _, err = command("check", place, "--schema", "schema.toml")
         assert (status, err.count("\n")) == (2, 1)
         assert '--query "SELECT' in err
@@ -197,6 +220,29 @@ def test_an_address_without_a_query_is_one_sentence(command):
             ds.check(place, schema())
         with pytest.raises(SettingsError, match="needs a query"):
             read_table(place, schema())
+
+
+@pytest.mark.parametrize("place", ["mysql://localhost/x", "https://example.org/people.csv"])
+def test_an_address_of_another_kind_says_what_there_is(place, command):
+    status, _, err = command("check", place, "--schema", "schema.toml")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "rows of a database at postgresql://..., sqlite:///FILE or duckdb:///FILE" in err
+    with pytest.raises(SettingsError, match="data are files of this machine"):
+        read_table(Path(place), schema())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("'postgresql:/u:it's@h/d' is not there", "'postgresql:/...' is not there"),
+        ("no (postgresql://h/d?password=x).", "no (postgresql://...)."),
+        (r"'postgresql:\u:p@h\d' is", r"'postgresql:\...' is"),
+        (r"'C:\people@home\a.csv' is", r"'C:\people@home\a.csv' is"),
+        ("give postgresql://... or sqlite:///FILE, not x@y", None),
+    ],
+)
+def test_no_error_repeats_an_address(text, shown):
+    assert str(SettingsError(text)).removesuffix(".") == (shown or text).removesuffix(".")
 
 
 def test_a_query_is_refused_in_words_that_quote_no_record(kind, address):
@@ -210,6 +256,8 @@ def test_a_query_is_refused_in_words_that_quote_no_record(kind, address):
         "SELECT *, age FROM people": "two columns 'age'",
         "DROP TABLE people": None,
         "DELETE FROM people": None,
+        "DELETE FROM people RETURNING *": "SELECT|syntax error",
+        "CHECKPOINT": None,
         "SELECT 1; SELECT 2": None,
         "": None,
     }
@@ -315,3 +363,35 @@ def test_replacing_a_person_on_a_server_moves_nobody_else(server, way, ids, tmp_
             )
         except world.NotHeld:
             pytest.skip("this database does not hold such ids")
+
+
+@pytest.mark.parametrize("way", ["query", "relation", "lazy"])
+def test_the_order_of_rows_in_a_database_changes_nobody(kind, address, way):
+    """Rows that begin and end together, of which one counts: which is a function of their values."""
+    address, place = address
+    if (way == "relation" and kind != "duckdb") or (way == "lazy" and kind != "sqlite"):
+        pytest.skip("one kind of database is enough")
+    random = np.random.default_rng(5)
+    table = pa.table(
+        {
+            "id": np.repeat(np.arange(40), 3),
+            "time": np.repeat(random.integers(1, 4, 40), 3).astype(float),
+            "event": random.integers(0, 2, 120),
+            "age": random.permutation(120).astype(float),
+            "arm": random.choice(["a", "b", "c"], 120),
+        }
+    )
+    read = ds.Schema.from_mapping(TIED)
+    found = []
+    for number in range(3):
+        rows = table.take(random.permutation(120))
+        data = Query(address, f"SELECT * FROM people{number}")
+        write(kind, place, rows, f"people{number}")
+        if way == "relation":
+            data = duckdb.from_arrow(rows)
+        elif way == "lazy":
+            data = pl.from_arrow(rows).lazy()
+        block = People.of(data).open(read).episodes
+        assert block.rows == 40
+        found.append(sorted(zip(block.covariates.tolist(), block.exit, block.event, strict=True)))
+    assert found[0] == found[1] == found[2]

@@ -27,7 +27,7 @@ from tests.cohorts import cohort, schema
 
 TABLE = cohort(people=60)
 SAMPLES = os.environ.get("DISCREET_SAS")
-"""A folder with sample.sas7bdat and sample.dta of pyreadstat's own test data; nothing free writes the former."""
+"""A folder with sample.sas7bdat and sample.dta of pyreadstat's own tests: no free program writes SAS."""
 
 
 def workbook(folder):

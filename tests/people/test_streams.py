@@ -12,9 +12,9 @@ import discreet as ds
 from discreet.errors import DataFormError
 from discreet.mechanisms import OutputPerturbation
 from discreet.people import streams
-from discreet.people.encode import to_episodes
+from discreet.people.encode import person_spans, to_episodes
 from discreet.people.source import People
-from discreet.people.tables import check_form, open_table
+from discreet.people.tables import check_form, open_table, read_table
 from tests.cohorts import cohort, schema
 from tests.people.metamorphic import Capsules
 
@@ -191,6 +191,25 @@ def test_two_columns_of_one_name_are_refused():
     for data in (twice, twice.to_arrow_reader()):
         with pytest.raises(DataFormError, match="two columns 'age'"):
             People.of(data).check(schema())
+
+
+def test_a_table_that_two_schemas_read_orders_rows_by_each_of_them():
+    """The stretches of fewer columns are not those of more: they decide among rows of equal times."""
+    time = {"duration": "t", "event": "e", "horizon": 10.0, "intervals": 10}
+    age, arm = {"name": "age", "low": 0, "high": 100}, {"name": "arm", "levels": ["a", "b"]}
+    few, all_ = (
+        ds.Schema.from_mapping({"person": "id", "time": time, "covariate": columns})
+        for columns in ([age], [age, arm])
+    )
+    rows = pl.DataFrame(
+        {"id": [1, 1], "t": [5.0, 5.0], "e": [1, 1], "age": [50.0, 50.0], "arm": ["b", "a"]}
+    )
+    found = []
+    for order in (rows, rows.reverse()):
+        table = read_table(order.lazy(), all_)
+        person_spans(table, few)
+        found.append(to_episodes(table, all_).covariates)
+    np.testing.assert_array_equal(*found)
 
 
 def test_a_query_that_gives_rows_in_another_order_each_time_mixes_nobody():

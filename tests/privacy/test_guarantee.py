@@ -23,7 +23,6 @@ GUARANTEES = st.builds(
 ) | st.builds(
     Guarantee,
     epsilon=st.floats(1e-9, 1e9),
-    delta=st.floats(1e-15, 0.5),
     relation=st.sampled_from(["replace-one", "add-remove"]),
 )
 
@@ -85,12 +84,13 @@ def test_a_stored_guarantee_is_not_believed(change):
 
 def test_kinds():
     assert Guarantee(1).kind == "pure"
-    assert Guarantee(1, 1e-6).kind == "approximate"
     assert Guarantee(1, 1e-6, 0.02).kind == "zcdp"
     assert Guarantee(1, 1e-6, 0.02, gaussian=True).kind == "gaussian"
 
 
-def test_gaussian_noise_has_a_rho():
+def test_noise_with_a_delta_has_a_rho():
+    with pytest.raises(SettingsError, match="a guarantee with delta needs a rho"):
+        Guarantee(1, 1e-6)
     with pytest.raises(SettingsError, match="Gaussian noise needs a rho"):
         Guarantee(1, 1e-6, gaussian=True)
     with pytest.raises(SettingsError, match="gaussian must be one of False, True"):
@@ -105,7 +105,6 @@ def test_a_guarantee_without_gaussian_noise_is_written_as_before():
 def test_numbers_are_the_decimals_they_show():
     guarantee = Guarantee(0.1, 1e-6, 0.3)
     assert guarantee.exact_epsilon == Fraction(1, 10)
-    assert guarantee.exact_delta == Fraction(1, 10**6)
     assert guarantee.exact_rho == Fraction(3, 10)
     assert Guarantee(1).exact_rho == 0
 
@@ -119,8 +118,21 @@ def test_the_sentence_says_what_is_promised():
     assert "perfect draw" not in words
 
 
+def test_words_of_earlier_versions_say_the_same_promise():
+    """Files of 0.1 and 0.2 are read: one sentence of theirs was put into plainer words."""
+    for guarantee in (Guarantee(1.0), Guarantee(2.0, 1e-6, 0.02), Guarantee(1e9)):
+        words = guarantee.sentence()
+        earlier = words.replace(
+            "A reader who held a fact about one person to be as likely true as false",
+            "Somebody for whom a fact about one person was an even bet",
+        )
+        assert guarantee.is_said_by(words)
+        assert guarantee.is_said_by(earlier)
+        assert not guarantee.is_said_by(words.replace("any one person", "nobody"))
+
+
 def test_the_sentence_names_what_weakens_the_promise():
-    assert "probability at most 1e-06 (delta)" in Guarantee(1.0, 1e-6).sentence()
+    assert "probability at most 1e-06 (delta)" in Guarantee(1.0, 1e-6, 0.02).sentence()
     assert "left out of the data or added" in Guarantee(1.0, relation="add-remove").sentence()
     assert "perfect draw only" in Guarantee(1.0, status="ideal-draw-only").sentence()
     conditional = Guarantee(1.0, status="conditional").sentence()

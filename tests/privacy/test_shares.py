@@ -28,13 +28,22 @@ from discreet.privacy.shares import (
     SET_ASIDE,
     SMALLEST_SHARE,
     NoiseShares,
-    divergence_bound,
 )
 from discreet.privacy.testing import SeededNoise
 from tests.cohorts import schema
 
 ALPHA = 1e-6
 DESIGN = Design(schema(), NaturalSpline(3))
+
+
+def divergence_bound(scale, summands):
+    """The lemma's a, of the log masses of a sum and of one discrete Gaussian."""
+    bound = 0.0
+    for k in range(1, summands):
+        variance = scale**2 * k / (k + 1)
+        eta = 2 * sum(math.exp(-2 * (math.pi * j) ** 2 * variance) for j in range(1, 40))
+        bound += math.inf if eta >= 1 else math.log1p(eta) - math.log1p(-eta)
+    return bound
 
 
 def masses(scale, reach):
@@ -148,7 +157,7 @@ def test_pure_epsilon_is_refused():
     for draw in (lambda: noise.l1_laplace([1], 5.0), lambda: noise.lattice_laplace(2, 5.0)):
         with pytest.raises(SettingsError, match="pure epsilon is not offered across sites"):
             draw()
-    facts = Facts.of(5000, DESIGN, Logit(), NoiseShares.among(3))
+    facts = Facts(5000, DESIGN, Logit(), NoiseShares.among(3))
     with pytest.raises(SettingsError, match="pure epsilon"):
         PrivateNewton(epsilon=1.0, delta=0.0).plan(facts)
 
@@ -184,8 +193,8 @@ def test_a_draw_at_the_end_of_the_integers_stops_the_run():
 def test_a_joint_plan_prints_and_counts_the_true_noise(epsilon):
     """The guarantee is that of one place; deviations, which standard errors use, are wider."""
     mechanism, shares = PrivateNewton(epsilon=epsilon, delta=1e-6), NoiseShares.among(3)
-    alone = mechanism.plan(Facts.of(5000, DESIGN, Logit()))
-    joint = mechanism.plan(Facts.of(5000, DESIGN, Logit(), shares))
+    alone = mechanism.plan(Facts(5000, DESIGN, Logit()))
+    joint = mechanism.plan(Facts(5000, DESIGN, Logit(), shares))
     assert joint.guarantee == alone.guarantee
     assert joint.details["noise_factor"] == "3/2"
     assert "sites" not in alone.details
@@ -203,7 +212,7 @@ def test_a_joint_plan_prints_and_counts_the_true_noise(epsilon):
 
 def test_a_tiny_scale_is_raised_until_the_sum_is_gaussian():
     mechanism, shares = PrivateNewton(epsilon=40.0, delta=1e-6), NoiseShares.among(5)
-    budget = Layout.read(mechanism.plan(Facts.of(5000, DESIGN, Logit(), shares))).budget
+    budget = Layout.read(mechanism.plan(Facts(5000, DESIGN, Logit(), shares))).budget
     scale = budget.scale(budget.steps[-1], Sensitivity(2))
     assert shares.share(scale) >= SMALLEST_SHARE
     assert float(scale) == pytest.approx(SMALLEST_SHARE * math.sqrt(3))

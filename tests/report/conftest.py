@@ -89,6 +89,10 @@ def make_causes(link="logit", baseline="natural-spline:4", first="cancer", schem
     size = release.design.dimension
     point = np.concatenate([release.internal.vector, release.internal.vector[::-1]])
     point[[0, size]] = -5.0
+    parts = {
+        cause: Release.shared_facts(design, get_link(link), own)
+        for (cause, design), own in zip(designs.items(), np.split(point, 2), strict=True)
+    }
     counts = [[1, 40, 500.0, 600.0, 400.0], [41, 80, 300.0, 500.0, 300.0]]
     calibration = [[1, 40, 600.0, 580.0, 20.0], [41, 80, 500.0, 520.0, 20.0]]
     facts = {key: getattr(release, key) for key in (
@@ -97,8 +101,7 @@ def make_causes(link="logit", baseline="natural-spline:4", first="cancer", schem
     )}  # fmt: skip
     return CausesRelease.model_validate(
         {
-            **CausesRelease.heading(declared),
-            **CausesRelease.shared_facts(designs, get_link(link), point),
+            **CausesRelease.joined(declared, parts),
             **facts,
             "released": {
                 "covariance": make_covariance(2 * size).tolist(),

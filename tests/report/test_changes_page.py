@@ -1,8 +1,10 @@
 """Effects that change with time on the page: the library's numbers, steps, tests, a card for others."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import discreet as ds
 from discreet.design.baseline import parse_baseline
 from discreet.design.design import Design
 from discreet.design.schema import Schema
@@ -12,7 +14,6 @@ from discreet.errors import ArtefactError
 from discreet.report import make_page
 from discreet.report.card import make_card
 from discreet.results.description import change_test
-from discreet.results.prediction import survival_band
 from tests.report.conftest import (
     HOSTILE,
     make_causes,
@@ -20,6 +21,7 @@ from tests.report.conftest import (
     make_release,
     make_schema,
 )
+from tests.support import survival_band
 
 BASELINES = ["natural-spline:4", "piecewise-constant:4", "log-time:2"]
 
@@ -97,10 +99,11 @@ def test_the_ratio_is_drawn_as_steps_over_time_with_its_band(visit):
 def test_the_page_says_the_tests_of_the_library():
     release = release_of()
     test = change_test(release, "sex")
-    assert test.degrees == 4
+    assert test.degrees == 8  # two columns twice, and four products with nodes once
     content = make_page(release)
-    assert f"Wald test {test.statistic:.2f} on 4 degrees of freedom" in content
+    assert f"Wald test {test.statistic:.2f} on 8 degrees of freedom" in content
     assert "One effect of age for all time?" in content
+    assert "as steps over time (days)." in content
 
 
 def test_a_second_person_is_chosen_by_the_largest_difference_of_any_period(visit):
@@ -140,7 +143,11 @@ def test_a_card_shows_which_effects_seem_to_change():
     )
     content = make_page(release)
     assert "<h3>Do effects change with time?</h3>" in content
-    assert "-4.6 *" in content
+    # 0.9 and 0.2 as ratios; their difference -0.7 is 4.56 standard deviations
+    cells = ("2.46", "1.22", "0.497 (0.368 to 0.671) *")
+    assert "".join(f"<td>{cell}</td>" for cell in cells) in content
+    # ages of 26 to 49 have ratios per 5, as in the other pictures
+    assert "age, per 5</th><td>1.05</td><td>1.16</td>" in content
     assert "differ early and late by more than three" in content
     calm = with_rows(release, [[0, 0.01, 0.03, 1.2]])
     assert "No effect differs early and late" in make_page(calm)
@@ -166,3 +173,21 @@ def test_the_card_for_a_journal_has_every_period():
     card = make_card(release_of())
     assert "until 365 days" in card
     assert "changes at 365, 1095" in card
+    assert "Wald test of one effect of sex for all time" in card
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.3, 0.7), (0.2, 0.6), (1.0, 1.4), (3.0, 3.4)])
+def test_bounds_that_are_a_little_nearer_than_written_have_a_step(visit, low, high):
+    """0.7 - 0.3 is less than 0.4 in doubles: no step of 1, 2 or 5 was at most a quarter of it."""
+    random = np.random.default_rng(0)
+    x = random.uniform(low, high, 3_000)
+    time = random.geometric(1.0 / (1.0 + np.exp(4.0 - 3.0 * (x - low))))
+    table = pd.DataFrame({"x": x, "t": np.minimum(time, 40) / 4.0 - 0.1, "e": time <= 40})
+    axis = {"duration": "t", "event": "e", "horizon": 10.0, "intervals": 40}
+    model = ds.SurvivalRegression(
+        {"time": axis, "covariate": [{"name": "x", "low": low, "high": high}]}
+    )
+    mechanism = ds.PrivateNewton(4.0, delta=1e-6)
+    release = model.publish(table, mechanism=mechanism, ledger=ds.NO_LEDGER).release_
+    assert "x, per 0.1</th>" in make_page(release)
+    assert "per 0.1" in visit(release).locator("body").inner_text()

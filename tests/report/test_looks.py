@@ -10,8 +10,9 @@ from discreet.design.schema import Schema
 from discreet.design.terms import user_columns
 from discreet.documents.caution import Caution
 from discreet.report import make_page
-from discreet.results.prediction import survival_band
 from tests.report.conftest import HOSTILE, make_causes, make_covariance, make_release, make_schema
+from tests.report.test_changes_page import with_rows
+from tests.support import survival_band
 
 LONG = "A label that holds the whole question of the questionnaire, and what was left out of it"
 WORD = "Donaudampfschifffahrtsgesellschaftskapitänswitwenrentenauszahlungsstelle"
@@ -215,15 +216,33 @@ def test_pages_are_small_and_ask_for_nothing(releases, name):
 
 def test_levels_name_their_reference_and_the_baseline_has_no_numbers(visit):
     release = make_release(covariance=make_covariance(7))
-    caution = Caution.about(
-        "unreached", "The data say little about baseline[1] and baseline[3].", ["baseline[1]"]
-    )
+    text = "The data say little about baseline[1] and baseline[3]. baseline[2]: few events."
+    caution = Caution.about("unreached", text, ["baseline[1]"])
     page = visit(release.model_copy(update={"warnings": (caution,)}))
-    assert "The data say little about the baseline." in page.inner_text("#quality")
+    shown = "The data say little about the baseline. The baseline: few events."
+    assert shown in page.inner_text("#quality")
     labels = page.locator("#forest-chart svg").text_content()
     assert "sex: M vs F" in labels
     assert "sex: other vs F" in labels
     assert page.evaluate("discreet.state.a") != page.evaluate("discreet.state.b")
+
+
+def test_tables_fit_a_phone(visit, releases):
+    """Those that are open at first, with ratios as large as noise makes them."""
+    release = make_release(covariance=make_covariance(7))
+    far = with_rows(release, [[0, 8.1, -7.5, -3.2], [1, 0.01, 0.03, 1.2]])
+    assert "<td>&gt;1000</td>" in make_page(far)
+    assert "<td>&lt;0.001</td>" in make_page(far)
+    for shown in (far, releases["curves"]):
+        page = visit(shown, viewport=PHONE)
+        cut = page.evaluate(
+            """() => [...document.querySelectorAll(".scroll")].filter((box) => !box.closest("details")
+                 && box.scrollWidth > box.clientWidth + 1).map((box) => box.textContent)"""
+        )
+        assert cut == []
+    assert "restricted mean" in page.locator(".cards").evaluate(
+        "table => table.querySelectorAll('td')[2].dataset.label"
+    )
 
 
 def test_no_label_of_an_axis_lies_on_another(visit):

@@ -19,8 +19,8 @@ from discreet.errors import ArtefactError, SettingsError
 from discreet.privacy.shares import NoiseShares
 from discreet.report import make_page, write_page
 from discreet.report.card import make_card
-from discreet.results.prediction import survival_band
 from tests.report.conftest import HOSTILE, make_covariance, make_release, make_schema
+from tests.support import survival_band
 
 PROFILES = [(26.0, 0), (35.0, 1), (41.25, 2), (49.0, 1)]
 
@@ -203,8 +203,11 @@ def test_the_pages_own_words_stand_on_it(visit):
 )
 def test_what_a_release_says_against_itself_stands_on_top(code, coefficients, level):
     release = make_release(covariance=make_covariance(7))
-    caution = Caution.about(code, "Something is wrong.", coefficients)
+    caution = Caution.about(code, "Something is wrong.", coefficients, "Take more knots.")
     page = make_page(release.model_copy(update={"warnings": (caution,)}))
+    shown, document = page.split('id="document"')
+    assert "Take more knots" in document  # the release itself
+    assert "Take more knots" not in shown
     assert f'class="quality {level}"' in page
     assert "Something is wrong." in page.split('id="explore"')[0]
     assert 'class="quality good"' in make_page(release)

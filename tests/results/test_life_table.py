@@ -6,8 +6,8 @@ import pytest
 from discreet.design.link import LINKS, get_link
 from discreet.errors import ArtefactError
 from discreet.results.life_table import LifeTable
-from discreet.results.prediction import survival_band
 from tests.report.conftest import make_covariance, make_release
+from tests.support import survival_band
 
 
 def test_actuarial_survival_by_hand():

@@ -1,6 +1,7 @@
 """Wherever a result shows a table, pandas and polars get the same numbers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import discreet as ds
@@ -28,8 +29,11 @@ def same(table):
     assert frame.columns == [*(["name"] if table.row_names else []), *names]
     if table.row_names:
         assert frame["name"].to_list() == list(pandas.index) == list(table.row_names)
+    records = table.records()
     for name in names:
         np.testing.assert_array_equal(frame[name].to_list(), pandas[name].tolist())
+        shown = [None if pd.isna(value) else value for value in pandas[name].tolist()]
+        assert [row[name] for row in records] == shown
     return pandas
 
 

@@ -1,8 +1,9 @@
 """Cases of the audit: one table of kinds of people for all mechanisms, with hostile rows.
 
 Cells are texts, as a CSV file has them. A crowd begins with persons made by hand: in the first and
-the last interval, at both ends of every range, with a dozen rows, entering late, never at risk.
-Perturbations also take persons and losses that are plugged in, where the worst pair is known.
+the last interval, at both ends of every range, with a dozen rows, entering late, never at risk, with
+hostile values. Perturbations also take persons and losses that are plugged in, where the worst pair
+is known.
 """
 
 import math
@@ -27,7 +28,7 @@ from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms.contract import Draw, Facts, Plan
+from discreet.mechanisms.contract import Facts, Plan
 from discreet.people.episodes import Episodes
 from discreet.people.source import People
 from discreet.privacy.noise import NoiseSource
@@ -39,13 +40,14 @@ from discreet.types import Array
 Rows = list[dict[str, str]]
 """A person as a file has it."""
 
-HORIZON, INTERVALS, SIZE = 12.0, 12, 40
+HORIZON, INTERVALS, SIZE = 12.0, 12, 52
 """More persons than walk side by side (32), so that some follow others."""
 HOSTILE = ("", "NaN", "inf", "-inf", "1e308", "-1e308", "1e-320", "-0.0", "x", "7,5", "1e999")
 ODD_STAYS = ({"t": "0"}, {"t": "-3"}, {"s": "40", "t": "50"}, {"s": "9", "t": "2"})
 NEVER = ({"t": ""}, {"t": "x"})
 """Persons who are never at risk: nobody knows when they left."""
 ODD_DAYS = ("", "2000-02-30", "0001-01-01", "9999-12-31", "soon")
+STEPS = "piecewise-constant:3"
 
 
 @dataclass(frozen=True)
@@ -63,29 +65,43 @@ class CaseKind:
     causes: int = 1
     link: str = "logit"
     baseline: str = "natural-spline:2"
-    settings: tuple[tuple[str, str], ...] = ()
+    score: str = "ball"
 
 
 KINDS = (
     CaseKind("one row a person"),
-    CaseKind("late entry", late=True, link="cloglog"),
-    CaseKind("several rows a person", several=True, baseline="piecewise-constant:3"),
     CaseKind("several rows, late entry", late=True, several=True),
-    CaseKind("dates", dates=True, late=True, settings=(("score", "clip"),)),
+    CaseKind("dates", dates=True, late=True, link="cloglog", score="clip", baseline=STEPS),
     CaseKind("terms", terms=True, several=True, link="probit"),
-    CaseKind("strata", strata=3, several=True),
-    CaseKind("causes", causes=2, late=True, several=True),
-    CaseKind("effects that change", changes=True, several=True),
-    CaseKind("three sites", sites=NoiseShares(3, 1), late=True),
+    CaseKind("effects that change", changes=True, several=True, late=True, score="clip"),
+    CaseKind("strata", strata=3, late=True, several=True, changes=True, link="cloglog"),
+    CaseKind("causes", causes=2, late=True, several=True, changes=True, baseline=STEPS),
+    CaseKind("three sites", sites=NoiseShares(3, 1), late=True, several=True),
 )
-"""The table. A subject of several strata or causes has them in every case."""
+"""The table: what stands alone in one row meets most of the rest in another. A mechanism takes of a
+kind what it has a proof for; a subject of several strata or causes has them in every case."""
 
 
-def cases_of(subject: Subject, epsilon: float | None = None) -> list["Case"]:
-    """The kinds that the mechanism takes; by default at the claimed epsilon."""
-    asked = subject.epsilon if epsilon is None else epsilon
-    found = [Case(subject, kind, asked) for kind in KINDS]
-    return [case for case in found if case.taken]
+def cases_of(subject: Subject) -> list["Case"]:
+    """The kinds at the claimed epsilon, as far as the mechanism takes them; none twice."""
+    taker = subject.kind
+    newton = not subject.of_curves and taker.takes_strata
+    found: dict[CaseKind, Case] = {}
+    for kind in KINDS:
+        name, own = kind.name, replace(kind, name="")
+        if not newton:
+            own = replace(own, strata=1, link="logit", score="ball")
+            own = replace(own, causes=own.causes if subject.of_curves else 1)
+        if subject.of_curves:
+            own = replace(own, terms=False, baseline=KINDS[0].baseline)
+        if subject.of_curves or not taker.takes_changes:
+            own = replace(own, changes=False)
+        if subject.strata * subject.causes > 1:
+            own = replace(own, strata=subject.strata, causes=subject.causes)
+        case = Case(subject, replace(own, name=name), subject.epsilon)
+        if own.sites == ALONE or (taker.across_sites and case.promise(SIZE).delta > 0):
+            found.setdefault(own, case)
+    return list(found.values())
 
 
 @dataclass(frozen=True)
@@ -101,52 +117,15 @@ class Case:
         """The kind and the epsilon."""
         return f"{self.kind.name}, epsilon {self.epsilon:g}"
 
-    @property
-    def taken(self) -> bool:
-        """Whether the mechanism has a proof for such people; a subject's strata or causes come once."""
-        kind, taker = self.kind, self.subject.kind
-        if self.subject.strata * self.subject.causes > 1 and kind.strata * kind.causes > 1:
-            return False
-        if self.subject.of_curves:
-            return not (kind.strata > 1 or kind.changes or kind.terms) and self._shared
-        newton = taker.takes_strata
-        return (
-            (newton or (kind.strata * kind.causes == 1 and kind.link == "logit"))
-            and (taker.takes_changes or not kind.changes)
-            and self._shared
-        )
-
-    @property
-    def _shared(self) -> bool:
-        """Whether as many sites can draw the noise."""
-        return self.kind.sites == ALONE or (
-            self.subject.kind.across_sites and self.promise(SIZE).delta > 0
-        )
-
-    @property
-    def strata(self) -> int:
-        """Number of baselines."""
-        return max(self.subject.strata, self.kind.strata)
-
-    @property
-    def causes(self) -> int:
-        """Number of causes."""
-        return max(self.subject.causes, self.kind.causes)
-
-    @property
-    def late(self) -> bool:
-        """Whether people may enter late."""
-        return self.kind.late
-
     @cached_property
     def mechanism(self) -> Any:
         """With the claimed epsilon."""
-        settings = {name: value for name, value in self.kind.settings if self.subject.has(name)}
+        settings = {"score": self.kind.score} if self.subject.has("score") else {}
         return self.subject.mechanism(self.epsilon, **settings)
 
     def promise(self, persons: int) -> Any:
         """What is promised of so many persons."""
-        return self.subject.mechanism(self.epsilon).promise(persons)
+        return self.mechanism.promise(persons)
 
     @cached_property
     def schema(self) -> Schema:
@@ -156,8 +135,8 @@ class Case:
         time |= {"start": "b", "end": "f", "unit": "months"} if kind.dates else {"duration": "t"}
         if kind.late:
             time["entry"] = "n" if kind.dates else "s"
-        if self.causes > 1:
-            time["causes"] = {f"cause{one}": [str(one)] for one in range(1, self.causes + 1)}
+        if kind.causes > 1:
+            time["causes"] = {f"cause{one}": [str(one)] for one in range(1, kind.causes + 1)}
         age: dict[str, Any] = {"name": "age", "low": 20, "high": 90}
         dose: dict[str, Any] = {"name": "dose", "low": -1, "high": 3}
         arm: dict[str, Any] = {"name": "arm", "levels": ["a", "b", "c"]}
@@ -171,54 +150,43 @@ class Case:
             arm |= {"changes_at": [4.0, 7.5]}
         if kind.several:
             mapping = {"person": "id", **mapping}
-        if self.strata > 1:
-            levels = [f"s{number}" for number in range(self.strata)]
+        if kind.strata > 1:
+            levels = [f"s{number}" for number in range(kind.strata)]
             mapping["strata"] = {"name": "site", "levels": levels}
         return Schema.from_mapping(mapping)
 
     @cached_property
     def order(self) -> AbstractOrder[Any]:
         """What a user asks for."""
+        facts: dict[str, Any] = {"release_id": "r1", "sites": self.kind.sites}
         if self.subject.of_curves:
-            groups = Groups(self.schema, ("arm",))
-            return CurvesOrder(self.mechanism, groups, release_id="r1", sites=self.kind.sites)
-        link, baseline = get_link(self.kind.link), parse_baseline(self.kind.baseline)
-        return Order(
-            self.mechanism, self.schema, link, baseline,
-            accept_approximate=True, release_id="r1", sites=self.kind.sites,
-        )  # fmt: skip
+            return CurvesOrder(self.mechanism, Groups(self.schema, ("arm",)), **facts)
+        model = get_link(self.kind.link), parse_baseline(self.kind.baseline)
+        return Order(self.mechanism, self.schema, *model, accept_approximate=True, **facts)
 
     def plan(self, persons: int) -> Plan:
         """From public facts."""
         return self.order.plan(persons)
 
     def people(self, crowd: Sequence[Rows]) -> People:
-        """The rows as a table."""
-        return People.of(table_of(crowd))
+        """The rows as a table, in which those of a person stand apart."""
+        return People.of(table_of(crowd, apart=True))
 
-    def drawn(self, crowd: Sequence[Rows], noise: NoiseSource) -> Draw:
-        """The numbers of a release alone, where the mechanism can draw them without the rest."""
-        order: Any = self.order
-        engine = self.people(crowd).open(order.schema)
-        plan, bare = order.plan(engine.persons), getattr(self.mechanism, "bare_draw", None)
-        if bare is None:
-            return order.draw(plan, engine, noise)
-        return bare(plan, Problem(engine, order.design, order.link), noise)
+    def episodes(self, crowd: Sequence[Rows]) -> Episodes:
+        """The people as the schema reads them."""
+        engine: Any = self.people(crowd).open(self.order.schema)
+        found: Episodes = engine.episodes
+        return found
 
     def simulated(self, crowd: Sequence[Rows], noise: NoiseSource) -> Any:
         """A release made as users make one, under known noise."""
         with quiet():
             return simulate(self.order, self.people(crowd), noise)
 
-    def published(self, crowd: Sequence[Rows], **facts: Any) -> Any:
+    def published(self, crowd: Sequence[Rows]) -> Any:
         """A release with the system's noise, charged to no ledger."""
         with quiet():
-            return publish(self.order.changed(**facts), self.people(crowd), ledger=NO_LEDGER)
-
-
-def usual(subject: Subject, name: str = KINDS[0].name) -> Case:
-    """A case of this kind at the claimed epsilon."""
-    return Case(subject, next(kind for kind in KINDS if kind.name == name), subject.epsilon)
+            return publish(self.order, self.people(crowd), ledger=NO_LEDGER)
 
 
 @contextmanager
@@ -232,16 +200,18 @@ def quiet() -> Iterator[None]:
 # ------------------------------------------------------------------- people as files have them
 
 
-def table_of(people: Sequence[Rows]) -> pa.Table:
+def table_of(people: Sequence[Rows], *, apart: bool = False) -> pa.Table:
     """All rows, every cell a text."""
     rows = [row for person in people for row in person]
+    if apart:
+        rows = [rows[place] for place in np.random.default_rng(7).permutation(len(rows))]
     return pa.table({name: pa.array([row[name] for row in rows]) for name in rows[0]})
 
 
 def crowd(case: Case) -> list[Rows]:
     """Persons made by hand, and others."""
-    made = [_named([row | change for row in rows], name) for name, (rows, change) in
-            enumerate(_by_hand(several=case.kind.several))]  # fmt: skip
+    made = [_named([row | change for row in rows], name)
+            for name, (rows, change) in enumerate(_by_hand(several=case.kind.several))]  # fmt: skip
     random = np.random.default_rng(4)
     return [*made, *(_anybody(random, case, str(name)) for name in range(len(made), SIZE))]
 
@@ -265,17 +235,21 @@ def few(case: Case) -> list[Rows]:
 
 def neighbours(case: Case) -> list[list[Rows]]:
     """Few persons, and the tables in which a hostile person takes the place of the first."""
-    rest = few(case)[1:]
-    values = [("age", "dose", "arm"), ("t", "s", "f", "n", "e")]
-    worst = [dict.fromkeys(values[place % 2], value) for place, value in enumerate(HOSTILE)]
-    others = [_named([_row(t="12") | cells], "0") for cells in worst]
-    return [few(case), *([one, *rest] for one in others)]
+    first, *rest = few(case)
+    return [[first, *rest], *([_named([row], "0"), *rest] for row in _hostile())]
 
 
 def _row(**cells: str) -> dict[str, str]:
     usual = {"id": "", "s": "0", "t": "5.5", "e": "0", "age": "50", "dose": "1", "arm": "a"}
     row = usual | {"site": "s0"} | cells
     return {"b": "2000-01-01", "f": _day(row["t"]), "n": _day(row["s"])} | row
+
+
+def _hostile() -> Rows:
+    """A row for each hostile value, which is in all its values or in all its times."""
+    cells = [("age", "dose", "arm"), ("t", "s", "f", "n", "e")]
+    worst = (dict.fromkeys(cells[place % 2], value) for place, value in enumerate(HOSTILE))
+    return [_row(t="12") | one for one in worst]
 
 
 def _day(months: str) -> str:
@@ -294,6 +268,7 @@ def _by_hand(*, several: bool) -> list[tuple[Rows, dict[str, str]]]:
              {"s": "4.5", "t": "12", "e": "2"}, {"s": "11.2", "t": "11.9", "e": "1"}]  # fmt: skip
     found = [([_row(**time)], end) for time in times for end in ends]
     found += [([_row(**cells)], {}) for cells in (*ODD_STAYS, *NEVER)]
+    found += [([row], {}) for row in _hostile()]
     if several:
         months = [
             _row(s=str(month), t=str(month + 1), e=str(int(month == INTERVALS - 1)))
@@ -325,7 +300,7 @@ def _anybody(random: np.random.Generator, case: Case, name: str, hostile: float 
         row = _row(
             s=cell(f"{begin:.3f}"),
             t=cell(f"{end:.3f}"),
-            e=cell("0", *map(str, range(1, case.causes + 1))),
+            e=cell("0", *map(str, range(1, case.kind.causes + 1))),
             age=cell(f"{random.uniform(10, 100):.3f}"),
             dose=cell(f"{random.uniform(-2, 4):.3f}"),
             arm=cell("a", "b", "c", "elsewhere"),
@@ -348,6 +323,9 @@ def make_constants(  # noqa: PLR0913, PLR0917 - each fact by name
     strata: int = 1,
     causes: int = 1,
     changes: Sequence[float] = (),
+    *,
+    time_varying: bool = False,
+    late_entry: bool = False,
     **further: Any,
 ) -> Facts:
     """Public facts of a small cohort with numeric covariates in [-1, 1].
@@ -360,6 +338,10 @@ def make_constants(  # noqa: PLR0913, PLR0917 - each fact by name
     }
     for item in mapping["covariate"][: -1 if changes else 0]:
         item["changes_at"] = list(changes)
+    if time_varying:
+        mapping["person"] = "id"
+    if late_entry:
+        mapping["time"]["entry"] = "entry"
     if causes > 1:
         mapping["time"]["causes"] = {f"cause{i}": [i] for i in range(1, causes + 1)}
     if strata > 1:
@@ -387,38 +369,24 @@ class CasePerson:
         gradient = np.zeros(facts.dimension)
         hessian = np.zeros((facts.dimension, facts.dimension))
         link = facts.link
-        for z, ends in self._intervals(facts):
-            eta = np.array([z @ f])
-            slope = link.event_loss_derivative if ends else link.survival_loss_derivative
-            bend = link.event_loss_curvature if ends else link.survival_loss_curvature
-            gradient += slope(eta)[0] * z
-            hessian += bend(eta)[0] * np.outer(z, z)
-        return gradient, hessian
-
-    def gradient(self, facts: Facts, f: Array) -> Array:
-        """Of the person's loss."""
-        return self.derivatives(facts, f)[0]
-
-    def hessian(self, facts: Facts, f: Array) -> Array:
-        """Of the person's loss."""
-        return self.derivatives(facts, f)[1]
-
-    def _intervals(self, facts: Facts) -> Iterator[tuple[Array, bool]]:
-        """z_s = (B_s, x) of every interval at risk, and whether the event is in it."""
-        basis, last_row = facts.design.basis, len(self.exit) - 1
-        period = facts.design.periods.of_interval
+        basis, period = facts.design.basis, facts.design.periods.of_interval
         for row, (first, last) in enumerate(zip(self.entry, self.exit, strict=True)):
             for s in range(first, last):
-                ends = self.event and row == last_row and s == last - 1
-                z = np.zeros(facts.dimension)
+                z = np.zeros(facts.dimension)  # (B_s, x)
                 own = facts.design.in_force(self.stratum, period[s])
                 z[own] = np.concatenate([basis[s], self.covariates[row]])
-                yield z, ends
+                eta, ends = np.array([z @ f]), self.event and s == self.exit[-1] - 1
+                slope = link.event_loss_derivative if ends else link.survival_loss_derivative
+                bend = link.event_loss_curvature if ends else link.survival_loss_curvature
+                gradient += slope(eta)[0] * z
+                hessian += bend(eta)[0] * np.outer(z, z)
+        return gradient, hessian
 
 
 def episodes_of(people: Sequence[CasePerson], covariates: int) -> Episodes:
     """The people as episodes."""
     counts = [len(person.exit) for person in people]
+    strata, causes = ([getattr(who, name) for who in people] for name in ("stratum", "cause"))
     last = np.zeros(sum(counts), dtype=bool)
     for offset, person in zip(np.cumsum(counts), people, strict=True):
         if len(person.exit):
@@ -432,24 +400,11 @@ def episodes_of(people: Sequence[CasePerson], covariates: int) -> Episodes:
         event=last,
         offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         persons=len(people),
-        stratum=_strata_of(people, counts),
-        cause=_causes_of(people, counts, last),
+        stratum=np.repeat(strata, counts).astype(np.int16) if any(strata) else None,
+        cause=(np.repeat(causes, counts) * last).astype(np.int8)
+        if max(causes, default=1) > 1
+        else None,
     )
-
-
-def _causes_of(
-    people: Sequence[CasePerson], counts: list[int], event: NDArray[np.bool_]
-) -> NDArray[np.int8] | None:
-    """The cause of every event; none where all are of the first."""
-    numbers = [person.cause for person in people]
-    found = (np.repeat(numbers, counts) * event).astype(np.int8)
-    return found if max(numbers, default=1) > 1 else None
-
-
-def _strata_of(people: Sequence[CasePerson], counts: list[int]) -> NDArray[np.int16] | None:
-    """The stratum of every row; none where everybody is of the first."""
-    numbers = [person.stratum for person in people]
-    return np.repeat(numbers, counts).astype(np.int16) if any(numbers) else None
 
 
 def loss_of(people: Sequence[CasePerson], facts: Facts) -> Problem:

@@ -4,17 +4,15 @@ from functools import partial
 
 import numpy as np
 
-from discreet.audit.cases import Rows, few
+from discreet.audit.cases import few
 from discreet.audit.findings import Finding
-from discreet.audit.instruments import KnownNoise, seen_through, shown
+from discreet.audit.instruments import KnownNoise, shown
 from discreet.audit.measured import Attempt, refused
 from discreet.audit.questions import Asking
 from discreet.design.groups import Groups
 from discreet.mechanisms.contract import Draw
-from discreet.privacy.noise import SystemNoise
+from discreet.privacy.noise import NoiseSource, SystemNoise
 
-SLOWER = 200
-"""A draw that reads people costs this many times one of a plug-in loss."""
 WORST: tuple[dict[str, str], dict[str, str]] = (
     {"t": "0.1", "e": "0", "arm": "b"},
     {"t": "0.1", "e": "0", "arm": "a"},
@@ -27,39 +25,30 @@ class CurvesAudit(Asking):
 
     expected = frozenset({"group counts"})
 
-    def records(self) -> Finding:
-        """Covariates are levels; who is hostile is counted somewhere or nowhere."""
-        return self._tables()
-
-    def neighbours(self) -> list[Finding]:
-        """As of other sums; there is no norm of a record."""
-        return super().neighbours()[1:]
-
-    def low_bits(self) -> list[Finding]:
-        """Draws of two neighbours."""
-        one, other = self._sides(few(self.case), max(8, self.effort.attacks // (2 * SLOWER)))
-        return seen_through((one, other), self.case.plan(len(few(self.case))))
-
-    def _sides(self, crowd: list[Rows], count: int) -> list[list[Draw]]:
-        """Draws of the worst pair among the crowd, with system entropy."""
-        sides = [[[crowd[0][0] | cells], *crowd[1:]] for cells in WORST]
-        return [[self.case.drawn(people, SystemNoise()) for _ in range(count)] for people in sides]
+    def _draw(self, cells: dict[str, str], persons: int, noise: NoiseSource) -> Draw:
+        """Of few people, the first of whom has these cells."""
+        first, *rest = few(self.case)[:persons]
+        order = self.case.order
+        engine = self.case.people([[first[0] | cells], *rest]).open(order.schema)
+        return order.draw(order.plan(persons), engine, noise)
 
     def refusals(self) -> list[Finding]:
         """Epsilons and deltas that mean nothing, groups that are not declared."""
+        asked = ((), ("age",), ("arm", "arm"))
         groups: list[Attempt] = [
-            (f"by {by}", partial(Groups, self.case.schema, by))
-            for by in ((), ("age",), ("arm", "arm"))
+            (f"by {by}", partial(Groups, self.case.schema, by)) for by in asked
         ]
-        return [refused([*self.settings_without_promise(), *groups])]
+        attempts = [*self.settings_without_promise(), *groups]
+        return [refused("settings without a promise", attempts, "before any data is read")]
 
     def outcomes(self) -> list[Finding]:
         """Draws of the worst pair, along the line on which their sums differ."""
-        person = few(self.case)[:1]
-        pair = [[[person[0][0] | cells]] for cells in WORST]
-        one, other = (self.case.drawn(people, KnownNoise()).point for people in pair)
-        sides = self._sides(person, self.effort.fits)
-        first, second = (np.array([(one - other) @ draw.point for draw in side]) for side in sides)
+        one, other = (self._draw(side, 1, KnownNoise()).point for side in WORST)
+        sides = []
+        for side in WORST:
+            order, first = self.case.order, few(self.case)[0][0] | side
+            engine, plan = self.case.people([[first]]).open(order.schema), order.plan(1)
+            draws = (order.draw(plan, engine, SystemNoise()) for _ in range(self.effort.fits))
+            sides.append(np.array([(one - other) @ draw.point for draw in draws]))
         note = f"{self.effort.fits} draws a side, one person, the line of the largest difference"
-        claim, check = self.case.promise(1), "lower bound on epsilon"
-        return [shown("end to end", check, (first, second), claim, note)]
+        return [shown("lower bound on epsilon", tuple(sides), self.case.promise(1), note)]  # type: ignore[arg-type]

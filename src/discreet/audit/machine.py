@@ -61,22 +61,11 @@ def schema(*, causes: bool = False) -> Schema:
     event: dict[str, Any] = {"event": "died"}
     if causes:
         event = {"event": "outcome", "causes": {"cancer": ["cancer"], "other": ["other"]}}
-    return Schema.from_mapping(
-        {
-            "time": {
-                "duration": "end",
-                "entry": "start",
-                "horizon": float(INTERVALS),
-                "intervals": INTERVALS,
-                **event,
-            },
-            "covariate": [
-                {"name": "age", "low": 0, "high": 1},
-                {"name": "dose", "low": 0, "high": 1},
-                {"name": "arm", "levels": ["a", "b"]},
-            ],
-        }
-    )
+    axis = {"horizon": float(INTERVALS), "intervals": INTERVALS}
+    numbers = [{"name": name, "low": 0, "high": 1} for name in ("age", "dose")]
+    covariates = [*numbers, {"name": "arm", "levels": ["a", "b"]}]
+    time = {"duration": "end", "entry": "start", **axis, **event}
+    return Schema.from_mapping({"time": time, "covariate": covariates})
 
 
 def questions() -> Iterator[tuple[str, Schema, Question]]:
@@ -92,18 +81,15 @@ def questions() -> Iterator[tuple[str, Schema, Question]]:
     for name, link in LINKS.items():
         for clipped in (False, True):
             asked = whitened(design, link, clipped=clipped)
-            kind = "clip" if clipped else "ball"
-            yield f"scores, {name}, {kind}", plain, question.scores([asked], PERSONS)
+            kind = f"scores, {name}, {'clip' if clipped else 'ball'}"
+            yield kind, plain, question.scores([asked], PERSONS)
         yield f"information, {name}", plain, question.information([asked], 0.25, PERSONS)
     design = Design(several, NaturalSpline(1), "orthonormal")
     for name, link in LINKS.items():
         both = [whitened(design, link), whitened(design, link, sign=-1)]
         yield f"scores of causes, {name}", several, question.scores(both, PERSONS)
-        yield (
-            f"information of causes, {name}",
-            several,
-            question.information(both, 0.25, PERSONS),
-        )
+        asking = question.information(both, 0.25, PERSONS)
+        yield f"information of causes, {name}", several, asking
     yield "counts by group", plain, question.group_counts(Groups(plain, ("arm",)), 6, pure=False)
 
 

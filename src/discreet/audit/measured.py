@@ -1,30 +1,42 @@
 """What the audits of all mechanisms share: a method for each family, and the checks of releases.
 
 A mechanism's audit derives from `Measured` and has the families of the table in one order: witness,
-constants, neighbours, law, low bits, replay, questions, refusals, outcomes.
+constants, neighbours, law, replay, questions, refusals, outcomes.
 """
 
 import contextlib
 import io
 import logging
 import math
+import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
 
 import numpy as np
 import pyarrow as pa
 
-from discreet.audit.cases import Case, Rows, few, neighbours, quiet, usual
-from discreet.audit.findings import Effort, Finding, Subject, at_most, judged, not_applicable
+from discreet.audit.cases import Case, Rows, cases_of, crowd, few, neighbours, quiet
+from discreet.audit.findings import (
+    Effort,
+    Finding,
+    Subject,
+    at_most,
+    judged,
+    not_applicable,
+    without,
+)
 from discreet.audit.instruments import KnownNoise, shown
 from discreet.design.schema import Schema
 from discreet.documents.causes import CausesRelease
 from discreet.documents.curves import CurvesRelease
 from discreet.errors import SchemaError, SettingsError
 from discreet.mechanisms import Mechanism
+from discreet.people.episodes import Episodes
 from discreet.people.source import People
 from discreet.privacy.guarantee import Guarantee
 from discreet.release import NO_LEDGER, AbstractOrder, publish, simulate
@@ -35,7 +47,6 @@ FAMILIES = {
     "constants": "constants",
     "neighbours": "neighbours",
     "law": "law",
-    "low bits": "low_bits",
     "replay": "replay",
     "questions": "questions",
     "refusals": "refusals",
@@ -60,22 +71,19 @@ class Measured:
     unproved_links: ClassVar[tuple[str, ...]] = ()
     """Links that the proof page excludes: said once more here, so that code can be wrong."""
     outcome: ClassVar[str] = "public fits"
-    noised_extras: ClassVar[bool] = False
-    """Whether what is released beside the estimate is made of noised numbers: `replay` shows it."""
 
     def __init__(self, subject: Subject, effort: Effort) -> None:
         self.subject, self.effort = subject, effort
-        self.case = usual(subject)
+        self.case = cases_of(subject)[0]
 
     def witness(self) -> list[Finding]:
         """The privacy loss at the worst pair."""
-        reason = "no worst pair is known in closed form"
-        return [not_applicable("witness", "tight witness", reason)]
+        return [not_applicable("tight witness", "no worst pair is known in closed form")]
 
     def constants(self) -> list[Finding]:
         """The formulas of the proof page, computed a second time."""
         reason = "its constants are those of the mechanism that trials run"
-        return [not_applicable("constants", "formulas of the proof page", reason)]
+        return [not_applicable("formulas of the proof page", reason)]
 
     def neighbours(self) -> list[Finding]:
         """Movement against what was claimed."""
@@ -85,10 +93,6 @@ class Measured:
         """The laws of everything random, and that no two releases share their noise."""
         return [self.fresh()]
 
-    def low_bits(self) -> list[Finding]:
-        """Grid membership and last bits of two neighbours' releases, and a control."""
-        return [not_applicable("low bits", "grid", "nothing is drawn on a grid")]
-
     def replay(self) -> list[Finding]:
         """Neighbouring tables under the same noise."""
         return [self.traces(), self.says_so()]
@@ -96,12 +100,13 @@ class Measured:
     def questions(self) -> list[Finding]:
         """Every question that is asked of people, answer by answer."""
         reason = "people are not seen through sums alone"
-        return [not_applicable("questions", "questions", reason)]
+        return [not_applicable("questions", reason)]
 
     def refusals(self) -> list[Finding]:
         """What must be refused before any data are read: settings that promise nothing."""
         attempts = [*self.settings_without_promise(), *self.links_without_proof()]
-        return [refused([*attempts, self.open_bounds(), self.without_proof()])]
+        attempts += [self.open_bounds(), self.without_proof()]
+        return [refused("settings without a promise", attempts, "before any data is read")]
 
     def outcomes(self) -> list[Finding]:
         """A lower bound on epsilon from releases of two tables of one person."""
@@ -111,106 +116,63 @@ class Measured:
     # ----------------------------------------------------------------- checks of records and releases
 
     def records(self) -> Finding:
-        """Whatever a table holds, internal covariates have norm at most 1."""
-        worst = 0.0
-        for name in ("one row a person", "terms"):
-            case = usual(self.subject, name)
-            schema = case.schema
-            for crowd in neighbours(case):
-                episodes = case.people(crowd).open(schema).episodes  # type: ignore[attr-defined]
-                norms = np.linalg.norm(episodes.covariates, axis=1)
-                worst = max(worst, float(np.max(norms, initial=0.0)))
-                worst = math.nan if np.isnan(norms).any() else worst
-        note = "hostile rows; splines, indicators and interactions too"
-        return at_most("neighbours", "norm of a record", 1.0, worst, note)
+        """Internal covariates have norm at most 1, and those of a person hang on nobody else."""
+        worst, other = 0.0, False
+        for case in cases_of(self.subject):
+            people = crowd(case)
+            whole, *alone = (case.episodes(some) for some in (people, *([one] for one in people)))
+            norms = np.linalg.norm(whole.covariates, axis=1)
+            worst = math.nan if np.isnan(norms).any() else max(worst, float(norms.max()))
+            other |= _rows(whole) != sorted(row for one in alone for row in _rows(one))
+        note = "hostile rows; splines, indicators, interactions; each person as if alone"
+        return at_most("norm of a record", 1.0, math.nan if other else worst, note)
 
     def traces(self) -> Finding:
         """Whether neighbours can be told by anything but the released numbers."""
         different = total = 0
-        for name in ("one row a person", "several rows a person"):
-            case = usual(self.subject, name)
-            first, *others = (self._trace(case, crowd) for crowd in neighbours(case))
+        for case in cases_of(self.subject)[:2]:
+            first, *others = (self._trace(case, people) for people in neighbours(case))
             different += sum(other != first for other in others)
             total += len(others)
-        return judged(
-            "replay",
-            "traces of neighbours",
-            "all the same",
-            f"{different} of {total} differ",
-            sound=different == 0,
-            numbers={"different": float(different)},
-            note="requests for noise, warnings, output, log, every member but the numbers",
-        )
+        note = "requests for noise, warnings, output, log, every member but the numbers"
+        said = f"{different} of {total} differ"
+        return judged("traces of neighbours", "all the same", said, sound=not different, note=note)
 
-    def _trace(self, case: Case, crowd: list[Rows]) -> tuple[Any, ...]:
+    def _trace(self, case: Case, people: list[Rows]) -> tuple[Any, ...]:
         """Everything that a fit under known noise shows, but the numbers it releases."""
-        noise, printed, log = KnownNoise(), io.StringIO(), io.StringIO()
-        handler, root = logging.StreamHandler(log), logging.getLogger()
-        root.addHandler(handler)
-        try:
-            with (
-                warnings.catch_warnings(record=True) as caught,
-                contextlib.redirect_stdout(printed),
-                contextlib.redirect_stderr(printed),
-            ):
-                warnings.simplefilter("always")
-                found = simulate(case.order, case.people(crowd), noise)
-        finally:
-            root.removeHandler(handler)
-        texts = [str(item.message) for item in caught]
+        noise = KnownNoise()
+        with overhearing() as heard:
+            found = simulate(case.order, case.people(people), noise)
         # cautions about numbers are computed from released ones; those about the promise are not
         cautions = [str(item) for item in found.warnings if item.of_the_promise]
         mapping = {key: item for key, item in found.to_mapping().items() if key not in VALUES}
-        extras = {
-            key: np.shape(item) if self.noised_extras else item
-            for key, item in mapping["released"].items()
-        }
-        members = mapping | {"warnings": cautions, "released": extras}
-        return noise.trace, texts, printed.getvalue(), log.getvalue(), members
+        return noise.trace, heard, mapping | {"warnings": cautions}
 
     def says_so(self) -> Finding:
         """A release of a known source is not private, and says so."""
         release = self.case.simulated(few(self.case), KnownNoise())
-        return judged(
-            "replay",
-            "a seeded fit",
-            "not private",
-            "private" if release.private else "not private",
-            sound=not release.private,
-            note="what a known source made must say so",
-        )
+        said, note = "private" if release.private else "not private", "made with known noise"
+        return judged("a seeded fit", "not private", said, sound=not release.private, note=note)
 
     def fresh(self) -> Finding:
-        """Two public fits of one table: every number differs, and both say that they are private."""
-        people = few(self.case)
-        first, second = (self.case.published(people, release_id=name) for name in ("r1", "r2"))
+        """Two public fits of one table and name: every number differs, and both say private."""
+        first, second = (self.case.published(few(self.case)) for _ in range(2))
         numbers = list(zip(*map(released_numbers, (first, second)), strict=True))
         same = sum(one == other for one, other in numbers)
         # sums under noise of a few steps are the same now and then, of which half never are
         most = (len(numbers) - 1) // 2 if isinstance(first, CurvesRelease) else 0
-        return judged(
-            "law",
-            "fresh noise in every fit",
-            f"at most {most} of {len(numbers)} numbers twice",
-            f"{same} numbers the same",
-            sound=same <= most and first.private and second.private,
-            numbers={"same": float(same)},
-            note="two public fits of one table",
-        )
+        claimed, said = f"at most {most} of {len(numbers)} numbers twice", f"{same} the same"
+        sound, name = same <= most and first.private and second.private, "fresh noise in every fit"
+        return judged(name, claimed, said, sound=sound, note="two fits of one table and name")
 
     # ----------------------------------------------------------------- refusals
 
     def settings_without_promise(self) -> list[Attempt]:
         """Epsilons and deltas that mean nothing."""
-        kind, epsilon = self.subject.kind, self.subject.epsilon
-        found: list[Attempt] = [
-            (f"epsilon {one}", partial(kind, epsilon=one)) for one in NO_EPSILON
-        ]
-        if self.subject.has("delta"):
-            found += [
-                (f"delta {one}", partial(kind, epsilon=epsilon, delta=one)) for one in NO_DELTA
-            ]
-        return found
+        kind, deltas = self.subject.kind, NO_DELTA if self.subject.has("delta") else ()
+        own = partial(kind, epsilon=self.subject.epsilon)
+        found: list[Attempt] = [(f"delta {one}", partial(own, delta=one)) for one in deltas]
+        return [*((f"epsilon {one}", partial(kind, epsilon=one)) for one in NO_EPSILON), *found]
 
     def links_without_proof(self) -> list[Attempt]:
         """Links that the proof page excludes."""
@@ -263,18 +225,20 @@ class Measured:
     def drawn(self, row: tuple[float, int], fits: int) -> Array:
         """The released first coefficient of as many public fits of a table of one person."""
         people, order = one_row(row), self.one_person
-        found = []
         with quiet():
-            for _ in range(fits):
-                release = publish(order, People.of(people), ledger=NO_LEDGER)
-                found.append(released_numbers(release)[0])
-        return np.array(found)
+            fitted = (publish(order, People.of(people), ledger=NO_LEDGER) for _ in range(fits))
+            return np.array([released_numbers(release)[0] for release in fitted])
 
     def told(self, sides: tuple[Array, Array]) -> Finding:
         """What the outcomes of both tables show."""
         note = f"{len(sides[0])} {self.outcome} a side, one person, one coefficient"
-        claim = self.one_person.promise
-        return shown("end to end", "lower bound on epsilon", sides, claim, note)
+        return shown("lower bound on epsilon", sides, self.one_person.promise, note)
+
+
+def _rows(people: Episodes) -> list[bytes]:
+    """Every row with all that belongs to it."""
+    parts = (people.covariates, people.entry, people.exit, people.event)
+    return sorted(row.tobytes() for row in np.column_stack(parts))
 
 
 def one_row(row: tuple[float, int]) -> pa.Table:
@@ -295,7 +259,7 @@ def unread(order: AbstractOrder[Any]) -> object:
     return publish(order.changed(persons=5), People.of(object()), ledger=NO_LEDGER)
 
 
-def refused(attempts: Sequence[Attempt]) -> Finding:
+def refused(check: str, attempts: Sequence[Attempt], note: str) -> Finding:
     """Whether every attempt ends with an error about settings, not with another one or none."""
     passed = []
     for name, attempt in attempts:
@@ -307,12 +271,37 @@ def refused(attempts: Sequence[Attempt]) -> Finding:
         except Exception:  # noqa: BLE001, S110 - any other error came too late
             pass
         passed.append(name)
-    return judged(
-        "refusals",
-        "settings without a promise",
-        f"{len(attempts)} refused",
-        f"{len(attempts) - len(passed)} refused",
-        sound=not passed,
-        note=f"accepted: {', '.join(passed)}" if passed else "before any data is read",
-        numbers={"accepted": float(len(passed))},
-    )
+    return without(check, f"{len(attempts)} refused", passed, note)
+
+
+class Ear(io.StringIO):
+    """A stream that keeps what this thread writes; what others do, such as progress, passes on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream, self._thread = stream, threading.get_ident()
+
+    def write(self, text: str) -> int:
+        """Keep it, or pass it on."""
+        own = threading.get_ident() == self._thread
+        return super().write(text) if own else self._stream.write(text)
+
+
+@contextmanager
+def overhearing() -> Iterator[list[str]]:
+    """Warnings, output and log of what is done inside, once it has ended."""
+    out, err, log, heard = Ear(sys.stdout), Ear(sys.stderr), io.StringIO(), list[str]()
+    handler, root = logging.StreamHandler(log), logging.getLogger()
+    root.addHandler(handler)
+    try:
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            warnings.simplefilter("always")
+            yield heard
+    finally:
+        root.removeHandler(handler)
+        heard += [str(item.message) for item in caught]
+        heard += [stream.getvalue() for stream in (out, err, log)]

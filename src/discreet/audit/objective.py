@@ -34,9 +34,9 @@ class ObjectiveAudit(Minimiser):
         claimed, name = self.subject.epsilon, "tight witness"
         fixed = self._loss(make_constants(persons=1))
         return [
-            equal_to("witness", name, claimed, fixed, note),
-            equal_to("witness", f"{name}, covariates in time", claimed, self._loss(varying), note),
-            at_most("witness", "worst pair, effects in time", claimed * (1 + 1e-9),
+            equal_to(name, claimed, fixed, note),
+            equal_to(f"{name}, covariates in time", claimed, self._loss(varying), note),
+            at_most("worst pair, effects in time", claimed * (1 + 1e-9),
                     self._loss(changing), note),
             self.certificate(),
         ]  # fmt: skip
@@ -65,7 +65,7 @@ class ObjectiveAudit(Minimiser):
             parts = [plan.number(f"epsilon_{name}") for name in ("tilt", "jacobian", "output")]
             note = "tilt + Jacobian + output" + (", covariates in time" if varying else "")
             claimed = self.subject.epsilon * (1 + 1e-12)
-            found.append(at_most("constants", "parts of epsilon", claimed, sum(parts), note))
+            found.append(at_most("parts of epsilon", claimed, sum(parts), note))
         return found
 
     def neighbours(self) -> list[Finding]:
@@ -82,7 +82,7 @@ class ObjectiveAudit(Minimiser):
                 first, second = (loss_of([who], facts)(point).gradient for who in (one, other))
                 worst = max(worst, float(np.linalg.norm(scale * (first - second))) / claimed)
         note = f"{self.effort.pairs} pairs at hostile points, through the code of fits"
-        compiled = at_most("neighbours", "gradients, compiled", 1.0, worst, note)
+        compiled = at_most("gradients, compiled", 1.0, worst, note)
         return [self.records(), compiled, *self.gradients()]
 
     def claimed_scale(self, plan: Plan) -> float:
@@ -95,14 +95,9 @@ class ObjectiveAudit(Minimiser):
         release = self.case.simulated(few(self.case), KnownNoise(tilt=1e7))
         w = np.ldexp(steps_in(release, self.case), release.details["step_exponent"])
         off = float(np.max(np.abs(w / (-256.0 / math.sqrt(len(w))) - 1)))
-        tilt = judged(
-            "replay",
-            "the tilt moves the release",
-            "to the edge of the ball",
-            f"off by {off:.2g}",
-            sound=off <= 0.05,
-            note="a tilt of ten million scales, the same in every coordinate",
-        )
+        note = "a tilt of ten million scales, the same in every coordinate"
+        claimed, said = "to the edge of the ball", f"off by {off:.2g}"
+        tilt = judged("the tilt moves the release", claimed, said, sound=off <= 0.05, note=note)
         return [*super().replay(), tilt]
 
 

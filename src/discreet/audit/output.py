@@ -15,6 +15,7 @@ from discreet.audit.cases import (
     CasePerson,
     LinearLoss,
     StuckLoss,
+    cases_of,
     corner_people,
     few,
     hostile_points,
@@ -22,18 +23,9 @@ from discreet.audit.cases import (
     make_constants,
     neighbours,
     random_person,
-    usual,
 )
 from discreet.audit.findings import Finding, at_most, equal_to, judged
-from discreet.audit.instruments import (
-    LATTICE,
-    KnownNoise,
-    Sample,
-    judge,
-    rows_of,
-    seen_through,
-    sphere,
-)
+from discreet.audit.instruments import LATTICE, KnownNoise, judge, rows_of, sphere
 from discreet.audit.measured import Measured
 from discreet.core.optimum import Optimum
 from discreet.likelihood.problem import Problem
@@ -74,14 +66,11 @@ class Minimiser(Measured):
         budget = plan.number("epsilon_output") if self.tilted else plan.guarantee.epsilon
         scale = float(noise.scales(LATTICE)[0]) * grid
         sound = needed / budget <= scale * (1 + 1e-14) and scale <= needed / budget * (1 + 1e-9)
-        return judged(
-            "constants",
-            "noise for solver and grid",
+        said, note = (
             f"scale {needed / budget:.10g}",
-            f"{scale:.10g}",
-            sound=sound,
-            note="(movement + 2 tau'/k + sqrt(d) grid) / epsilon, to 1e-9",
+            "(movement + 2 tau'/k + sqrt(d) grid) / epsilon",
         )
+        return judged("noise for solver and grid", said, f"{scale:.10g}", sound=sound, note=note)
 
     def certificate(self) -> Finding:
         """A point that no certificate covers is not released: the public centre is."""
@@ -89,63 +78,39 @@ class Minimiser(Measured):
         plan = mechanism.plan(make_constants())
         draw = perturb(mechanism, plan, StuckLoss(), KnownNoise())
         moved = float(np.linalg.norm(draw.point - coordinates_from(plan.details).centre))
-        return judged(
-            "witness",
-            "a minimiser without certificate",
-            "public centre",
-            f"{moved:.3g} away from it",
-            sound=moved == 0.0,
-            note="a loss whose gradient is never right",
-            numbers={"moved": moved},
-        )
+        said, note = f"{moved:.3g} away from it", "a loss whose gradient is never right"
+        name = "a minimiser without certificate"
+        return judged(name, "public centre", said, sound=moved == 0.0, note=note)
 
     def gradients(self) -> list[Finding]:
         """Hand-made persons at hostile points, in every scale of the baseline a plan may choose."""
-        worst = max(
-            _gradient_ratio(make_constants(intervals=12)),
-            _gradient_ratio(make_constants(intervals=12, coordinates="paper")),
-            _gradient_ratio(make_constants(intervals=12, changes=(0.3, 0.6))),
-            _one_interval_ratio(),
-        )
+        changing = make_constants(intervals=12, changes=(0.3, 0.6))
+        facts = [make_constants(intervals=12), changing]
+        paper = make_constants(intervals=12, coordinates="paper")
+        worst = max(_one_interval_ratio(), *(_gradient_ratio(one) for one in (paper, *facts)))
         note = "all pairs of hand-made persons at hostile points; also where effects change"
-        stay = _determinant_ratio(make_constants(intervals=12))
-        changing = _determinant_ratio(make_constants(intervals=12, changes=(0.3, 0.6)))
+        determinant = max(_determinant_ratio(one) for one in facts)
         at_risk = "at risk all the time, effects that change or not"
         return [
-            at_most("neighbours", "gradients of two persons", 1.0, worst, note),
-            at_most("neighbours", "log determinants", 1.0, max(stay, changing), at_risk),
+            at_most("gradients of two persons", 1.0, worst, note),
+            at_most("log determinants", 1.0, determinant, at_risk),
         ]
 
     def law(self) -> list[Finding]:
         """Noise as it is found in releases of a loss that is zero."""
-        designs = [make_constants(500, 5, 0, 1), make_constants(500)]
-        return [*(judge(self._released(facts)) for facts in designs), self.fresh()]
-
-    def _released(self, facts: Facts) -> Sample:
-        mechanism, noise = self.subject.mechanism(), SystemNoise()
-        plan = mechanism.plan(facts)
-        nothing = LinearLoss(np.zeros(plan.dimension))
-        rows = range(rows_of(self.effort.draws, plan.dimension))
-        draws = [steps_of(plan, perturb(mechanism, plan, nothing, noise)) for _ in rows]
-        grid = 2.0 ** plan.number("step_exponent")
-        name = "noise in the release"
-        return Sample(name, np.array(draws) * grid, self.claimed_scale(plan), sphere)
+        found, mechanism, noise = [], self.subject.mechanism(), SystemNoise()
+        for facts in (make_constants(500, 5, 0, 1), make_constants(500)):
+            plan = mechanism.plan(facts)
+            nothing = LinearLoss(np.zeros(plan.dimension))
+            rows = range(rows_of(self.effort.draws, plan.dimension))
+            draws = [steps_of(plan, perturb(mechanism, plan, nothing, noise)) for _ in rows]
+            scale = self.claimed_scale(plan) / 2.0 ** plan.number("step_exponent")
+            found.append(judge("noise in the release", np.array(draws), scale, sphere))
+        return [*found, self.fresh()]
 
     def claimed_scale(self, plan: Plan) -> float:
         """The scale of the noise in a release of a loss that is zero."""
         raise NotImplementedError
-
-    def low_bits(self) -> list[Finding]:
-        """Draws of two linear losses."""
-        mechanism = self.subject.mechanism()
-        plan = mechanism.plan(make_constants(50, 5, 0, 1))
-        slope = np.full(plan.dimension, plan.number("gradient_sensitivity") / 3)
-        count = range(self.effort.attacks // 2)
-        up, down = (
-            [perturb(mechanism, plan, LinearLoss(sign * slope), SystemNoise()) for _ in count]
-            for sign in (1, -1)
-        )
-        return seen_through((up, down), plan)
 
     def replay(self) -> list[Finding]:
         """A release is exactly the planned minimiser plus the noise that was given."""
@@ -153,14 +118,9 @@ class Minimiser(Measured):
         plain = case.simulated(people, KnownNoise())
         moved = case.simulated(people, KnownNoise(shift=SHIFT))
         off = float(np.max(np.abs(steps_in(moved, case) - steps_in(plain, case) - SHIFT)))
-        found = judged(
-            "replay",
-            "noise moves the release",
-            f"{SHIFT} steps",
-            f"off by {off:.2g}",
-            sound=off <= 1e-3,
-            note="lattice noise of 2^20 steps in every coordinate",
-        )
+        claimed, note = f"{SHIFT} steps", "lattice noise of 2^20 steps in every coordinate"
+        said, sound = f"off by {off:.2g}", off <= 1e-3
+        found = judged("noise moves the release", claimed, said, sound=sound, note=note)
         return [*super().replay(), found, self._minimises(plain)]
 
     def _minimises(self, release: Any) -> Finding:
@@ -171,14 +131,8 @@ class Minimiser(Measured):
         loss = Problem(engine, release.design, case.order.link)  # type: ignore[attr-defined]
         gradient = shift_of(release, case) * loss(release.internal.vector).gradient
         rest = np.linalg.norm(gradient + details["total_ridge"] * w) / np.linalg.norm(gradient)
-        return judged(
-            "replay",
-            "the planned objective is minimised",
-            "gradient 0",
-            f"{float(rest):.2g}",
-            sound=float(rest) <= 1e-5,
-            note="relative to the loss's gradient, without noise",
-        )
+        note, name = "of the loss's gradient, without noise", "the planned objective is minimised"
+        return at_most(name, 1e-5, float(rest), note)
 
 
 class OutputAudit(Minimiser):
@@ -203,7 +157,7 @@ class OutputAudit(Minimiser):
             points.append(steps_of(plan, draw))
         loss = float(np.linalg.norm(points[0] - points[1]) / float(noise.scales(LATTICE)[0]))
         note = "linear loss, slopes at the claimed sensitivity"
-        tight = equal_to("witness", "tight witness", self.subject.epsilon, loss, note)
+        tight = equal_to("tight witness", self.subject.epsilon, loss, note)
         return [tight, self.certificate()]
 
     def constants(self) -> list[Finding]:
@@ -221,15 +175,9 @@ class OutputAudit(Minimiser):
             worst = max(worst, 1 - plan.number("gradient_bound") / reached)
             claimed = plan.number("gradient_sensitivity") / sensitivity
             worst = max(worst, 1 - claimed, claimed - 1.01)
-        return judged(
-            "constants",
-            f"radius and sensitivity, {link}",
-            "those of the page",
-            f"off by {max(worst, 0.0):.2g}",
-            sound=worst <= 1e-9,
-            numbers={"off": worst},
-            note="ridges 0.01, 1 and 50 a person; the grid of angles may add 1%",
-        )
+        name = f"radius and sensitivity off the page's, {link}"
+        note = "ridges 0.01, 1 and 50 a person; the grid of angles may add 1%"
+        return at_most(name, 1e-9, worst, note)
 
     def neighbours(self) -> list[Finding]:
         """Movement and distance of minimisers, and of releases of hostile tables."""
@@ -242,8 +190,8 @@ class OutputAudit(Minimiser):
         apart = max(confined, probit_confined)
         return [
             self.records(),
-            at_most("neighbours", "movement of the minimiser", 1.0, max(moved, probit), note),
-            at_most("neighbours", "distance of the minimiser", 1.0, apart, reach),
+            at_most("movement of the minimiser", 1.0, max(moved, probit), note),
+            at_most("distance of the minimiser", 1.0, apart, reach),
             self._tables(),
             *self.gradients(),
         ]
@@ -271,13 +219,13 @@ class OutputAudit(Minimiser):
     def _tables(self) -> Finding:
         """Replace one person of a table by hostile rows, through the public estimator."""
         worst = 0.0
-        for name in ("one row a person", "several rows a person", "terms"):
-            case, noise = usual(self.subject, name), KnownNoise()
+        for case in cases_of(self.subject)[:4]:
+            noise = KnownNoise()
             points = [steps_in(case.simulated(people, noise), case) for people in neighbours(case)]
             claimed = float(noise.scales(LATTICE)[0]) * self.subject.epsilon
             gaps = [float(np.linalg.norm(a - b)) for a in points for b in points]
             worst = max(worst, max(gaps) / claimed)
-        return at_most("neighbours", "movement of a release", 1.0, worst, "hostile rows of tables")
+        return at_most("movement of a release", 1.0, worst, "hostile rows of tables")
 
     def claimed_scale(self, plan: Plan) -> float:
         """Sensitivity / epsilon."""

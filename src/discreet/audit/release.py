@@ -50,12 +50,10 @@ def audit_document(document: File) -> Audit:
     if isinstance(document, CurvesRelease):
         name, own = "curves", _curves_again(document)
     elif isinstance(document, CausesRelease):
-        checks = ((cause, check) for cause in document.causes for check in (_coefficients, _grid))
-        own = [
-            replace(item, check=f"{cause}: {item.check}")
-            for cause, check in checks
-            for item in check(document.of_cause(cause))
-        ]
+        parts = {cause: document.of_cause(cause) for cause in document.causes}
+        found = ((cause, item) for cause, part in parts.items()
+                 for item in (*_coefficients(part), *_grid(part)))  # fmt: skip
+        own = [replace(item, check=f"{cause}: {item.check}") for cause, item in found]
         name, own = "release", [*own, *_plan_again(document)]
     elif isinstance(document, Release):
         name = "release"
@@ -69,8 +67,8 @@ def audit_document(document: File) -> Audit:
         "delta": document.guarantee.delta,
         "digest": document.digest,
     }
-    found = (*_form(document), *own, *_promise(document), *_ledger(document))
-    return Audit(f"{name} {document.release_id}", facts, found)
+    whole = (*_form(document), *own, *_promise(document), *_ledger(document))
+    return Audit(f"{name} {document.release_id}", facts, whole)
 
 
 def _curves_again(curves: CurvesRelease) -> list[Finding]:
@@ -92,45 +90,33 @@ def _curves_again(curves: CurvesRelease) -> list[Finding]:
 
 
 def _line(check: str, claimed: str, measured: str, *, sound: bool, note: str = "") -> Finding:
-    return judged(FAMILY, check, claimed, measured, sound=sound, note=note)
+    found = judged(check, claimed, measured, sound=sound, note=note)
+    return replace(found, family=FAMILY)
 
 
 def _form(release: Promised) -> list[Finding]:
     """Private, of persons, with public bounds everywhere."""
     bounded = release.public_schema.is_bounded
+    drawn, bounds = "drawn with system entropy", "public bounds of the schema"
+    said = "private" if release.private else "seeded"
     return [
-        _line(
-            "drawn with system entropy",
-            "private",
-            "private" if release.private else "seeded",
-            sound=release.private,
-        ),
-        _line(
-            "public bounds of the schema",
-            "all",
-            "all" if bounded else "some are missing",
-            sound=bounded,
-        ),
+        _line(drawn, "private", said, sound=release.private),
+        _line(bounds, "all", "all" if bounded else "some are missing", sound=bounded),
     ]
 
 
 def _coefficients(release: Release) -> list[Finding]:
     """Coefficients are those that the schema names, and the internal ones in the user's scale."""
-    design = Design(
-        release.public_schema, parse_baseline(release.baseline), release.internal.coordinates
-    )
+    baseline = parse_baseline(release.baseline)
+    design = Design(release.public_schema, baseline, release.internal.coordinates)
     names = list(release.coefficients.covariates) == list(design.schema.coefficient_names)
     expected = design.to_user @ release.internal.vector
     margin = AGREEMENT * (np.abs(design.to_user) @ np.abs(release.internal.vector))
     gap = np.abs(release.coefficients.vector - expected)
+    off, sound = f"off by {np.max(gap, initial=0.0):.2g}", bool(np.all(gap <= margin))
     return [
         _line("coefficients named by the schema", "all", "all" if names else "others", sound=names),
-        _line(
-            "coefficients from internal values",
-            "equal",
-            f"off by {np.max(gap, initial=0.0):.2g}",
-            sound=bool(np.all(gap <= margin)),
-        ),
+        _line("coefficients from internal values", "equal", off, sound=sound),
     ]
 
 
@@ -139,15 +125,8 @@ def _grid(release: Release) -> list[Finding]:
     with np.errstate(over="ignore"):
         steps = np.ldexp(release.internal.vector, -release.grid_exponent)
     off = int(np.count_nonzero(steps != np.rint(steps)))
-    return [
-        _line(
-            f"multiples of 2^{release.grid_exponent}",
-            "all",
-            f"{off} are not",
-            sound=off == 0,
-            note="in internal coordinates",
-        )
-    ]
+    name, note = f"multiples of 2^{release.grid_exponent}", "in internal coordinates"
+    return [_line(name, "all", f"{off} are not", sound=off == 0, note=note)]
 
 
 def _plan_again(release: Release | CausesRelease) -> list[Finding]:
@@ -186,12 +165,8 @@ def _settings(plan: Plan, release: Promised) -> Finding:
     declared = sum(
         caution.of_the_promise and caution.code not in weak for caution in release.warnings
     )
-    return _line(
-        "warnings that the settings call for",
-        f"{needed}",
-        f"{declared}",
-        sound=declared == needed,
-    )
+    name = "warnings that the settings call for"
+    return _line(name, f"{needed}", f"{declared}", sound=declared == needed)
 
 
 def _same(check: str, planned: object, stated: object, version: str) -> Finding:
@@ -200,13 +175,12 @@ def _same(check: str, planned: object, stated: object, version: str) -> Finding:
         shown = "equal"
     elif version != __version__:
         note = f"differs from what discreet {__version__} plans: audit with discreet {version}"
-        return not_applicable(FAMILY, check, note)
+        return replace(not_applicable(check, note), family=FAMILY)
     else:
         shown = f"differ: {', '.join(_differences(planned, stated)) or stated}"
     claimed = f"{planned:.6g}" if isinstance(planned, float) else str(planned)
-    return _line(
-        check, claimed if len(claimed) < 30 else "equal", shown[:80], sound=shown == "equal"
-    )
+    claimed = claimed if len(claimed) < 30 else "equal"
+    return _line(check, claimed, shown[:80], sound=shown == "equal")
 
 
 def _differences(planned: object, stated: object) -> list[str]:
@@ -234,7 +208,7 @@ def agree(planned: Any, stated: Any) -> bool:
 
 
 def _promise(release: Promised) -> list[Finding]:
-    same = release.promise == release.guarantee.sentence()
+    same = release.guarantee.is_said_by(release.promise)
     return [
         _line("promise in words", "the guarantee's", "the same" if same else "another", sound=same)
     ]

@@ -20,8 +20,7 @@ TRIED = {
     "witness": "what the noise that is drawn spends for the worst pair of neighbours",
     "constants": "the numbers of the proof page, computed a second time",
     "neighbours": "people made to move a release as far as they can",
-    "law": "whether noise has its law and is fresh",
-    "low bits": "whether last digits tell anything",
+    "law": "whether noise has its law to the last bits and is fresh",
     "replay": "the same noise over other people",
     "questions": "every sum over people and every answer",
     "refusals": "settings that promise nothing",
@@ -90,7 +89,7 @@ def content(audit: Audit) -> bytes:
 
 
 def picture(audit: Audit) -> "Figure":
-    """Claimed epsilon against what was measured: witness, last bits, lower bound of outcomes."""
+    """Claimed epsilon against what was measured: witness, lower bound of outcomes."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
 
     items = [item for item in audit.findings if _is_epsilon(item, audit)][::-1]
@@ -113,7 +112,6 @@ def picture(audit: Audit) -> "Figure":
 
 LABELS = {
     "witness": "at the worst neighbours",
-    "lattice": "from the last bits",
     "end to end": "from outcomes of real fits",
 }
 

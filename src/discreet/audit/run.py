@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any
 
@@ -96,6 +96,6 @@ def _family(name: str, measured: Measured) -> Sequence[Finding]:
         ):  # matrices are small, and threads that wait cost more than they bring
             found: Sequence[Finding] = getattr(measured, FAMILIES[name])()
     except Exception as error:  # noqa: BLE001 - broken code may break a check in any way
-        kind = type(error).__name__
-        return [judged(name, "the check itself", "completes", kind, sound=False, note=str(error))]
-    return found
+        said = type(error).__name__
+        found = [judged("the check itself", "completes", said, sound=False, note=str(error))]
+    return [replace(item, family=name) for item in found]

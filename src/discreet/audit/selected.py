@@ -14,16 +14,12 @@ from discreet.audit.cases import (
     make_constants,
     random_person,
 )
-from discreet.audit.findings import Finding, Subject, at_most, equal_to, judged
-from discreet.audit.instruments import L1, LATTICE, KnownNoise, asked_of, seen_through
+from discreet.audit.findings import Finding, Subject, at_most, equal_to, judged, without
+from discreet.audit.instruments import L1, LATTICE, KnownNoise, asked_of
 from discreet.audit.measured import Measured
 from discreet.audit.objective import ObjectiveAudit
 from discreet.audit.output import Minimiser, OutputAudit
 from discreet.core.optimum import SCORE_EXPONENT, clipped_score
-from discreet.privacy.noise import SystemNoise
-
-SLOWER = 200
-"""A draw that reads people costs this many times one of a plug-in loss."""
 
 
 class SelectedAudit(Measured):
@@ -49,7 +45,7 @@ class SelectedAudit(Measured):
         # a budget in whole billionths, rounded down, loses up to four of them
         tolerance = 1e-9 + 4e-9 / self.subject.epsilon
         claimed, spent = self.subject.epsilon, 2.0 * (trial + score)
-        return [equal_to("witness", "parts at the drawn scales", claimed, spent, note, tolerance)]
+        return [equal_to("parts at the drawn scales", claimed, spent, note, tolerance)]
 
     def neighbours(self) -> list[Finding]:
         """The score of a person, alone and in company, and the search on what trials run."""
@@ -63,7 +59,7 @@ class SelectedAudit(Measured):
             spreads.append(max(scores) - min(scores))
         note = "in units of the bound that its noise is scaled to"
         moved = max(spreads) * 2.0**SCORE_EXPONENT / bound
-        score = at_most("neighbours", "movement of the score", 1.0, moved, note)
+        score = at_most("movement of the score", 1.0, moved, note)
         return [score, self._company(), *self._base.neighbours()[1:]]
 
     def _company(self) -> Finding:
@@ -75,14 +71,9 @@ class SelectedAudit(Measured):
         for point in random.normal(size=(8, facts.dimension)):
             alone = sum(clipped_score(loss_of([who], facts), point, 50.0) for who in people)
             different += clipped_score(loss_of(people, facts), point, 50.0) != alone
-        return judged(
-            "neighbours",
-            "score of a person in company",
-            "the same as alone",
-            f"{different} of 8 differ",
-            sound=different == 0,
-            note="64 persons of several rows: nobody rounds another's loss",
-        )
+        said, note = f"{different} of 8 differ", "64 persons of several rows: nobody rounds another"
+        name = "score of a person in company"
+        return judged(name, "the same as alone", said, sound=not different, note=note)
 
     def law(self) -> list[Finding]:
         """The laws that a draw asks its source for."""
@@ -91,22 +82,16 @@ class SelectedAudit(Measured):
         mechanism.draw(mechanism.plan(facts), loss_of(corner_people(facts)[:5], facts), noise)
         return [*asked_of(noise.calls, self.effort.draws), self.fresh()]
 
-    def low_bits(self) -> list[Finding]:
-        """Draws of two tables of people."""
-        return low_bits_of_people(self)
-
-
-def low_bits_of_people(audit: Measured) -> list[Finding]:
-    """Where no loss can be plugged in: fewer draws."""
-    facts = make_constants(50, 5, 0, 1, strata=audit.subject.strata, causes=audit.subject.causes)
-    mechanism: Any = audit.subject.mechanism()
-    plan = mechanism.plan(facts)
-    draw = getattr(mechanism, "bare_draw", mechanism.draw)  # only the point is looked at
-    one, other = corner_people(facts)[1:3]
-    crowd = [one] * (plan.persons - 1)
-    count = range(max(8, audit.effort.attacks // (2 * SLOWER)))
-    same, replaced = (
-        [draw(plan, loss_of([*crowd, who], facts), SystemNoise()) for _ in count]
-        for who in (one, other)
-    )
-    return seen_through((same, replaced), plan)
+    def replay(self) -> list[Finding]:
+        """Each trial has noise of its own, for its model and its score, and but one model leaves."""
+        facts, wrong = make_constants(persons=7), list[str]()
+        mechanism, loss = self.subject.mechanism(), loss_of(corner_people(facts)[:7], facts)
+        for seed in range(8):
+            noise = KnownNoise(seed=seed)
+            draw = mechanism.draw(mechanism.plan(facts), loss, noise)
+            scores = [call.values for call in noise.calls if call.law == L1]
+            alone = len(noise.scales(LATTICE)) == len(scores) and all(map(any, scores))
+            wrong += ["noise of a score"] * (not alone)
+            wrong += ["more than a model"] * bool(draw.extras or draw.cautions)
+        note = "8 draws of random numbers of trials"
+        return [*super().replay(), without("trials", "each noised, one released", wrong, note)]

@@ -1,8 +1,9 @@
 """The commands, one file each; what they need is imported when they run."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from discreet.cli import (
     audit,
@@ -15,16 +16,42 @@ from discreet.cli import (
     page,
     plan,
     predict,
-    report,
     reproduce,
     summary,
 )
 from discreet.cli.budget import budget_app
 from discreet.cli.federation import federation_app
+from discreet.text import without_addresses
 from discreet.version import __version__
+
+ELSEWHERE = {
+    "--n": "The number of persons is --persons",
+    "--group": "'discreet curves' takes the column of the groups as --by",
+    "--formula": "Time, event and covariates are in the schema, which 'discreet new DATA' drafts",
+}
+"""Options of other programs, and what stands in their place here."""
+
+
+class Commands(TyperGroup):
+    """All commands; what is said of a wrong word repeats no address, which may hold a password."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that the words name."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            known = ELSEWHERE.get(getattr(error, "option_name", ""))
+            if known is not None:
+                error.message += f". {known}."  # type: ignore[attr-defined]
+                error.possibilities = None  # type: ignore[attr-defined]
+            if hasattr(error, "format_message"):  # of click, or of the copy that typer has of it
+                error.message = without_addresses(error.message)  # type: ignore[attr-defined]
+            raise
+
 
 app = typer.Typer(
     name="discreet",
+    cls=Commands,
     help="Survival regression that can be published: fit on sensitive records, release the model.",
     epilog="See it work with discreet demo. Begin with discreet new DATA > schema.toml, then discreet check DATA --schema schema.toml.",
     no_args_is_help=True,
@@ -51,18 +78,10 @@ def common(
     """Survival regression that can be published."""
 
 
-app.command("new")(new.new)
-app.command("check")(check.check)
-app.command("plan")(plan.plan)
-app.command("fit")(fit.fit)
-app.command("curves")(curves.curves)
-app.command("summary")(summary.summary)
-app.command("predict")(predict.predict)
-app.command("page")(page.page)
-app.command("export")(export.export)
-app.command("report")(report.report)
-app.command("audit")(audit.audit)
-app.command("demo")(demo.demo)
-app.command("reproduce")(reproduce.reproduce)
+for command in (
+    new.new, check.check, plan.plan, fit.fit, curves.curves, summary.summary, predict.predict,
+    page.page, export.export, page.report, audit.audit, demo.demo, reproduce.reproduce,
+):  # fmt: skip
+    app.command(command.__name__)(command)
 app.add_typer(budget_app)
 app.add_typer(federation_app)

@@ -1,34 +1,31 @@
-"""The terms of a release that `fit` and `curves` share, and the question before its charge."""
+"""The options of a release that `fit` and `curves` share, and the question before its charge."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.check import show
-from discreet.cli.output import at_terminal, complain, progress, say, wrapped
+from discreet.cli.output import at_terminal, complain, progress, say, warnings_as_lines, wrapped
 from discreet.documents.strict import require_free
 from discreet.errors import RefusedError, SettingsError
 
 if TYPE_CHECKING:
-    from discreet.documents.model import Promised
+    from discreet.base import Estimator
+    from discreet.mechanisms.contract import Mechanism
+    from discreet.mechanisms.group_counts import GroupCounts
     from discreet.people.source import People
-    from discreet.release import Promising
 
 REFUSED = (
     "nothing was charged and nothing was released: this file would give no useful model, or a wrong "
     "one. 'discreet check' says why. Correct the file or its schema, accept what is right as it is "
     "with --accept NAME, or publish whatever the records hold with --yes."
 )
-UNCHARGED = "no ledger"  # as a release prints it
-
-
-def require_writable(out: Path, *, overwrite: bool) -> None:
-    """Raise `SettingsError` unless `out` is a name of JSON that may be written."""
-    if out.suffix.lower() != ".json":
-        raise SettingsError(f"models and releases are JSON; name it '{out.with_suffix('.json')}'.")
-    require_free(out, overwrite=overwrite)
 
 
 @dataclass(frozen=True)
@@ -40,20 +37,55 @@ class Terms:
     (`docs/threat-model.md`, "Whether a release is made at all").
     """
 
-    out: Path
-    ledger: str | None
-    no_ledger: bool
-    persons: int | None
-    release_id: str | None
-    federation: Path | None
-    party: int | None
-    wait: float
-    accept: list[str] | None
-    yes: bool
-    overwrite: bool
+    out: Annotated[Path, typer.Option(help="The model, release or curves to write, a .json file.")]
+    persons: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of persons (public): plan and charge before reading.", parser=options.whole
+        ),
+    ] = None
+    ledger: Annotated[
+        str | None, typer.Option(help="The budget to charge: a path or postgresql:// URL.")
+    ] = None
+    no_ledger: Annotated[
+        bool, typer.Option("--no-ledger", help="Publish without a budget: nothing adds it up.")
+    ] = False
+    release_id: Annotated[str | None, typer.Option(help="Name of the release.")] = None
+    federation: Annotated[
+        Path | None,
+        typer.Option(help="The sites that make one release together, a sites.toml; see --party."),
+    ] = None
+    party: Annotated[int | None, typer.Option(help="Which of the sites this is, from 0.")] = None
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the other sites.")] = 600.0
+    accept: options.Accept = None
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes",
+            help="Publish whatever the records hold: no question is asked and no file refused.",
+        ),
+    ] = False
+    overwrite: options.Overwrite = False
 
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of `publish`."""
+    def require_writable(self) -> None:
+        """Raise `SettingsError` unless `out` is a name of JSON that may be written."""
+        out = self.out
+        if out.suffix.lower() != ".json":
+            raise SettingsError(
+                f"models and releases are JSON; name it '{out.with_suffix('.json')}'."
+            )
+        require_free(out, overwrite=self.overwrite)
+
+    def publish(
+        self,
+        model: "Estimator",
+        source: "People",
+        schema: Path,
+        mechanism: "Mechanism | GroupCounts",
+        charge: str,
+        **more: Any,
+    ) -> None:
+        """Publish once a person agreed; print warnings, the file, the promise, who paid."""
         if (self.ledger is None) != self.no_ledger:
             raise SettingsError(
                 "say which budget pays for the release, with --ledger ('discreet budget init' makes "
@@ -61,23 +93,45 @@ class Terms:
             )
         if self.federation is None and self.party is not None:
             raise SettingsError("--party belongs to a joint fit; name its sites with --federation.")
-        from discreet.release import NO_LEDGER
+        from discreet.mechanisms.group_counts import GroupCounts
+        from discreet.release import NO_LEDGER, UNCHARGED
 
         sites = None
         if self.federation is not None:
             from discreet.joint import Federation
 
             sites = Federation.read(self.federation, self.party, self.wait, self.release_id)
-        return {
-            "ledger": NO_LEDGER if self.ledger is None else self.ledger,
-            "path": self.out,
-            "persons": self.persons,
-            "release_id": self.release_id,
-            "overwrite": self.overwrite,
-            "federation": sites,
-        }
+        self._agree(source, schema, mechanism, charge)
+        curves = isinstance(mechanism, GroupCounts)
+        with warnings_as_lines(), progress("Counting" if curves else "Fitting"):
+            model.publish(
+                source,
+                mechanism=mechanism,
+                ledger=NO_LEDGER if self.ledger is None else self.ledger,
+                path=self.out,
+                persons=self.persons,
+                release_id=self.release_id,
+                overwrite=self.overwrite,
+                federation=sites,
+                **more,
+            )
+        release = model.release_
+        guarantee = release.guarantee
+        for text in release.warnings:
+            complain(f"warning: {text}")
+        paid = "no ledger" if release.ledger == UNCHARGED else "the ledger"
+        what = "curves" if curves else "release"
+        say(
+            wrapped(
+                f"The {what} {release.release_id} {'are' if curves else 'is'} in '{self.out}': "
+                f"epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}, "
+                f"{release.persons:,} persons, charged to {paid}."
+            )
+        )
 
-    def agree(self, source: "People", schema: Path, mechanism: "Promising", charge: str) -> None:
+    def _agree(
+        self, source: "People", schema: Path, mechanism: "Mechanism | GroupCounts", charge: str
+    ) -> None:
         """Compare the file with its schema before the charge; at a terminal let a person decide.
 
         Elsewhere a file that gives no useful model, or a wrong one, is refused.  Nothing is compared
@@ -122,16 +176,20 @@ class Terms:
             raise typer.Exit(1)
 
 
-def conclude(release: "Promised", out: Path, what: str = "release") -> None:
-    """Print the release's warnings, its file, its promise and whether it was charged."""
-    guarantee = release.guarantee
-    paid = "charged to no ledger" if release.ledger == UNCHARGED else "charged to the ledger"
-    for text in release.warnings:
-        complain(f"warning: {text}")
-    say(
-        wrapped(
-            f"The {what} {release.release_id} {'are' if what == 'curves' else 'is'} in '{out}': "
-            f"epsilon {guarantee.epsilon:g}, "
-            f"delta {guarantee.delta:g}, {release.persons:,} persons, {paid}."
-        )
-    )
+def publishing(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `Terms`, which reach it as one argument, ``terms``."""
+    shared = {
+        name: item.replace(kind=Parameter.KEYWORD_ONLY)
+        for name, item in signature(Terms).parameters.items()
+    }
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        terms = Terms(**{name: given.pop(name) for name in shared})
+        terms.require_writable()
+        command(**given, terms=terms)
+
+    own = [item for name, item in signature(command).parameters.items() if name != "terms"]
+    run.__signature__ = signature(command).replace(parameters=[*own, *shared.values()])  # type: ignore[attr-defined]
+    run.__annotations__ = {item.name: item.annotation for item in (*own, *shared.values())}
+    return run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.charge import Terms, conclude, require_writable
+from discreet.cli.charge import Terms, publishing
 from discreet.cli.output import complain, progress, say, warnings_as_lines, wrapped
 from discreet.cli.reproduce import load_mechanism
 from discreet.errors import SettingsError
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 NONE = "none"
 DEFAULT_MECHANISM = "newton"
+NO_SEED = (
+    "a release takes no seed: noise that can be repeated can be subtracted. To try a method on data "
+    "that need no protection use ds.simulate(..., seed=...) in Python."
+)
 
 
+@publishing
 def fit(  # noqa: PLR0913 - one parameter an option
     data: options.Data,
     *,
     schema: options.SchemaFile,
-    out: Annotated[Path, typer.Option(help="The model or release to write, a .json file.")],
     mechanism: Annotated[
         str | None,
         typer.Option(
@@ -48,10 +52,6 @@ def fit(  # noqa: PLR0913 - one parameter an option
         typer.Option(help="A further setting of the mechanism.", metavar="NAME=VALUE"),
     ] = None,
     query: options.Select = None,
-    persons: options.Persons = None,
-    ledger: options.LedgerPlace = None,
-    no_ledger: options.NoLedger = False,
-    release_id: options.ReleaseName = None,
     accept_approximate: Annotated[
         bool, typer.Option("--accept-approximate", help="Publish an approximate draw.")
     ] = False,
@@ -68,16 +68,10 @@ def fit(  # noqa: PLR0913 - one parameter an option
     scheduler: Annotated[
         str | None, typer.Option(help="Address of an existing Dask cluster.")
     ] = None,
-    federation: options.SitesFile = None,
-    party: options.Party = None,
-    wait: options.Wait = 600.0,
-    accept: options.Accept = None,
-    yes: options.Yes = False,
-    overwrite: options.Overwrite = False,
-    seed: options.NoSeed = None,  # noqa: ARG001 - its callback says what to write
+    seed: Annotated[str | None, options.refused("--seed", NO_SEED)] = None,  # noqa: ARG001
+    terms: Terms,
 ) -> None:
     """Fit a model: privately with --epsilon, or not with --mechanism none."""
-    require_writable(out, overwrite=overwrite)
     if mechanism is None and epsilon is None:
         raise SettingsError(
             "say --mechanism none for a fit that is not private, or give --epsilon for one that is."
@@ -102,26 +96,18 @@ def fit(  # noqa: PLR0913 - one parameter an option
     )
     people = options.people(data, query)
     if chosen is None:
-        if federation is not None:
+        if terms.federation is not None:
             raise SettingsError("a joint fit is private: give --epsilon, not --mechanism none.")
-        if delta is not None or setting or ledger or no_ledger or persons:
+        if delta is not None or setting or terms.ledger or terms.no_ledger or terms.persons:
             raise SettingsError(
                 "a fit with --mechanism none takes no privacy settings; remove them."
             )
-        _fit(regression, people, out, overwrite=overwrite)
+        _fit(regression, people, terms.out, overwrite=terms.overwrite)
         return
-    terms = Terms(
-        out, ledger, no_ledger, persons, release_id, federation, party, wait, accept, yes, overwrite
-    )
-    arguments = terms.arguments()
     source = People.of(people, None, regression.engine, scheduler)
-    terms.agree(source, schema, chosen, f"epsilon {epsilon:g} (mechanism {name})")
-    with warnings_as_lines(), progress("Fitting"):
-        regression.publish(
-            source, mechanism=chosen, accept_approximate=accept_approximate, **arguments
-        )
-    conclude(regression.release_, out)
-    say(wrapped(f"'discreet summary {out}' shows it and what it promises."))
+    charge = f"epsilon {epsilon:g} (mechanism {name})"
+    terms.publish(regression, source, schema, chosen, charge, accept_approximate=accept_approximate)
+    say(wrapped(f"'discreet summary {terms.out}' shows it and what it promises."))
 
 
 def _fit(regression: "SurvivalRegression", data: Any, out: Path, *, overwrite: bool) -> None:

@@ -1,16 +1,14 @@
 """Options that several commands have: one name, one sentence of help."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.errors import SettingsError
 
 if TYPE_CHECKING:
-    from discreet.design.words import Words
     from discreet.people.databases import Query
 
 Data = Annotated[
@@ -43,70 +41,33 @@ def number(text: str | float) -> float:
         raise typer.BadParameter(f"'{text}' is not a number{hint}") from None
 
 
-def _refuse(text: str) -> Callable[[str | None], None]:
-    """Return a callback that refuses an option which other programs have."""
+def whole(text: str | int) -> int:
+    """Return a whole number of the command line; marks between thousands get a hint."""
+    try:
+        return int(text)
+    except ValueError:
+        digits = re.sub(r"\D", "", str(text))
+        marked = re.fullmatch(r"\d{1,3}([,.' ]\d{3})+", str(text))
+        hint = f": write {digits}" if marked else ""
+        raise typer.BadParameter(f"'{text}' is not a whole number{hint}") from None
+
+
+def refused(option: str, text: str) -> Any:
+    """Return a hidden option that other programs have: given, it is an error that says what to do."""
 
     def refuse(given: str | None) -> None:
         if given is not None:
             raise SettingsError(text)
 
-    return refuse
+    return typer.Option(option, hidden=True, callback=refuse)
 
 
-NoSeed = Annotated[
-    str | None,
-    typer.Option(
-        "--seed",
-        hidden=True,
-        callback=_refuse(
-            "a release takes no seed: noise that can be repeated can be subtracted. To try a method "
-            "on data that need no protection use ds.simulate(..., seed=...) in Python."
-        ),
-    ),
-]
-NoTitle = Annotated[
-    str | None,
-    typer.Option(
-        "--title",
-        hidden=True,
-        callback=_refuse(
-            "the words of a page are in a file: --words words.toml, with title and others in [page]."
-        ),
-    ),
-]
-WordsFile = Annotated[
-    Path | None,
-    typer.Option(help="Title, labels, units and contact in place of the release's: a TOML file."),
-]
 DEFAULT_LINK = "cloglog"
 """As in `discreet.design.link`, which takes longer to load than help may."""
 Link = Annotated[str, typer.Option(help="cloglog, logit or probit: cloglog gives hazard ratios.")]
 Baseline = Annotated[
     str,
     typer.Option(help="natural-spline:KNOTS, piecewise-constant:PIECES or log-time:POWERS."),
-]
-Persons = Annotated[
-    int | None, typer.Option(help="Number of persons (public): plan and charge before reading.")
-]
-LedgerPlace = Annotated[
-    str | None, typer.Option(help="The budget to charge: a path or postgresql:// URL.")
-]
-NoLedger = Annotated[
-    bool, typer.Option("--no-ledger", help="Publish without a budget: nothing adds it up.")
-]
-ReleaseName = Annotated[str | None, typer.Option(help="Name of the release.")]
-SitesFile = Annotated[
-    Path | None,
-    typer.Option(help="The sites that make one release together, a sites.toml; see --party."),
-]
-Party = Annotated[int | None, typer.Option(help="Which of the sites this is, from 0.")]
-Wait = Annotated[float, typer.Option(help="Seconds to wait for the other sites.")]
-Yes = Annotated[
-    bool,
-    typer.Option(
-        "--yes",
-        help="Publish whatever the records hold: no question is asked and no file refused.",
-    ),
 ]
 Accept = Annotated[
     list[str] | None,
@@ -126,22 +87,15 @@ def numbers(option: str, text: str, example: str) -> list[float]:
     return found
 
 
-def read_words(path: Path | None) -> "Words | None":
-    """Return the words in a file, if one is given."""
-    from discreet.design.words import Words
-
-    return None if path is None else Words.from_toml(path)
-
-
 def people(data: str, query: str | None) -> "Path | Query":
     """Return the source that DATA and --query name together."""
-    from discreet.people.databases import Query, is_address, require_query
+    from discreet.people.databases import ADDRESSES, Query, is_address, require_query
 
     if query is None:
         require_query(data)
         return Path(data)
     if not is_address(data):
-        raise SettingsError("--query goes with a database: sqlite:///FILE, duckdb:///FILE, ...")
+        raise SettingsError(f"--query goes with a database: {ADDRESSES}.")
     if query.startswith("@"):
         file = Path(query[1:])
         try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def plan(  # noqa: PLR0913 - one parameter an option
     *,
     schema: options.SchemaFile,
-    n: Annotated[int, typer.Option("--persons", help="Number of persons.")],
+    n: Annotated[int, typer.Option("--persons", help="Number of persons.", parser=options.whole)],
     events: Annotated[
         str,
         typer.Option(
@@ -60,14 +60,14 @@ def plan(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Predict the error of every mechanism from public facts: no data is read.
 
-    Several epsilons make one table; --target asks for the smallest epsilon that is enough. What is
-    publicly known of covariates, --sd and --shares, makes the prediction better.
+    Several epsilons make one table; --target asks for the smallest epsilon that is enough.
+    Public facts about covariates, --sd and --shares, make the prediction better.
     """
     from discreet.design.schema import Schema
     from discreet.forecast import CausesComparison, needed_epsilon
     from discreet.forecast import plan as compare
 
-    declared = Schema.from_toml(schema)
+    declared, targets = Schema.from_toml(schema), [_target(text) for text in target or ()]
     if picture is not None:
         if declared.time.causes is not None:
             raise SettingsError(
@@ -88,22 +88,14 @@ def plan(  # noqa: PLR0913 - one parameter an option
             sites=sites,
             colluding=colluding,
         )
-    for cause, part in (
-        found.parts.items() if isinstance(found, CausesComparison) else [("", found)]
-    ):
-        if cause:
-            say(f"Cause: {cause}")
+    for part in found.tables.values():
+        for line in part.heading:
+            say(line)
         _show(part)
-        for text in target or ():
-            name, _, half = text.replace("=", ":").rpartition(":")
-            try:
-                margin = float(half)
-            except ValueError:
-                message = "--target takes a name and a width, such as 'sex: 0.1'."
-                raise SettingsError(message) from None
+        for name, margin in targets:
             with progress("Planning"):
-                needed = needed_epsilon(part.outlook, name.strip(), margin, delta)
-            answer = f"{name.strip()} known to +- {margin:g} (95 %)"
+                needed = needed_epsilon(part.outlook, name, margin, delta)
+            answer = f"{name} known to +- {margin:g} (95 %)"
             if needed is None:
                 answer += f": no epsilon is enough, because {n:,} persons are too few."
             else:
@@ -158,6 +150,21 @@ def _show(comparison: "Comparison") -> None:
         heading = ("coefficient", "not private", *(item.mechanism for item in predicted))
         say(f"\n{ERRORS}\n\n{in_blocks([heading, *lines], width())}\n")
     say(wrapped(comparison.recommendation()))
+
+
+def _target(text: str) -> tuple[str, float]:
+    """A coefficient, or a covariate, and the half width of its interval."""
+    name, _, half = (part.strip() for part in text.replace("=", ":").rpartition(":"))
+    try:
+        margin = float(half)
+    except ValueError:
+        margin = 0.0
+    if not name or not margin > 0:
+        raise SettingsError(
+            f"--target takes a coefficient and half the width of its interval, such as 'sex: 0.1'; "
+            f"this is '{text}'."
+        )
+    return name, margin
 
 
 def _events(text: str, *, by_cause: bool) -> int | dict[str, int]:

@@ -120,50 +120,42 @@ def _predicted(
     """Return the columns of a quantity, each followed by its limits if they are asked for."""
     from discreet.results.prediction import prediction_columns
 
-    _require_consistent(quantity, times, cause)
-    if limits and not (
-        quantity in {Quantity.SURVIVAL, Quantity.RMST}
-        or (quantity is Quantity.QUANTILE and levels == [0.5])
-    ):
-        raise SettingsError(
-            "--intervals go with survival, incidence, rmst and the median (--probabilities 0.5)."
-        )
-    name = f"incidence_{cause}" if cause else quantity.value.replace("-", "_")
-    points = levels if quantity is Quantity.QUANTILE else times
-    headings = [f"{name}_{point:.10g}" for point in points] or [name]
-    asked: dict[Quantity, Callable[[], Any]] = {
-        Quantity.SURVIVAL: lambda: fitted.predict_survival(data, times, interval=limits),
-        Quantity.HAZARD: lambda: fitted.predict_hazard(data, times),
-        Quantity.CUMULATIVE_HAZARD: lambda: fitted.predict_cumulative_hazard(data, times),
-        Quantity.QUANTILE: lambda: fitted.predict_quantile(data, levels),
-        Quantity.RISK: lambda: fitted.predict_risk(data),
-    }
-    if cause:
-        parts = [(headings, fitted.predict_incidence(data, cause, times, interval=limits))]
-    elif quantity is Quantity.RMST:  # up to each time, or to the horizon
-        ends: list[float | None] = [*times] or [None]
-        parts = [
-            ([heading], fitted.predict_rmst(data, end, interval=limits))
-            for heading, end in zip(headings, ends, strict=True)
-        ]
-    elif quantity is Quantity.QUANTILE and limits:
-        parts = [(headings, fitted.predict_median(data, interval=True))]
-    else:
-        parts = [(headings, asked[quantity]())]
-    columns: dict[str, list[float]] = {}
-    for heads, found in parts:
-        columns |= prediction_columns(heads, found)
-    if limits and f"{headings[0]}_lower" not in columns:
-        raise SettingsError("this model has no covariance, so it gives no intervals.")
-    return columns
-
-
-def _require_consistent(quantity: Quantity, times: list[float], cause: str) -> None:
-    """Raise `SettingsError` for options that contradict each other."""
+    quantile = quantity is Quantity.QUANTILE
     if cause and quantity is not Quantity.SURVIVAL:
         raise SettingsError(f"--incidence and --quantity {quantity} exclude each other: drop one.")
-    if quantity in {Quantity.QUANTILE, Quantity.RISK}:
+    if quantile or quantity is Quantity.RISK:
         if times:
             raise SettingsError(f"--times do not go with a {quantity}: leave them out.")
     elif quantity is not Quantity.RMST and not times:
         raise SettingsError("say at which times, such as --times 30,180,365.")
+    median = quantile and levels == [0.5]
+    if limits and not median and quantity not in {Quantity.SURVIVAL, Quantity.RMST}:
+        raise SettingsError(
+            "--intervals go with survival, incidence, rmst and the median (--probabilities 0.5)."
+        )
+    name = f"incidence_{cause}" if cause else quantity.value.replace("-", "_")
+    headings = [f"{name}_{point:.10g}" for point in (levels if quantile else times)] or [name]
+    if quantity is Quantity.RMST:  # up to each time, or to the horizon
+        columns: dict[str, list[float]] = {}
+        ends: list[float | None] = [*times] or [None]
+        for heading, end in zip(headings, ends, strict=True):
+            found = fitted.predict_rmst(data, end, interval=limits)
+            columns |= prediction_columns([heading], found)
+    else:
+        asked: dict[Quantity, Callable[[], Any]] = {
+            Quantity.SURVIVAL: lambda: fitted.predict_survival(data, times, interval=limits),
+            Quantity.HAZARD: lambda: fitted.predict_hazard(data, times),
+            Quantity.CUMULATIVE_HAZARD: lambda: fitted.predict_cumulative_hazard(data, times),
+            Quantity.QUANTILE: lambda: fitted.predict_quantile(data, levels),
+            Quantity.RISK: lambda: fitted.predict_risk(data),
+        }
+        if cause:
+            found = fitted.predict_incidence(data, cause, times, interval=limits)
+        elif limits and median:
+            found = fitted.predict_median(data, interval=True)
+        else:
+            found = asked[quantity]()
+        columns = prediction_columns(headings, found)
+    if limits and f"{headings[0]}_lower" not in columns:
+        raise SettingsError("this model has no covariance, so it gives no intervals.")
+    return columns

@@ -2,20 +2,12 @@
 
 import json
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from discreet.cli import options
 from discreet.cli.output import csv_bytes, say, width, wrapped
-
-if TYPE_CHECKING:
-    from discreet.results.group_table import GroupTable
-    from discreet.results.proportionality import ProportionalityTable
-    from discreet.results.summary import CausesTable, CoefficientTable
-
-    Table = CoefficientTable | CausesTable | ProportionalityTable
-    Shown = Table | GroupTable
 
 
 class TableFormat(StrEnum):
@@ -49,38 +41,27 @@ def summary(
     from discreet.results.group_table import GroupTable
 
     found = read_document(model)
+    table: Any
     if isinstance(found, CurvesRelease):
-        _show(GroupTable(found))
-    elif proportionality:
-        _print(summarise_proportionality(found), form)
+        table = GroupTable(found)
     else:
-        _print(summarise(found, confidence), form)
-
-
-def _print(table: "Table", form: TableFormat) -> None:
+        table = (
+            summarise_proportionality(found) if proportionality else summarise(found, confidence)
+        )
     if form is TableFormat.TEXT:
-        _show(table)
+        for line in table.heading:
+            say(wrapped(line))
+        for block in table.blocks(width()):
+            say("\n" + block)
+        for line in table.footer:
+            say("\n" + wrapped(line))
+    elif form is TableFormat.LATEX:
+        say(table.to_latex())
+    elif form is TableFormat.HTML:
+        say(table.to_html())
+    elif form is TableFormat.JSON:
+        say(json.dumps(table.records(), indent=2))
     else:
-        say(_written(table, form))
-
-
-def _show(table: "Shown") -> None:
-    for line in table.heading:
-        say(wrapped(line))
-    for block in table.blocks(width()):
-        say("\n" + block)
-    for line in table.footer:
-        say("\n" + wrapped(line))
-
-
-def _written(table: "Table", form: TableFormat) -> str:
-    """Return the table alone, with every digit where a program reads it."""
-    if form is TableFormat.LATEX:
-        return table.to_latex()
-    if form is TableFormat.HTML:
-        return table.to_html()
-    records = table.records()
-    if form is TableFormat.JSON:
-        return json.dumps(records, indent=2)
-    cells = [["" if value is None else value for value in record.values()] for record in records]
-    return csv_bytes([list(records[0]), *cells]).decode().rstrip("\n")
+        records = table.records()
+        cells = [["" if value is None else value for value in row.values()] for row in records]
+        say(csv_bytes([list(records[0]), *cells]).decode().rstrip("\n"))

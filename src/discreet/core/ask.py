@@ -23,16 +23,19 @@ if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
     from discreet.privacy.scales import IntegerVector
 
+WRAPPED = 2**63
+"""Weighted sums are 64-bit integers. One that wrapped around would move by 2^64 for one person."""
+
 
 class Ask:
     """Answers questions about people with noise, as long as the shares add up to at most 1."""
 
-    __slots__ = ("_engine", "_left", "_noise", "split")
+    __slots__ = ("_engine", "_left", "_noise", "_split")
 
     def __init__(self, engine: "Engine", noise: "NoiseSource", split: Split) -> None:
         if engine.persons < 1:
             raise SettingsError("a private fit needs at least one person")
-        self._engine, self._noise, self.split = engine, noise, split
+        self._engine, self._noise, self._split = engine, noise, split
         self._left = Fraction(1)
 
     @property
@@ -41,15 +44,23 @@ class Ask:
         return self._engine.persons
 
     @property
+    def split(self) -> Split:
+        """The budget and its shares, which nothing changes once people can be asked."""
+        return self._split
+
+    @property
     def private(self) -> bool:
         """Whether the noise may protect people: False of a seeded source."""
         return self._noise.private
 
     def __call__(self, question: Question, share: Fraction) -> Released:
         """The question's sum over people with the noise that this share of the budget pays for."""
-        self._left -= share
-        if not share > 0 or self._left < 0:
+        if not 0 < share <= self._left:
             raise SettingsError("the questions cost more than the budget that was charged")
+        self._left -= share
+        # a person's w x is at most as long as it can move, from the zeros of one who is never at risk
+        if self.persons**2 * question.sensitivity.squared >= WRAPPED**2:
+            raise SettingsError("the sums of so many people could wrap around")
         parts = self._engine.reduce(question.block, *question.arguments)
         sums = np.concatenate([np.ravel(part) for part in parts])
         noisy = self._noisy(question, sums, self.split.scale(share, question.sensitivity))

@@ -43,7 +43,7 @@ Chosen = TypeVar("Chosen", bound=SmoothLoss)
 
 
 class Optimum:
-    """Releases what minimises a loss, and hands out neither the loss nor the noise."""
+    """Releases what minimises a loss: `find` sees the loss, and only the noised point comes out."""
 
     __slots__ = ("_loss", "_noise")
 

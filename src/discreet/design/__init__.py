@@ -1,1 +1,1 @@
-"""What is public before a record is read: schema, time grid, baseline, link, coordinates."""
+"""Public facts, known before a record is read: schema, time grid, baseline, link, coordinates."""

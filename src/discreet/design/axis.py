@@ -23,11 +23,12 @@ from discreet.design.declared import (
     MissingValues,
     Name,
     Number,
-    Public,
+    SchemaTable,
     code_among,
     level_key,
     level_texts,
 )
+from discreet.design.grid import TimeGrid
 from discreet.text import with_unit
 
 MAX_INTERVALS = 1_000_000
@@ -62,7 +63,7 @@ def _check_cause(name: str) -> str:
     return name
 
 
-class TimeAxis(Public):
+class TimeAxis(SchemaTable):
     """The time columns and the public grid zero = a_0 < a_1 < ... < a_q = horizon.
 
     equal      a_s = zero + (horizon - zero) s / q, with ``intervals`` = q
@@ -71,7 +72,7 @@ class TimeAxis(Public):
     declared   a_s = ``edges``[s]
 
     ``origin`` is time zero of the scale (age 60, for example); duration, entry and horizon are
-    times on that scale. ``discreet.design.grid.TimeGrid`` computes the points.
+    times on that scale. ``grid`` has the points.
 
     Instead of a ``duration`` there may be two dates, ``start`` and ``end``; ``entry`` is then a date
     too, and a time is the number of days since ``start`` divided by the days of a ``unit``, a day by
@@ -242,6 +243,12 @@ class TimeAxis(Public):
         if self.edges is not None:
             written.pop("intervals", None)
         return written
+
+    @property
+    def grid(self) -> TimeGrid:
+        """The points of the grid, and comparisons of times with them."""
+        shape = (self.horizon, self.intervals, self.zero, self.first, self.edges)
+        return TimeGrid(*shape, self.counted_in)
 
     @property
     def dated(self) -> bool:

@@ -22,7 +22,7 @@ from discreet.types import Array
 
 MOST_PARAMETERS = 1000
 MOST_POWERS = 4
-"""Of the logarithm of time: more would bend in the first intervals, where there is no event."""
+"""Limit on powers of the logarithm of time: more would bend in the first intervals, where there is no event."""
 EARLIEST = 2.0**-40
 """Replaces time 0, which has no logarithm; interval 1 of any grid is later."""
 

@@ -21,7 +21,7 @@ from discreet.design.declared import (
     MissingValues,
     Name,
     Number,
-    Public,
+    SchemaTable,
     check_size,
     code_among,
     level_key,
@@ -78,7 +78,7 @@ def _check_mark(missing: object) -> object:
     return missing
 
 
-class Numeric(Public):
+class Numeric(SchemaTable):
     """A number with public bounds; out-of-bounds values are clipped, missing ones filled.
 
     On the scale ``log`` its one coefficient is that of log x; ``spline:k`` is the natural spline
@@ -219,12 +219,12 @@ class Numeric(Public):
         return (first, *(f"{self.title}, {mark}" for mark in marks))
 
     @property
-    def start(self) -> float:
+    def typical_value(self) -> float:
         """The value of a typical person: ``typical``, else the fill of a missing value."""
         return self.fill if self.typical is None else self.typical
 
 
-class Categorical(Public):
+class Categorical(SchemaTable):
     """A category with public levels; the first is the reference, and the level of unknown values.
 
     Parameters
@@ -334,7 +334,7 @@ class Categorical(Public):
         return tuple(f"{self.title}: {mark}" for mark in marks)
 
     @property
-    def start(self) -> int:
+    def typical_value(self) -> int:
         """The level of a typical person, by its number; the reference unless declared."""
         if self.typical is None:
             return 0
@@ -352,7 +352,7 @@ Covariate = Annotated[
 ]
 
 
-class Strata(Public):
+class Strata(SchemaTable):
     """Public groups with a baseline each and shared effects; unknown values are in the first."""
 
     name: Name
@@ -389,7 +389,7 @@ class Strata(Public):
         return self.levels if self.labels is None else self.labels
 
 
-class Interaction(Public):
+class Interaction(SchemaTable):
     """The products of two covariates' columns, beside their main effects."""
 
     of: tuple[Name, ...]

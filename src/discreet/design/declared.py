@@ -102,7 +102,7 @@ def code_among(codes: tuple[str, ...], levels: Iterable[str]) -> str | None:
     return next((code for code in codes if level_key(code) in keys), None)
 
 
-class Public(BaseModel):
+class SchemaTable(BaseModel):
     """A frozen table of a schema; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)

@@ -13,7 +13,6 @@ from typing import Literal
 import numpy as np
 
 from discreet.design.baseline import Baseline, Stepped
-from discreet.design.grid import TimeGrid
 from discreet.design.periods import Periods
 from discreet.design.schema import Schema
 from discreet.design.terms import CovariateMap
@@ -22,7 +21,7 @@ from discreet.types import Array, Integers
 
 Coordinates = Literal["orthonormal", "paper"]
 MOST_NUMBERS = 1 << 26
-"""Of the basis over the grid: half a GiB."""
+"""Limit on the numbers of the basis over the grid: half a GiB."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +126,14 @@ class Design:
         return np.asarray(np.linalg.lstsq(self.basis, np.ones(self.intervals), rcond=None)[0])
 
     @cached_property
+    def levels(self) -> Array:
+        """v_k with v_k'B_s = 1 in the intervals s of period k, and 0 in others; one row a period."""
+        if self.periods.number == 1:
+            return self.constant[None]
+        within = np.eye(self.periods.number)[self.periods.of_interval]
+        return np.asarray(np.linalg.lstsq(self.basis, within, rcond=None)[0].T)
+
+    @cached_property
     def covariates(self) -> CovariateMap:
         """The map from the public box of the covariates to the unit ball."""
         return CovariateMap.from_schema(self.schema)
@@ -179,7 +186,7 @@ class Design:
         """
         suffixes = [f"[{k}]" for k in range(1, self.declared.dimension + 1)]
         if self.steps:
-            edges = TimeGrid.of(self.schema.time).edges
+            edges = self.schema.time.grid.edges
             suffixes += (f" from {edges[end]:.10g}" for end in self.steps)
         strata, prefixes = self.schema.strata, ["baseline"]
         if strata is not None:

@@ -12,24 +12,31 @@ from dataclasses import dataclass
 from discreet.design.axis import DAYS
 
 Words = frozenset[str]
+UNITS = tuple(DAYS)
 
 
 def _set(words: str) -> Words:
     return frozenset(words.split())
 
 
-UNITS = tuple(DAYS)
-_TIME = frozenset({*UNITS, "time", "duration", "tte", "futime", "survtime"})
-_TIME_TOO = _set("survival follow up followup fu to event death os pfs in of until")
-_EVENT = _set("event status died dead death deceased failed outcome")
-_EVENT_TOO = _set("vital os pfs is indicator flag")
-_PERSON = _set("id pid mrn patient person subject participant individual")
-_PERSON_TOO = _set("number no nr code key study identifier")
-_ENTRY = _set("entry entered tstart")
-_ENTRY_TOO = _set("time late delayed start")
-_ROW_START = _set("start tstart")
-_ROW_STOP = _set("stop tstop")
-_ROW_TOO = _set("t time")
+_PARTS = {
+    "person": (
+        _set("id pid mrn patient person subject participant individual"),
+        _set("number no nr code key study identifier"),
+    ),
+    "duration": (
+        _set("time duration tte futime survtime") | frozenset(UNITS),
+        _set("survival surv follow up followup fu to event death os pfs in of until"),
+    ),
+    "event": (
+        _set("event status fustat died dead death deceased failed outcome"),
+        _set("vital os pfs is indicator flag"),
+    ),
+    "entry": (_set("entry entered tstart"), _set("time late delayed start")),
+    "row's start": (_set("start tstart"), _set("t time")),
+    "row's stop": (_set("stop tstop"), _set("t time")),
+}
+"""Words that mean a part of ``[time]``, or the person, and words that may stand beside them."""
 _DATE = _set("dob dod datum birthday")
 _NO_DATE = _set("update updated candidate mandate")
 _ZERO = _set(
@@ -63,12 +70,14 @@ class Roles:
         others = [name for name in columns if name not in dates]
         start, later = _with(dates, _ZERO), _with(dates, _LATER)
         end = tuple(name for name in _with(dates, _LAST) if name not in start)
-        begins, stops = _rows(others)
+        begins, stops = _named(others, "row's start"), _named(others, "row's stop")
+        if not (begins and stops):  # a start without a stop may be anything
+            begins, stops = (), ()
         return cls(
-            person=_made_of(others, _PERSON, _PERSON_TOO),
-            duration=_joined(stops, _made_of(others, _TIME, _TIME_TOO)),
-            event=_made_of(others, _EVENT, _EVENT_TOO),
-            entry=_joined(begins, _made_of(others, _ENTRY, _ENTRY_TOO)),
+            person=_named(others, "person"),
+            duration=tuple(dict.fromkeys([*stops, *_named(others, "duration")])),
+            event=_named(others, "event"),
+            entry=tuple(dict.fromkeys([*begins, *_named(others, "entry")])),
             dates=dates,
             start=start or later,
             end=end,
@@ -82,7 +91,7 @@ class Roles:
 
     @property
     def taken(self) -> frozenset[str]:
-        """Columns that are no covariates: every date, and those with a part of their own."""
+        """Columns that are not covariates: every date, and those with a part of their own."""
         alone = (self.person, self.duration, self.event, self.entry)
         return frozenset(self.dates) | {part[0] for part in alone if len(part) == 1}
 
@@ -121,7 +130,7 @@ Line = tuple[str, str]
 def _dates(roles: Roles) -> Iterator[Line]:
     yield _key("start", roles.start, "the date of time zero", roles.dates)
     yield _key("end", roles.end, "the date of the event or of the end of follow-up", roles.dates)
-    yield _optional("entry", roles.later, "the date since when somebody is observed, if later")
+    yield _optional("entry", roles.later, "the date since when a person is observed, if later")
     yield '# date_format = "%d/%m/%Y"', "if dates are not written as 2019-03-31"
 
 
@@ -129,7 +138,8 @@ def _duration(roles: Roles) -> Iterator[Line]:
     text = "the time to the event or to the end of follow-up"
     yield _key("duration", roles.duration, text)
     if roles.dates:
-        yield '# start = ""', f"or two dates, start and end, instead: {_listed(roles.dates)}"
+        listed = ", ".join(map(quoted, roles.dates))
+        yield '# start = ""', f"or two dates, start and end, instead: {listed}"
     yield _optional("entry", roles.entry, "the time of a late entry, if there is one")
 
 
@@ -147,7 +157,7 @@ def _covariates(names: Sequence[str]) -> Iterator[str]:
     if names:
         yield ""
         yield "# low and high are numbers: the least and the most that is plausible. A category has"
-        yield '# levels = ["", ""] instead, the reference first. Delete what is no covariate.'
+        yield '# levels = ["", ""] instead, the reference first. Delete what is not a covariate.'
     for name in names:
         yield from ("", "[[covariate]]", f"name = {quoted(name)}", 'low = ""', 'high = ""')
 
@@ -156,18 +166,14 @@ def _key(key: str, found: Sequence[str], text: str, among: Sequence[str] = ()) -
     """The one column that can be meant, or an empty place that lists those that may be."""
     if len(found) == 1:
         return f"{key} = {quoted(found[0])}", text
-    listed = _listed(found or among)
+    listed = ", ".join(map(quoted, found or among))
     return f'{key} = ""', f"{text}: {listed}?" if listed else text
 
 
 def _optional(key: str, found: Sequence[str], text: str) -> Line:
-    """The same as a comment, where no column is meant for certain."""
+    """Return the key as a comment, where no column is meant for certain."""
     written, said = _key(key, found, text)
     return (written if len(found) == 1 else f"# {written}"), said
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(quoted, names))
 
 
 def _aligned(lines: Sequence[Line]) -> Iterator[str]:
@@ -175,20 +181,11 @@ def _aligned(lines: Sequence[Line]) -> Iterator[str]:
     return (f"{key:{width}}  # {text}" for key, text in lines)
 
 
-def _made_of(names: Sequence[str], some: Words, others: Words) -> tuple[str, ...]:
-    """Names with one of the words and none that means something else: not ``marital_status``."""
+def _named(names: Sequence[str], part: str) -> tuple[str, ...]:
+    """Return names with a word of the part and none that means something else."""
+    some, others = _PARTS[part]
     found = ((name, _words(name)) for name in names)
     return tuple(name for name, words in found if words & some and words <= some | others)
-
-
-def _rows(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Where rows begin and stop; a start without a stop may be anything."""
-    begins, stops = (_made_of(names, words, _ROW_TOO) for words in (_ROW_START, _ROW_STOP))
-    return (begins, stops) if begins and stops else ((), ())
-
-
-def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*one, *other]))
 
 
 def _with(names: Sequence[str], some: Words) -> tuple[str, ...]:

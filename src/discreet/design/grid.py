@@ -3,12 +3,10 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.axis import TimeAxis
 from discreet.text import with_unit
 from discreet.types import Array
 
@@ -19,7 +17,7 @@ Counts = NDArray[np.int32]
 class TimeGrid:
     """Points zero = a_0 < ... < a_q = horizon; interval s is [a_{s-1}, a_s), the last one closed.
 
-    Equal intervals unless ``first`` (growing by one factor) or ``declared`` points are given, see
+    Equal intervals unless ``first`` (growing by one factor r) or ``declared`` points are given, see
     `discreet.design.axis.TimeAxis`. All methods compare times with these floating-point numbers, so a
     time computed as ``s * horizon / intervals`` is a_s of an equal grid from 0 and lies in interval
     s + 1.  Times are not NaN, and before zero only if zero is not 0.
@@ -32,12 +30,6 @@ class TimeGrid:
     declared: tuple[float, ...] | None = None
     unit: str | None = None
 
-    @classmethod
-    def of(cls, time: TimeAxis) -> Self:
-        """Return the grid of a schema's time axis."""
-        unit = time.counted_in
-        return cls(time.horizon, time.intervals, time.zero, time.first, time.edges, unit)
-
     @property
     def horizon_words(self) -> str:
         """The horizon with its unit, if it has one: ``10 years``."""
@@ -49,11 +41,14 @@ class TimeGrid:
         if self.declared is not None:
             return np.array(self.declared, dtype=np.float64)
         length = self.horizon - self.zero
-        steps = np.arange(self.intervals + 1)
+        steps = np.arange(self.intervals + 1, dtype=np.float64)
         if self.first is None:
             edges = self.zero + steps * length / self.intervals
+        elif excess := _excess(self.intervals, self.first, length):
+            widths = np.expm1(steps * math.log1p(excess))
+            edges = self.zero + self.first * widths / excess
         else:
-            edges = self.zero + _growing(steps, self.first, length)
+            edges = self.zero + steps * self.first
         edges[-1] = self.horizon
         return edges
 
@@ -86,14 +81,6 @@ class TimeGrid:
             guess += padded[guess + 1] <= within
             return guess
         return np.searchsorted(points, times, side="right").astype(np.int32)
-
-
-def _growing(steps: NDArray[np.int64], first: float, length: float) -> Array:
-    """first (r^s - 1) / (r - 1) for s = 0, ..., q."""
-    excess = _excess(len(steps) - 1, first, length)
-    if excess == 0.0:
-        return np.asarray(steps * first, dtype=np.float64)
-    return first * np.expm1(steps * math.log1p(excess)) / excess
 
 
 def _excess(intervals: int, first: float, length: float) -> float:

@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 
 from discreet.design.schema import Categorical, Schema
+from discreet.design.wording import nearest
 from discreet.errors import SettingsError
 from discreet.types import Integers
 
@@ -41,7 +42,11 @@ class Groups:
         for name in self.by:
             known = {item.name: item for item in self.schema.covariates}
             if name not in known:
-                raise SettingsError(f"the schema has no covariate '{name}' to draw curves by.")
+                near = nearest(name, tuple(known))
+                hint = "" if near is None else f" Did you mean '{near}'?"
+                raise SettingsError(
+                    f"the schema has no covariate '{name}' to draw curves by.{hint}"
+                )
             if not isinstance(known[name], Categorical):
                 raise SettingsError(
                     f"'{name}' is a number: curves are drawn by a covariate with declared levels."
@@ -79,7 +84,7 @@ class Groups:
         return (events, ends) if self.schema.time.entry is None else (events, ends, ends)
 
     @cached_property
-    def reading(self) -> Schema:
+    def schema_for_counting(self) -> Schema:
         """The schema of the columns that are read: time, identity and the group."""
         unused = {"missing": None, "changes_at": None}
         read = tuple(item.model_copy(update=unused) for item in self.covariates)

@@ -35,10 +35,11 @@ Cuts = tuple[float, ...]
 
 
 class Term(NamedTuple):
-    """A column of the covariates: its name, its title for people, and when its effect changes."""
+    """A column: its name, its title for people, its covariates, and when its effect changes."""
 
     name: str
     title: str
+    covariates: tuple[str, ...] = ()
     cuts: Cuts = ()
 
     @property
@@ -82,7 +83,7 @@ class Periods:
     @classmethod
     def of(cls, schema: "Schema") -> Self:
         """Return the periods of all covariates together."""
-        grid, terms = TimeGrid.of(schema.time), schema.terms
+        grid, terms = schema.time.grid, schema.terms
         cuts = [intervals_before(term.cuts, grid) for term in terms]
         ends = (0, *sorted({end for column in cuts for end in column}), grid.intervals)
         places, place = np.zeros((len(ends) - 1, len(terms)), dtype=np.int64), 0

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -21,6 +21,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from discreet.design.axis import MAX_INTERVALS, TimeAxis
 from discreet.design.covariates import (
@@ -37,15 +38,14 @@ from discreet.design.declared import (
     SMALLEST_RANGE,
     MissingValues,
     Name,
-    Public,
+    SchemaTable,
     check_name,
     code_among,
     level_key,
     parse_number,
 )
-from discreet.design.grid import TimeGrid
 from discreet.design.periods import Term, intervals_before, period_words
-from discreet.design.wording import nearest, sentence, toml_hint
+from discreet.design.wording import explain_validation_error, nearest, toml_hint
 from discreet.errors import SchemaError
 from discreet.text import with_unit
 
@@ -64,6 +64,8 @@ __all__ = [
     "level_key",
     "parse_number",
 ]
+
+File = TypeVar("File", bound=SchemaTable)
 
 MAX_FILE_BYTES = 1 << 20
 MAX_COVARIATES = 1_000
@@ -112,7 +114,7 @@ Paragraphs = Annotated[
 ]
 
 
-class PageWords(Public):
+class PageWords(SchemaTable):
     """Words for the published page; they are part of the release and change no number."""
 
     title: Name | None = None
@@ -126,7 +128,7 @@ class PageWords(Public):
     language: Annotated[Name, AfterValidator(_check_language)] | None = None
 
 
-class Schema(Public):
+class Schema(SchemaTable):
     """Everything public about a data set; ``[[covariate]]`` in TOML is ``covariates`` here.
 
     Parameters
@@ -188,7 +190,7 @@ class Schema(Public):
                 near = nearest(name, tuple(names))
                 hint = "" if near is None else f"; did you mean '{near}'?"
                 raise ValueError(
-                    f"key 'of' in [[interaction]] names '{name}', which is no covariate{hint}"
+                    f"key 'of' in [[interaction]] names '{name}', which is not a covariate{hint}"
                 )
         pairs = [":".join(sorted(item.of)) for item in self.interactions]
         if repeated(pairs) is not None:
@@ -202,22 +204,19 @@ class Schema(Public):
         return self
 
     def _check_changes(self) -> None:
-        grid = TimeGrid.of(self.time)
+        grid = self.time.grid
         for item in self.covariates:
-            if item.changes_at is None:
-                continue
+            cuts = item.changes_at or ()
             where = f"key 'changes_at' in [[covariate]] '{item.name}'"
-            for cut in item.changes_at:
+            for cut in cuts:
                 if not grid.zero < cut < grid.horizon:
                     start = with_unit(f"{grid.zero:g}", grid.unit)
                     raise ValueError(
                         f"{where} has {cut:.10g}, which is not between {start} and the horizon, "
                         f"{grid.horizon_words}; remove it"
                     )
-            ends = (0, *intervals_before(item.changes_at, grid), grid.intervals)
-            for words, first, last in zip(
-                period_words(item.changes_at), ends[:-1], ends[1:], strict=True
-            ):
+            ends = (0, *intervals_before(cuts, grid), grid.intervals)
+            for words, first, last in zip(period_words(cuts), ends[:-1], ends[1:], strict=True):
                 if first == last:
                     raise ValueError(
                         f"{where} leaves an effect '{words}' without an interval: none begins "
@@ -257,10 +256,7 @@ class Schema(Public):
         SchemaError
             It is incomplete or contradicts itself.
         """
-        try:
-            return cls.model_validate(mapping, by_alias=True, by_name=False)
-        except ValidationError as error:
-            raise SchemaError(sentence(error, mapping, _KEYS)) from None
+        return validated(cls, mapping)
 
     def of_cause(self, name: str) -> "Schema":
         """Return the schema of one cause's binary model: its values are the event.
@@ -305,14 +301,15 @@ class Schema(Public):
         own, found = {}, []
         for item in self.covariates:
             titled = zip(item.coefficient_names, item.coefficient_titles, strict=True)
-            terms = [Term(name, title, item.changes_at or ()) for name, title in titled]
+            cuts = item.changes_at or ()
+            terms = [Term(name, title, (item.name,), cuts) for name, title in titled]
             own[item.name] = terms[: len(item.value_names)]  # the indicator is not multiplied
             found += terms
         for interaction in self.interactions:
             for left, right in product(*(own[name] for name in interaction.of)):
                 both = tuple(cut for cut in left.cuts if cut in right.cuts)
                 name, title = f"{left.name}:{right.name}", f"{left.title} and {right.title}"
-                found.append(Term(name, title, both))
+                found.append(Term(name, title, interaction.of, both))
         return tuple(found)
 
     @property
@@ -384,39 +381,33 @@ def read_toml(path: str | Path, kind: str) -> dict[str, Any]:
         raise SchemaError(f"the {kind} '{path}' is not a TOML file in UTF-8.") from None
 
 
-def keys_of(*tables: type[Public]) -> tuple[str, ...]:
-    """Return the keys that a table of the TOML file may have."""
-    fields = {name: field for table in tables for name, field in table.model_fields.items()}
-    return tuple(str(field.alias or name) for name, field in fields.items())
+def validated(kind: type[File], mapping: Mapping[str, Any]) -> File:
+    """Return the content of a TOML file; raise a `SchemaError` for its first mistake."""
+    try:
+        return kind.model_validate(mapping, by_alias=True, by_name=False)
+    except ValidationError as error:
+        fields = {_key(name, field): field.annotation for name, field in kind.model_fields.items()}
+        keys = {name: _keys_within(annotation) for name, annotation in fields.items()}
+        raise SchemaError(
+            explain_validation_error(error, mapping, {**keys, "": tuple(fields)})
+        ) from None
 
 
-# The keys of each table, for suggestions where a key is misspelt.
-_KEYS = {
-    "": keys_of(Schema),
-    "time": keys_of(TimeAxis),
-    "covariate": keys_of(Numeric, Categorical),
-    "interaction": keys_of(Interaction),
-    "strata": keys_of(Strata),
-    "page": keys_of(PageWords),
-}
+def _key(name: str, field: FieldInfo) -> str:
+    return str(field.alias or name)
 
 
-# keys that `discreet new` may leave empty
+def _keys_within(annotation: object) -> tuple[str, ...]:
+    """Return the keys of the tables that a key of the file may hold."""
+    if isinstance(annotation, type) and issubclass(annotation, SchemaTable):
+        return tuple(_key(name, field) for name, field in annotation.model_fields.items())
+    return tuple(dict.fromkeys(key for part in get_args(annotation) for key in _keys_within(part)))
+
+
 _PLACES = frozenset(
-    [
-        "person",
-        "duration",
-        "event",
-        "entry",
-        "start",
-        "end",
-        "unit",
-        "horizon",
-        "low",
-        "high",
-        "levels",
-    ]
+    "person duration event entry start end unit horizon low high levels".split()  # noqa: SIM905
 )
+"""Keys that `discreet new` may leave empty."""
 MANY_NAMES = 20
 
 
@@ -435,7 +426,7 @@ def _empty_places(mapping: Mapping[str, Any]) -> Iterator[str]:
     for keys, owners in names.items():
         more = len(owners) - MANY_NAMES
         rest = f" and {more} more" if more > 0 else ""
-        kind = " (or give levels, or delete what is no covariate)" if "low" in keys else ""
+        kind = " (or give levels, or delete what is not a covariate)" if "low" in keys else ""
         yield f"{' and '.join(keys)} of {', '.join(owners[:MANY_NAMES])}{rest}{kind}"
 
 

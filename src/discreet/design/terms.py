@@ -150,7 +150,7 @@ class CovariateMap:
         for part in self.derived:
             part.fill(internal)
 
-    def made_of(self, column: int) -> Integers:
+    def dependent_columns(self, column: int) -> Integers:
         """Return the columns that depend on a lead: itself, its spline, and their products."""
         columns = [column]
         for part in self.derived:

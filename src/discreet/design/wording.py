@@ -3,6 +3,7 @@
 pydantic's messages are about Python types; the author of a schema writes TOML.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -19,14 +20,14 @@ _SYNONYMS = {
     "categories": "levels", "values": "levels", "column": "name", "fill": "missing",
     "default": "missing", "na_values": "missing_values", "na": "missing_values",
     "missing_codes": "missing_values", "missing_value": "missing_values",
-    "description": "label", "id": "person", "subject": "person",
+    "description": "label", "title": "label", "id": "person", "subject": "person",
     "covariates": "covariate", "time_to_event": "duration", "stop": "end", "status": "event",
     "end_of_study": "horizon", "bins": "intervals", "breaks": "edges", "cuts": "edges",
     "format": "date_format", "license": "licence", "lang": "language", "transform": "scale",
 }  # fmt: skip
 
 
-def sentence(error: ValidationError, mapping: object, keys: Keys) -> str:
+def explain_validation_error(error: ValidationError, mapping: object, keys: Keys) -> str:
     """Return one sentence for the first error of pydantic."""
     errors = error.errors(include_url=False, include_context=False)
     # a misspelt table is missing too, and its own error has the suggestion
@@ -38,7 +39,7 @@ def sentence(error: ValidationError, mapping: object, keys: Keys) -> str:
     path = [part for part in first["loc"] if part not in {"numeric", "categorical"}]
     if first["type"] == "extra_forbidden":
         table = str(path[0]) if len(path) > 1 else ""
-        return _unknown_key(str(path[-1]), _place(path[:-1], mapping), keys.get(table, ()))
+        return _unknown_key(str(path[-1]), table, _place(path[:-1], mapping), keys)
     if first["type"] == "missing":
         key, place = str(path[-1]), _place(path[:-1], mapping)
         what = "the table [time]" if key == "time" else "it"
@@ -55,8 +56,13 @@ def sentence(error: ValidationError, mapping: object, keys: Keys) -> str:
     key = next((str(part) for part in reversed(path) if isinstance(part, str)), "schema")
     place = _place(path[: path.index(key)], mapping) if key in path else ""
     text = f"key '{key}'{place} {_PLAIN.get(first['type'], message[:1].lower() + message[1:])}"
-    single = path in (["covariate"], ["interaction"]) and first["type"] == "tuple_type"
-    return f"{text}; write [[{path[0]}]] with two brackets." if single else f"{text}."
+    if first["type"] == "tuple_type" and path in (["covariate"], ["interaction"]):
+        return f"{text}; write [[{path[0]}]] with two brackets."
+    if path[:2] == ["time", "causes"] and key in keys.get("time", ()):  # TOML's tables do not end
+        return f"key '{key}' is below [time.causes] and counts as a cause; move it above that line."
+    if first["type"] == "tuple_type" and isinstance(first["input"], str | int | float):
+        return f"{text}; write {key} = [{json.dumps(first['input'], ensure_ascii=False)}]."
+    return f"{text}."
 
 
 def toml_hint(text: str, complaint: str) -> str:
@@ -83,6 +89,8 @@ def _place(path: list[int | str], mapping: object) -> str:
     """Return the table of a key, in the notation of TOML."""
     if len(path) == 1 and path[0] in {"time", "page", "strata"}:
         return f" in [{path[0]}]"
+    if path == ["time", "causes"]:
+        return " of causes in [time]"
     if len(path) < 2 or path[0] not in {"covariate", "interaction"} or isinstance(path[1], str):
         return ""
     tables = mapping.get(path[0]) if isinstance(mapping, Mapping) else None
@@ -92,14 +100,20 @@ def _place(path: list[int | str], mapping: object) -> str:
     return f" in [[{path[0]}]] {label}"
 
 
-def _unknown_key(key: str, place: str, known: tuple[str, ...]) -> str:
+def _unknown_key(key: str, table: str, place: str, keys: Keys) -> str:
+    known = keys.get(table, ())
     if key == "person":
-        return f"key 'person' stands{place}; put it above the first table."
+        return f"key 'person' is{place}; put it above the first table."
     if "[[covariate]]" in place and key in known:
         without = key != "labels"
         what = "does not go with levels; remove one or the other" if without else "needs levels"
         return f"key '{key}'{place} {what}."
     near = nearest(key, known)
+    home = next((name for name, inside in keys.items() if name and key in inside), None)
+    listed = home in {"covariate", "interaction"}
+    if home is not None and (near is None or not (table or listed)):
+        brackets = f"[[{home}]]" if listed else f"[{home}]"
+        return f"key '{key}'{place} belongs in {brackets}; move it there."
     if near is not None:
         return f"unknown key '{key}'{place}; did you mean '{near}'?"
     return f"unknown key '{key}'{place}; remove it or correct its spelling."

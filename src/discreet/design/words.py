@@ -12,18 +12,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from discreet.design.covariates import MAX_LEVELS
-from discreet.design.declared import Name, Number, Public, level_text
-from discreet.design.schema import MAX_COVARIATES, PageWords, Schema, keys_of, read_toml
-from discreet.design.wording import nearest, sentence
+from discreet.design.declared import Name, Number, SchemaTable, level_text
+from discreet.design.schema import (
+    MAX_COVARIATES,
+    PageWords,
+    Schema,
+    read_toml,
+    validated,
+)
+from discreet.design.wording import nearest
 from discreet.errors import SchemaError
 
 Labels = Annotated[tuple[Name, ...], Field(max_length=MAX_LEVELS)]
 
 
-class CovariateWords(Public):
+class CovariateWords(SchemaTable):
     """Words for one covariate, by its column's name."""
 
     name: Name
@@ -33,37 +39,21 @@ class CovariateWords(Public):
     typical: Number | Annotated[Name, BeforeValidator(level_text)] | None = None
 
 
-class StrataWords(Public):
+class StrataWords(SchemaTable):
     """Words for the strata."""
 
     label: Name | None = None
     labels: Labels | None = None
 
 
-class TimeWords(Public):
+class TimeWords(SchemaTable):
     """The unit of times."""
 
     unit: Name | None = None
 
 
-class Words(Public):
-    """The content of a words file, which `discreet page --words` reads.
-
-    Parameters
-    ----------
-    page
-        Title, description, event, curator, contact, citation, sources, licence, language.
-    time
-        The unit of times, if the release names none.
-    covariates, strata
-        Labels and units.
-
-    Examples
-    --------
-    >>> words = Words.from_mapping({"page": {"title": "Survival after stroke"}})
-    >>> words.page.title
-    'Survival after stroke'
-    """
+class Words(SchemaTable):
+    """The content of a words file, which `discreet page --words` reads."""
 
     page: PageWords | None = None
     time: TimeWords | None = None
@@ -74,28 +64,13 @@ class Words(Public):
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
-        """Read a words file; raise a `SchemaError` if that fails.
-
-        Parameters
-        ----------
-        path
-            A TOML file.
-        """
+        """Read a words file; raise a `SchemaError` if that fails."""
         return cls.from_mapping(read_toml(path, "words file"))
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
-        """Build words from nested dictionaries with the keys of the TOML file.
-
-        Parameters
-        ----------
-        mapping
-            The content of a TOML file.
-        """
-        try:
-            return cls.model_validate(mapping, by_alias=True, by_name=False)
-        except ValidationError as error:
-            raise SchemaError(sentence(error, mapping, _KEYS)) from None
+        """Build words from nested dictionaries with the keys of the TOML file."""
+        return validated(cls, mapping)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the nested dictionaries of the TOML file."""
@@ -108,23 +83,15 @@ class Words(Public):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def applied(self, schema: Schema) -> Schema:
-        """Return the schema with these words in place of its own, and nothing else changed.
+        """Return the public schema of a release with these words, and nothing else changed.
 
-        Parameters
-        ----------
-        schema
-            The public schema of a release.
-
-        Raises
-        ------
-        SchemaError
-            A covariate is not in the schema, or labels are not one for each level.
+        A `SchemaError` says that a covariate is not in the schema, or that labels do not fit.
         """
         words, mapping = self.to_mapping(), schema.to_mapping()
         mapping["page"] = {**mapping.get("page", {}), **words.get("page", {})}
         if "unit" in words.get("time", {}):
             time = schema.time
-            if time.dated or time.unit not in {None, self.time and self.time.unit}:
+            if time.dated or time.unit not in {None, words["time"]["unit"]}:
                 raise SchemaError(
                     f"the times of this release are in {time.counted_in}; remove 'unit' in [time]."
                 )
@@ -141,12 +108,3 @@ class Words(Public):
                 raise SchemaError(f"the release has no covariate '{item['name']}'.{hint}")
             places[item["name"]] |= item
         return Schema.from_mapping(mapping)
-
-
-_KEYS = {
-    "": keys_of(Words),
-    "page": keys_of(PageWords),
-    "time": keys_of(TimeWords),
-    "covariate": keys_of(CovariateWords),
-    "strata": keys_of(StrataWords),
-}

@@ -1,17 +1,15 @@
 """A model of competing risks as pure data: one binary model per cause, and their joint covariance."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from scipy.linalg import block_diag
 
 from discreet.design.design import Design
-from discreet.design.grid import TimeGrid
-from discreet.design.link import Link
 from discreet.design.schema import Schema
 from discreet.documents.caution import Caution
 from discreet.documents.model import (
@@ -37,9 +35,14 @@ from discreet.results.life_table import LifeTable
 from discreet.results.survival import CausesCurves
 from discreet.types import Array
 
+BY_CAUSE = ("coefficients", "internal", "fit", "uncertainty")
+"""Fields that have an entry for each cause, in the files that have them."""
+
+AnyModel = TypeVar("AnyModel", bound=Model)
+
 
 class CausesFile(File):
-    """What every file of competing risks has; predictions follow from it."""
+    """Fields of every file of competing risks; predictions follow from them."""
 
     link: Text
     baseline: Text
@@ -76,20 +79,33 @@ class CausesFile(File):
         return next(iter(self.models.values())).design
 
     @classmethod
-    def shared_facts(cls, designs: dict[str, Design], link: Link, point: Array) -> dict[str, Any]:
-        """What every kind of file says of a fit that came to ``point``, one cause after another."""
-        parts = dict(zip(designs, np.split(point, len(designs)), strict=True))
-        return {
-            "link": link.name,
-            "baseline": next(iter(designs.values())).baseline.spelling,
-            "coefficients": {
-                cause: Coefficients.of(design.to_user @ parts[cause], design)
-                for cause, design in designs.items()
-            },
-            "internal": {
-                cause: Internal.of(parts[cause], design) for cause, design in designs.items()
-            },
+    def joined(cls, schema: Schema, parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the fields of a file from those of the binary model of each cause."""
+        shared = {name: next(iter(parts.values()))[name] for name in ("link", "baseline")}
+        own = {
+            name: {cause: part[name] for cause, part in parts.items()}
+            for name in BY_CAUSE
+            if name in cls.model_fields
         }
+        return {**cls.heading(schema), **shared, **own}
+
+    @model_validator(mode="after")
+    def _check_causes(self) -> Self:
+        """Every field by cause has the schema's causes, in their order."""
+        causes = self.public_schema.time.causes
+        parts = (getattr(self, name) for name in BY_CAUSE if name in type(self).model_fields)
+        if causes is None or any(list(part) != list(causes) for part in parts):
+            raise ValueError("the coefficients are not those of the schema's causes")
+        return self
+
+    def _part(self, kind: type[AnyModel], cause: str, **own: Any) -> AnyModel:
+        """The document of one cause: what it shares with this file, and its entries of `BY_CAUSE`."""
+        names = kind.model_fields.keys() & type(self).model_fields.keys()
+        facts = {name: getattr(self, name) for name in names}
+        facts |= {name: facts[name][cause] for name in BY_CAUSE if name in facts}
+        facts |= kind.heading(self.public_schema.of_cause(cause))
+        del facts["public_schema"]
+        return kind.model_validate({**facts, "library_version": self.library_version, **own})
 
     @property
     def causes(self) -> tuple[str, ...]:
@@ -111,12 +127,6 @@ class CausesFile(File):
         """Number of coefficients of all causes."""
         return sum(model.design.dimension for model in self.models.values())
 
-    def require_causes(self, *parts: dict[str, Any]) -> None:
-        """`ValueError` unless every part has the schema's causes, in their order."""
-        causes = self.public_schema.time.causes
-        if causes is None or any(list(part) != list(causes) for part in parts):
-            raise ValueError("the coefficients are not those of the schema's causes")
-
 
 class CausesModel(CausesFile):
     """A fit of competing risks that is not private; it says so."""
@@ -126,11 +136,10 @@ class CausesModel(CausesFile):
     private: Literal[False]
     fit: dict[str, FitRecord]
     uncertainty: dict[str, Uncertainty]
-    joint_covariance: Annotated[Triangle | None, Field()] = None
+    joint_covariance: Triangle | None = None
 
     @model_validator(mode="after")
-    def _check_causes(self) -> Self:
-        self.require_causes(self.coefficients, self.internal, self.fit, self.uncertainty)
+    def _check_covariance(self) -> Self:
         rows = self.joint_covariance
         if rows is not None and not is_triangle(rows, self.size):
             raise ValueError("the joint covariance is not a lower triangle of the right size")
@@ -138,19 +147,7 @@ class CausesModel(CausesFile):
 
     def of_cause(self, cause: str) -> PlainModel:
         """One cause's binary model."""
-        return PlainModel.model_validate(
-            {
-                **PlainModel.heading(self.public_schema.of_cause(cause)),
-                "library_version": self.library_version,
-                "private": False,
-                "link": self.link,
-                "baseline": self.baseline,
-                "coefficients": self.coefficients[cause],
-                "internal": self.internal[cause],
-                "fit": self.fit[cause],
-                "uncertainty": self.uncertainty[cause],
-            }
-        )
+        return self._part(PlainModel, cause)
 
     @cached_property
     def internal_covariance(self) -> Array | None:
@@ -169,8 +166,7 @@ class CausesRelease(Promised, CausesFile):
     kind: ClassVar[str] = "discreet-release"
 
     @model_validator(mode="after")
-    def _check_causes(self) -> Self:
-        self.require_causes(self.coefficients, self.internal)
+    def _check_covariance(self) -> Self:
         if self.internal_covariance.shape != (self.size, self.size):
             raise ValueError("the released covariance has another size than the coefficients")
         if not np.all(np.isfinite(self.internal_covariance)):
@@ -192,58 +188,45 @@ class CausesRelease(Promised, CausesFile):
 
     def of_cause(self, cause: str) -> Release:
         """One cause as a release of its own: its block of the covariance, its life table."""
-        return Release.model_validate(
-            {
-                **Release.heading(self.public_schema.of_cause(cause)),
-                "library_version": self.library_version,
-                "private": self.private,
-                "link": self.link,
-                "baseline": self.baseline,
-                "persons": self.persons,
-                "mechanism": self.mechanism,
-                "guarantee": self.guarantee,
-                "noise_scale": self.noise_scale,
-                "grid_exponent": self.grid_exponent,
-                "details": self.details,
-                "release_id": self.release_id,
-                "ledger": self.ledger,
-                "promise": self.promise,
-                "coefficients": self.coefficients[cause],
-                "internal": self.internal[cause],
-                "released": self._released(cause),
-                "warnings": tuple(cautions_of(self.warnings, cause)),
-            }
-        )
-
-    def _released(self, cause: str) -> dict[str, Any]:
-        """What was released, as the cause sees it."""
         place, size = self.causes.index(cause), len(self.internal[cause].vector)
         own, number = slice(place * size, (place + 1) * size), len(self.causes)
-        exits, tables = self.exits, self.released.get("calibration")
+        exits = self.exits
         events = exits[:, 3 + place]
         rest = exits[:, 2 : 3 + number].sum(axis=1) - events
         table = np.column_stack([exits[:, :2], rest, events, exits[:, 3 + number :]])
-        if not isinstance(tables, list) or len(tables) != number:
-            raise ArtefactError("the released calibration has not a table for every cause.")
-        changes = self.released.get("proportionality")
-        if changes is not None and (not isinstance(changes, list) or len(changes) != number):
-            raise ArtefactError("the released proportionality has not a table for every cause.")
-        return {
+        released = {
             "covariance": self.internal_covariance[own, own].tolist(),
             "life_table": table.tolist(),
-            "calibration": tables[place],
-            **({} if changes is None else {"proportionality": changes[place]}),
-            **{key: item for key, item in self.released.items() if key == "typical"},
         }
+        for name in ("calibration", "proportionality"):
+            tables = self.released.get(name)
+            if name == "proportionality" and tables is None:
+                continue
+            if not isinstance(tables, list) or len(tables) != number:
+                raise ArtefactError(f"the released {name} has not a table for every cause.")
+            released[name] = tables[place]
+        if "typical" in self.released:
+            released["typical"] = self.released["typical"]
+        start, name, cautions = f"Cause {cause}: ", f"{cause}: ", []
+        for one in self.warnings:  # those of all causes, and those of this one without its name
+            if one.message.startswith(start):
+                coefficients = tuple(item.removeprefix(name) for item in one.coefficients)
+                message = one.message.removeprefix(start)
+                cautions.append(Caution.about(one.code, message, coefficients, one.remedy))
+            elif not one.message.startswith("Cause "):
+                cautions.append(one)
+        return self._part(
+            Release, cause, released=released, warnings=tuple(cautions), joint_digest=None
+        )
 
     @cached_property
     def life_table(self) -> LifeTable:
-        """Survival of everybody together without an event of any cause, from the released counts."""
+        """Survival of all persons together without an event of any cause, from the released counts."""
         rows, last = self.exits, 3 + len(self.causes)
         events = rows[:, 3:last].sum(axis=1)
         time = self.public_schema.time
         table = np.column_stack([rows[:, :3], events, rows[:, last:]])
-        return LifeTable.of(table, self.persons, TimeGrid.of(time).edges, time.axis_label)
+        return LifeTable.of(table, self.persons, time.grid.edges, time.axis_label)
 
     @cached_property
     def aalen_johansen(self) -> GroupCurve:
@@ -265,7 +248,7 @@ class CausesRelease(Promised, CausesFile):
     @property
     def times(self) -> Array:
         """Start of the axis and ends of the stretches of the life table."""
-        edges = TimeGrid.of(self.public_schema.time).edges
+        edges = self.public_schema.time.grid.edges
         return np.asarray(edges[[0, *self.exits[:, 1].astype(np.int64)]])
 
 
@@ -273,14 +256,3 @@ def require_no_strata(schema: Schema) -> None:
     """`SettingsError` for strata beside causes."""
     if schema.strata is not None:
         raise SettingsError("strata do not go with causes yet; remove [strata] or causes.")
-
-
-def cautions_of(cautions: tuple[Caution, ...], cause: str) -> Iterator[Caution]:
-    """Those of all causes, and those of this one without its name."""
-    start, name = f"Cause {cause}: ", f"{cause}: "
-    for caution in cautions:
-        if caution.message.startswith(start):
-            coefficients = tuple(item.removeprefix(name) for item in caution.coefficients)
-            yield Caution.about(caution.code, caution.message.removeprefix(start), coefficients)
-        elif not caution.message.startswith("Cause "):
-            yield caution

@@ -1,4 +1,4 @@
-"""What a release says against itself: a code for programs, a sentence for readers."""
+"""Cautions of a release about itself: a code for programs, sentences for readers and custodians."""
 
 from typing import Annotated, Any, Self
 
@@ -25,9 +25,11 @@ class Caution(BaseModel):
         ``tail``; of curves ``empty-group``, ``short-follow-up``, ``wide-band``: what is wrong with
         the numbers; others are about the promise (``seeded``, ``approximate``, ...).
     message : str
-        The same in a sentence or two.
+        The same in a sentence or two, for all who read the release.
     coefficients : tuple of str
         Whose numbers are meant; empty if all of them.
+    remedy : str
+        What another release could do about it, for those who hold the records; pages leave it out.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class Caution(BaseModel):
     code: Word
     message: Word
     coefficients: tuple[Word, ...] = ()
+    remedy: Word = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -49,17 +52,18 @@ class Caution(BaseModel):
 
     @model_serializer
     def _write(self) -> Any:
-        """A plain text stays one, so that an old file keeps its digest."""
+        """As old files have it where there is no remedy, so that they keep their digests."""
         if self.code == NOTE and not self.coefficients:
             return self.message
-        return {
+        written = {
             "code": self.code,
             "message": self.message,
             "coefficients": list(self.coefficients),
         }
+        return written | ({"remedy": self.remedy} if self.remedy else {})
 
     def __str__(self) -> str:
-        return self.message
+        return f"{self.message} {self.remedy}".rstrip()
 
     @property
     def of_the_promise(self) -> bool:
@@ -67,6 +71,8 @@ class Caution(BaseModel):
         return self.code in OF_THE_PROMISE
 
     @classmethod
-    def about(cls, code: str, message: str, coefficients: tuple[str, ...] = ()) -> Self:
+    def about(
+        cls, code: str, message: str, coefficients: tuple[str, ...] = (), remedy: str = ""
+    ) -> Self:
         """A caution in one call."""
-        return cls(code=code, message=message, coefficients=coefficients)
+        return cls(code=code, message=message, coefficients=coefficients, remedy=remedy)

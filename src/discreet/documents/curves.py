@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterator
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -12,7 +11,6 @@ import numpy as np
 from pydantic import model_validator
 
 from discreet.design.axis import DAYS
-from discreet.design.grid import TimeGrid
 from discreet.design.groups import Groups, strategy, stretch_edges
 from discreet.documents.caution import Caution
 from discreet.documents.model import Promised
@@ -32,7 +30,7 @@ from discreet.types import Array
 LARGEST_SUM = 1e30
 """More than integers of 64 bits at 64 sites; squares of sums of these are still numbers."""
 DIGITS = 6
-"""Of printed numbers, after the point, or one more in all: the third moves from draw to draw."""
+"""Digits of printed numbers after the point, or one more in all: the third moves from draw to draw."""
 LONG = 2 * DAYS["years"]
 """Days of an axis that is drawn in years."""
 BANDS = tuple(field.name for field in fields(Band))
@@ -79,13 +77,13 @@ class CurvesRelease(Promised):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """The same for people: the levels' labels, unless two groups would be called alike."""
+        """The levels' labels, unless two groups would be called alike."""
         found = tuple(", ".join(levels) for levels in self.groups.titles)
         return found if len(set(found)) == len(found) else self.names
 
     @property
     def outcomes(self) -> int:
-        """How many kinds of events there are."""
+        """Number of kinds of events."""
         return _whole(self.details.get("outcomes"))
 
     @property
@@ -96,7 +94,7 @@ class CurvesRelease(Promised):
 
     @property
     def stretches(self) -> int:
-        """How many stretches of time there are."""
+        """Number of stretches of time."""
         return _whole(self.details.get("stretches"))
 
     @cached_property
@@ -104,14 +102,17 @@ class CurvesRelease(Promised):
         """Start of the axis and ends of the stretches."""
         time = self.public_schema.time
         edges = stretch_edges(time.intervals, self.stretches)
-        return np.asarray(TimeGrid.of(time).edges[edges])
+        return np.asarray(time.grid.edges[edges])
 
     @cached_property
     def counts(self) -> Counts:
         """Noisy counts, decoded: M^-1 y."""
         sums = np.array(self.released["sums"], dtype=np.float64)
         ends = np.cumsum([math.prod(shape) for shape in self._tables])[:-1]
-        events, *others = map(self._decoded, np.split(sums, ends), self._tables)
+        events, *others = (
+            np.asarray(np.linalg.solve(self._matrix(shape[1]), part.reshape(shape).T).T)
+            for part, shape in zip(np.split(sums, ends), self._tables, strict=True)
+        )
         by_group = events.reshape(self.outcomes, self.groups.number, -1).transpose(1, 0, 2)
         widths = np.diff(stretch_edges(self.public_schema.time.intervals, self.stretches))
         entered = others[1] if len(others) > 1 else None
@@ -120,10 +121,6 @@ class CurvesRelease(Promised):
     @property
     def _tables(self) -> tuple[tuple[int, int], ...]:
         return self.groups.tables(self.stretches)
-
-    def _decoded(self, sums: Array, shape: tuple[int, int]) -> Array:
-        """Counts of sequences of this length from the sums that were released of them."""
-        return np.asarray(np.linalg.solve(self._matrix(shape[1]), sums.reshape(shape).T).T)
 
     @property
     def _pure(self) -> bool:
@@ -221,59 +218,56 @@ class CurvesRelease(Promised):
             _printed(levels, curve, self.times, self.causes)
             for levels, curve in zip(self.groups.names, curves, strict=True)
         )
-        update = {"curves": printed, "test": _rounded_test(test)}
+        rounded = None
+        if test is not None:
+            statistic, p_value = round(test.statistic, DIGITS), float(f"{test.p_value:.6g}")
+            rounded = {"statistic": statistic, "degrees": test.degrees, "p_value": p_value}
+        update = {"curves": printed, "test": rounded}
         cautions = self.model_copy(update=update).cautions
         return self.model_copy(update={**update, "warnings": (*self.warnings, *cautions)})
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
         """One for each group of which nothing is known, and one for those known in part."""
-        return tuple(self._cautions())
-
-    def _cautions(self) -> Iterator[Caution]:
-        unit, known = self.public_schema.time.counted_in, []
+        unit, known, found = self.public_schema.time.counted_in, [], []
         for name, curve in zip(self.titles, self.estimates, strict=True):
             if curve.may_be_empty:
-                yield Caution.about(
-                    "empty-group",
-                    f"The group '{name}' may be empty: the 95 % range of its size holds none.",
-                )
+                text = f"The group '{name}' may be empty: the 95 % range of its size holds none."
+                found.append(Caution.about("empty-group", text))
             elif not curve.reach:
-                yield Caution.about("wide-band", self._hidden(name, curve))
+                text = (
+                    f"The group '{name}' (about {curve.size:,.0f} people) is too small for the noise: its "
+                    "curve is not known, and only its band is drawn."
+                )
+                found.append(Caution.about("wide-band", text, remedy=self._needed(curve)))
             elif curve.ends_early:
                 known.append((name, with_unit(f"{curve.known_until:.4g}", unit)))
         if known:
-            first = (
-                f"The curve of '{known[0][0]}' is known until {known[0][1]}."
-                if len(known) == 1
-                else "Curves are known in part: "
-                + ", ".join(f"'{name}' until {until}" for name, until in known)
-                + "."
-            )
-            yield Caution.about(
-                "short-follow-up",
+            listed = ", ".join(f"'{name}' until {until}" for name, until in known)
+            first = f"Curves are known in part: {listed}."
+            if len(known) == 1:
+                first = f"The curve of '{known[0][0]}' is known until {known[0][1]}."
+            text = (
                 f"{first} Later the band takes up more than half of the picture, "
-                "or fewer than five may be at risk.",
+                "or fewer than five may be at risk."
             )
+            found.append(Caution.about("short-follow-up", text))
+        return tuple(found)
 
-    def _hidden(self, name: str, curve: GroupCurve) -> str:
-        """Which group is too small for the noise, and what would show its curve."""
+    def _needed(self, curve: GroupCurve) -> str:
+        """What would show the curve of a group that is too small for the noise."""
         ways = []
         if np.isfinite(curve.people_needed):
             people = float(f"{curve.size * curve.people_needed:.2g}")
             ways.append(f"about {people:,.0f} people in the group")
         if np.isfinite(curve.noise_needed):
             ways.append(f"an epsilon of about {self.guarantee.epsilon * curve.noise_needed:.2g}")
-        needed = f" {' or '.join(ways)} would show half of it." if ways else ""
-        return (
-            f"The group '{name}' (about {curve.size:,.0f} people) is too small for the noise: its "
-            f"curve is not known, and only its band is drawn.{needed[:1]}{needed[1:2].upper()}"
-            f"{needed[2:]}"
-        )
+        needed = f"{' or '.join(ways)} would show half of its curve." if ways else ""
+        return f"{needed[:1].upper()}{needed[1:]}"
 
     @property
     def axis(self) -> tuple[float, str]:
-        """What times are divided by where they are drawn, and the axis's label: long ones in years."""
+        """The divisor of times that are drawn, and the label of their axis: long ones in years."""
         time = self.public_schema.time
         if time.counted_in == "days" and time.length > LONG:
             return DAYS["years"], "time in years"
@@ -299,16 +293,15 @@ def _printed(
         "at_risk": np.round(curve.at_risk, DIGITS).tolist(),
         "survival": _band(curve.survival),
         "incidence": {name: _band(band) for name, band in incidence},
-        **{name: _estimate(getattr(curve, name)) for name in NUMBERS},
+        **{
+            name: {key: _number(value) for key, value in vars(getattr(curve, name)).items()}
+            for name in NUMBERS
+        },
     }
 
 
 def _band(band: Band) -> dict[str, list[float]]:
     return {name: np.round(getattr(band, name), DIGITS).tolist() for name in BANDS}
-
-
-def _estimate(number: Number) -> dict[str, float | None]:
-    return {key: _number(value) for key, value in vars(number).items()}
 
 
 def _number(value: float) -> float | None:
@@ -334,13 +327,3 @@ def _column(values: object, size: int) -> Array:
 
 def _read_band(printed: dict[str, Any], size: int) -> Band:
     return Band(**{name: _column(printed[name], size) for name in BANDS})
-
-
-def _rounded_test(test: LogRank | None) -> dict[str, Any] | None:
-    if test is None:
-        return None
-    return {
-        "statistic": round(test.statistic, DIGITS),
-        "degrees": test.degrees,
-        "p_value": float(f"{test.p_value:.6g}"),
-    }

@@ -13,18 +13,18 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     Strict,
     ValidationError,
-    field_serializer,
     field_validator,
     model_validator,
 )
 
 from discreet.design.baseline import Baseline, parse_baseline
 from discreet.design.design import Coordinates, Design
-from discreet.design.grid import TimeGrid
 from discreet.design.link import Link, get_link
 from discreet.design.schema import Schema
 from discreet.documents.caution import Caution
@@ -69,6 +69,15 @@ def is_triangle(rows: Triangle, size: int) -> bool:
     return [len(row) for row in rows] == list(range(1, size + 1))
 
 
+def _as_mapping(kind: type[Schema | Guarantee]) -> tuple[BeforeValidator, PlainSerializer]:
+    """Read a field from its mapping, and write it as one."""
+
+    def read(value: object) -> object:
+        return kind.from_mapping(value) if isinstance(value, dict) else value
+
+    return BeforeValidator(read), PlainSerializer(kind.to_mapping, return_type=dict[str, Any])
+
+
 class _Document(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True
@@ -105,7 +114,7 @@ class Coefficients(_Document):
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """What the coefficients are called and how many each stratum's baseline has."""
+        """Names of the coefficients, and their number in each stratum's baseline."""
         strata = tuple(self.baseline) if isinstance(self.baseline, dict) else None
         return strata, tuple(map(len, self.baselines)), tuple(self.covariates)
 
@@ -117,7 +126,7 @@ class Coefficients(_Document):
 
 
 class Internal(_Document):
-    """The same in the coordinates in which the model was fitted, every |x| at most 1."""
+    """Coefficients in the coordinates in which the model was fitted, every |x| at most 1."""
 
     coordinates: Coordinates
     baseline: tuple[Number, ...]
@@ -145,13 +154,11 @@ class Uncertainty(_Document):
     @cached_property
     def matrix(self) -> Array | None:
         """The covariance matrix, or None where the model has too many coefficients to keep it."""
-        if self.covariance is None:
-            return None
-        return from_triangle(self.covariance)
+        return None if self.covariance is None else from_triangle(self.covariance)
 
 
 class FitRecord(_Document):
-    """How a fit that is not private went; all of it depends on the data."""
+    """Course of a fit that is not private; all of it depends on the data."""
 
     persons: Count
     rows: Count
@@ -165,7 +172,7 @@ class FitRecord(_Document):
 
 
 class File(_Document):
-    """What every file has, and how it is written."""
+    """Fields of every file, and its writer."""
 
     kind: ClassVar[str] = ""
 
@@ -173,26 +180,17 @@ class File(_Document):
     version: Annotated[int, Strict()]
     library_version: Text
     private: Annotated[bool, Strict()]
-    public_schema: Annotated[Schema, Field(alias="schema")]
+    public_schema: Annotated[Schema, *_as_mapping(Schema), Field(alias="schema")]
 
     @classmethod
     def heading(cls, schema: Schema) -> dict[str, Any]:
-        """What every file of this kind begins with."""
+        """Fields that every file of this kind begins with."""
         return {
             "format": cls.kind,
             "version": VERSION,
             "library_version": __version__,
             "schema": schema,
         }
-
-    @field_validator("public_schema", mode="before")
-    @classmethod
-    def _read_schema(cls, value: object) -> object:
-        return Schema.from_mapping(value) if isinstance(value, dict) else value
-
-    @field_serializer("public_schema")
-    def _write_schema(self, value: Schema) -> dict[str, Any]:
-        return value.to_mapping()
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
@@ -226,7 +224,7 @@ class File(_Document):
 
 
 class Model(File):
-    """What every model file has; predictions follow from it."""
+    """Fields of every model file; predictions follow from them."""
 
     link: Text
     baseline: Text
@@ -235,7 +233,7 @@ class Model(File):
 
     @classmethod
     def shared_facts(cls, design: Design, link: Link, point: Array) -> dict[str, Any]:
-        """What every kind of file says of a fit that came to ``point``."""
+        """Fields of a fit that came to ``point``, in every kind of file."""
         return {
             **cls.heading(design.schema),
             "link": link.name,
@@ -246,7 +244,22 @@ class Model(File):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        _check_coefficients(self)
+        """User-scale and internal values name the same coefficients and agree."""
+        get_link(self.link)
+        design, user, internal = self.design, self.coefficients, self.internal
+        declared, size = design.schema.strata, design.baseline.dimension
+        levels = None if declared is None else declared.levels
+        shape = (levels, (size,) * design.strata, design.schema.coefficient_names)
+        sizes = len(internal.baseline), len(internal.covariates)
+        right = (design.time_dimension, len(design.schema.coefficient_names))
+        if user.shape != shape or sizes != right:
+            raise ValueError("the coefficients are not those that the schema and the baseline name")
+        with np.errstate(all="ignore"):
+            expected = design.to_user @ internal.vector
+            margin = AGREEMENT * (np.abs(design.to_user) @ np.abs(internal.vector))
+            gap = np.abs(user.vector - expected)
+        if not np.all(gap <= margin) or not np.all(np.isfinite(margin)):
+            raise ValueError("the coefficients and the internal values do not agree")
         return self
 
     @cached_property
@@ -306,15 +319,15 @@ class PlainModel(Model):
 
 
 class Promised(File):
-    """What every private file has: released numbers, public facts, and what is promised.
+    """Fields of every private file: released numbers, public facts, and the promise.
 
     ``private`` is False when the noise came from a seed; such a file is never written.
-    ``joint_digest`` stands in a file that several sites made together, see `without_ledger`.
+    ``joint_digest`` is in a file that several sites made together, see `without_ledger`.
     """
 
     persons: Annotated[int, Strict(), Field(ge=1)]
     mechanism: dict[str, Any]
-    guarantee: Guarantee
+    guarantee: Annotated[Guarantee, *_as_mapping(Guarantee)]
     noise_scale: Number
     grid_exponent: Annotated[int, Strict(), Field(ge=-LARGEST_EXPONENT, le=LARGEST_EXPONENT)]
     details: dict[str, Any]
@@ -325,15 +338,6 @@ class Promised(File):
     warnings: tuple[Caution, ...] = ()
     joint_digest: Text | None = None
 
-    @field_validator("guarantee", mode="before")
-    @classmethod
-    def _read_guarantee(cls, value: object) -> object:
-        return Guarantee.from_mapping(value) if isinstance(value, dict) else value
-
-    @field_serializer("guarantee")
-    def _write_guarantee(self, value: Guarantee) -> dict[str, Any]:
-        return value.to_mapping()
-
     @field_validator("mechanism")
     @classmethod
     def _check_name(cls, value: dict[str, Any]) -> dict[str, Any]:
@@ -343,14 +347,14 @@ class Promised(File):
 
     @model_validator(mode="after")
     def _check_promise(self) -> Self:
-        if self.promise != self.guarantee.sentence():
+        if not self.guarantee.is_said_by(self.promise):
             raise ValueError("the promise in words is not that of the guarantee")
         if self.joint_digest is not None and self.joint_digest != self.without_ledger():
             raise ValueError("the joint digest is not that of the release")
         return self
 
     def __repr__(self) -> str:
-        """What it is and what it promises: a file of thousands of numbers is not printed."""
+        """Name and promise: a file of thousands of numbers is not printed."""
         numbers = f"epsilon {self.guarantee.epsilon:g}, delta {self.guarantee.delta:g}"
         kind = type(self).__name__
         return f"<{kind} {self.release_id}: {numbers}, {self.persons:,} persons>"
@@ -374,7 +378,7 @@ class Promised(File):
         """Refused for a release whose noise can be repeated."""
         if not self.private:
             raise SettingsError(
-                "this release was drawn with seeded noise, which anybody can repeat and subtract; "
+                "this release was drawn with seeded noise, which can be repeated and subtracted; "
                 "it is not private and is not written."
             )
 
@@ -382,7 +386,7 @@ class Promised(File):
 class Release(Promised, Model):
     """A private model: what it is, what was released, what is promised.
 
-    `SurvivalRegression.publish` and `load` make one; nobody writes one by hand.
+    `SurvivalRegression.publish` and `load` make one.
 
     Attributes
     ----------
@@ -428,9 +432,9 @@ class Release(Promised, Model):
     @cached_property
     def covariance(self) -> Array | None:
         """Covariance on the user's scale, privacy noise included, where the mechanism gave one."""
-        if "covariance" not in self.released:
+        internal = self._rows("covariance")
+        if internal is None:
             return None
-        internal = numbers_of("covariance", self.released["covariance"])
         if internal.shape != (self.design.dimension, self.design.dimension):
             raise ArtefactError("the released covariance has another size than the coefficients.")
         with np.errstate(all="ignore"):
@@ -438,19 +442,18 @@ class Release(Promised, Model):
 
     @cached_property
     def life_table(self) -> LifeTable | None:
-        """Survival of everybody together, where the mechanism released counts of exits."""
-        if "life_table" not in self.released:
+        """Survival of all persons together, where the mechanism released counts of exits."""
+        rows, time = self._rows("life_table"), self.public_schema.time
+        if rows is None:
             return None
-        rows = numbers_of("life table", self.released["life_table"])
-        time = self.public_schema.time
-        return LifeTable.of(rows, self.persons, TimeGrid.of(time).edges, time.axis_label)
+        return LifeTable.of(rows, self.persons, time.grid.edges, time.axis_label)
 
     @cached_property
     def typical(self) -> tuple[float, ...] | None:
         """A person of the released distribution: each number's median, the number of each level."""
-        if "typical" not in self.released:
+        values = self._rows("typical", "typical person")
+        if values is None:
             return None
-        values = numbers_of("typical person", self.released["typical"])
         if values.shape != (1, len(self.public_schema.covariates)):
             raise ArtefactError("the typical person has not one number for each covariate.")
         return tuple(values[0].tolist())
@@ -459,13 +462,13 @@ class Release(Promised, Model):
     def life_tables(self) -> dict[str, LifeTable]:
         """The life table of each stratum by its level; none where there are no strata.
 
-        As many are at risk at the start as leave: nobody's number of persons is released.
+        As many are at risk at the start as leave: the size of a stratum is not released.
         """
         strata, time = self.public_schema.strata, self.public_schema.time
-        if strata is None or "life_tables" not in self.released:
+        rows = None if strata is None else self._rows("life_tables")
+        if strata is None or rows is None:
             return {}
-        rows = numbers_of("life tables", self.released["life_tables"])
-        edges = TimeGrid.of(time).edges
+        edges = time.grid.edges
         parts = [rows[rows[:, 0] == number, 1:] for number in range(len(strata.levels))]
         if {len(part) for part in parts} != {len(rows) / len(parts)}:
             raise ArtefactError("the released life tables are not one for each stratum.")
@@ -479,18 +482,21 @@ class Release(Promised, Model):
     @cached_property
     def proportionality(self) -> tuple[EffectOverTime, ...] | None:
         """Every effect early and late, where the mechanism released a picture of it."""
-        if "proportionality" not in self.released:
-            return None
-        rows = numbers_of("proportionality", self.released["proportionality"])
-        return effects_over_time(rows, self.public_schema)
+        rows = self._rows("proportionality")
+        return None if rows is None else effects_over_time(rows, self.public_schema)
 
     @cached_property
     def calibration(self) -> Calibration | None:
         """The model against the life table, where the mechanism released the comparison."""
-        if "calibration" not in self.released or self.life_table is None:
+        table = self.life_table
+        rows = None if table is None else self._rows("calibration")
+        return None if table is None or rows is None else Calibration.of(rows, table)
+
+    def _rows(self, name: str, words: str = "") -> Array | None:
+        """A released table, where the mechanism released one."""
+        if name not in self.released:
             return None
-        rows = numbers_of("calibration", self.released["calibration"])
-        return Calibration.of(rows, self.life_table)
+        return numbers_of(words or name.replace("_", " "), self.released[name])
 
 
 def numbers_of(name: str, rows: Any) -> Array:
@@ -500,26 +506,6 @@ def numbers_of(name: str, rows: Any) -> Array:
     if not whole or not all(type(item) in {int, float} for row in table for item in row):
         raise ArtefactError(f"the released {name} is not a table of numbers.")
     return np.array(table, dtype=np.float64).reshape(len(table), -1)
-
-
-def _check_coefficients(model: Model) -> None:
-    """User-scale and internal values name the same coefficients and agree."""
-    get_link(model.link)
-    design = model.design
-    user, internal = model.coefficients, model.internal
-    declared, size = design.schema.strata, design.baseline.dimension
-    levels = None if declared is None else declared.levels
-    shape = (levels, (size,) * design.strata, design.schema.coefficient_names)
-    sizes = len(internal.baseline), len(internal.covariates)
-    right = (design.time_dimension, len(design.schema.coefficient_names))
-    if user.shape != shape or sizes != right:
-        raise ValueError("the coefficients are not those that the schema and the baseline name")
-    with np.errstate(all="ignore"):
-        expected = design.to_user @ internal.vector
-        margin = AGREEMENT * (np.abs(design.to_user) @ np.abs(internal.vector))
-        gap = np.abs(user.vector - expected)
-    if not np.all(gap <= margin) or not np.all(np.isfinite(margin)):
-        raise ValueError("the coefficients and the internal values do not agree")
 
 
 def sentence(error: ValidationError) -> str:

@@ -25,16 +25,10 @@ _INTEGERS_ONLY = (
 
 @dataclass(frozen=True, eq=False)
 class FederatedEngine:
-    """Sums over one site's people, with the number of persons of all sites.
+    """Sums over one site's `people`, where n counts the `persons` of all sites.
 
-    Parameters
-    ----------
-    people
-        The engine over this site's own people.
-    persons
-        n, the persons of all sites together.
-    compare
-        Called with the digest of a question before its sums are computed; raises if sites differ.
+    `compare` is called with the digest of a question before its sums are computed; it raises if the
+    sites differ.
     """
 
     people: Engine
@@ -42,13 +36,7 @@ class FederatedEngine:
     compare: Callable[[bytes], None]
 
     def reduce(self, function: BlockFunction, *arguments: Any) -> Arrays:
-        """Return this site's sums, after comparing the question with all sites.
-
-        Raises
-        ------
-        SettingsError
-            If the function returns anything but integers.
-        """
+        """Return this site's sums, which are integers, after comparing the question with all sites."""
         self.compare(question(function, arguments))
         sums = self.people.reduce(function, *arguments)
         if not all(np.issubdtype(item.dtype, np.integer) for item in sums):

@@ -110,8 +110,14 @@ class StreamEngine:
             summed = LocalEngine(block, threads=1).reduce(function, *arguments)
             return self._counted(table, block, first), block.stamp(self._secret), summed
 
+        counted: list[Stamp] = []
+        stamps: list[Stamp] = []
+        total: Arrays = ()
         with one_blas_thread():
-            counted, stamps, total = _added(_in_turn(sums, self.tables()))
+            for ids, stamp, part in _in_turn(sums, self.tables()):
+                total = add(total, part) if stamps else part
+                counted.append(ids)
+                stamps.append(stamp)
         if first:
             if self.schema.person is None:
                 counted = [(sum(persons for persons, _ in counted), 0)]
@@ -163,19 +169,6 @@ def _open(file: Path, columns: tuple[str, ...]) -> parquet.ParquetFile:
         source = parquet.ParquetFile(file)
         check_columns(source.schema_arrow.names, columns)
     return source
-
-
-def _added(
-    parts: Iterator[tuple[Stamp, Stamp, Arrays]],
-) -> tuple[list[Stamp], list[Stamp], Arrays]:
-    """Return both stamps of all blocks, and the sum of their sums."""
-    counted, stamp, total = next(parts)
-    ids, rows = [counted], [stamp]
-    for counted, stamp, part in parts:
-        ids.append(counted)
-        rows.append(stamp)
-        total = add(total, part)
-    return ids, rows, total
 
 
 def _stacked(pieces: Sequence[pa.Table]) -> Table:

@@ -14,18 +14,19 @@ R, a multiple of the average trace, is the one with the least squared noise plus
 information that it cuts off.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from discreet.estimator.estimate import Linear, Prior
+from discreet.estimator.expected import Expected, expectations
 from discreet.estimator.field import Field
 from discreet.estimator.lives import Chances
-from discreet.estimator.scores import Members, predictors, slopes
+from discreet.estimator.scores import predictors, slopes
 from discreet.estimator.transcript import ScoreSum
-from discreet.types import Array
+from discreet.types import Array, Integers
 
 MULTIPLES = 2.0 ** np.arange(0.0, 6.01, 0.5)
 """Of sqrt(d / E), the natural size of an event's score in whitened coordinates."""
@@ -33,6 +34,8 @@ NEXT_TO_NOTHING = 0.01
 """The part of a variance, the mean over directions."""
 FEWER = 4
 """A bound is chosen on every fourth part of the cohort: the beginning of a Sobol sequence is one too."""
+AT_ONCE = 80
+"""Rows of the scores of several bounds whose expectations are worked out together: one call is mostly overhead."""
 HOPELESS = 0.5
 """Larger bounds are not tried once the logarithm of the variance is by so much above the least."""
 
@@ -49,7 +52,13 @@ def thinned(field: Field) -> Field:
     m = field.members
     number = max(len(m.weights) // FEWER, 1)
     weights = m.weights[:number] / m.weights[:number].sum()
-    members = Members(m.columns[:number], weights, m.stratum[:number], m.entry[:number], m.strata)
+    members = replace(
+        m,
+        columns=m.columns[:number],
+        weights=weights,
+        stratum=m.stratum[:number],
+        entry=m.entry[:number],
+    )
     none = replace(
         field.static, adds=np.zeros((number, 0)), released=np.zeros(0), noise=np.zeros(0)
     )
@@ -62,6 +71,7 @@ def thinned(field: Field) -> Field:
         members=members,
         static=none,
         changing=(),
+        walked=(),
         scaled=field.scaled[:number],
         squares=field.squares[:number],
     )
@@ -75,30 +85,48 @@ def next_score(
     lay, t = field.layout, field.transcript
     events = np.maximum(t.exits.values[:, 1:].sum(axis=(0, 2)), t.exits.deviation)
     units = np.sqrt(lay.size / events)
-    few = thinned(field)
+    trials = [
+        ScoreSum(f, mappings, bounds, np.zeros_like(f), unit_noise * bounds)
+        for bounds in MULTIPLES[:, None] * units
+    ]
     found: list[tuple[float, float]] = []
-    for multiple in MULTIPLES:
-        bounds = multiple * units
-        trial = ScoreSum(f, mappings, bounds, np.zeros_like(f), unit_noise * bounds)
-        asked = replace(few, transcript=few.transcript.having(steps=(trial,)))
-        found.append((left_of(asked, prior, phi, f, mappings), multiple))
-        if found[-1][0] > min(found)[0] + HOPELESS:
+    for left, multiple in zip(left_of(thinned(field), prior, phi, trials), MULTIPLES, strict=True):
+        found.append((left, multiple))
+        if left > min(found)[0] + HOPELESS:
             break
     least = min(found)[0] + NEXT_TO_NOTHING
     multiple = max(multiple for value, multiple in found if value <= least)
     return ScoreSum(f, mappings, multiple * units, np.zeros_like(f), np.zeros(lay.causes))
 
 
-def left_of(field: Field, prior: Prior, phi: Array, f: Array, mappings: Array) -> float:
-    """log det (1 + W' Var(U | y) W) over the number of parameters: the entropy that is left, twice."""
-    linear = Linear(field, field.at(phi, f), prior.covariance)
-    left, size = linear.error(linear.gain), field.layout.size
-    found = 0.0
-    for r, mapping in enumerate(mappings):
-        own = slice(r * size, (r + 1) * size)
-        values = np.linalg.eigvalsh(mapping.T @ left[own, own] @ mapping)
-        found += float(np.sum(np.log1p(np.maximum(values, 0.0))))
-    return found / len(left)
+def left_of(field: Field, prior: Prior, phi: Array, trials: Sequence[ScoreSum]) -> Iterator[float]:
+    """Of each trial, log det (1 + W' Var(U | y) W) over the number of parameters: twice the entropy left."""
+    number, size = trials[0].points.size, field.layout.size
+    some = max(AT_ONCE // number, 1)
+    for start in range(0, len(trials), some):
+        group = tuple(trials[start : start + some])
+        asked = [replace(field, transcript=field.transcript.having(steps=(one,))) for one in group]
+        whole = replace(field, transcript=field.transcript.having(steps=group))
+        expected = expectations(whole, phi, group[0].points)
+        for k, one in enumerate(asked):
+            others = np.r_[: k * number, (k + 1) * number : len(group) * number]
+            linear = Linear(one, without(expected, others), prior.covariance)
+            left, found = linear.error(linear.gain), 0.0
+            for r, mapping in enumerate(group[k].mappings):
+                own = slice(r * size, (r + 1) * size)
+                values = np.linalg.eigvalsh(mapping.T @ left[own, own] @ mapping)
+                found += float(np.sum(np.log1p(np.maximum(values, 0.0))))
+            yield found / len(left)
+
+
+def without(expected: Expected, rows: Integers) -> Expected:
+    """The same without some of the rows that have a covariance within."""
+    return Expected(
+        np.delete(expected.mean, rows),
+        np.delete(expected.between, rows, axis=1),
+        np.delete(np.delete(expected.within, rows, axis=0), rows, axis=1),
+        np.delete(expected.slope, rows, axis=0),
+    )
 
 
 def information_limit(field: Field, phi: Array, score: ScoreSum, noise: float) -> float:
@@ -112,7 +140,7 @@ def information_limit(field: Field, phi: Array, score: ScoreSum, noise: float) -
     for r, mapping in enumerate(score.mappings):
         rows = mapping[:time].reshape(members.strata, -1, mapping.shape[1])
         baseline = np.einsum("pe,hed->hpd", pieces.basis, rows)[members.stratum]
-        z = baseline + (members.columns @ mapping[time:])[:, pieces.stretches]
+        z = baseline + members.times(mapping[time:])[:, pieces.spans]
         square[r] = np.sum(z**2, axis=2)
     mass = np.sum(survive * happen * square, axis=0) * (chances.spent > 0.0)
     whole = np.cumsum(mass * pieces.lengths, axis=1)
@@ -137,14 +165,16 @@ def predicted(
     Were `phi` the picture and f the truth, with a score for each of `noises`: (what its bound is chosen
     for, its own noise), both in parts of the bound. MSE(U) does not depend on the answers. (R d, R d).
     """
-    mass = field.persons * field.members.weights
-    informations = field.informations(field.at(phi, f).masses, mass)
+    t, members, (survive, happen) = field.transcript, field.members, field.slopes(f)
+    chances = Chances.of(t.link, *field.hazards(phi), members.entry, field.pieces.lengths)
+    mass = field.persons * members.weights
+    informations = field.informations(chances.tries * survive * happen, mass)
     transcript = field.transcript.having(steps=())
     for chosen_for, own in noises:
         asked = next_score(field, prior, phi, f, informations, chosen_for)
         asked = replace(asked, deviations=own * asked.bounds)
         transcript = transcript.having(steps=(*transcript.steps, asked))
-    field = replace(field, transcript=transcript)
-    linear = Linear(field, field.at(phi, f), prior.covariance)
+    field = replace(field, transcript=transcript, walked=())
+    linear = Linear(field, expectations(field, phi, f), prior.covariance)
     inverse = np.asarray(block_diag(*np.linalg.inv(informations)))
     return inverse, inverse @ linear.error(linear.gain) @ inverse

@@ -18,11 +18,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from discreet.design.grid import TimeGrid
 from discreet.documents.caution import Caution
 from discreet.estimator.field import Field
 from discreet.estimator.published import Ended, changes_with_time
-from discreet.estimator.reach import hidden_strata
+from discreet.estimator.reach import hidden_shares, hidden_strata
 from discreet.results.proportionality import EffectOverTime, effects_over_time
 from discreet.text import with_unit
 from discreet.types import Flags
@@ -65,7 +64,8 @@ def cautions(ended: Ended) -> tuple[Caution, ...]:
 
 def _of_cause(caution: Caution, name: str) -> Caution:
     coefficients = tuple(f"{name}: {item}" for item in caution.coefficients)
-    return Caution.about(caution.code, f"Cause {name}: {caution.message}", coefficients)
+    message = f"Cause {name}: {caution.message}"
+    return Caution.about(caution.code, message, coefficients, caution.remedy)
 
 
 def few_at_risk(ended: Ended) -> Iterator[Caution]:
@@ -112,36 +112,39 @@ def about_coefficients(ended: Ended, cause: int) -> Iterator[Caution]:
     reasons = (
         (
             unknown & time,
-            "too few events in part of the time; fewer knots, wider intervals or a shorter horizon help",
+            "events are few in part of the time",
+            "fewer knots, wider intervals or a shorter horizon help",
         ),
         (
             unknown & ~time & absent,
-            (
-                "few people have these values, columns repeat each other, or bounds are far too wide; "
-                "join small levels, drop a column that repeats another, or narrow the bounds"
-            ),
+            "few people have these values, columns repeat each other, or bounds are far too wide",
+            "join small levels, drop a column that repeats another, or narrow the bounds",
         ),
         (
             unknown & ~time & ~absent,
-            "privacy noise hides them; a larger epsilon, more people or fewer covariates help",
+            "privacy noise hides them",
+            "a larger epsilon, more people or fewer covariates help",
         ),
     )
     if unknown.any():
-        said = (f"{_listed(titles, flags)}: {text}." for flags, text in reasons if flags.any())
+        there = [item for item in reasons if item[0].any()]
+        said = (f"{_listed(titles, flags)}: {cause}." for flags, cause, _ in there)
+        helps = (f"Where {cause}, {remedy}." for _, cause, remedy in there)
         yield Caution.about(
             "unreached",
             "The release knows hardly more than its prior about some coefficients. "
             f"{' '.join(said)} Do not interpret them.",
             _chosen(names, unknown),
+            " ".join(helps),
         )
     noisy = (np.sqrt(total / sampling) > DOMINATED) & ~unknown
     if noisy.any():
         yield Caution.about(
             "noise",
             f"The intervals of {_listed(titles, noisy)} are mostly privacy noise, more than "
-            f"{DOMINATED:g} times as wide as sampling alone would make them. More people or a "
-            "larger epsilon would narrow them.",
+            f"{DOMINATED:g} times as wide as sampling alone would make them.",
             _chosen(names, noisy),
+            "More people or a larger epsilon would narrow them.",
         )
 
 
@@ -157,12 +160,13 @@ def against_life_table(ended: Ended, cause: int) -> Iterator[Caution]:
         return
     worst = int(np.argmax(np.where(far, gap / spread, 0.0)))
     axis = t.design.schema.time
-    begin, end = (TimeGrid.of(axis).edges[t.edges[worst + side]] for side in (0, 1))
+    begin, end = (axis.grid.edges[t.edges[worst + side]] for side in (0, 1))
     yield Caution.about(
         "life-table",
         f"The model does not follow the life table: from time {begin:.4g} to "
         f"{with_unit(f'{end:.4g}', axis.counted_in)} it expects about {_whole(expected[worst])} events, "
-        f"and {_whole(observed[worst])} were released (give or take {_whole(2 * spread[worst])}). "
+        f"and {_whole(observed[worst])} were released (give or take {_whole(2 * spread[worst])}).",
+        tuple(t.design.baseline_names),
         "Another baseline may fit better: more knots (natural-spline:5), log-time:3 where the "
         "hazard changes most at first, or shorter first intervals (`first` in [time]).",
     )
@@ -192,8 +196,10 @@ def varying(ended: Ended, cause: int) -> Iterator[Caution]:
             "varying",
             f"Effects that change with time: {'; '.join(map(_change, clear))}. The model has one number "
             "for each, an average over time that weighs early and late as events and privacy noise "
-            "have it. The table of effects over time (proportionality) shows all of them.",
+            "have it.",
             tuple(one.name for one in clear),
+            "`discreet summary --proportionality` shows all of them; `changes_at` in the schema gives an "
+            "effect a number for each period.",
         )
 
 
@@ -201,14 +207,16 @@ def _change(effect: EffectOverTime) -> str:
     kind = "fades" if abs(effect.late) < abs(effect.early) else "grows"
     if effect.early * effect.late <= 0.0:
         kind = "changes its sign"
+    change = effect.late - effect.early
     return (
         f"{effect.title} {kind} with time (coefficient about {effect.early:.2g} at first, "
-        f"{effect.late:.2g} at the end)"
+        f"{effect.late:.2g} at the end; they differ by {abs(change):.2g}, give or take "
+        f"{abs(2.0 * change / effect.distance):.2g})"
     )
 
 
 def tailed(field: Field) -> Iterator[Caution]:
-    """Numbers of whose variance much is far from everything else."""
+    """Numbers of whose variance much is, or may be, far from everything else."""
     design, weights = field.transcript.design, field.members.weights
     x = field.members.columns
     squares = (x - np.einsum("m,mkc->c", weights, x) / x.shape[1]) ** 2
@@ -217,15 +225,16 @@ def tailed(field: Field) -> Iterator[Caution]:
     parts = np.einsum("m,mkc->c", weights, far) / x.shape[1] / variance
     covariates, schema = design.covariates, design.schema
     own = np.isin(np.arange(len(parts)), covariates.leads) & covariates.numbers
-    heavy = own & (parts > HEAVY)
+    heavy = own & (np.maximum(parts, hidden_shares(field)) > HEAVY)
+    titles = [term.title for term in schema.terms]
     if heavy.any():
         yield Caution.about(
             "tail",
-            f"Much of the spread of {_listed(schema.coefficient_titles, heavy)} comes from few people "
-            "far from all others. A private fit cannot follow them as an exact one does: if the effect "
-            "is not a straight line out there, estimates and intervals may be off. "
+            f"Much of the spread of {_listed(titles, heavy)} comes from few people "
+            "far from all others, or noise may hide such people. A private fit cannot follow them as an exact one does: if the effect "
+            "is not a straight line out there, estimates and intervals may be off.",
+            _chosen(schema.coefficient_names, heavy[design.periods.column_of]),
             '`scale = "log"`, a spline or narrower bounds in the schema help.',
-            _chosen(schema.coefficient_names, heavy),
         )
 
 

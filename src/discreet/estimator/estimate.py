@@ -23,7 +23,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
-from discreet.estimator.field import Expected, Field
+from discreet.estimator.expected import Expected, expectations
+from discreet.estimator.field import Field
 from discreet.estimator.root import (
     KAPPA,
     LONGEST,
@@ -41,6 +42,8 @@ ROUNDS, STILL = 6, 0.03
 """Rounds of Gauss-Newton of the picture at most; they end where predictors change by less than this."""
 HALVINGS, RISE = 5, 0.1
 """A step is halved so often, until the misfit rises by less than RISE."""
+RANK = 1e-6
+"""Directions of scores whose deviation is below this part of the largest have no correlation of their own."""
 JITTER = 1e-10
 """Added to V in parts of its diagonal: no cohort fits sums without noise any better, and V can be solved."""
 
@@ -190,35 +193,59 @@ class Linear:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
-    """f (R, d), its covariance (R d, R d) and the part of it that is sampling; the picture.
+class EstimatePoint:
+    """f (R, d) and the picture phi, of which the next question is made.
 
-    `phi` has the covariance `spread`; `informations` (R, d, d) are I; `misfit` is gap'alpha over the
-    number of released sums, about 1 where the picture is right.
+    `informations` (R, d, d) are I; `misfit` is gap'alpha over the number of released sums, about 1 where
+    the picture is right.
     """
 
     f: Array
-    covariance: Array
-    sampling: Array
     phi: Array
-    spread: Array
     informations: Array
     misfit: float
 
+    @property
+    def finite(self) -> bool:
+        """Whether all numbers are."""
+        return all(np.all(np.isfinite(one)) for one in vars(self).values())
 
-def estimate(field: Field, prior: Prior, phi: Array, f: Array, rounds: int = ROUNDS) -> Estimate:
-    """The root of the predicted full score, from a start.
+
+@dataclass(frozen=True, eq=False)
+class Estimate(EstimatePoint):
+    """With the covariance of f (R d, R d), the part of it that is sampling, and the `spread` of phi."""
+
+    covariance: Array
+    sampling: Array
+    spread: Array
+
+
+def point(field: Field, prior: Prior, phi: Array, f: Array, rounds: int = ROUNDS) -> EstimatePoint:
+    """The root of the predicted full score, from a start; the prior's mean where linear algebra fails."""
+    with np.errstate(all="ignore"):
+        try:
+            found, _ = _rooted(field, prior, phi, f, rounds)
+        except np.linalg.LinAlgError:
+            return _unknown(field, prior)
+    return found if found.finite else _unknown(field, prior)
+
+
+def estimate(field: Field, prior: Prior, phi: Array, f: Array) -> Estimate:
+    """The same, and how far off it may be.
 
     A budget is spent by now, so there is an estimate whatever the released numbers are: where linear
     algebra fails it is the prior's.
     """
     with np.errstate(all="ignore"):
         try:
-            found = _estimated(field, prior, phi, f, rounds)
+            found, pulled = _rooted(field, prior, phi, f, ROUNDS)
+            linear = Linear(field, expectations(field, found.phi, found.f), pulled)
+            numbers = found.f, found.phi, found.informations, found.misfit
+            errors = _covariance(linear, prior, found.informations, max(1.0, found.misfit))
+            whole = Estimate(*numbers, *errors, _spread(linear, prior))
         except np.linalg.LinAlgError:
             return _unknown(field, prior)
-    numbers = found.f, found.covariance, found.sampling, found.phi, found.informations
-    return found if all(np.all(np.isfinite(one)) for one in numbers) else _unknown(field, prior)
+    return whole if whole.finite else _unknown(field, prior)
 
 
 def _unknown(field: Field, prior: Prior) -> Estimate:
@@ -226,23 +253,24 @@ def _unknown(field: Field, prior: Prior) -> Estimate:
     lay = field.layout
     own = [prior.covariance[lay.f(r), lay.f(r)] for r in range(lay.causes)]
     covariance, f = block_diag(*own), np.array([prior.mean[lay.f(r)] for r in range(lay.causes)])
-    known = prior.mean, prior.covariance, np.linalg.inv(np.array(own))
-    return Estimate(f, covariance, covariance, *known, np.inf)
+    known = f, prior.mean, np.linalg.inv(np.array(own)), np.inf
+    return Estimate(*known, covariance, covariance, prior.covariance)
 
 
-def _estimated(field: Field, prior: Prior, phi: Array, f: Array, rounds: int) -> Estimate:
+def _rooted(
+    field: Field, prior: Prior, phi: Array, f: Array, rounds: int
+) -> tuple[EstimatePoint, Array]:
+    """The point, and the covariance of phi with which it was predicted."""
     phi, linear, alpha = _fitted(field, prior, phi, f, rounds)
     away = prior.mean - phi
     gap = linear.gap(away)
     misfit = float(gap @ alpha) / len(gap)
-    seen = field.observed
-    step = away + linear.covariance @ (linear.expected.slope[seen].T @ alpha)
-    prediction = Prediction.of(field, phi, step, alpha, linear.expected.between[:, seen])
+    step = away + linear.covariance @ (linear.expected.slope[field.observed].T @ alpha)
+    shift = linear.expected.between[:, field.observed] @ alpha
+    prediction = Prediction.of(field, phi, step, alpha, shift)
     starts = own_points(field, phi), f
     f, informations = root(prediction, starts, precisions(field, prior))
-    linear = Linear(field, field.at(phi, f), linear.covariance)
-    covariance, sampling = _covariance(linear, prior, informations, max(1.0, misfit))
-    return Estimate(f, covariance, sampling, phi, _spread(linear, prior), informations, misfit)
+    return EstimatePoint(f, phi, informations, misfit), linear.covariance
 
 
 def precisions(field: Field, prior: Prior) -> Array:
@@ -256,7 +284,7 @@ def _fitted(
     field: Field, prior: Prior, phi: Array, f: Array, rounds: int
 ) -> tuple[Array, Linear, Array]:
     """phi, the sums linearised there, and alpha: Gauss-Newton, steps halved until the misfit falls."""
-    expected = field.at(phi, f)
+    expected = expectations(field, phi, f)
     for number in range(1, rounds + 1):
         linear = Linear(field, expected, prior.pulled(field, own_points(field, phi)))
         away = prior.mean - phi
@@ -267,7 +295,7 @@ def _fitted(
             break
         here, size = linear.misfit(away, expected.mean), min(1.0, LONGEST / length)
         for _ in range(HALVINGS):
-            expected = field.at(phi + size * step, f)
+            expected = expectations(field, phi + size * step, f)
             if linear.misfit(away - size * step, expected.mean) <= here + RISE:
                 break
             size /= 2.0
@@ -296,18 +324,30 @@ def _covariance(
     error = plain.error(linear.gain)
     inverse = block_diag(*np.linalg.inv(informations))
     own = ~linear.field.observed[: len(linear.expected.within)]
-    # causes share the intervals without an event: as correlated as their scores, each with its own I
-    within, size = linear.expected.within[np.ix_(own, own)], len(informations[0])
-    parts = [slice(r * size, (r + 1) * size) for r in range(len(informations))]
-    turn = block_diag(
-        *(
-            root_of(i) @ np.linalg.pinv(root_of(within[p, p]))
-            for i, p in zip(informations, parts, strict=True)
-        )
-    )
-    shared = turn @ within @ turn.T
-    sampling = inverse @ shared @ inverse
-    return np.asarray(sampling + factor * inverse @ error @ inverse), np.asarray(sampling)
+    sampling = sampling_of(linear.expected.within[np.ix_(own, own)], informations)
+    return np.asarray(sampling + factor * inverse @ error @ inverse), sampling
+
+
+def sampling_of(within: Array, informations: Array) -> Array:
+    """J^-1 of each cause; causes share the intervals without an event, and are as correlated as their scores.
+
+    In units of the scores' own deviations: a root of a matrix of unlike units is rounding alone.
+    """
+    causes, size = informations.shape[:2]
+    found = block_diag(*np.linalg.inv(informations))
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(within), 1e-300))
+    within = within * np.outer(scale, scale)
+    parts = [slice(r * size, (r + 1) * size) for r in range(causes)]
+    roots = [np.linalg.pinv(root_of(within[p, p]), rcond=RANK, hermitian=True) for p in parts]
+    turns = [
+        (root_of(found[p, p] / np.outer(scale[p], scale[p])) @ root) * scale[p][:, None]
+        for p, root in zip(parts, roots, strict=True)
+    ]
+    for r, p in enumerate(parts):
+        for k, q in enumerate(parts[:r]):
+            found[p, q] = turns[r] @ within[p, q] @ turns[k].T
+            found[q, p] = found[p, q].T
+    return np.asarray(found)
 
 
 def _spread(linear: Linear, prior: Prior) -> Array:

@@ -7,6 +7,7 @@ Conventions
     sums     the T steps and last the full score U at a target (R causes each), then the exits, the
              presence in each stretch and the information: of each a member has a value that depends on
              its life (`Lives`), times a public function of its columns
+    S        spans of time, in which columns and the places of their effects stay the same
     static   counts of entries and of covariates' bins, second moments: functions of the columns alone
     E (N,)   expectations; between (M, N) what a member adds on average, minus the mean of all;
     within   (Q, Q) the covariance of scores and exits, given who the people are; D (N, len(phi))
@@ -19,8 +20,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import block_diag
 
-from discreet.estimator.lives import Chances, Lives, Pieces
+from discreet.estimator.lives import Chances, Pieces
 from discreet.estimator.scores import (
     Members,
     Walk,
@@ -78,13 +80,13 @@ class FieldLayout:
 
     @property
     def gamma(self) -> slice:
-        """How censoring goes with the columns."""
+        """How censoring depends on the columns."""
         start = self.censoring.stop
         return slice(start, start + self.columns)
 
     @property
     def drift(self) -> slice:
-        """How that changes with time."""
+        """How that dependence changes with time."""
         return slice(self.gamma.stop, self.gamma.stop + self.columns)
 
     @property
@@ -116,17 +118,6 @@ class Static:
         )
 
 
-@dataclass(frozen=True)
-class Expected:
-    """The expectations at a picture; rows as in the module's text."""
-
-    mean: Array
-    between: Array
-    within: Array
-    slope: Array
-    masses: Array
-
-
 @dataclass(frozen=True, eq=False)
 class Field:
     """What does not depend on phi.
@@ -134,6 +125,7 @@ class Field:
     `scaled` (M, p) are standardised columns, cut at 3 standard deviations, which theta and gamma multiply,
     `squares` (M, q) those of numbers, less their means, which bend multiplies;
     `lean` (R + 1, P) goes from -1 to 1 with the events of each cause, and last with those censored.
+    `walked` are the walks of the first steps, where these are known.
     """
 
     transcript: Transcript
@@ -145,6 +137,7 @@ class Field:
     squares: Array
     lean: Array
     persons: float
+    walked: tuple[Walk, ...] = ()
 
     @cached_property
     def layout(self) -> FieldLayout:
@@ -163,42 +156,67 @@ class Field:
 
     @property
     def stretches(self) -> int:
-        """V."""
-        return int(self.members.columns.shape[1])
+        """V, in which covariates are counted."""
+        return int(self.pieces.stretches[-1]) + 1
+
+    @property
+    def spans(self) -> int:
+        """S."""
+        return len(self.members.places)
 
     @cached_property
     def carried(self) -> Array:
         """(P, c)."""
-        return carriers(self.pieces, self.stretches)
+        return carriers(self.pieces)
+
+    def only(self, chosen: Integers) -> "Field":
+        """Some of its members, each still n p_i persons, with the same released sums."""
+        still = [replace(one, adds=one.adds[chosen]) for one in (self.static, *self.changing)]
+        found = replace(
+            self,
+            members=self.members.only(chosen),
+            static=still[0],
+            changing=tuple(still[1:]),
+            scaled=self.scaled[chosen],
+            squares=self.squares[chosen],
+            walked=tuple(walk.only(chosen) for walk in self.walks),
+        )
+        # what does not depend on the members is known already
+        vars(found).update(carried=self.carried, pairs=self.pairs, mix=self.mix)
+        return found
 
     def weighed(self, weights: Array) -> "Field":
         """The same cohort with other weights."""
         return replace(self, members=replace(self.members, weights=weights))
 
+    def having(self, transcript: Transcript) -> "Field":
+        """The same cohort, and more released steps after those of today."""
+        return replace(self, transcript=transcript, walked=self.walks)
+
     @cached_property
     def walks(self) -> tuple[Walk, ...]:
         """Of the released steps: they do not depend on phi."""
-        t = self.transcript
-        return tuple(
-            Walk.of(t.link, step, self.members, self.pieces, self.carried) for step in t.steps
-        )
+        t, known = self.transcript, self.walked
+        given = self.members, self.pieces, self.carried
+        return known + tuple(Walk.of(t.link, step, *given) for step in t.steps[len(known) :])
 
     # -- rows ------------------------------------------------------------------------------------
 
     @cached_property
     def score_rows(self) -> tuple[Integers, Array]:
-        """Of one cause's score: the carrier of each raw row, and what multiplies it (M, H e + V p)."""
+        """Of one cause's score: the carrier of each raw row, and what multiplies it (M, H e + S p)."""
         size = self.pieces.basis.shape[1]
         own, x = self.members.indicators, self.members.columns
         base = np.tile(np.arange(size), self.members.strata)
-        places = [base] + [np.full(x.shape[2], size + k) for k in range(self.stretches)]
+        places = [base] + [np.full(x.shape[2], size + k) for k in range(self.spans)]
         times = np.repeat(own, size, axis=1)
         return np.concatenate(places), np.hstack([times, x.reshape(len(x), -1)])
 
     def mapped(self, mapping: Array) -> Array:
-        """The matrix (d, H e + V p) from raw rows to a score in the coordinates of W."""
+        """The matrix (d, H e + S p) from raw rows to a score in the coordinates of W."""
         time = self.members.strata * self.pieces.basis.shape[1]
-        return np.hstack([mapping[:time].T] + [mapping[time:].T] * self.stretches)
+        effects = mapping[time:]
+        return np.hstack([mapping[:time].T] + [effects[own].T for own in self.members.places])
 
     @cached_property
     def rows(self) -> tuple[Integers, Array]:
@@ -225,12 +243,7 @@ class Field:
         blocks = [self.mapped(m) for step in t.steps for m in step.mappings]
         blocks.append(np.eye(self.members.strata * (t.causes + 1) * t.bins))
         blocks += [self.mapped(np.eye(self.layout.size))] * t.causes
-        found = np.zeros(tuple(np.sum([block.shape for block in blocks], axis=0)))
-        row = column = 0
-        for block in blocks:
-            found[row : row + block.shape[0], column : column + block.shape[1]] = block
-            row, column = row + block.shape[0], column + block.shape[1]
-        return found
+        return np.asarray(block_diag(*blocks))
 
     @cached_property
     def released(self) -> Array:
@@ -280,16 +293,6 @@ class Field:
         leave = level[own][:, pieces.bins] + (self.scaled @ phi[lay.gamma])[:, None]
         return eta, leave + (self.scaled @ phi[lay.drift])[:, None] * self.lean[-1]
 
-    def at(self, phi: Array, targets: Array) -> Expected:
-        """All expectations at a picture, U at `targets` (R, d)."""
-        pieces = self.pieces
-        eta, leave = self.hazards(phi)
-        chances = Chances.of(self.transcript.link, eta, leave, self.members.entry, pieces.lengths)
-        target = self.plain(targets)
-        at_event, at_exit = self.values(chances, (*self.walks, target))
-        lives = Lives.of(chances, at_event, at_exit, self._first)
-        return self._assembled(chances, lives, target)
-
     def plain(self, targets: Array) -> Walk:
         """The full score at `targets` (R, d) along the pieces."""
         causes, size = targets.shape
@@ -299,23 +302,15 @@ class Field:
         return Walk.of(self.transcript.link, whole, self.members, self.pieces, self.carried)
 
     @property
-    def _first(self) -> int:
+    def varied(self) -> int:
         """How many sums have a covariance within."""
         t = self.transcript
         scores = t.causes * (len(t.steps) + 1) * self.carried.shape[1]
         return int(scores + (t.causes + 1) * t.bins)
 
-    def values(self, chances: Chances, walks: tuple[Walk, ...]) -> tuple[Array, Array]:
-        """Of every sum, what it has had of a member when that leaves."""
-        t, pieces = self.transcript, self.pieces
-        shape = (len(self.members.weights), len(pieces.bins))
-        event, out = zip(*(walk.values(chances, self.carried) for walk in walks), strict=True)
-        bins = np.eye(t.bins)[pieces.bins]
-        exits = np.zeros((t.causes + 1, *shape[1:], t.causes + 1, t.bins))
-        for kind in range(t.causes + 1):
-            exits[kind, :, kind] = bins
-        exits = exits.reshape(t.causes + 1, 1, shape[1], -1)
-        exits = np.broadcast_to(exits, (t.causes + 1, *shape, exits.shape[-1]))
+    def values(self, chances: Chances, walks: tuple[Walk, ...]) -> Array:
+        """What a member has added to every sum when it leaves, (M, R + 1, P, C)."""
+        t, pieces, kinds = self.transcript, self.pieces, self.transcript.causes + 1
         further: list[Array] = []
         if self.stretches > 1:
             entered = self.pieces.stretches[self.members.entry]
@@ -324,19 +319,24 @@ class Field:
             further.append(here.astype(np.float64))
         if t.information is not None:
             further.append(self._information_values(chances))
-        at_event = np.concatenate(
-            [
-                *event,
-                exits[1:],
-                *(np.broadcast_to(one, (t.causes, *one.shape)) for one in further),
-            ],
-            axis=3,
-        )
-        return at_event, np.concatenate([*out, exits[0], *further], axis=2)
+        width = t.causes * self.carried.shape[1]
+        first = len(walks) * width + kinds * t.bins
+        count = first + sum(part.shape[2] for part in further)
+        found = np.empty((len(self.members.weights), kinds, len(pieces.bins), count))
+        for number, walk in enumerate(walks):
+            own = found[..., number * width : (number + 1) * width]
+            walk.write(chances.before, self.carried, own)
+        which = np.roll(np.arange(kinds), -1)  # counts begin with those censored
+        bins = np.eye(kinds * t.bins).reshape(kinds, t.bins, -1)
+        found[..., len(walks) * width : first] = bins[which][:, pieces.bins]
+        for part in further:
+            found[..., first : first + part.shape[2]] = part[:, None]
+            first += part.shape[2]
+        return found
 
     @cached_property
-    def _pairs(self) -> tuple[Integers, Integers]:
-        """Pairs of carriers, the second not after the first; those of two stretches never meet."""
+    def pairs(self) -> tuple[Integers, Integers]:
+        """Pairs of carriers, the second not after the first; those of two spans never meet."""
         size = self.pieces.basis.shape[1]
         first, second = np.tril_indices(self.carried.shape[1])
         meet = (second < size) | (first == second)
@@ -353,7 +353,7 @@ class Field:
         survive, happen = slopes(t.link, predictors(asked.points, self.members, self.pieces))
         mass = survive * happen
         square = np.einsum("rmpd,rmpd->rmp", *[images(plain, self.members, self.pieces)] * 2)
-        first, second = self._pairs
+        first, second = self.pairs
         return mass, (mass * square).sum(axis=0), self.carried[:, first] * self.carried[:, second]
 
     def _information_values(self, chances: Chances) -> Array:
@@ -381,175 +381,33 @@ class Field:
             found.append((whole + (own * last)[:, :, None] * pairs) * kept[:, :, None])
         return np.concatenate(found, axis=2)
 
-    def _assembled(self, chances: Chances, lives: Lives, target: Walk) -> Expected:
-        lay, weights = self.layout, self.members.weights
-        mass = self.persons * weights
-        place, times = self.rows
-        raw = lives.mean[:, place] * times
-        slope = self._slopes(lives, place, times, mass)
-        within = self._within(lives, mass)
-        adds = [raw @ self.mix.T, self.static.adds]
-        slopes_ = [self.mix @ slope, np.zeros((self.static.adds.shape[1], lay.total))]
-        start = self._first
-        if self.stretches > 1:
-            each = [np.full(part.adds.shape[1], part.stretch) for part in self.changing]
-            place = start + np.concatenate([np.zeros(0, dtype=np.int64), *each])
-            adds.append(lives.mean[:, place] * self.presence.adds)
-            slopes_.append(self._slopes(lives, place, self.presence.adds, mass))
-            start += self.stretches
-        if self.transcript.information is not None:
-            whole, turned = self._information_rows(lives, mass, start)
-            adds.append(whole)
-            slopes_.append(turned)
-        all_adds = np.hstack(adds)
-        return Expected(
-            mass @ all_adds,
-            all_adds - weights @ all_adds,
-            within,
-            np.vstack(slopes_),
-            self.masses(chances, target),
-        )
+    def slopes(self, f: Array) -> tuple[Array, Array]:
+        """a and b of the model at f, (R, M, P)."""
+        return slopes(self.transcript.link, predictors(f, self.members, self.pieces))
 
-    def _slopes(self, lives: Lives, place: Integers, times: Array, mass: Array) -> Array:
-        """Derivatives of the sums of some rows by phi, (rows, len(phi))."""
-        lay, pieces = self.layout, self.pieces
-        own, x, zc = self.members.indicators, self.members.columns, self.scaled
-        size, bins = pieces.basis.shape[1], np.eye(lay.bins)[pieces.bins]
-        found = np.zeros((len(place), lay.total))
-        weighted = times * mass[:, None]
-        basis = np.hstack([self.carried, bins])
-        for r in range(lay.causes):
-            by = lives.slope[r].transpose(0, 2, 1) @ np.hstack([basis, self.lean[r][:, None]])
-            start = lay.f(r).start
-            for j in range(size):
-                columns = start + np.arange(lay.strata) * size + j
-                found[:, columns] += (by[:, place, j] * weighted).T @ own
-            shared = slice(start + lay.strata * size, lay.f(r).stop)
-            for k in range(self.stretches):
-                found[:, shared] += (by[:, place, size + k] * weighted).T @ x[:, k]
-            start = lay.delta(r).start
-            for k in range(lay.bins):
-                columns = start + np.arange(lay.strata) * lay.bins + k
-                found[:, columns] += (by[:, place, size + self.stretches + k] * weighted).T @ own
-            found[:, lay.theta(r)] += (by[:, place, -1] * weighted).T @ zc
-            whole = by[:, :, -1 - lay.bins : -1].sum(axis=2)
-            found[:, lay.bend(r)] += (whole[:, place] * weighted).T @ self.squares
-        pull = lives.pull.transpose(0, 2, 1) @ np.hstack([bins, self.lean[-1][:, None]])
-        for k in range(lay.bins):
-            columns = lay.censoring.start + np.arange(lay.strata) * lay.bins + k
-            found[:, columns] += (pull[:, place, k] * weighted).T @ own
-        found[:, lay.gamma] += (pull[:, :, :-1].sum(axis=2)[:, place] * weighted).T @ zc
-        found[:, lay.drift] += (pull[:, place, -1] * weighted).T @ zc
-        return found
+    def informations(self, curved: Array, persons: Array) -> Array:
+        """I_r, the expected information of each cause (R, d, d), each member for so many persons (M,).
 
-    def _within(self, lives: Lives, mass: Array) -> Array:
-        """sum over members of mass Cov(t | x), the first Q rows."""
-        choices = lives.choices
-        cov = choices.transpose(0, 2, 1) @ choices  # (M, sums, sums)
-        place, whole = self.rows
-        width, size = self.carried.shape[1], self.pieces.basis.shape[1]
-        found = np.zeros((len(place), len(place)))
-        scores = self.transcript.causes * (len(self.transcript.steps) + 1)
-        is_carrier = (place < scores * width) & (place % width >= size)
-        plain = np.flatnonzero(~is_carrier)
-        own = self.members.indicators
-        which = np.argmax(whole[:, plain] != 0.0, axis=0)
-        stratum = self.members.stratum[which]
-        x = self.members.columns
-        blocks = {
-            (s, k): np.flatnonzero(is_carrier & (place == s * width + size + k))
-            for s in range(scores)
-            for k in range(self.stretches)
-        }
-        for h in range(self.members.strata):
-            rows = plain[stratum == h]
-            weight = mass * own[:, h]
-            sums = np.tensordot(weight, cov, axes=1)
-            found[np.ix_(rows, rows)] = sums[np.ix_(place[rows], place[rows])]
-            for (s, k), block in blocks.items():
-                across = cov[:, place[rows], s * width + size + k].T @ (weight[:, None] * x[:, k])
-                found[np.ix_(rows, block)] = across
-                found[np.ix_(block, rows)] = across.T
-        for (s, k), one in blocks.items():
-            for (s2, k2), other in blocks.items():
-                if (s2, k2) < (s, k):
-                    continue
-                both = mass * cov[:, s * width + size + k, s2 * width + size + k2]
-                part = (x[:, k] * both[:, None]).T @ x[:, k2]
-                found[np.ix_(one, other)] = part
-                found[np.ix_(other, one)] = part.T
-        return self.mix @ found @ self.mix.T
-
-    def _information_rows(self, lives: Lives, mass: Array, start: int) -> tuple[Array, Array]:
-        """What a member adds to the released information (M, .), and its derivatives (., len(phi))."""
-        asked, lay = self.transcript.information, self.layout
-        if asked is None:
-            raise ValueError(NOT_ASKED)
-        first, second, place, times = self._information_raw
-        half = np.tril_indices(lay.size)
-        adds: list[Array] = []
-        turned: list[Array] = []
-        count = len(self._pairs[0])
-        for r in range(lay.causes):
-            here = start + r * count + place
-            raw = lives.mean[:, here] * times
-            slope = self._slopes(lives, here, times, mass)
-            for rows, found in ((raw, adds), (slope.T, turned)):
-                lower = np.zeros((lay.size, lay.size, len(rows)))
-                np.add.at(lower, (first, second), rows.T)
-                lower = lower.transpose(2, 0, 1)
-                full = lower + np.tril(lower, -1).transpose(0, 2, 1)
-                seen = asked.mappings[r].T @ full @ asked.mappings[r]
-                found.append(seen[:, half[0], half[1]])
-        return np.hstack(adds), np.hstack(turned).T
-
-    @cached_property
-    def _information_raw(self) -> tuple[Integers, Integers, Integers, Array]:
-        """Raw rows of one cause's information: entry (i, j) of the matrix, pair of carriers, multiplier."""
-        size, strata = self.pieces.basis.shape[1], self.members.strata
-        own, x = self.members.indicators, self.members.columns
-        time, width = strata * size, x.shape[2]
-        rows: list[tuple[Integers, Integers, Integers, Array]] = []
-        for pair, (a, b) in enumerate(zip(*self._pairs, strict=True)):
-            if a < size:
-                places = np.arange(strata) * size
-                rows.append((places + a, places + b, np.full(strata, pair), own))
-            elif b < size:
-                i, h = np.divmod(np.arange(width * strata), strata)
-                times = x[:, a - size][:, i] * own[:, h]
-                rows.append((time + i, h * size + b, np.full(len(i), pair), times))
-            else:
-                i, j = np.tril_indices(width)
-                times = x[:, a - size][:, i] * x[:, a - size][:, j]
-                rows.append((time + i, time + j, np.full(len(i), pair), times))
-        first, second, place = (np.concatenate(part) for part in list(zip(*rows, strict=True))[:3])
-        return first, second, place, np.hstack([row[3] for row in rows])
-
-    def masses(self, chances: Chances, target: Walk) -> Array:
-        """Of each cause and member the expected sum of a b over carriers' pairs at the target (R, M, .)."""
-        first, second = self._pairs
-        pairs = self.carried[:, first] * self.carried[:, second]
-        others = chances.happen.sum(axis=0) - chances.happen
-        count = chances.at_risk * np.maximum(chances.spent - others, 0.0)
-        return np.asarray((count * target.survive * target.happen) @ pairs)
-
-    def informations(self, masses: Array, persons: Array) -> Array:
-        """I_r, the expected information of each cause (R, d, d), each member for so many persons (M,)."""
+        `curved` (R, M, P) is the sum of a b over the tries of a piece.
+        """
+        first, second = self.pairs
+        masses = curved @ (self.carried[:, first] * self.carried[:, second])
         lay, size = self.layout, self.pieces.basis.shape[1]
         time = lay.strata * size
         own, x = self.members.indicators, self.members.columns
         found = np.zeros((lay.causes, lay.size, lay.size))
         places = np.arange(lay.strata) * size
         for one, sums in zip(found, masses, strict=True):
-            for pair, (a, b) in enumerate(zip(*self._pairs, strict=True)):
+            for pair, (a, b) in enumerate(zip(*self.pairs, strict=True)):
                 weight = sums[:, pair] * persons
                 if a < size:
                     one[places + a, places + b] = one[places + b, places + a] = weight @ own
                 elif b < size:
                     part = (own * weight[:, None]).T @ x[:, a - size]
-                    one[places + b, time:] += part
-                    one[time:, places + b] += part.T
+                    at = time + self.members.places[a - size]
+                    one[np.ix_(places + b, at)] += part
+                    one[np.ix_(at, places + b)] += part.T
                 else:
-                    column = x[:, a - size]
-                    one[time:, time:] += (column.T * weight) @ column
+                    column, at = x[:, a - size], time + self.members.places[a - size]
+                    one[np.ix_(at, at)] += (column.T * weight) @ column
         return found

@@ -6,22 +6,21 @@ Conventions
     eta      (R, M, P)  predictor of each cause's hazard
     leave    (M, P)     log rate of censoring by interval
     entry    (M,)       the piece with which a member's time at risk begins
-    at_event (R, M, P, C), at_exit (M, P, C)  what a sum has had of a member that leaves in the piece by
-             an event of each cause, or by censoring
+    values   (M, R + 1, P, C)  what a member that leaves in the piece, by an event of each cause or last
+             by censoring, has added to each sum
 
 In one interval cause r happens with probability o_r / (1 + sum o), o_r = h_r / (1 - h_r), so that h_r is
 the hazard among intervals without an event of another cause; otherwise the member is censored with
 probability 1 - exp(-exp(leave)). In the last piece all are censored. One backward recursion gives the
-mean E(t | at risk at j), and with it for each way to leave phi = t(leaves so) - E(t | goes on). Means,
-derivatives and covariances follow: a life is a sequence of independent choices, of which phi is the
+mean E(t | at risk at j), and with it for each way to leave psi = t(leaves so) - E(t | goes on). Means,
+derivatives and covariances follow: a life is a sequence of independent choices, of which psi is the
 effect.
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
-from scipy.optimize import brentq
 
 from discreet.design.link import Link
 from discreet.types import Array, Integers
@@ -40,37 +39,45 @@ def within_reach(link: Link, eta: Array) -> Array:
 
 @cache
 def _largest_predictor(link: Link) -> float:
-    return float(
-        brentq(lambda eta: link.survival_loss(np.array([eta]))[0] - LARGEST_LOSS, 0.0, 31.0)
-    )
+    low, high = 0.0, LARGEST_LOSS + 1.0
+    while low < (middle := (low + high) / 2.0) < high:
+        short = link.survival_loss(np.array([middle]))[0] < LARGEST_LOSS
+        low, high = (middle, high) if short else (low, middle)
+    return high
 
 
 @dataclass(frozen=True)
 class Pieces:
     """Public pieces of time: piece j holds the intervals edges[j] < s <= edges[j + 1].
 
-    `bins` and `stretches` are the numbers of each piece's bin and stretch; `basis` (P, e) is the mean
-    of the baseline's functions over the piece.
+    `bins` and `stretches` are the numbers of each piece's bin and stretch, `spans` those of its span: a
+    stretch's part in a period of effects. `basis` (P, e) is the mean of the baseline's functions over
+    the piece.
     """
 
     edges: Integers
     bins: Integers
     stretches: Integers
+    spans: Integers
     basis: Array
 
     @classmethod
-    def of(cls, basis: Array, bins: Integers, stretches: Integers, most: int) -> "Pieces":
-        """The bins and stretches, the longest halved until there are `most`."""
-        edges = np.union1d(bins, stretches)
+    def of(
+        cls, basis: Array, bins: Integers, stretches: Integers, periods: Integers, most: int
+    ) -> "Pieces":
+        """The bins, stretches and periods, the longest piece halved until there are `most`."""
+        spans = np.union1d(stretches, periods)
+        edges = np.union1d(bins, spans)
         while len(edges) - 1 < most and np.diff(edges).max() > 1:
             longest = int(np.argmax(np.diff(edges)))
             edges = np.insert(edges, longest + 1, (edges[longest] + edges[longest + 1]) // 2)
         mean = np.add.reduceat(basis, edges[:-1], axis=0) / np.diff(edges)[:, None]
-        bin_of = np.searchsorted(bins, edges[1:], side="left") - 1
-        stretch_of = np.searchsorted(stretches, edges[1:], side="left") - 1
-        return cls(edges, bin_of, stretch_of, mean)
+        bin_of, stretch_of, span_of = (
+            np.searchsorted(one, edges[1:]) - 1 for one in (bins, stretches, spans)
+        )
+        return cls(edges, bin_of, stretch_of, span_of, mean)
 
-    @property
+    @cached_property
     def lengths(self) -> Array:
         """L."""
         return np.diff(self.edges).astype(np.float64)
@@ -138,59 +145,67 @@ class Chances:
         stay[:, -1] = 0.0
         return cls(happen, out, stay, spent, passed / np.maximum(spent, 1e-300), slope, pull)
 
-    @property
+    @cached_property
     def at_risk(self) -> Array:
         """The probability of being at risk when each piece begins, (M, P); 1 before the entry."""
         gone = np.cumprod(self.stay, axis=1)
         return np.hstack([np.ones((len(gone), 1)), gone[:, :-1]])
 
+    @cached_property
+    def ways(self) -> Array:
+        """Probabilities of all ways to leave, censoring last, (M, R + 1, P)."""
+        return np.concatenate([self.happen, self.leave[None]]).transpose(1, 0, 2)
+
+    @cached_property
+    def turns(self) -> Array:
+        """(M, R + 1, R + 1, P): at_risk times the derivatives of `ways` by each eta, last by the log rate."""
+        both = np.concatenate([self.slope, self.pull[None]]) * self.at_risk
+        return np.ascontiguousarray(both.transpose(2, 0, 1, 3))
+
+    @property
+    def tries(self) -> Array:
+        """Expected intervals at risk without an event of another cause, (R, M, P)."""
+        others = self.happen.sum(axis=0) - self.happen
+        return np.asarray(self.at_risk * np.maximum(self.spent - others, 0.0))
+
 
 @dataclass(frozen=True)
 class Lives:
-    """mean (M, C); slope (R, M, P, C) of the mean by eta, pull (M, P, C) by the log rate of censoring.
+    """mean (M, C) and, of every way to leave, its `effect` (M, R + 1, P, C): psi, censoring last."""
 
-    `choices` (M, (R + 1) P, C) are independent contributions of mean 0: the covariance of the sums of one
-    member is choices' choices.
-    """
-
+    chances: Chances
     mean: Array
-    slope: Array
-    pull: Array
-    choices: Array
+    effect: Array
 
     @classmethod
-    def of(cls, chances: Chances, at_event: Array, at_exit: Array, within: int) -> "Lives":
-        """The backward recursion; covariances are made of the first `within` sums."""
-        causes, members, pieces, sums = at_event.shape
+    def of(cls, chances: Chances, values: Array) -> "Lives":
+        """The backward recursion; `values` (M, R + 1, P, C) become the effects in their place."""
+        going = np.zeros((len(values), values.shape[3]))
+        for j in range(values.shape[2] - 1, -1, -1):
+            effect = values[:, :, j]
+            effect -= going[:, None]
+            for k in range(values.shape[1]):
+                going = going + chances.ways[:, k, j, None] * effect[:, k]
+        return cls(chances, going, values)
+
+    def choices(self, sums: int, mass: Array) -> Array:
+        """Independent contributions of mean 0 to the first sums, times mass^1/2: (M, (R + 1) P, sums).
+
+        choices' choices is the covariance of the sums of so many like the member: in each piece it is
+        chosen first whether cause 1 happens, then cause 2 if not, and last censoring.
+        """
+        chances, effect = self.chances, self.effect[..., :sums]
         left = np.maximum(1.0 - np.cumsum(chances.happen, axis=0), 1e-300)  # after causes 1..r
-        before = np.concatenate([np.ones((1, members, pieces)), left[:-1]])
-        chance = np.clip(chances.happen / before, 0.0, 1.0)
-        out = np.clip(chances.leave / left[-1], 0.0, 1.0)
-        alive = chances.at_risk
-        scale = np.sqrt(np.maximum(alive * before * chance * (1.0 - chance), 0.0))
-        scale_out = np.sqrt(np.maximum(alive * left[-1] * out * (1.0 - out), 0.0))
-        slope = np.empty((causes, pieces, members, sums))
-        pull = np.empty((pieces, members, sums))
-        choices = np.empty((causes + 1, pieces, members, within))
-        weights = chances.slope * alive
-        weight_out = chances.pull * alive
-        going = np.zeros((members, sums))
-        for j in range(pieces - 1, -1, -1):
-            events = at_event[:, :, j] - going
-            exits = at_exit[:, j] - going
-            for r in range(causes):
-                slope[r, j] = weights[r, causes, :, j, None] * exits
-                for k in range(causes):
-                    slope[r, j] += weights[r, k, :, j, None] * events[k]
-            pull[j] = weight_out[causes, :, j, None] * exits
-            for k in range(causes):
-                pull[j] += weight_out[k, :, j, None] * events[k]
-            choices[causes, j] = scale_out[:, j, None] * exits[:, :within]
-            rest = out[:, j, None] * exits  # all relative to going on
-            for r in range(causes - 1, -1, -1):
-                effect = events[r] - rest
-                choices[r, j] = scale[r, :, j, None] * effect[:, :within]
-                rest = rest + chance[r, :, j, None] * effect
-            going = going + rest
-        rows = choices.reshape(-1, members, within).transpose(1, 0, 2)
-        return cls(going, slope.transpose(0, 2, 1, 3), pull.transpose(1, 0, 2), rows)
+        before = np.concatenate([np.ones_like(left[:1]), left])
+        ways = np.concatenate([chances.happen, chances.leave[None]])
+        chance = np.clip(ways / before, 0.0, 1.0)
+        scale = mass[:, None] * chances.at_risk * before * chance * (1.0 - chance)
+        scale = np.sqrt(np.maximum(scale, 0.0))
+        found = np.empty(effect.shape)
+        for j in range(effect.shape[2]):
+            rest = np.zeros_like(effect[:, 0, j])  # of going on to the later choices
+            for k in range(len(ways) - 1, -1, -1):
+                own = effect[:, k, j] - rest
+                np.multiply(scale[k, :, j, None], own, out=found[:, k, j])
+                rest += chance[k, :, j, None] * own
+        return found.reshape(len(effect), -1, sums)

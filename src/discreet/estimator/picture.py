@@ -98,14 +98,18 @@ def field_of(transcript: Transcript) -> Field:
     columns = np.ascontiguousarray(design.complete(flat)).reshape(size, stretches, -1)
     weights = parts.mean(axis=1) / parts.mean(axis=1).sum()
     ends = np.array(t.stretches if stretches > 1 else (0, design.intervals))
-    pieces = Pieces.of(design.basis, t.edges, ends, PIECES)
+    periods = design.periods
+    pieces = Pieces.of(design.basis, t.edges, ends, np.array(periods.ends), PIECES)
     entry, entry_bin = entries(t, pieces, stratum)
-    members = Members(columns, weights, stratum, entry, design.strata)
+    begun = np.flatnonzero(np.diff(pieces.spans, prepend=-1))  # the first piece of each span
+    places = periods.places[periods.of_interval[pieces.edges[begun]]]
+    spans = np.take(columns, pieces.stretches[begun], axis=1)
+    members = Members(spans, places, weights, stratum, entry, design.strata)
     mean = columns.mean(axis=1)
     centre = weights @ mean
     spread = np.sqrt(np.maximum(weights @ (mean - centre) ** 2, NARROWEST**2))
     scaled = np.clip((mean - centre) / spread, -3.0, 3.0)
-    counted = _counted(t, members)
+    counted = _counted(t, columns, weights)
     fixed = [_entered(t.entries, stratum, entry_bin)] if t.entries is not None else []
     fixed += counted if stretches == 1 else []
     fixed += [second_moments(design, t.moments, leads)] if t.moments is not None else []
@@ -162,17 +166,17 @@ def _entered(entered: Released, stratum: Integers, bins: Integers) -> Static:
     return Static(adds.reshape(len(stratum), -1), entered.values.ravel(), noise)
 
 
-def _counted(transcript: Transcript, members: Members) -> list[Static]:
+def _counted(transcript: Transcript, columns: Array, weights: Array) -> list[Static]:
     """Counts of the covariates' bins, stretch after stretch; those of numbers in at most CELLS cells."""
     found = []
     leads = transcript.design.covariates.leads
     deviation = 0.0 if transcript.counts is None else transcript.counts.deviation
     for item, counts in zip(transcript.marginals, transcript.totals, strict=True):
         for stretch, released in enumerate(counts):
-            place = _bins(item, members.columns[:, stretch][:, leads[list(item.columns)]])
+            place = _bins(item, columns[:, stretch][:, leads[list(item.columns)]])
             cells = np.arange(item.bins)
             if item.numeric:
-                mass = np.bincount(place, members.weights, item.bins)
+                mass = np.bincount(place, weights, item.bins)
                 middle = (np.cumsum(mass) - mass / 2.0) * CELLS
                 _, cells = np.unique(
                     np.minimum(middle.astype(np.int64), CELLS - 1), return_inverse=True
@@ -258,7 +262,8 @@ def model_prior(field: Field, shares: list[Shares]) -> tuple[Array, Array]:
 
     A number's range is the public one, or six of its released spreads where that is less, and the level
     is that of the middle of the public range, or as near to the people's mean: generous bounds say
-    nothing of an effect, nor does a baseline far from all.
+    nothing of an effect, nor does a baseline far from all. From there the effect of a missing number
+    is counted as well: its fill may be far from all.
     """
     design = field.transcript.design
     size, time, level = design.dimension, design.time_dimension, design.constant
@@ -274,7 +279,8 @@ def model_prior(field: Field, shares: list[Shares]) -> tuple[Array, Array]:
     ranges = np.where(
         covariates.numbers, np.minimum(covariates.ranges, 3.0 * spread), covariates.ranges
     )
-    effects = np.append(np.zeros(time), (RANGE_EFFECT / (2.0 * ranges)) ** -2.0)
+    own_ranges = ranges[design.periods.column_of]
+    effects = np.append(np.zeros(time), (RANGE_EFFECT / (2.0 * own_ranges)) ** -2.0)
     precision[time:, time:] = np.diag(effects[time:])
     if len(leads):
         mean = (field.members.weights @ field.members.columns.mean(axis=1))[leads]
@@ -283,7 +289,17 @@ def model_prior(field: Field, shares: list[Shares]) -> tuple[Array, Array]:
         here, middle = design.complete(np.stack([near, np.zeros(len(leads))]))
         turn = np.eye(size)
         for h in range(design.strata):
-            turn[design.columns(h)[: len(level)], time:] = np.outer(level, here - middle)
+            rows = design.columns(h)[: len(level)]
+            for places, own_level in zip(design.periods.places, design.levels, strict=True):
+                turn[np.ix_(rows, time + places)] += np.outer(own_level, here - middle)
+        for number, gap in gaps_of(design):
+            column, made = int(leads[gap]), covariates.dependent_columns(int(leads[number]))
+            values = np.tile(near, (2, 1))
+            values[:, gap] += covariates.scale[column] * np.array([-0.5, 0.5])
+            present, absent = design.complete(values)
+            shift = (absent - present)[made] / covariates.scale[column]
+            for places in design.periods.places:
+                turn[time + places[column], time + places[made]] = shift
         precision = turn.T @ precision @ turn
     return precision, effects
 

@@ -18,11 +18,11 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from scipy.stats import qmc
 
 from discreet.core.bins import Marginal
 from discreet.design.design import Design
 from discreet.design.terms import Filled
+from discreet.estimator.sobol import sobol_points
 from discreet.estimator.tails import nearest_counts, people_in_bins
 from discreet.estimator.transcript import Transcript
 from discreet.types import Array, Integers
@@ -145,7 +145,7 @@ def _atoms(marginal: Marginal, counts: Array, deviation: float) -> Array:
 
 
 def _other_end(people: Array, atoms: Array) -> int | None:
-    """The other end of a number of which nearly all are at one bound: a rare indicator.
+    """The other end of a number with nearly everybody at one bound: a rare indicator.
 
     Those whom noise hides are taken to be there, as many as of a level: were they left out, the column
     would look constant.
@@ -227,12 +227,28 @@ def without_fills(design: Design, shares: list[Shares]) -> list[Shares]:
 
 def _less(item: Shares, fill: float, missing: Array) -> Shares:
     """The shares of those who are not missing."""
-    edges = np.array(item.marginal.edges)
-    bin_of_fill = int(np.clip(np.searchsorted(edges, fill, side="right") - 1, 0, len(edges) - 2))
-    rest = item.shares.copy()
-    rest[:, bin_of_fill] = np.maximum(rest[:, bin_of_fill] - missing, 0.0)
+    rest, place = item.shares.copy(), _bin_of(item.marginal, fill)
+    rest[:, place] = np.maximum(rest[:, place] - missing, 0.0)
     total = rest.sum(axis=1, keepdims=True)
     return replace(item, shares=np.where(total > 1e-9, rest / np.maximum(total, 1e-9), item.shares))
+
+
+def _bin_of(marginal: Marginal, value: float) -> int:
+    place = np.searchsorted(marginal.edges, value, side="right") - 1
+    return int(np.clip(place, 0, marginal.bins - 1))
+
+
+def counts_of_values(transcript: Transcript) -> list[Array]:
+    """Counts of every marginal, (V, bins); of a number without those who have none, counted at its fill."""
+    design, found = transcript.design, [counts.copy() for counts in transcript.totals]
+    place = {item.columns[0]: number for number, item in enumerate(transcript.marginals)}
+    leads = {int(column): number for number, column in enumerate(design.covariates.leads)}
+    for part in design.covariates.derived if found else ():
+        if isinstance(part, Filled):
+            number, gap = place[leads[part.number]], place[leads[part.indicator]]
+            fill = _bin_of(transcript.marginals[number], part.value)
+            found[number][:, fill] -= found[gap][:, 1]
+    return found
 
 
 # -- correlations ------------------------------------------------------------------------------------
@@ -329,7 +345,7 @@ def drawn_from(shares: Sequence[Shares], latent: Array) -> tuple[Array, Array]:
 
 
 def latent_columns(correlation: Array, size: int) -> Array:
-    """Standard normal columns with these correlations, as far as there are such columns."""
+    """Standard normal columns with these correlations, or the nearest that are possible."""
     values, vectors = np.linalg.eigh(correlation)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     return np.asarray(normal_points(len(root), size) @ root / np.linalg.norm(root, axis=1))
@@ -338,7 +354,7 @@ def latent_columns(correlation: Array, size: int) -> Array:
 @lru_cache(maxsize=64)
 def normal_points(width: int, size: int) -> Array:
     """A Sobol sequence as standard normal columns: one for every cohort of this size."""
-    points = np.asarray(ndtri(qmc.Sobol(width, rng=PUBLIC_SEED).random(size)))
+    points = np.asarray(ndtri(sobol_points(width, size, PUBLIC_SEED)))
     points.setflags(write=False)
     return points
 

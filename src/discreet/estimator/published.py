@@ -22,7 +22,7 @@ from discreet.estimator.estimate import Estimate, Prior
 from discreet.estimator.field import Field
 from discreet.estimator.lives import Chances
 from discreet.estimator.population import Shares, shares_of
-from discreet.estimator.reach import missing
+from discreet.estimator.reach import far_away, missing
 from discreet.estimator.transcript import Transcript
 from discreet.types import Array
 
@@ -47,8 +47,10 @@ class Ended:
 
     @property
     def covariance(self) -> Array:
-        """That of the estimate, and the prior's along directions that are not reached."""
-        return np.asarray(self.estimate.covariance + self.missing)
+        """That of the estimate, the prior's along directions that are not reached, and of hidden people."""
+        found = self.estimate
+        far = far_away(self.field, found.f, found.sampling)
+        return np.asarray(found.covariance + self.missing + far)
 
     @property
     def prior_covariance(self) -> Array:
@@ -143,18 +145,23 @@ LARGEST = 3.0
 
 @np.errstate(all="ignore")
 def changes_with_time(ended: Ended, cause: int) -> Array:
-    """Rows (place, early, late, distance) of the coefficients of a cause, as theta has it.
+    """Rows (place, early, late, distance) of the coefficients of a cause, by the estimate of theta.
 
     With m, v the mean and variance of theta given the released sums, for a standard deviation of a
     column, and its prior N(0, T^2): m = b T^2 / (T^2 + s^2), v = 1 / (1 / T^2 + 1 / s^2) of an estimate
     b with variance s^2, so that b = m T^2 / (T^2 - v) and b / s = m / sqrt(v (1 - v / T^2)). An effect
     is about beta - b early and beta + b late; their distance is shorter where the released sums
-    contradict the picture. Rows of a column of which others are made are left out: its effect is no
-    single number.
+    contradict the picture. Rows of a column of which others are made, or whose effect changes by the
+    schema, are left out: its effect is no single number.
     """
     field, estimate, design = ended.field, ended.estimate, ended.transcript.design
     covariates, place = design.covariates, field.layout.theta(cause)
-    single = [int(k) for k in covariates.leads if len(covariates.made_of(int(k))) == 1]
+    first, last = design.periods.places[[0, -1]]  # of each column's effects
+    single = [
+        int(k)
+        for k in covariates.leads
+        if len(covariates.dependent_columns(int(k))) == 1 and first[k] == last[k]
+    ]
     held = np.diag(ended.prior.covariance)[place]
     mean, variance = estimate.phi[place], np.clip(np.diag(estimate.spread)[place], 1e-300, None)
     left = np.clip(1.0 - variance / held, 1e-9, None)
@@ -164,7 +171,8 @@ def changes_with_time(ended: Ended, cause: int) -> Array:
     spread = np.sqrt(np.maximum(weights @ gaps**2, 1e-12))
     change = np.clip(mean / left, -LARGEST, LARGEST) / spread
     time, user, f = design.time_dimension, design.to_user, estimate.f[cause]
-    shift = np.concatenate([np.zeros(time), change])
-    early, late = ((user @ (f + sign * shift))[time:] for sign in (-1.0, 1.0))
-    rows = np.column_stack([np.arange(len(change)), early, late, distance])
+    shift = np.zeros(design.dimension)
+    shift[time + first] = change
+    early, late = ((user @ (f + sign * shift))[time + first] for sign in (-1.0, 1.0))
+    rows = np.column_stack([first, early, late, distance])
     return np.asarray(np.nan_to_num(rows[single]))

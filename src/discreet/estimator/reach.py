@@ -15,11 +15,13 @@ import math
 import numpy as np
 from scipy.linalg import block_diag
 
+from discreet.core.bins import gaps_of
 from discreet.estimator.estimate import Prior, precisions
 from discreet.estimator.field import Field
-from discreet.estimator.tails import all_within
+from discreet.estimator.population import counts_of_values
+from discreet.estimator.tails import all_within, hidden_squares
 from discreet.estimator.transcript import Transcript, moment_part
-from discreet.types import Array, Flags
+from discreet.types import Array, Flags, Integers
 
 COUNTED = 2.0
 """Standard deviations of noise that the count of a level, or the events still to come, must exceed."""
@@ -52,6 +54,44 @@ def missing(field: Field, prior: Prior) -> Array:
     return np.asarray(block_diag(*parts))
 
 
+def far_away(field: Field, f: Array, sampling: Array) -> Array:
+    """The mean square by which people whom noise hides far away would change the estimate, (R d, R d).
+
+    Their effect is anywhere between none and that of all others, evenly: an exact fit that sees them is
+    lower by their share of the squares times the effect and a uniform number, and the other
+    coefficients follow as in a fit with this one held, by their covariance in `sampling`, J^-1.
+    """
+    design, shares = field.transcript.design, hidden_shares(field)
+    columns, found = np.flatnonzero(shares), np.zeros_like(sampling)
+    places = design.time_dimension + design.periods.places[0][columns]
+    for r, one in enumerate(f):
+        own = slice(r * one.size, (r + 1) * one.size)
+        along = sampling[own, own][:, places] / np.diag(sampling)[own][places]
+        moved = along * shares[columns] * one[places]
+        found[own, own] = moved @ moved.T / 3.0
+    return found
+
+
+def hidden_shares(field: Field) -> Array:
+    """Of each column that is a number: the share of its squares that noise may hide far away, (p,).
+
+    0 of numbers of which other columns are made, and of effects that change by the schema.
+    """
+    t, weights = field.transcript, field.members.weights
+    covariates, periods = t.design.covariates, t.design.periods.places
+    found = np.zeros(covariates.dimension)
+    for marginal, counts in zip(t.marginals, counts_of_values(t), strict=True):
+        column = int(covariates.leads[marginal.columns[0]])
+        single = len(covariates.dependent_columns(column)) == 1 and np.ptp(periods[:, column]) == 0
+        if marginal.numeric and single and t.counts is not None:
+            x = field.members.columns[:, :, column].mean(axis=1)
+            seen = field.persons * float(weights @ (x - weights @ x) ** 2)
+            noise = t.counts.deviation * math.sqrt(len(counts))
+            far = hidden_squares(marginal, counts.sum(axis=0), noise)
+            found[column] = far / max(far + seen, 1e-300)
+    return found
+
+
 def widened(directions: Array, precision: Array) -> Array:
     """The prior's variance along each direction, the columns of `directions`."""
     scale = np.einsum("ij,ik,kj->j", directions, precision, directions)
@@ -82,36 +122,66 @@ def hidden_strata(transcript: Transcript) -> Flags:
 def _seen_by(field: Field, leads: list[Array]) -> Array:
     """Effects of these leads and of what is made of one of them, apart from the level of all."""
     design = field.transcript.design
-    covariates, time, level = design.covariates, design.time_dimension, design.constant
-    vectors = [_effects(field, vector) for vector in leads]
+    covariates, time, size = design.covariates, design.time_dimension, design.baseline.dimension
+    effects = time + design.periods.places
+    vectors = [direction for vector in leads for direction in _effects(field, vector)]
     for vector in leads:
         places = np.flatnonzero(vector)
         if len(places) == 1 and places[0] < len(covariates.leads):
-            made = covariates.made_of(int(covariates.leads[places[0]]))[1:]
-            vectors.extend(np.eye(design.dimension)[time + np.asarray(made, dtype=np.int64)])
+            made = covariates.dependent_columns(int(covariates.leads[places[0]]))[1:]
+            own = np.unique(effects[:, np.asarray(made, dtype=np.int64)])
+            vectors.extend(np.eye(design.dimension)[own])
     mean = _mean(field)
     for vector in vectors:  # an effect no one shows moves no one: the level takes it away
-        away = float(vector[time:] @ mean)
+        away = [float(vector[own] @ mean) for own in effects]
+        for own, gap, filled in _filled(field):  # and of those who have no value, the indicator
+            if np.any(vector[effects[:, gap]]):
+                continue
+            for period, places in enumerate(effects):
+                shift = float(vector[places[own]] @ (mean[own] - filled[own]))
+                vector[places[gap]] = shift / covariates.scale[gap]
+                away[period] -= shift * covariates.centre[gap]
         for stratum in range(design.strata):
-            vector[design.columns(stratum)[: len(level)]] -= away * level
+            vector[design.columns(stratum)[:size]] -= np.array(away) @ design.levels
     return np.array(vectors).T if vectors else np.zeros((design.dimension, 0))
 
 
-def _effects(field: Field, vector: Array) -> Array:
-    """The direction of f that moves predictors as the columns do: leads, then strata's indicators."""
-    design = field.transcript.design
-    leads, level = design.covariates.leads, design.constant
-    found = np.zeros(design.dimension)
-    found[design.time_dimension + leads] = vector[: len(leads)]
-    for number, effect in enumerate(vector[len(leads) :], start=1):
-        found[design.columns(number)[: len(level)]] = effect * level
+def _effects(field: Field, vector: Array) -> list[Array]:
+    """Directions of f that move predictors as the columns do: leads, then strata's indicators.
+
+    One direction for each time in which all effects of these columns stay the same.
+    """
+    design, found = field.transcript.design, dict[bytes, Array]()
+    leads, size = design.covariates.leads, design.baseline.dimension
+    moved = vector[: len(leads)] != 0.0
+    for places, level in zip(design.periods.places[:, leads], design.levels, strict=True):
+        own = found.setdefault(places[moved].tobytes(), np.zeros(design.dimension))
+        own[design.time_dimension + places[moved]] = vector[: len(leads)][moved]
+        for number, effect in enumerate(vector[len(leads) :], start=1):
+            own[design.columns(number)[:size]] += effect * level
+    return list(found.values())
+
+
+def _filled(field: Field) -> list[tuple[Integers, int, Array]]:
+    """Of numbers with an indicator: their columns, the indicator's, all columns where it is missing."""
+    design, found = field.transcript.design, []
+    covariates = design.covariates
+    for number, gap in gaps_of(design):
+        column = int(covariates.leads[gap])
+        missing = np.zeros((1, len(covariates.leads)))
+        missing[0, gap] = (1.0 - covariates.centre[column]) * covariates.scale[column]
+        own = covariates.dependent_columns(int(covariates.leads[number]))
+        found.append((own, column, design.complete(missing)[0]))
     return found
 
 
 def _mean(field: Field) -> Array:
-    """The mean of every column; of an empty level that of those without it."""
-    covariates = field.transcript.design.covariates
-    mean = np.asarray(field.members.weights @ field.members.columns.mean(axis=1)).copy()
+    """The mean of every column; of an empty level that of those without it, of a number of those who have it."""
+    covariates, columns = field.transcript.design.covariates, field.members.columns.mean(axis=1)
+    mean = np.asarray(field.members.weights @ columns).copy()
+    for own, gap, _ in _filled(field):
+        present = field.members.weights * (columns[:, gap] <= 0.0)
+        mean[own] = present @ columns[:, own] / max(float(present.sum()), 1e-12)
     for vector in _empty(field):
         places = covariates.leads[np.flatnonzero(vector[: len(covariates.leads)])]
         if len(places) == 1:
@@ -183,16 +253,18 @@ def _informative(field: Field, vector: Array) -> bool:
     information, design = field.transcript.information, field.transcript.design
     if information is None:
         return False
-    levels = np.zeros((design.dimension, design.strata))
+    levels = np.zeros((design.dimension, design.strata, len(design.levels)))
     for stratum in range(design.strata):
-        levels[design.columns(stratum)[: len(design.constant)], stratum] = design.constant
-    directions = np.hstack([_seen_by(field, [vector]), levels])
+        levels[design.columns(stratum)[: design.baseline.dimension], stratum] = design.levels.T
+    count = len(_effects(field, vector))
+    directions = np.hstack([_seen_by(field, [vector]), levels.reshape(design.dimension, -1)])
     for mapping, matrix in zip(information.mappings, information.matrices, strict=True):
         along = np.linalg.solve(mapping, directions)
         along = along / np.maximum(np.linalg.norm(along, axis=0), 1e-300)
         found = along.T @ matrix @ along
-        least = found[0, 0] - found[0, 1:] @ np.linalg.pinv(found[1:, 1:]) @ found[1:, 0]
-        if least > INFORMED * information.noise[0, 0]:
+        rest = np.linalg.pinv(found[count:, count:])
+        least = np.diag(found)[:count] - [one @ rest @ one for one in found[:count, count:]]
+        if np.all(least > INFORMED * information.noise[0, 0]):
             return True
     return False
 
@@ -205,10 +277,10 @@ def _blurred(field: Field) -> list[Array]:
     """
     t, found = field.transcript, []
     matrix, error = _moments_seen(t)
-    for marginal, counts in zip(t.marginals, t.totals, strict=True):
-        if not marginal.numeric or t.counts is None:
+    for marginal, counts in zip(t.marginals, counts_of_values(t), strict=True):
+        if not marginal.numeric:
             continue
-        noise = t.counts.deviation * math.sqrt(len(counts))
+        noise = t.counts.deviation * math.sqrt(len(counts)) if t.counts else 0.0
         crowded = all_within(counts.sum(axis=0), noise, 2 if t.moments is None else 1)
         column = marginal.columns[0]
         narrow = matrix[column, column] < min(BLURRED * error, NARROW)

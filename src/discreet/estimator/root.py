@@ -2,10 +2,10 @@
 
 Conventions
 -----------
-    U_hat(f) = E_U + D_U step + S_Uy alpha at the picture phi, by members
-             = sum n p_i [ E(u|x_i) (1 + (1 + n / KAPPA) b_i) + dE(u|x_i) step + Cov(u, g_i | x_i) ]
+    U_hat(f) = E_U + D_U step + S_Uy alpha = sum over members and pieces z [ b(f) events - a(f) time ]
+    events, time   what the released sums predict: the same prediction of each, which does not depend on f
     b_i      (M,) alpha times what a member adds to the released sums, less the mean of all
-    g_i      alpha times the scores and exits of a member: one sum, so that U alone is worked out at every f
+    g_i      alpha times the scores and exits of a member, by the way to leave
     step     mu - phi + Pi D_y' alpha, next to nothing where the picture is fitted
     I        (R, d, d) expected information at f, members weighed by exp(n b_i / KAPPA); P the prior's
 
@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.estimator.expected import parts
 from discreet.estimator.field import Field
-from discreet.estimator.lives import Chances, Lives
+from discreet.estimator.lives import Chances
 from discreet.types import Array
 
 KAPPA = 50.0
@@ -41,68 +42,57 @@ LIGHTEST, HEAVIEST = -1.5, 1.0
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """U_hat as a function of f.
+    """U_hat as a function of f: `events` (R, M, P), `time` (M, P) and `tries` (R, M, P) of the members.
 
-    `shift` is b; `toward` (R, M, P) and `leaving` (M, P) are the changes of predictors and of log rates of
-    censoring along the step; `event` (R, M, P) and `exit` (M, P) are g_i by the way to leave.
+    `weights` (M,) are those of I.
     """
 
     field: Field
-    chances: Chances
-    shift: Array
-    toward: Array
-    leaving: Array
-    event: Array
-    exit: Array
+    events: Array
+    time: Array
+    tries: Array
+    weights: Array
 
     @classmethod
-    def of(
-        cls, field: Field, phi: Array, step: Array, alpha: Array, between: Array
-    ) -> "Prediction":
-        """From the solution of the picture; `between` (M, N) of the released sums."""
-        eta, leave = field.hazards(phi)
-        ahead, later = field.hazards(phi + step)
-        lengths, entry = field.pieces.lengths, field.members.entry
-        chances = Chances.of(field.transcript.link, eta, leave, entry, lengths)
-        place, times = field.rows
-        scores = int(np.sum(field.observed[: len(field.mix)]))
-        observed = np.flatnonzero(field.observed[: len(field.mix)])
-        raw = times * (alpha[:scores] @ field.mix[observed])
-        at_event, at_exit = field.values(
-            chances, (*field.walks, field.plain(own_points(field, phi)))
-        )
-        parts = raw @ np.eye(at_exit.shape[2])[place]
-        return cls(
-            field,
-            chances,
-            between @ alpha,
-            ahead - eta,
-            later - leave,
-            np.einsum("rmps,ms->rmp", at_event, parts),
-            np.einsum("mps,ms->mp", at_exit, parts),
-        )
+    def of(cls, field: Field, phi: Array, step: Array, alpha: Array, shift: Array) -> "Prediction":
+        """From the solution of the picture at phi; `shift` is b."""
+        n, first = field.persons, field.observed[: len(field.mix)]
+        (eta, leave), (ahead, later) = field.hazards(phi), field.hazards(phi + step)
+        given = field.members.entry, field.pieces.lengths
+        chances = Chances.of(field.transcript.link, eta, leave, *given)
+        ways, own = chances.ways, np.empty(chances.ways.shape)
+        sums = alpha[: int(first.sum())] @ field.mix[first]
+        for part in parts(field):
+            own[part.chosen] = part.effects(part.lives(phi, own_points(field, phi)), sums)
+        rest = np.sum(ways * own, axis=1, keepdims=True)
+        moves = np.concatenate([ahead - eta, (later - leave)[None]])
+        # how many more leave in each way than are expected: along the step, and with g
+        change = np.einsum("mbkp,bmp->mkp", chances.turns, moves)
+        change += chances.at_risk[:, None] * ways * (own - rest)
+        at_risk = 1.0 + (1.0 + n / KAPPA) * shift  # then those that leave, piece by piece
+        left = np.empty_like(change)
+        for j in range(left.shape[2]):
+            left[:, :, j] = change[:, :, j] + at_risk[:, None] * ways[:, :, j]
+            at_risk = at_risk - left[:, :, j].sum(axis=1)
+        left *= n * field.members.weights[:, None, None]
+        gone = left.sum(axis=1)
+        later = np.cumsum(gone[:, ::-1], axis=1)[:, ::-1] - gone
+        time = field.pieces.lengths * later + chances.before * gone + left[:, -1]
+        time[np.arange(left.shape[2]) < field.members.entry[:, None]] = 0.0
+        logs = np.clip(n / KAPPA * shift, LIGHTEST, HEAVIEST)
+        weights = n * field.members.weights * np.exp(logs)
+        return cls(field, left[:, :-1].transpose(1, 0, 2), time, chances.tries, weights)
 
     def at(self, f: Array) -> tuple[Array, Array]:
         """U_hat (R, d) and I (R, d, d)."""
-        field, n = self.field, self.field.persons
-        target = field.plain(f)
-        at_event, at_exit = target.values(self.chances, field.carried)
-        at_event = np.concatenate([at_event, self.event[..., None]], axis=3)
-        at_exit = np.concatenate([at_exit, self.exit[..., None]], axis=2)
-        lives = Lives.of(self.chances, at_event, at_exit, at_exit.shape[2])
-        found = lives.mean[:, :-1] * (1.0 + (1.0 + n / KAPPA) * self.shift)[:, None]
-        found += np.einsum("rmpc,rmp->mc", lives.slope[..., :-1], self.toward)
-        found += np.einsum("mpc,mp->mc", lives.pull[..., :-1], self.leaving)
-        found += np.einsum("mkc,mk->mc", lives.choices[..., :-1], lives.choices[..., -1])
-        found *= n * field.members.weights[:, None]
+        field = self.field
+        survive, happen = field.slopes(f)
+        found = (happen * self.events - survive * self.time) @ field.carried
         carrier, times = field.score_rows
-        width, whole = field.carried.shape[1], field.mapped(np.eye(field.layout.size))
-        rows = [np.sum(found[:, carrier + width * r] * times, axis=0) for r in range(len(f))]
-        logs = np.clip(n / KAPPA * self.shift, LIGHTEST, HEAVIEST)
-        weights = n * field.members.weights * np.exp(logs)
-        return np.array(rows) @ whole.T, field.informations(
-            field.masses(self.chances, target), weights
-        )
+        rows = [np.sum(one[:, carrier] * times, axis=0) for one in found]
+        whole = field.mapped(np.eye(field.layout.size))
+        information = field.informations(self.tries * survive * happen, self.weights)
+        return np.array(rows) @ whole.T, information
 
 
 def own_points(field: Field, phi: Array) -> Array:
@@ -169,7 +159,7 @@ def reach(field: Field, move: Array) -> float:
     """By how much a move of f changes predictors: in root mean square, and along the baseline."""
     lay, pieces = field.layout, field.pieces
     time = lay.strata * pieces.basis.shape[1]
-    effects = np.mean((field.members.columns @ move[:, time:].T) ** 2, axis=1)
+    effects = np.mean(field.members.times(move[:, time:].T) ** 2, axis=1)
     level = pieces.basis @ move[:, :time].reshape(lay.causes * lay.strata, -1).T
     spread = np.sqrt(np.max(field.members.weights @ effects))
     return float(max(spread, np.abs(level).mean(axis=0).max()))

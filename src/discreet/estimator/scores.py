@@ -1,10 +1,12 @@
-"""What a member's bounded scores, counts and information have come to when it leaves.
+"""What a member has added to bounded scores, counts and information by the time it leaves.
 
 Conventions
 -----------
-    M members, P pieces, R causes, H strata, V stretches, e baseline functions, p columns, d = H e + p
-    carriers (P, c), c = e + V: a score's sums over time are those of a w B_s and, for the covariates of
-    each stretch, of a w; what multiplies them is constant in a member's life
+    M members, P pieces, R causes, H strata, e baseline functions, p columns
+    S spans of time: in each of them a member's columns and the places of their effects stay the same
+    d = H e + the effects of all columns, in all periods where effects change with time
+    carriers (P, c), c = e + S: a score's sums over time are those of a w B_s and, for the covariates of
+    each span, of a w; what multiplies them is constant in a member's life
 
 The walk of the ball is that of `core.walk` piece by piece: w is the largest weight in [0, 1]
 with |V + w L a z| <= B if no event comes in the L intervals of the piece, and |V - w b z| <= B if one does.
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.design.link import Link
-from discreet.estimator.lives import Chances, Pieces, within_reach
+from discreet.estimator.lives import Pieces, within_reach
 from discreet.estimator.transcript import ScoreSum
 from discreet.types import Array, Integers
 
@@ -25,9 +27,13 @@ INFINITE = 1e100
 
 @dataclass(frozen=True)
 class Members:
-    """The cohort: columns (M, V, p), weights (M,) that sum to 1, stratum and piece of entry (M,)."""
+    """The cohort: columns (M, S, p), weights (M,) that sum to 1, stratum and piece of entry (M,).
+
+    `places` (S, p): of each column in each span its effect among those of all periods.
+    """
 
     columns: Array
+    places: Integers
     weights: Array
     stratum: Integers
     entry: Integers
@@ -38,6 +44,20 @@ class Members:
         """(M, H)."""
         return np.asarray(np.eye(self.strata)[self.stratum])
 
+    def only(self, chosen: Integers) -> "Members":
+        """Some of them."""
+        weights, stratum = self.weights[chosen], self.stratum[chosen]
+        return Members(
+            self.columns[chosen], self.places, weights, stratum, self.entry[chosen], self.strata
+        )
+
+    def times(self, effects: Array) -> Array:
+        """The columns times the effects in force, (M, S) of (all effects), (M, S, d) of (all effects, d)."""
+        begun = np.flatnonzero(np.diff(self.places, axis=0).any(axis=1)) + 1
+        spans = zip([0, *begun], [*begun, len(self.places)], strict=True)
+        parts = [self.columns[:, a:b] @ effects[self.places[a]] for a, b in spans]
+        return np.concatenate(parts, axis=1)
+
 
 def predictors(points: Array, members: Members, pieces: Pieces) -> Array:
     """f'z by cause, member and piece, (R, M, P)."""
@@ -46,7 +66,7 @@ def predictors(points: Array, members: Members, pieces: Pieces) -> Array:
     found = np.empty((len(points), len(members.weights), len(pieces.bins)))
     for one, f in zip(found, points, strict=True):
         baseline = pieces.basis @ f[:time].reshape(members.strata, size).T
-        one[:] = baseline.T[members.stratum] + (members.columns @ f[time:])[:, pieces.stretches]
+        one[:] = baseline.T[members.stratum] + members.times(f[time:])[:, pieces.spans]
     return found
 
 
@@ -56,14 +76,14 @@ def slopes(link: Link, eta: Array) -> tuple[Array, Array]:
     return link.survival_loss_derivative(eta), -link.event_loss_derivative(eta)
 
 
-def carriers(pieces: Pieces, stretches: int) -> Array:
-    """(P, e + V): the baseline's functions and an indicator of each stretch."""
-    return np.hstack([pieces.basis, np.eye(stretches)[pieces.stretches]])
+def carriers(pieces: Pieces) -> Array:
+    """(P, e + S): the baseline's functions and an indicator of each span."""
+    return np.hstack([pieces.basis, np.eye(pieces.spans[-1] + 1)[pieces.spans]])
 
 
 @dataclass(frozen=True)
 class Walk:
-    """A score along the pieces: `survive` = w a and `happen` = w b, (R, M, P), and what was summed before.
+    """A score along the pieces: `survive` = w a and `happen` = w b, (R, M, P), and the sums before each.
 
     With clipped scores w = 1 and `length` is the norm (of a whole person's score) by which they are cut.
     """
@@ -86,19 +106,24 @@ class Walk:
         survive = survive * begun
         return cls(survive, happen, passed_sums(survive, pieces, carried), step)
 
-    def values(self, chances: Chances, carried: Array) -> tuple[Array, Array]:
-        """At an event of each cause (R, M, P, R c) and at censoring (M, P, R c)."""
+    def only(self, chosen: Integers) -> "Walk":
+        """Of some members."""
+        survive, happen = self.survive[:, chosen], self.happen[:, chosen]
+        return Walk(survive, happen, self.passed[:, chosen], self.step)
+
+    def write(self, before: Array, carried: Array, values: Array) -> None:
+        """What a member has added to the score when it leaves, into `values` (M, R + 1, P, R c).
+
+        `before` (M, P) are the whole intervals at risk before leaving.
+        """
         causes, members, pieces = self.survive.shape
-        size = carried.shape[1]
-        at_exit = np.empty((members, pieces, causes, size))
-        at_event = np.empty((causes, members, pieces, causes, size))
+        values = values.reshape(members, causes + 1, pieces, causes, -1)
         for k in range(causes):
-            run = self.passed[k]
-            lost = (self.survive[k] * chances.before)[:, :, None] * carried
-            at_event[:, :, :, k] = run - lost
-            at_event[k, :, :, k] += self.happen[k][:, :, None] * carried
-            at_exit[:, :, k] = run - lost - self.survive[k][:, :, None] * carried
-        return at_event.reshape(*at_event.shape[:3], -1), at_exit.reshape(members, pieces, -1)
+            lost = (self.survive[k] * before)[:, :, None] * carried
+            run = self.passed[k] - lost
+            values[:, :causes, :, k] = run[:, None]
+            values[:, k, :, k] += self.happen[k][:, :, None] * carried
+            values[:, causes, :, k] = run - self.survive[k][:, :, None] * carried
 
 
 def passed_sums(survive: Array, pieces: Pieces, carried: Array) -> Array:
@@ -117,7 +142,7 @@ def images(step: ScoreSum, members: Members, pieces: Pieces) -> Array:
     for mapping, bound in zip(step.mappings, step.bounds, strict=True):
         rows = mapping[:time].reshape(members.strata, size, -1)
         baseline = np.einsum("pe,hed->hpd", pieces.basis, rows)[members.stratum]
-        found.append((baseline + (members.columns @ mapping[time:])[:, pieces.stretches]) / bound)
+        found.append((baseline + members.times(mapping[time:])[:, pieces.spans]) / bound)
     return np.array(found)
 
 

@@ -1,4 +1,4 @@
-"""How many people are in the bins of a number, as noisy counts let it be seen: post-processing alone.
+"""How many people are in the bins of a number, estimated from noisy counts: post-processing alone.
 
 Counts near most people are made consistent. Far away few people have more of the information than
 many near the mean, and noise taken for people would have more still: there counts are weighed against
@@ -47,7 +47,7 @@ def nearest_counts(noisy: Array, total: float) -> Array:
 
 
 def occupied(counts: Array, deviation: float, mass: float = 0.0) -> tuple[int, int]:
-    """The run of bins [first, last) that holds the people, as far as noise lets it be seen.
+    """The run of bins [first, last) that holds the people, as far as it stands out of noise.
 
     Generous bounds leave most bins empty, and their noise would stand for people far away: what is
     farther from those who are surely there than these reach has to be as sure as they are. `mass` is
@@ -138,6 +138,28 @@ def _inside(counts: Array, near: Flags, sides: Sequence[Integers], deviation: fl
     return inside if hidden < FAR * counts.sum() else near
 
 
+def hidden_squares(marginal: Marginal, counts: Array, deviation: float) -> float:
+    """Squared distances from most people of those whom noise may hide beyond the fine bins.
+
+    A tail that goes on from as many people in the outer fine bins as were counted there and one standard
+    deviation of their noise; in each wide bin at most one standard deviation of its own is hidden.
+    """
+    fine, squares = marginal.fine, _squares(marginal, counts)
+    sides = np.arange(fine[0])[::-1], np.arange(fine[-1] + 1, len(counts))
+    found = 0.0
+    for outward, ring in zip(sides, _outer(marginal, counts), strict=True):
+        last = max(float(counts[ring].sum()), 0.0) + deviation * math.sqrt(len(ring))
+        tail = last * TAIL ** np.arange(1.0, len(outward) + 1.0)
+        found += float(np.minimum(tail, deviation) @ squares[outward])
+    return found
+
+
+def _squares(marginal: Marginal, counts: Array) -> Array:
+    """Squared distances of the bins from most people."""
+    fine, centres = marginal.fine, marginal.middles
+    return np.asarray((centres - _middle(centres[fine], counts[fine])) ** 2)
+
+
 def _tail(counts: Array, last: float, deviation: float, mass: float) -> Array:
     """The expected number of people in bins from the inside out, after one with `last` people."""
     found, chance = np.zeros_like(counts), float(last > 0.0)
@@ -189,8 +211,7 @@ def _middle(centres: Array, counts: Array) -> float:
 
 def _phantoms(marginal: Marginal, counts: Array) -> Array:
     """By what part one more person in each bin would raise the variance of those in the fine ones."""
-    fine, centres = marginal.fine, marginal.middles
-    squares = (centres - _middle(centres[fine], counts[fine])) ** 2
+    fine, squares = marginal.fine, _squares(marginal, counts)
     people = np.maximum(counts[fine], 0.0)
     return np.asarray(squares / max(float(people @ squares[fine]), 1e-300))
 

@@ -4,13 +4,17 @@ An export is a function of a file, as the page is: it sees neither people nor fi
 every format is written from; each format is one module.
 """
 
+from importlib import import_module
+
 from discreet.documents.causes import CausesFile
 from discreet.documents.curves import CurvesRelease
 from discreet.documents.model import Model
 from discreet.errors import SettingsError
 from discreet.export.content import Content
 
-FORMATS = ("r", "excel", "pmml", "json-table")
+HOMES = {"r": "r", "excel": "excel", "pmml": "pmml", "json-table": "table"}
+"""The module of each format."""
+FORMATS = tuple(HOMES)
 
 
 def export_bytes(found: Model | CausesFile | CurvesRelease, kind: str) -> bytes:
@@ -23,19 +27,13 @@ def export_bytes(found: Model | CausesFile | CurvesRelease, kind: str) -> bytes:
     kind
         "r", "excel", "pmml" or "json-table".
     """
-    if kind == "r":
-        from discreet.export.r import write  # noqa: PLC0415 - one format at a time
-    elif kind == "excel":
-        try:
-            from discreet.export.excel import write  # noqa: PLC0415
-        except ModuleNotFoundError:
-            raise SettingsError(
-                "an Excel workbook needs openpyxl; install it with pip install 'discreet[files]'."
-            ) from None
-    elif kind == "pmml":
-        from discreet.export.pmml import write  # noqa: PLC0415
-    elif kind == "json-table":
-        from discreet.export.table import write  # noqa: PLC0415
-    else:
+    if kind not in HOMES:
         raise SettingsError(f"unknown format '{kind}': write {', '.join(FORMATS)}.")
-    return write(Content.of(found))
+    try:
+        home = import_module(f"discreet.export.{HOMES[kind]}")
+    except ModuleNotFoundError:
+        raise SettingsError(
+            "an Excel workbook needs openpyxl; install it with pip install 'discreet[files]'."
+        ) from None
+    content: bytes = home.write(Content.of(found))
+    return content

@@ -18,17 +18,14 @@ import numpy as np
 from discreet.design.covariates import Numeric
 from discreet.design.declared import parse_number
 from discreet.design.design import Design
-from discreet.design.link import get_link
 from discreet.design.periods import Periods
 from discreet.design.schema import Schema
 from discreet.documents.causes import CausesFile
 from discreet.documents.curves import CurvesRelease
 from discreet.documents.model import Model, Promised
 from discreet.errors import ArtefactError
-from discreet.results.normal import standard_errors
+from discreet.results.description import NOT_PRIVATE, model_words
 from discreet.types import Array
-
-NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,23 +102,9 @@ class Content:
         """A_s, one row an interval."""
         return self.design.baseline.basis(len(self.edges) - 1)
 
-    @property
-    def errors(self) -> Array | None:
-        """Standard errors of all parts' coefficients."""
-        if self.covariance is None:
-            return None
-        return standard_errors(self.covariance)
-
-    @property
-    def effect(self) -> str:
-        """The name of exp(beta): odds ratio, hazard ratio; empty with probit."""
-        effect = get_link(self.link).effect
-        return effect.removeprefix("log ") if effect.startswith("log ") else ""
-
 
 def _words(found: Model | CausesFile) -> tuple[str, ...]:
-    time = found.public_schema.time
-    first = f"Survival regression, {found.link} link, {found.baseline} baseline, {time.words}."
+    first = model_words(found)
     if not isinstance(found, Promised):
         return first, NOT_PRIVATE
     kind = "Private release" if found.private else "Simulated release, not private"
@@ -130,4 +113,4 @@ def _words(found: Model | CausesFile) -> tuple[str, ...]:
         f"{kind} {found.release_id}: epsilon = {guarantee.epsilon:g}, delta = {guarantee.delta:g}, "
         f"{guarantee.status}; {found.persons:,} persons."
     )
-    return (first, promise, found.promise, *(f"Warning: {item}" for item in found.warnings))
+    return (first, promise, found.promise, *(f"Warning: {item.message}" for item in found.warnings))

@@ -96,7 +96,7 @@ class _Book:
             self._slopes()
         row = self._answer(row)
         for (cell,) in self.front[f"D1:D{row}"]:
-            cell.alignment = Alignment(indent=1)
+            cell.alignment = Alignment(horizontal="left", indent=1)  # else there is no indent
         self._chart(row)
 
     # Cells
@@ -149,10 +149,10 @@ class _Book:
             self.inputs[item.name] = f"Prediction!$B${row}"
             self.used[item.name] = f"Prediction!$C${row}"
             if isinstance(item, Categorical):
-                sheet[used] = "=" + self._menu(levels, row, item, item.levels[item.start])
+                sheet[used] = "=" + self._menu(levels, row, item, item.levels[item.typical_value])
                 continue
             low, high = item.bounds
-            self._yellow(cell, float(item.start))
+            self._yellow(cell, float(item.typical_value))
             clipped = f"MIN(MAX({cell},{_number(low)}),{_number(high)})"
             sheet[used] = f"=IF({self._given(item, cell)},{clipped},{_number(item.fill)})"
             self._text(sheet, f"D{row}", f"{low:g} to {high:g}")

@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.design.covariates import Categorical, Numeric
 from discreet.export.content import Content
+from discreet.results.description import ratio_of
 from discreet.text import filled
 
 WIDTH = 96
@@ -40,7 +41,7 @@ def _model(content: Content) -> str:
     fields = [
         ("words", _texts(content.words)),
         ("link", _text(content.link)),
-        ("effect", _text(content.effect)),
+        ("effect", _text(ratio_of(content.link))),
         ("baseline", _text(content.design.declared.kind)),
         ("baseline_size", str(content.design.declared.dimension)),
         ("baseline_steps", _numbers(np.array(content.design.steps))),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.export.content import Content
-from discreet.results.normal import normal_quantile
+from discreet.results.normal import normal_quantile, standard_errors
 
 CONFIDENCE = 0.95
 
@@ -22,9 +22,10 @@ def write(content: Content) -> bytes:
     causes = [part.cause for part in content.parts for _ in content.names]
     columns: dict[str, list[Any]] = {"cause": causes} if len(content.parts) > 1 else {}
     columns |= {"name": list(content.names) * len(content.parts), "coefficient": vector.tolist()}
-    if content.errors is not None:
-        margin = normal_quantile(CONFIDENCE) * content.errors
-        columns["standard error"] = content.errors.tolist()
+    if content.covariance is not None:
+        errors = standard_errors(content.covariance)
+        margin = normal_quantile(CONFIDENCE) * errors
+        columns["standard error"] = errors.tolist()
         columns |= {"lower": (vector - margin).tolist(), "upper": (vector + margin).tolist()}
     keys = ["cause", "name"] if "cause" in columns else ["name"]
     fields = [{"name": name, "type": "string" if name in keys else "number"} for name in columns]

@@ -11,7 +11,8 @@ import hashlib
 import json
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -34,15 +35,7 @@ NOTHING_CHARGED = "Nothing was charged."
 
 @dataclass(frozen=True)
 class Agreement:
-    """The result of the comparison.
-
-    Parameters
-    ----------
-    persons
-        The number of persons of each site.
-    release_id
-        The name of the release, as requested or as proposed by site 0.
-    """
+    """The number of persons of each site, and the name of the release, which site 0 decides."""
 
     persons: tuple[int, ...]
     release_id: str
@@ -54,23 +47,10 @@ class Agreement:
 
 
 def agree(mesh: Mesh, facts: Mapping[str, str], persons: int, release_id: str) -> Agreement:
-    """Compare the facts of all sites.
+    """Compare the facts of all sites; raise a `FederationError` that names what differs.
 
-    Parameters
-    ----------
-    mesh
-        The connections.
-    facts
-        Names of public facts, and a digest or version that must be equal everywhere.
-    persons
-        The number of persons of this site.
-    release_id
-        This site's name of the release.
-
-    Raises
-    ------
-    FederationError
-        If a fact differs; the text names it.
+    `facts` are digests or versions by name, `persons` those of this site, and `release_id` is this
+    site's name of the release.
     """
     own = {"facts": dict(facts), "persons": persons, "release_id": release_id}
     messages = [_read(item) for item in mesh.exchange(json.dumps(own).encode())]
@@ -108,7 +88,10 @@ def public_facts(schema: Schema, settings: Mapping[str, Any]) -> dict[str, str]:
         facts |= {f"the schema's covariate '{item['name']}'": digest(item) for item in value}
     facts |= {f"the setting {key}": digest(value) for key, value in settings.items()}
     facts |= {"discreet": __version__, "Python": ".".join(platform.python_version_tuple()[:2])}
-    facts |= {name: _version(name) for name in _PACKAGES}
+    for name in _PACKAGES:
+        facts[name] = "missing"
+        with suppress(PackageNotFoundError):
+            facts[name] = version(name)
     return facts | {"the machine's arithmetic": arithmetic()}
 
 
@@ -147,26 +130,14 @@ def arithmetic() -> str:
     return hashed.hexdigest()
 
 
-def _differences(number: int, own: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
-    names = [name for name in {**own, **theirs} if own.get(name) != theirs.get(name)]
-    return [
-        f"{name[:LONGEST_NAME]} (site {number}{_shown(own.get(name), theirs.get(name))})"
-        for name in names
-    ]
-
-
-def _shown(own: str | None, theirs: str | None) -> str:
-    if own is None or theirs is None:
-        return ""
-    longest = max(len(own), len(theirs))  # versions are shown, digests are not
-    return f" has {theirs}, this one {own}" if longest < 20 else ""
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "missing"
+def _differences(number: int, own: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[str]:
+    for name in {**own, **theirs}:
+        here, there = own.get(name), theirs.get(name)
+        if here != there:
+            # versions are shown, digests are not
+            shown = here and there and max(len(here), len(there)) < 20
+            values = f" has {there}, this one {here}" if shown else ""
+            yield f"{name[:LONGEST_NAME]} (site {number}{values})"
 
 
 def _read(message: bytes) -> dict[str, Any]:

@@ -34,25 +34,10 @@ def write_sites(
     days: int = DAYS,
     certificates: Sequence[Path] = (),
 ) -> Path:
-    """Write `sites.toml` and `site-K/` with key and certificate of every site.
+    """Write `sites.toml` and `site-K/` with key and certificate of every site into a new folder.
 
-    Parameters
-    ----------
-    folder
-        A folder that does not exist yet.
-    addresses
-        `host:port` of each site, in the order that numbers them.
-    colluding
-        The number of sites that may collude; by default the largest below half.
-    days
-        Days for which the certificates are valid.
-    certificates
-        Certificates that the sites made themselves, in their order; then no keys are written.
-
-    Returns
-    -------
-    Path
-        The list of sites.
+    `addresses` are `host:port` in the order that numbers the sites.  With `certificates` that the sites
+    made themselves, in that order, keys are not written.  Returns the path of the list of sites.
     """
     places = [_address(text) for text in addresses]
     if len(set(places)) != len(places):

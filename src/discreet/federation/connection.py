@@ -10,10 +10,13 @@ import socket
 import ssl
 import struct
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from discreet.errors import SettingsError
 from discreet.federation.sites import Site
+
+if TYPE_CHECKING:
+    from discreet.federation.mesh import Mesh
 
 LARGEST_MESSAGE = 1 << 26
 MOST_HELD = 1024
@@ -26,29 +29,13 @@ _HEADER = struct.Struct("<qI")
 _KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 
 
-class Owner(Protocol):
-    """The mesh of a connection, which it notifies."""
-
-    def admit(self, connection: "Connection", der: bytes) -> bool:
-        """Return whether the certificate is that of a site which is not connected yet."""
-
-    def greeted(self, connection: "Connection") -> None:
-        """Note that the other site has accepted this one."""
-
-    def lost(self, connection: "Connection") -> None:
-        """Note that the connection has ended."""
-
-    def broken(self, connection: "Connection", reason: str) -> None:
-        """Note that the connection cannot continue."""
-
-
 class Connection(asyncio.Protocol):
-    """A stream of labelled messages to one other site.
+    """A stream of labelled messages to one other site, which notifies its mesh, the `owner`.
 
     `expected` is the number of the site that was called; None if the other site called.
     """
 
-    def __init__(self, owner: Owner, expected: int | None = None) -> None:
+    def __init__(self, owner: "Mesh", expected: int | None = None) -> None:
         self.owner, self.party = owner, expected
         self.called = expected is not None
         self.sent = 0

@@ -40,24 +40,13 @@ _one_at_a_time = Lock()
 
 
 class Mesh:
-    """The connections of one site with all others.
+    """The connections of one site, the number `party`, with all others.
 
-    Parameters
-    ----------
-    sites
-        The sites.
-    party
-        The number of this site.
-    waiting
-        Seconds to wait for the others to connect.
-    answering
-        Seconds to wait for any one answer of the others.
+    with Mesh(Sites.read("sites.toml"), 0) as mesh:
+        mesh.exchange(b"ready")
+        mesh.add([1, 2, 3])
 
-    Examples
-    --------
-    >>> with Mesh(Sites.read("sites.toml"), 0) as mesh:  # doctest: +SKIP
-    ...     mesh.exchange(b"ready")
-    ...     mesh.add([1, 2, 3])
+    `waiting` seconds are allowed for connecting, `answering` for any one answer.
     """
 
     def __init__(
@@ -77,13 +66,7 @@ class Mesh:
         self._sum: SecureSum | None = None
 
     def __enter__(self) -> Self:
-        """Connect with every other site.
-
-        Raises
-        ------
-        FederationError
-            If a site does not connect, or shows another certificate than that of sites.toml.
-        """
+        """Connect with every other site, or raise a `FederationError`."""
         if not _one_at_a_time.acquire(blocking=False):
             raise FederationError("another joint fit is under way in this process.")
         self._loop = asyncio.new_event_loop()
@@ -92,7 +75,6 @@ class Mesh:
         self._thread.start()
         try:
             self._call(self._connect())
-            self._call(self._prepare())
         except BaseException:
             self._close(gracefully=False)
             raise
@@ -187,6 +169,9 @@ class Mesh:
         finally:
             if server is not None:
                 server.close()
+        self._sum = SecureSum(self.party, self._connections, self.sites.shares.colluding)
+        # after MPyC has set its own
+        self._loop.set_exception_handler(lambda *_: self._stop("the secure sum failed."))
 
     async def _wait_for_all(self, callers: list["asyncio.Task[None]"], deadline: float) -> None:
         """Wait until every site has greeted, a call fails for good, or time is up."""
@@ -236,10 +221,6 @@ class Mesh:
             else:
                 return
 
-    async def _prepare(self) -> None:
-        self._sum = SecureSum(self.party, self._connections, self.sites.shares.colluding)
-        self._loop.set_exception_handler(self._failed)  # after MPyC has set its own
-
     async def _exchange(self, payload: bytes) -> list[bytes]:
         self._labels -= 1
         label = self._labels
@@ -287,9 +268,6 @@ class Mesh:
     def _raise_if_stopped(self) -> None:
         if self._stopped.done():
             raise FederationError(self._stopped.result())
-
-    def _failed(self, _: asyncio.AbstractEventLoop, __: dict[str, Any]) -> None:
-        self._stop("the secure sum failed.")
 
     def _name(self, party: int | None) -> str:
         return f"site {party} ({self.sites.sites[party or 0].address})"

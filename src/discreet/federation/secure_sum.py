@@ -15,8 +15,6 @@ import os
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from discreet.errors import SettingsError
@@ -66,19 +64,8 @@ def load_mpyc() -> Any:
     On import MPyC parses `sys.argv`, configures logging and makes a runtime, unless its own
     documentation is being built.
     """
-    if "mpyc.runtime" not in sys.modules:
-        with _clean_import():
-            try:
-                importlib.import_module("mpyc.runtime")
-            except ImportError:
-                raise SettingsError(
-                    "a joint fit needs MPyC; install this package with its extra 'federation'."
-                ) from None
-    return sys.modules["mpyc.runtime"]
-
-
-@contextmanager
-def _clean_import() -> Iterator[None]:
+    if "mpyc.runtime" in sys.modules:
+        return sys.modules["mpyc.runtime"]
     arguments, building = sys.argv, os.environ.get("READTHEDOCS")
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
@@ -86,7 +73,11 @@ def _clean_import() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # it asks numpy for old names
-            yield
+            return importlib.import_module("mpyc.runtime")
+    except ImportError:
+        raise SettingsError(
+            "a joint fit needs MPyC; install this package with its extra 'federation'."
+        ) from None
     finally:
         sys.argv, root.handlers = arguments, handlers
         root.setLevel(level)

@@ -48,17 +48,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Sites:
-    """All sites, in the order that numbers them from 0.
-
-    Parameters
-    ----------
-    sites
-        Three or more; each has a certificate of its own.
-    shares
-        Their number, and the number of them that may collude.
-    folder
-        The folder of `site-K/key.pem`.
-    """
+    """All sites, in the order that numbers them from 0, and the folder of `site-K/key.pem`."""
 
     sites: tuple[Site, ...]
     shares: NoiseShares
@@ -70,13 +60,7 @@ class Sites:
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Read the sites of a file.
-
-        Raises
-        ------
-        SettingsError
-            If the file cannot be read, or a key is missing, unknown or of the wrong kind.
-        """
+        """Read the sites of a file; raise a `SettingsError` if it cannot be read or is not valid."""
         try:
             content = Path(path).read_bytes()[: LARGEST_FILE + 1]
             if len(content) > LARGEST_FILE:

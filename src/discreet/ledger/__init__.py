@@ -14,11 +14,13 @@ from discreet.ledger.interface import (
     NO_LEDGER,
     UNCHARGED,
     NullLedger,
-    Payer,
     ReleaseRequest,
     Reservation,
 )
 from discreet.ledger.stored import Ledger, ReleaseClaim, Verification
+
+Payer = Ledger | NullLedger
+"""The payer of a release, which calls `check`, `reserve` and `settle`."""
 
 __all__ = [
     "NO_LEDGER",

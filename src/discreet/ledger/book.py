@@ -27,7 +27,7 @@ from typing import Any, Literal, Self, get_args
 from discreet.errors import ArtefactError, BudgetError, LedgerError, SettingsError
 from discreet.ledger.interface import ReleaseRequest
 from discreet.privacy.accountant import PrivacyFilter, Totals
-from discreet.privacy.guarantee import Guarantee, Relation, Status, Unit
+from discreet.privacy.guarantee import USUAL_DELTA, Guarantee, Relation, Status, Unit
 from discreet.privacy.scales import exact
 from discreet.text import at_most
 
@@ -106,11 +106,6 @@ class Entry:
     def head(self) -> Head:
         """The chain's head once this entry is its last."""
         return Head(self.previous.ledger, self.sequence, digest_of(self.content))
-
-    @property
-    def row(self) -> LedgerRow:
-        """The entry as it is stored."""
-        return LedgerRow(self.sequence, self.content, self.head.hash)
 
     @property
     def release_id(self) -> str | None:
@@ -353,18 +348,16 @@ class Book:
             return False
         return self.hashes[head.sequence - 1] == head.hash
 
-    def next_entry(self, kind: str, body: dict[str, Any]) -> Entry:
-        """Return the entry to append."""
-        return Entry(kind, body, self.head)
-
     def admits(self, request: ReleaseRequest) -> bool:
         """Return whether all charges and the request fit the budget."""
         return self.budget.admits(self.totals, request.guarantee)
 
     def refusal(self, guarantee: Guarantee, *, least: bool = False) -> BudgetError:
-        """Return the error of a request that does not fit; `least`: it may cost more than this."""
+        """Return the error of a request that does not fit; `least`: persons will set delta."""
         budget, left = self.budget, _left(self.budget, *_most(self.budget, self.totals))
-        asked = f"{'at least ' if least and guarantee.delta else ''}{guarantee.delta:g}"
+        asked = f"{guarantee.delta:g}"
+        if least and guarantee.delta:
+            asked = f"by the number of persons ({USUAL_DELTA:g} unless they are many)"
         hint = (
             "The budget has no delta, so no release with one fits: ask for delta 0 "
             "(--delta 0, or delta=0 of the mechanism). "

@@ -16,7 +16,7 @@ import os
 import re
 import threading
 from dataclasses import dataclass, field
-from typing import Final, NoReturn, Protocol
+from typing import Final, NoReturn
 
 from discreet.errors import LedgerError, SettingsError
 from discreet.privacy.guarantee import Guarantee
@@ -108,22 +108,6 @@ class Reservation:
         self.permit.use()
 
 
-class Payer(Protocol):
-    """The methods of a ledger that a release calls."""
-
-    def check(self, request: ReleaseRequest, *, least: bool = False) -> None:
-        """Raise `BudgetError` if the request does not fit what is left now; charges nothing."""
-        ...
-
-    def reserve(self, request: ReleaseRequest) -> Reservation:
-        """Charge the request durably, or raise `BudgetError` or `LedgerError`."""
-        ...
-
-    def settle(self, reservation: Reservation, digest: str) -> None:
-        """Record the SHA-256 digest of the file that was published for the reservation."""
-        ...
-
-
 class NullLedger:
     """A ledger without a budget: it admits every request and records nothing."""
 
@@ -137,7 +121,7 @@ class NullLedger:
         """Return a reservation with the head "no ledger"."""
         return Reservation(request.release_id, UNCHARGED, permit=DrawPermit())
 
-    def settle(self, reservation: Reservation, digest: str) -> None:  # noqa: ARG002  # the protocol's
+    def settle(self, reservation: Reservation, digest: str) -> None:  # noqa: ARG002  # a ledger's
         """Check the form of the digest."""
         require_digest(digest)
 

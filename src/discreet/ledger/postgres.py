@@ -105,19 +105,13 @@ class PostgresLocation:
             parameters = dict(conninfo_to_dict(f"{address}?{rest}" if rest else address))
         except psycopg.Error:
             raise SettingsError(
-                "the ledger URL cannot be read; it is written "
-                "postgresql://user:password@host:port/database (with %-escapes in the password)."
+                "the ledger URL cannot be read; it is written postgresql://HOST:PORT/DATABASE, with "
+                "user:password@ before HOST where they are needed, the password in %-escapes."
             ) from None
         host = printable(str(parameters.get("host", "local socket")))
         database = printable(str(parameters.get("dbname", "default database")))
         shown = f"PostgreSQL at {host}, database {database}"
         return cls(next(iter(populations), None), shown, parameters)
-
-    def for_population(self, population: str) -> Self:
-        """Return the location for one population; the URL must not name another."""
-        if self.population not in {None, population}:
-            raise SettingsError("the ledger URL names another population than the command.")
-        return replace(self, population=population)
 
     def connect(self, timeout: float) -> "Connection[tuple[Any, ...]]":
         """Return a new connection; errors of psycopg may quote the URL and are not passed on."""
@@ -174,10 +168,16 @@ class PostgresSession:
 
     def append(self, entry: Entry) -> None:
         """Insert the entry within the open transaction."""
-        row = entry.row
         self.connection.execute(
             "INSERT INTO discreet_ledger.entry VALUES (%s, %s, %s, %s, %s, %s)",
-            (self.ledger, row.sequence, entry.kind, entry.release_id, row.content, row.hash),
+            (
+                self.ledger,
+                entry.sequence,
+                entry.kind,
+                entry.release_id,
+                entry.content,
+                entry.head.hash,
+            ),
         )
 
     def commit(self) -> None:
@@ -216,7 +216,9 @@ class PostgresStore:
 
     def create(self, population: str, first: Callable[[Place], Entry]) -> Entry:
         """Create the tables where they are missing, then the population with its first entry."""
-        self._location = self._location.for_population(population)
+        if self._location.population not in {None, population}:
+            raise SettingsError("the ledger URL names another population than the command.")
+        self._location = replace(self._location, population=population)
         with self._transaction() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_INITIALISE_LOCK,))
             for statement in _CREATE:
@@ -241,22 +243,16 @@ class PostgresStore:
             return entry
 
     @contextmanager
-    def reading(self) -> Iterator[PostgresSession]:
-        """Open a session that sees one state per statement."""
-        with self._transaction() as connection:
-            _require_format(connection)
-            yield PostgresSession(connection, self._ledger(connection))
-
-    @contextmanager
-    def writing(self) -> Iterator[PostgresSession]:
-        """Open a session that holds the lock on its population's row."""
+    def session(self, *, write: bool) -> Iterator[PostgresSession]:
+        """Open a session, which sees one state per statement or holds its population's lock."""
         with self._transaction() as connection:
             _require_format(connection)
             ledger = self._ledger(connection)
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (ledger,))
-            connection.execute(
-                "SELECT 1 FROM discreet_ledger.population WHERE ledger = %s FOR UPDATE", (ledger,)
-            )
+            if write:
+                lock = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+                connection.execute(lock, (ledger,))
+                row = "SELECT 1 FROM discreet_ledger.population WHERE ledger = %s FOR UPDATE"
+                connection.execute(row, (ledger,))
             yield PostgresSession(connection, ledger)
 
     @contextmanager
@@ -264,7 +260,15 @@ class PostgresStore:
         with postgres_faults(self._lock_timeout):
             connection = self._location.connect(self._lock_timeout)
             try:
-                _prepare(connection, self._lock_timeout)
+                milliseconds = str(max(1, round(self._lock_timeout * 1000)))
+                row = connection.execute(_PREPARE, (milliseconds,)).fetchone()
+                fsync, standby = row[3:] if row else ("off", True)
+                if fsync != "on":
+                    raise LedgerError(
+                        "the server runs with fsync = off and may forget a charge; turn it on."
+                    )
+                if standby:
+                    raise LedgerError("the server is a standby; give the URL of the primary.")
                 yield connection
             finally:
                 connection.close()
@@ -287,16 +291,6 @@ class PostgresStore:
 _PREPARE: LiteralString = """SELECT set_config('lock_timeout', %s, false),
     set_config('synchronous_commit', 'on', false), set_config('search_path', 'pg_catalog', false),
     current_setting('fsync'), pg_is_in_recovery()"""
-
-
-def _prepare(connection: "Connection[tuple[Any, ...]]", lock_timeout: float) -> None:
-    milliseconds = str(max(1, round(lock_timeout * 1000)))
-    row = connection.execute(_PREPARE, (milliseconds,)).fetchone()
-    fsync, standby = row[3:] if row else ("off", True)
-    if fsync != "on":
-        raise LedgerError("the server runs with fsync = off and may forget a charge; turn it on.")
-    if standby:
-        raise LedgerError("the server is a standby; give the URL of the primary.")
 
 
 def _require_format(connection: "Connection[tuple[Any, ...]]") -> None:

@@ -175,12 +175,11 @@ class SqliteSession:
 
     def append(self, entry: Entry) -> None:
         """Insert the entry within the open transaction."""
-        row = entry.row
         if entry.kind in {PLACED, ADOPTED}:  # earlier versions cannot read these
             self.connection.execute(f"PRAGMA user_version={FORMAT}")
         self.connection.execute(
             "INSERT INTO entry (sequence, kind, release_id, content, hash) VALUES (?, ?, ?, ?, ?)",
-            (row.sequence, entry.kind, entry.release_id, row.content, row.hash),
+            (entry.sequence, entry.kind, entry.release_id, entry.content, entry.head.hash),
         )
 
     def commit(self) -> None:
@@ -263,30 +262,20 @@ class SqliteStore:
             return entry
 
     @contextmanager
-    def reading(self) -> Iterator[SqliteSession]:
-        """Open a session in one read transaction."""
-        with typed_faults(self._lock_timeout), self._session(write=False) as session:
-            yield session
-
-    @contextmanager
-    def writing(self) -> Iterator[SqliteSession]:
-        """Open a session in one write transaction, which holds the only write lock."""
-        with typed_faults(self._lock_timeout), self._session(write=True) as session:
-            yield session
-
-    @contextmanager
-    def _session(self, *, write: bool) -> Iterator[SqliteSession]:
-        place = systems.place_of(self._path)
-        systems.require_local(self._path.parent)
-        with self._connected() as connection:
-            _require_ledger(connection)
-            if write:
-                begin_writing(connection, self._lock_timeout)
-            else:
-                connection.execute("BEGIN")
-            if systems.place_of(self._path) != place:
-                raise LedgerError("the ledger file was replaced while it was being opened.")
-            yield SqliteSession(connection, self._witness, place, self._lock_timeout)
+    def session(self, *, write: bool) -> Iterator[SqliteSession]:
+        """Open a session in one transaction; a writing one holds the only write lock."""
+        with typed_faults(self._lock_timeout):
+            place = systems.place_of(self._path)
+            systems.require_local(self._path.parent)
+            with self._connected() as connection:
+                _require_ledger(connection)
+                if write:
+                    begin_writing(connection, self._lock_timeout)
+                else:
+                    connection.execute("BEGIN")
+                if systems.place_of(self._path) != place:
+                    raise LedgerError("the ledger file was replaced while it was being opened.")
+                yield SqliteSession(connection, self._witness, place, self._lock_timeout)
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:

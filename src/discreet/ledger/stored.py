@@ -14,12 +14,12 @@ file, the recorded place of the ledger, and the head printed in every release.
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from discreet.errors import LedgerError, SettingsError
 from discreet.ledger import book as kinds
@@ -29,8 +29,6 @@ from discreet.ledger.book import (
     Budget,
     Entry,
     Head,
-    LedgerRow,
-    Place,
     Statement,
     place_text,
     same_place,
@@ -42,72 +40,26 @@ from discreet.ledger.interface import (
     Reservation,
     require_digest,
 )
-from discreet.ledger.postgres import POSTGRES_URLS, PostgresLocation, PostgresStore
-from discreet.ledger.sqlite import SqliteStore
+from discreet.ledger.postgres import (
+    POSTGRES_URLS,
+    PostgresLocation,
+    PostgresSession,
+    PostgresStore,
+)
+from discreet.ledger.sqlite import SqliteSession, SqliteStore
 from discreet.points import ReleasePoint, reach
 from discreet.privacy.guarantee import Guarantee
 
+Session = SqliteSession | PostgresSession
+"""An open connection; if it is writing, no other process can append before `commit`.
 
-class Session(Protocol):
-    """An open connection; between `writing()` and `commit` no other process can append."""
-
-    @property
-    def place(self) -> Place:
-        """The place of the rows; a copy of them has another."""
-        ...
-
-    def promised(self) -> Head | None:
-        """Return the newest head the witness remembers; None where the backend has no witness."""
-        ...
-
-    def rows(self, after: int) -> Iterable[LedgerRow]:
-        """Stored rows with a sequence number above `after`, in order."""
-        ...
-
-    def append(self, entry: Entry) -> None:
-        """Insert the entry; visible to others after `commit`."""
-        ...
-
-    def commit(self) -> None:
-        """Make what was appended durable: it survives a crash of process, server and machine."""
-        ...
-
-    def promise(self, head: Head) -> None:
-        """Remember the head outside the database, where the backend has such a place."""
-        ...
-
-    def adopt(self, head: Head) -> None:
-        """Make `head` the promise of this copy, whatever was promised elsewhere."""
-        ...
-
-    def inspect(self) -> list[str]:
-        """Return the problems of the tables themselves (damage, a changed schema)."""
-        ...
-
-
-class Store(Protocol):
-    """A backend: creates the tables once, then hands out sessions.
-
-    Sessions are short: one connection for one operation.  Nothing is held open while a fit runs
-    for hours, nothing is inherited by a forked child, and a restarted server is not a special case.
-    """
-
-    @property
-    def name(self) -> str:
-        """The location, without a password."""
-        ...
-
-    def create(self, population: str, first: Callable[[Place], Entry]) -> Entry:
-        """Create the tables exclusively and store the entry `first(place)`, durably."""
-        ...
-
-    def reading(self) -> AbstractContextManager[Session]:
-        """A session that only reads, from one consistent state."""
-        ...
-
-    def writing(self) -> AbstractContextManager[Session]:
-        """A session that holds the write lock; leaving it without `commit` changes nothing."""
-        ...
+Sessions are short: one connection for one operation.  Nothing is held open while a fit runs for
+hours, nothing is inherited by a forked child, and a restarted server is not a special case.
+Leaving one without `commit` changes nothing; after `commit` what was appended survives a crash of
+process, server and machine.
+"""
+Store = SqliteStore | PostgresStore
+"""A backend: creates the tables once, then hands out sessions."""
 
 
 @dataclass(frozen=True)
@@ -145,20 +97,9 @@ def require_place(session: Session, book: Book) -> None:
 
 
 def require_promise(book: Book, promised: Head | None) -> None:
-    """Raise `LedgerError` when the chain does not contain the head that the witness remembers."""
+    """Raise `LedgerError` when the chain does not contain a head that was promised."""
     if promised is not None and not book.contains(promised):
         raise lost_entries(promised, book.head)
-
-
-def require_newest(session: Session, book: Book, head: Head) -> None:
-    """Raise `LedgerError` unless the chain holds `head` and the head that its witness remembers."""
-    if not book.contains(head):
-        raise lost_entries(head, book.head)
-    try:
-        promised = session.promised()
-    except LedgerError:
-        return  # no witness survived: the release's head is the evidence
-    require_promise(book, promised)
 
 
 def require_release(book: Book, release: ReleaseClaim | None) -> None:
@@ -167,8 +108,7 @@ def require_release(book: Book, release: ReleaseClaim | None) -> None:
         return
     if release.head.ledger != book.head.ledger:
         raise LedgerError("the release was charged to another ledger than this one.")
-    if not book.contains(release.head):
-        raise lost_entries(release.head, book.head)
+    require_promise(book, release.head)
     charge = book.charges.get(release.release_id)
     if charge is None or charge.head != release.head:
         raise LedgerError("the ledger entry the release prints is not this release's charge.")
@@ -317,7 +257,7 @@ class Ledger:
         least
             The request may cost more than this once the persons are counted.
         """
-        with with_consequence(_NOT_CHARGED), self._store.reading() as session:
+        with with_consequence(_NOT_CHARGED), self._store.session(write=False) as session:
             book = self._current(session)
         if request.release_id not in book.charges and not book.admits(request):
             raise book.refusal(request.guarantee, least=least)
@@ -352,7 +292,7 @@ class Ledger:
                     "guarantee": request.guarantee.to_mapping(),
                     "description": request.description,
                 }
-                written = _write(session, book, kinds.RESERVED, body, _RESERVE_POINTS)
+                written = _write(session, book, kinds.RESERVED, body)
         if not admitted:  # computing what is left takes a while: not while others wait
             raise book.refusal(request.guarantee)
         return Reservation(request.release_id, str(written), book.population, permit=DrawPermit())
@@ -380,11 +320,11 @@ class Ledger:
             if charge.digest is not None:
                 raise LedgerError("the release id is settled already, with another file.")
             body = {"release_id": reservation.release_id, "digest": digest}
-            _write(session, book, kinds.SETTLED, body, _SETTLE_POINTS)
+            _write(session, book, kinds.SETTLED, body)
 
     def show(self) -> Statement:
         """Return the budget, what is spent and left, and every release."""
-        with self._store.reading() as session:
+        with self._store.session(write=False) as session:
             return Statement.of(self._current(session))
 
     def verify(self, release: ReleaseClaim | None = None) -> Verification:
@@ -395,7 +335,7 @@ class Ledger:
         release
             A release whose charge must be in this ledger.
         """
-        with self._store.reading() as session:
+        with self._store.session(write=False) as session:
             problems, promised = session.inspect(), None
             try:
                 promised = session.promised()
@@ -429,10 +369,15 @@ class Ledger:
         head
             The head printed in the newest release.
         """
-        with self._store.writing() as session:
-            book = Book.of(session.rows(0))
-            require_newest(session, book, head)
-            entry = book.next_entry(kinds.ADOPTED, {"place": place_text(session.place)})
+        with self._store.session(write=True) as session:
+            book, promised = Book.of(session.rows(0)), None
+            require_promise(book, head)
+            with suppress(
+                LedgerError
+            ):  # where no witness survived, the release's head is the evidence
+                promised = session.promised()
+            require_promise(book, promised)
+            entry = Entry(kinds.ADOPTED, {"place": place_text(session.place)}, book.head)
             session.append(entry)
             session.commit()
             session.adopt(entry.head)
@@ -442,9 +387,9 @@ class Ledger:
     def _writing(self) -> Iterator[Session]:
         """Take the write lock after the past was read: other writers need not wait for that."""
         if getattr(self._read, "book", None) is None:
-            with self._store.reading() as session:
+            with self._store.session(write=False) as session:
                 self._current(session)
-        with self._store.writing() as session:
+        with self._store.session(write=True) as session:
             yield session
 
     def _current(self, session: Session) -> Book:
@@ -464,24 +409,9 @@ class Ledger:
         return book
 
 
-_RESERVE_POINTS = (
-    ReleasePoint.RESERVE_APPENDED,
-    ReleasePoint.RESERVE_COMMITTED,
-    ReleasePoint.RESERVE_WITNESSED,
-)
-_SETTLE_POINTS = (
-    ReleasePoint.SETTLE_APPENDED,
-    ReleasePoint.SETTLE_COMMITTED,
-    ReleasePoint.SETTLE_WITNESSED,
-)
-
-
-def _write(
-    session: Session, book: Book, kind: str, body: dict[str, Any], points: tuple[ReleasePoint, ...]
-) -> Head:
+def _write(session: Session, book: Book, kind: str, body: dict[str, Any]) -> Head:
     """Append the entry durably, after new parts of the place in the same transaction."""
-    appended, committed, witnessed = points
-    previous = book.head
+    stage, previous = "RESERVE" if kind == kinds.RESERVED else "SETTLE", book.head
     if not session.place.keys() <= book.place.keys():
         place = place_text({**book.place, **session.place})
         placed = Entry(kinds.PLACED, {"place": place}, previous)
@@ -489,9 +419,9 @@ def _write(
         previous = placed.head
     entry = Entry(kind, body, previous)
     session.append(entry)
-    reach(appended)
+    reach(ReleasePoint[f"{stage}_APPENDED"])
     session.commit()
-    reach(committed)
+    reach(ReleasePoint[f"{stage}_COMMITTED"])
     session.promise(entry.head)
-    reach(witnessed)
+    reach(ReleasePoint[f"{stage}_WITNESSED"])
     return entry.head

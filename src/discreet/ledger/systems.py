@@ -43,7 +43,13 @@ MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 def require_local(folder: Path) -> None:
     """Refuse a network drive: locks and the log's shared memory do not reach other machines."""
-    kind = _network_drive(os.path.realpath(folder))
+    place = os.path.realpath(folder)
+    if sys.platform == "win32":
+        root, remote = os.path.splitdrive(place)[0] + "\\", 4
+        kind = "a network drive" if ctypes.windll.kernel32.GetDriveTypeW(root) == remote else ""
+    else:
+        found = _mounted_type(place)  # empty if it is not known
+        kind = found if found.removeprefix("fuse.") in NETWORK_FILE_SYSTEMS else ""
     if kind:
         raise LedgerError(
             f"the ledger lies on a network file system ({kind}), where two machines could spend "
@@ -133,16 +139,6 @@ def _machine() -> str:
         # while a system is installed the file says "uninitialized"
         name = next((text for text in texts if re.fullmatch("[0-9a-f]{32}", text)), "").encode()
     return hashlib.sha256(b"discreet machine 1\n" + name).hexdigest()[:16] if name else ""
-
-
-def _network_drive(folder: str) -> str:
-    """The type of the network file system that holds the folder; empty for a local or unknown one."""
-    if sys.platform == "win32":
-        remote = 4
-        root = os.path.splitdrive(folder)[0] + "\\"
-        return "a network drive" if ctypes.windll.kernel32.GetDriveTypeW(root) == remote else ""
-    kind = _mounted_type(folder)
-    return kind if kind.removeprefix("fuse.") in NETWORK_FILE_SYSTEMS else ""
 
 
 def _mounted_type(folder: str) -> str:

@@ -23,15 +23,7 @@ from discreet.likelihood.rows import (
     open_prefixes,
     strata_blocks,
 )
-from discreet.likelihood.sums import (
-    Part,
-    Sums,
-    event_functions,
-    event_sums,
-    information_functions,
-    prefix_sums,
-    survival_functions,
-)
+from discreet.likelihood.sums import Functions, Part, Sums, event_sums, prefix_sums
 from discreet.people.episodes import Episodes
 from discreet.solve import Evaluation
 from discreet.types import Array
@@ -105,24 +97,28 @@ def _over_parts(
 
 
 def _loss(block: Episodes, design: Design, link: Link, part: Part) -> Sums:
-    functions = survival_functions(link)
+    survival = Functions(
+        link.survival_loss, link.survival_loss_derivative, link.survival_loss_curvature
+    )
     if link.linear_event:
         rows = closed_prefixes(block, part.limits)
-        sums = prefix_sums(rows, design, link, part, functions, exact=True)
+        sums = prefix_sums(rows, design, link, part, survival, exact=True)
         linear = event_totals(block, part.limits).linear(design.basis)
         sums.value -= float(linear @ part.f)
         sums.gradient = sums.gradient - linear
     else:
         rows = open_prefixes(block, part.limits)
-        sums = prefix_sums(rows, design, link, part, functions, exact=True)
-        events = event_rows(block, part.limits)
-        sums += event_sums(events, design.basis, part.f, event_functions(link))
+        sums = prefix_sums(rows, design, link, part, survival, exact=True)
+        event = Functions(link.event_loss, link.event_loss_derivative, link.event_loss_curvature)
+        sums += event_sums(event_rows(block, part.limits), design.basis, part.f, event)
     return sums
 
 
 def _information(block: Episodes, design: Design, link: Link, part: Part) -> Sums:
-    rows, functions = closed_prefixes(block, part.limits), information_functions(link)
-    return prefix_sums(rows, design, link, part, functions, exact=False)
+    # (dh/deta)^2 / (h (1 - h)) in the place of a curvature; nothing is summed beside it
+    information = Functions(np.zeros_like, np.zeros_like, link.information)
+    rows = closed_prefixes(block, part.limits)
+    return prefix_sums(rows, design, link, part, information, exact=False)
 
 
 def block_totals(block: Episodes) -> tuple[NDArray[np.int64]]:

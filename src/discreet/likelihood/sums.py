@@ -19,28 +19,28 @@ derivative of an interpolant is wrong by 1e-6 where probabilities saturate.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self, get_args
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from discreet.design.design import Design
 from discreet.design.link import Link
-from discreet.errors import SettingsError
 from discreet.likelihood.expansion import Expansion, choose_expansion
 from discreet.likelihood.panels import Panel, Polynomial, TimeRule, choose_rule
 from discreet.likelihood.rows import EventRows, Limits, PrefixRows
 from discreet.types import Array, Integers
 
-# Below this many rows numpy takes less time than compiling.
-COMPILED_FROM = 150_000
-Kernel = Literal["auto", "numpy", "compiled"]
-_kernel: Kernel = "auto"
+COMPILED_FROM: float = 150_000
+"""Below this many rows numpy takes less time than compiling.
+
+Nothing but the number of rows decides, so that the same data give the same last bit whatever was
+fitted before.
+"""
 
 Pointwise = Callable[[Array], Array]
 
 
-@dataclass(frozen=True)
-class Functions:
+class Functions(NamedTuple):
     """Value, slope and curvature in eta of an interval's contribution."""
 
     value: Pointwise
@@ -114,54 +114,6 @@ class Accumulated:
     curvature: Array  # (p, p): sum x x' F''(c)
 
 
-def survival_functions(link: Link) -> Functions:
-    """Return phi, phi', phi''."""
-    return Functions(
-        link.survival_loss, link.survival_loss_derivative, link.survival_loss_curvature
-    )
-
-
-def event_functions(link: Link) -> Functions:
-    """Return psi, psi', psi''."""
-    return Functions(link.event_loss, link.event_loss_derivative, link.event_loss_curvature)
-
-
-def information_functions(link: Link) -> Functions:
-    """Return 0, 0 and the information (dh/deta)^2 / (h (1 - h))."""
-    return Functions(np.zeros_like, np.zeros_like, link.information)
-
-
-def use_kernel(kernel: Kernel) -> None:
-    """Choose for this process: by the number of rows, or one of the two always.
-
-    "auto" looks at nothing but the number of rows, so that the same data give the same last bit
-    whatever was fitted before.
-
-    Parameters
-    ----------
-    kernel
-        "auto", "numpy" or "compiled".
-
-    Raises
-    ------
-    SettingsError
-        ``kernel`` is none of these.
-
-    Examples
-    --------
-    >>> use_kernel("auto")
-    """
-    global _kernel  # noqa: PLW0603 - a setting of the process, like numpy's error state
-    if kernel not in get_args(Kernel):
-        raise SettingsError(f"kernel must be one of {', '.join(get_args(Kernel))}.")
-    _kernel = kernel
-
-
-def worth_compiling(rows: int) -> bool:
-    """Return whether there are many rows, unless `use_kernel` has chosen."""
-    return rows >= COMPILED_FROM if _kernel == "auto" else _kernel == "compiled"
-
-
 def prefix_sums(
     rows: PrefixRows, design: Design, link: Link, part: Part, functions: Functions, *, exact: bool
 ) -> Sums:
@@ -182,7 +134,7 @@ def prefix_sums(
         positions,
     )
     # by the rows of all strata: compiled code is worth it for all of them or for none
-    compiled = worth_compiling(part.total_rows)
+    compiled = part.total_rows >= COMPILED_FROM
     # a step that is too long may give infinite hazards where no row is at risk
     with np.errstate(over="ignore", invalid="ignore"):
         return _tabulated_sums(placed, rule, expansion, f, functions, compiled=compiled)

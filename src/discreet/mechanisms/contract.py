@@ -12,7 +12,6 @@ numbers only, each a multiple of a public power of two.
 """
 
 import math
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import SettingsError
+from discreet.privacy.scales import is_count, is_number
 from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.types import Array
 
@@ -44,7 +44,7 @@ Loss = Callable[[Array], "Evaluation"]
 Json = None | bool | int | float | str | list[Any] | dict[str, Any]
 
 MOST_PERSONS = 10**10
-"""More than there are on Earth; sums of whole numbers over so many stay within 64 bits."""
+"""More than there are on Earth; sums of whole numbers over them stay within 64 bits."""
 
 SMALLEST_SETTING, LARGEST_SETTING = 1e-12, 1e12
 
@@ -56,16 +56,13 @@ NOT_GIVEN = math.nan
 class Facts:
     """The public facts that a plan is made from; nothing here was learned from records.
 
-    `persons` is n, public under the replace-one relation. `time_varying` and `late_entry` say
-    what the schema allows (a person column, an entry column), not what the records contain.
-    `sites` describes the noise: drawn in one place, or by several sites together.
+    `persons` is n, public under the replace-one relation. `sites` describes the noise: drawn in one
+    place, or by several sites together.
     """
 
     persons: int
     design: "Design"
     link: "Link"
-    time_varying: bool = False
-    late_entry: bool = False
     sites: NoiseShares = ALONE
 
     def __post_init__(self) -> None:
@@ -74,21 +71,18 @@ class Facts:
             raise SettingsError("the number of persons must be a positive integer")
         if self.persons > MOST_PERSONS:
             raise SettingsError(f"the number of persons must be at most {MOST_PERSONS:,}")
-
-    @classmethod
-    def of(cls, persons: int, design: "Design", link: "Link", sites: NoiseShares = ALONE) -> Self:
-        """Return the facts of a fit; the design's schema decides what may happen over time."""
-        schema = design.schema
-        if schema.strata is not None and schema.time.causes is not None:
+        if self.design.schema.strata is not None and self.causes > 1:
             raise SettingsError("strata do not go with causes yet; remove [strata] or causes.")
-        return cls(
-            persons,
-            design,
-            link,
-            time_varying=schema.person is not None,
-            late_entry=schema.time.entry is not None,
-            sites=sites,
-        )
+
+    @property
+    def time_varying(self) -> bool:
+        """Whether the schema allows several rows a person."""
+        return self.design.schema.person is not None
+
+    @property
+    def late_entry(self) -> bool:
+        """Whether the schema has a column of entries."""
+        return self.design.schema.time.entry is not None
 
     @property
     def dimension(self) -> int:
@@ -122,7 +116,8 @@ class Plan:
 
     `noise_scale` is the scale of the noise added to the released point, in internal coordinates.
     `details` are the further public numbers (ridge, sensitivities, the split of the budget): the
-    release prints them, and the draw reads them through `number`.
+    release prints them, and the draw reads them through `number`. `candidates` are the plans that a
+    selection chooses from.
     """
 
     mechanism: str
@@ -133,21 +128,12 @@ class Plan:
     noise_scale: float
     grid_exponent: int
     details: Mapping[str, Json] = field(default_factory=dict)
+    candidates: "tuple[Plan, ...]" = ()
 
     def __post_init__(self) -> None:
         # a plan that was charged must be the plan that is drawn
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
         object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
-
-    @property
-    def relation(self) -> str:
-        """The neighbouring relation of the guarantee."""
-        return self.guarantee.relation
-
-    @property
-    def grid(self) -> float:
-        """Spacing 2^k of the released numbers in internal coordinates."""
-        return math.ldexp(1.0, self.grid_exponent)
 
     def number(self, name: str) -> float:
         """Return one of the plan's public numbers."""
@@ -247,6 +233,27 @@ class Mechanism(ABC):
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
         """Draw from the mechanism that the plan describes."""
 
+    def planned(
+        self,
+        facts: Facts,
+        noise_scale: float,
+        grid_exponent: int,
+        details: Mapping[str, Json],
+        candidates: tuple[Plan, ...] = (),
+    ) -> Plan:
+        """Return the plan of these settings for these facts, with its further public numbers."""
+        return Plan(
+            mechanism=self.name,
+            settings=settings_of(self),
+            guarantee=self.promise(facts.persons),
+            persons=facts.persons,
+            dimension=facts.causes * facts.dimension,
+            noise_scale=noise_scale,
+            grid_exponent=grid_exponent,
+            details=details,
+            candidates=candidates,
+        )
+
     def refusal(self, facts: Facts) -> str:  # noqa: ARG002 - a proof for all facts
         """Return why there is no proof for these facts, as a sentence; empty if there is one."""
         return ""
@@ -264,7 +271,7 @@ def require_proof(mechanism: Mechanism, facts: Facts) -> None:
 
 
 MOST_COEFFICIENTS = 200
-"""Of the covariates in a private fit: time grows with d^2 n + d^3, and the noise of each with d."""
+"""Limit on covariates' coefficients in a private fit: time grows with d^2 n + d^3, and the noise of each with d."""
 
 
 def require_few_coefficients(schema: "Schema") -> None:
@@ -296,8 +303,8 @@ def require_lasting_effects(mechanism: Mechanism, facts: Facts) -> None:
     changing = facts.design.schema.changing
     if changing and not mechanism.takes_changes:
         raise SettingsError(
-            f"the mechanism {mechanism.name} does not take effects that change with time yet: remove "
-            f"'changes_at' from [[covariate]] '{changing[0]}', or use output or objective."
+            f"the mechanism {mechanism.name} does not take effects that change with time: use newton, "
+            f"or remove 'changes_at' from [[covariate]] '{changing[0]}'."
         )
 
 
@@ -311,16 +318,8 @@ HOMES = {
 }
 """Modules of this folder that register a mechanism to choose, imported when it is asked for."""
 
-HOMES = {
-    "newton": "newton.mechanism",
-    "objective": "objective",
-    "output": "output",
-    "selected": "selected",
-}
-"""Modules of this folder that register a mechanism to choose, imported when it is asked for."""
-
 _REGISTRY: dict[str, type[Mechanism]] = {}
-_APART: dict[str, type[Mechanism]] = {}
+_UNLISTED: dict[str, type[Mechanism]] = {}
 
 _DROPPED: Mapping[str, Json] = {"variant": "corrected"}
 """Settings of version 0.1.0 that every release may still have; other values are not read."""
@@ -328,18 +327,15 @@ _DROPPED: Mapping[str, Json] = {"variant": "corrected"}
 
 def register(mechanism: MechanismClass) -> MechanismClass:
     """Class decorator: register the mechanism by its `name`, also for the contract suite."""
-    return _add(mechanism, _REGISTRY)
-
-
-def register_apart(mechanism: MechanismClass) -> MechanismClass:
-    """Class decorator: register a mechanism that is not listed among the choices."""
-    return _add(mechanism, _APART)
-
-
-def _add(mechanism: MechanismClass, registry: dict[str, type[Mechanism]]) -> MechanismClass:
-    if mechanism.name in {*_REGISTRY, *_APART}:
+    if mechanism.name in {*_REGISTRY, *_UNLISTED}:
         raise SettingsError(f"a mechanism named {mechanism.name} is registered already")
-    registry[mechanism.name] = mechanism
+    _REGISTRY[mechanism.name] = mechanism
+    return mechanism
+
+
+def register_unlisted(mechanism: MechanismClass) -> MechanismClass:
+    """Class decorator: register a mechanism that is not listed among the choices."""
+    _UNLISTED[mechanism.name] = _REGISTRY.pop(register(mechanism).name)
     return mechanism
 
 
@@ -352,7 +348,7 @@ def get_mechanism(name: str) -> type[Mechanism]:
     """Return the mechanism class of that name."""
     if name in HOMES:
         import_module(f"discreet.mechanisms.{HOMES[name]}")
-    kind = _REGISTRY.get(name) or _APART.get(name)
+    kind = _REGISTRY.get(name) or _UNLISTED.get(name)
     if kind is None:
         known = ", ".join(sorted({*HOMES, *_REGISTRY}))
         raise SettingsError(f"there is no mechanism of that name; known mechanisms: {known}.")
@@ -387,24 +383,6 @@ def require_positive(name: str, value: float) -> None:
     if not is_number(value) or not SMALLEST_SETTING <= value <= LARGEST_SETTING:
         limits = f"{SMALLEST_SETTING:g} to {LARGEST_SETTING:g}"
         raise SettingsError(f"{name} must be given as a finite number greater than 0 ({limits})")
-
-
-def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise `SettingsError` unless the setting is one of the choices."""
-    if value not in choices:
-        raise SettingsError(f"{name} must be one of {', '.join(choices)}")
-
-
-def is_count(value: object) -> bool:
-    """Return whether the value is a whole number of at least 1."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def is_number(value: object) -> bool:
-    """Return whether the value is a finite real number (booleans are not)."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) <= sys.float_info.max  # also of integers beyond the floats
 
 
 def _plain(value: Json) -> Json:

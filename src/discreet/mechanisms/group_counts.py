@@ -21,14 +21,13 @@ from discreet.mechanisms.contract import (
     NOT_GIVEN,
     Draw,
     Plan,
-    is_count,
     require_positive,
     settings_of,
 )
 from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee, checked_delta, delta_for
 from discreet.privacy.noise import LARGEST_VALUE
-from discreet.privacy.scales import exact
+from discreet.privacy.scales import exact, is_count
 from discreet.privacy.shares import ALONE, NoiseShares
 
 if TYPE_CHECKING:
@@ -87,7 +86,9 @@ class GroupCounts:
         stretches = self._stretches(persons, groups, pure=pure, late=late)
         longest = strategy(stretches + 1, pure=pure)
         if persons * int(longest[:, 0].sum()) > LARGEST_VALUE:
-            raise SettingsError("so many persons are beyond the integers that noise is added to.")
+            raise SettingsError(
+                "sums over this number of persons are beyond the integers that noise is added to."
+            )
         split = self._split(promise, sites)
         sensitivity = group_sensitivity(groups, stretches, pure=pure)
         split.require_drawable(WHOLE, sensitivity)

@@ -34,7 +34,6 @@ from discreet.mechanisms.contract import (
     Plan,
     register,
     require_proof,
-    settings_of,
 )
 from discreet.mechanisms.outlook import Guess, Outlook, public_guess
 from discreet.mechanisms.perturbation import (
@@ -147,27 +146,20 @@ def _search(settings: ObjectivePerturbation, facts: Facts) -> Plan:
     chosen = _best([first.shape], [first.ridge], budget, OUTPUT_SHARES)
     chosen.tolerance.require_precision()
     coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shape.shift)
-    return Plan(
-        mechanism=settings.name,
-        settings=settings_of(settings),
-        guarantee=settings.promise(facts.persons),
-        persons=facts.persons,
-        dimension=facts.dimension,
-        noise_scale=chosen.tilt_scale,
-        grid_exponent=coordinates.grid_exponent(chosen.step_exponent),
-        details={
-            "ridge": chosen.ridge / facts.persons,
-            "gradient_sensitivity": chosen.shape.sensitivity,
-            "epsilon_tilt": float(chosen.tilt_epsilon),
-            "epsilon_jacobian": chosen.jacobian,
-            "epsilon_output": float(chosen.output_epsilon),
-            "sensitivity": chosen.sensitivity,
-            "output_scale": chosen.output_scale,
-            "predicted_error": chosen.error,
-            "step_exponent": chosen.step_exponent,
-            **solver_details(coordinates, chosen.tolerance),
-        },
-    )
+    details = {
+        "ridge": chosen.ridge / facts.persons,
+        "gradient_sensitivity": chosen.shape.sensitivity,
+        "epsilon_tilt": float(chosen.tilt_epsilon),
+        "epsilon_jacobian": chosen.jacobian,
+        "epsilon_output": float(chosen.output_epsilon),
+        "sensitivity": chosen.sensitivity,
+        "output_scale": chosen.output_scale,
+        "predicted_error": chosen.error,
+        "step_exponent": chosen.step_exponent,
+        **solver_details(coordinates, chosen.tolerance),
+    }
+    grid = coordinates.grid_exponent(chosen.step_exponent)
+    return settings.planned(facts, chosen.tilt_scale, grid, details)
 
 
 def _best(

@@ -29,7 +29,8 @@ from discreet.errors import SettingsError
 from discreet.estimator.population import MEMBERS, drawn_from, latent_columns, shares_of
 from discreet.estimator.transcript import Transcript
 from discreet.mechanisms.bounds import Basis
-from discreet.mechanisms.contract import MOST_PERSONS, Facts, is_count
+from discreet.mechanisms.contract import MOST_PERSONS, Facts
+from discreet.privacy.scales import is_count
 from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.types import Array, Integers
 
@@ -38,11 +39,11 @@ HALF_RANGE_VARIANCE = 0.25
 CENTRE_BITS = 10
 VALUE_BINS = 64
 CORRELATION = 0.4
-"""Between any two covariates: the standard errors predicted for the sets of studies/results/plan.csv
-are then right on average; with independent covariates they are too small by a tenth to a third."""
+"""Between any two covariates. Chosen with 0.2.0 on the development sets of studies/plan.py: with
+independent covariates predicted standard errors were too small by a tenth to a third."""
 EFFECT_SHARE = 0.25
 """Effects are half as large as in the cautious guess by which the perturbation mechanisms choose their
-ridge, as in the designs of studies/results/planner.csv."""
+ridge. Chosen with 0.1.0 on simulated designs."""
 
 
 @dataclass(frozen=True)
@@ -111,15 +112,11 @@ def public_guess(facts: Facts, survival: float) -> Guess:
 
 
 @dataclass(frozen=True)
-class Known:
-    """Public knowledge of the covariates' distributions.
+class CovariateSpread:
+    """Public knowledge of the covariates' distributions, by name.
 
-    Parameters
-    ----------
-    sd
-        Standard deviations of numbers, on the user's own scale.
-    shares
-        Shares of the levels of a category, the reference first; they need not add up to 1.
+    `sd` are standard deviations of numbers on the user's own scale; `shares` those of the levels of a
+    category, the reference first, which need not add up to 1.
     """
 
     sd: Mapping[str, float] = field(default_factory=dict)
@@ -136,7 +133,7 @@ class Known:
             if not isinstance(item, Numeric) or not item.plain:
                 raise SettingsError(f"'{name}' is not a number on its own scale; it has no sd.")
             low, high = item.bounds
-            mean = (item.start - low) / (high - low)
+            mean = (item.typical_value - low) / (high - low)
             largest = (high - low) * math.sqrt(mean * (1.0 - mean))
             if not 0.0 < sd < largest:
                 raise SettingsError(
@@ -159,14 +156,14 @@ class Known:
         if isinstance(item, Numeric) and item.name in self.sd:
             # the beta law between the bounds with this deviation, its mean at the typical value
             low, high = item.bounds
-            mean, sd = (item.start - low) / (high - low), self.sd[item.name] / (high - low)
+            mean, sd = (item.typical_value - low) / (high - low), self.sd[item.name] / (high - low)
             size = mean * (1.0 - mean) / sd**2 - 1.0
             t = np.linspace(0.0, 1.0, bins + 1)
             return persons * np.diff(special.betainc(mean * size, (1.0 - mean) * size, t))
         return np.full(bins, persons / bins)
 
 
-NOTHING = Known()
+UNKNOWN_SPREAD = CovariateSpread()
 
 
 @dataclass(frozen=True)
@@ -182,7 +179,7 @@ class Outlook:
     link: Link
     baseline: Baseline
     sites: NoiseShares = ALONE
-    known: Known = NOTHING
+    known: CovariateSpread = UNKNOWN_SPREAD
     others: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -200,7 +197,7 @@ class Outlook:
     @property
     def facts(self) -> Facts:
         """The public facts of plans."""
-        return Facts.of(self.persons, self.design, self.link, self.sites)
+        return Facts(self.persons, self.design, self.link, self.sites)
 
     @property
     def survival(self) -> float:
@@ -208,7 +205,7 @@ class Outlook:
         return max(self.persons - self.events, 0.5) / self.persons
 
     def transcript(self, edges: Integers, bins: int) -> Transcript:
-        """What would be released without noise: exits by bin of time, covariates in `bins` bins each.
+        """Return the release without noise: exits by bin of time, covariates in `bins` bins each.
 
         All leave by their events, at constant hazards, or at the horizon; strata are of one size.
         """

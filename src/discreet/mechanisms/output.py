@@ -29,7 +29,6 @@ from discreet.mechanisms.contract import (
     Plan,
     register,
     require_proof,
-    settings_of,
 )
 from discreet.mechanisms.outlook import Guess, Outlook, public_guess
 from discreet.mechanisms.perturbation import (
@@ -137,24 +136,17 @@ def _search(settings: OutputPerturbation, facts: Facts) -> Plan:
     coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shift)
     step = grid_exponent(math.ldexp(chosen.movement / settings.epsilon, -GRID_BITS))
     sensitivity = chosen.movement + grid_slack(facts.dimension, step)
-    return Plan(
-        mechanism=settings.name,
-        settings=settings_of(settings),
-        guarantee=settings.promise(facts.persons),
-        persons=facts.persons,
-        dimension=facts.dimension,
-        noise_scale=scale_above(sensitivity * MARGIN, exact(settings.epsilon)),
-        grid_exponent=coordinates.grid_exponent(step),
-        details={
-            "ridge": chosen.tolerance.ridge / facts.persons,
-            "gradient_sensitivity": chosen.gradient_sensitivity,
-            "confinement": chosen.confinement,
-            "sensitivity": sensitivity,
-            "predicted_error": chosen.error,
-            "step_exponent": step,
-            **solver_details(coordinates, chosen.tolerance),
-        },
-    )
+    details = {
+        "ridge": chosen.tolerance.ridge / facts.persons,
+        "gradient_sensitivity": chosen.gradient_sensitivity,
+        "confinement": chosen.confinement,
+        "sensitivity": sensitivity,
+        "predicted_error": chosen.error,
+        "step_exponent": step,
+        **solver_details(coordinates, chosen.tolerance),
+    }
+    noise_scale = scale_above(sensitivity * MARGIN, exact(settings.epsilon))
+    return settings.planned(facts, noise_scale, coordinates.grid_exponent(step), details)
 
 
 @dataclass(frozen=True)

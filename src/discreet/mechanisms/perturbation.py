@@ -19,12 +19,11 @@ from discreet.mechanisms.contract import (
     Json,
     Mechanism,
     Plan,
-    is_number,
     require_positive,
 )
 from discreet.mechanisms.solve import CentredCoordinates, Tolerance
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.scales import float_above
+from discreet.privacy.scales import float_above, is_number
 from discreet.types import Array
 
 if TYPE_CHECKING:

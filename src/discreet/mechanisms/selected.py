@@ -17,32 +17,24 @@ from discreet.mechanisms.contract import (
     NOT_GIVEN,
     Draw,
     Facts,
+    Json,
     Mechanism,
     Plan,
     register,
-    require_choice,
     require_positive,
-    settings_of,
 )
 from discreet.mechanisms.objective import ObjectivePerturbation
 from discreet.mechanisms.outlook import Outlook, public_guess
 from discreet.mechanisms.output import OutputPerturbation
 from discreet.mechanisms.perturbation import Perturbation
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.scales import NoiseGrid
+from discreet.privacy.scales import NoiseGrid, require_choice
 from discreet.privacy.selection import RandomStopping
 from discreet.types import Array
 
 if TYPE_CHECKING:
     from discreet.likelihood.problem import Problem
     from discreet.privacy.noise import NoiseSource
-
-
-@dataclass(frozen=True)
-class SelectedPlan(Plan):
-    """A plan that holds the plan of every candidate."""
-
-    candidates: tuple[Plan, ...] = ()
 
 
 @register
@@ -113,32 +105,24 @@ class SelectedRidge(Mechanism):
         """Pure epsilon-DP of the whole selection."""
         return Guarantee(epsilon=float(self.epsilon), status="conditional")
 
-    def plan(self, facts: Facts) -> SelectedPlan:
+    def plan(self, facts: Facts) -> Plan:
         """Return the plans of all candidates, and the noise of the score."""
         plans = tuple(candidate.plan(facts) for candidate in self._candidates)
-        return SelectedPlan(
-            mechanism=self.name,
-            settings=settings_of(self),
-            guarantee=self.promise(facts.persons),
-            persons=facts.persons,
-            dimension=facts.dimension,
-            noise_scale=max(plan.noise_scale for plan in plans),
-            grid_exponent=min(plan.grid_exponent for plan in plans),
-            details={
-                "trial_epsilon": self._stopping.trial_epsilon,
-                "score_epsilon": self._stopping.score_epsilon,
-                "score_bound": score_bound(facts, self.survival),
-                "candidates": [
-                    {"ridge": plan.number("ridge"), "noise_scale": plan.noise_scale}
-                    for plan in plans
-                ],
-            },
-            candidates=plans,
-        )
+        details: dict[str, Json] = {
+            "trial_epsilon": self._stopping.trial_epsilon,
+            "score_epsilon": self._stopping.score_epsilon,
+            "score_bound": score_bound(facts, self.survival),
+            "candidates": [
+                {"ridge": plan.number("ridge"), "noise_scale": plan.noise_scale} for plan in plans
+            ],
+        }
+        noise_scale = max(plan.noise_scale for plan in plans)
+        grid_exponent = min(plan.grid_exponent for plan in plans)
+        return self.planned(facts, noise_scale, grid_exponent, details, plans)
 
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
         """Draw the model with the best noisy score."""
-        if not isinstance(plan, SelectedPlan):
+        if len(plan.candidates) != len(self.ridges):
             raise SettingsError("this plan was made by another mechanism")
         optimum = Optimum(problem, noise)
         chosen = optimum.best(
@@ -149,7 +133,7 @@ class SelectedRidge(Mechanism):
         )
         return replace(chosen, grid_exponent=plan.grid_exponent)
 
-    def variance(self, plan: SelectedPlan, outlook: Outlook) -> Array:  # type: ignore[override]
+    def variance(self, plan: Plan, outlook: Outlook) -> Array:
         """Predict the variance of the best candidate, without mistakes of the selection."""
         pairs = zip(self._candidates, plan.candidates, strict=True)
         return min((base.variance(item, outlook) for base, item in pairs), key=outlook.error)

@@ -86,9 +86,7 @@ class Tolerance:
     def require_precision(self) -> None:
         """Raise `SettingsError` unless tau' <= F k, as the certificate requires."""
         if not self.total <= RADIUS * self.ridge:
-            raise SettingsError(
-                "the ridge is too small to be told from rounding: give a larger one"
-            )
+            raise SettingsError("the ridge is too small beside rounding errors: give a larger one")
 
     def holds(self, distance: float, gradient_norm: float, tilt: float, tilt_error: float) -> bool:
         """Return whether a point is certified; beyond 2F the tolerance grows with |w|."""

@@ -9,19 +9,17 @@ quantiles of every coordinate are compared with other draws of the reference, in
 Monte-Carlo error. No coordinate is left out.
 """
 
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 
 import numpy as np
 
-from discreet.paper.chains import VARIANTS, Variant, density_maker, reference_states
+from discreet.engine.threads import in_threads
+from discreet.paper.chains import VARIANTS, Variant, reference_states, starter
 from discreet.paper.config import TABLE_EPSILON, Options
-from discreet.paper.data import PaperSet, is_available, load
+from discreet.paper.data import PaperSet, available, load
 from discreet.paper.diagnostics import compare
-from discreet.paper.exponential import SanitizedExponential, fresh_key
+from discreet.paper.exponential import SanitizedExponential
 from discreet.paper.results import Results
-from discreet.privacy.testing import SeededNoise
 from discreet.types import Array
 
 FALSE_ALARM = 1e-3
@@ -30,62 +28,46 @@ THIN = 20
 JUDGED = ("TB", "WT")
 TESTED = ("corrected", "printed, step 1/n")
 CONTROL = "Metropolis, other draws"
-KEYS = ("set", "variant", "epsilon", "pilot_epochs", "epochs", "chains")
-COLUMNS = (
-    *KEYS,
-    *("worst_mean", "worst_variance", "worst_quantile", "worst"),
-    *("least_ratio", "median_ratio", "limit", "accepted"),
-)
 
 
-def run_agreement(options: Options, tell: Callable[[str], None]) -> Results:
+def run_agreement(options: Options, tell: Callable[[str], None]) -> None:
     """Every variant on every set that is judged, and draws of the reference itself."""
-    results = Results(options.results / "agreement.csv", COLUMNS, KEYS)
+    results = Results.of(options, "agreement")
     settings = (TABLE_EPSILON, options.pilot_epochs, options.branch_epochs, options.branches)
-    for name in (name for name in options.sets if name in JUDGED and is_available(name)):
-        cells = {
-            variant: dict(zip(KEYS, (name, variant, *settings), strict=True))
+    for name in (name for name in available(options) if name in JUDGED):
+        cells = [
+            dict(zip(results.keys, (name, variant, *settings), strict=True))
             for variant in (CONTROL, *TESTED)
-        }
-        missing = [variant for variant, cell in cells.items() if not results.has(**cell)]
-        for variant, found in _judged(load(name), missing, options, tell):
-            results.append(cells[variant] | found)
-    return results
-
-
-def _judged(
-    data: PaperSet, variants: list[str], options: Options, tell: Callable[[str], None]
-) -> Iterator[tuple[str, dict[str, object]]]:
-    if not variants:
-        return
-    tell(f"{data.name}: draws of the reference")
-    draws = options.branches * THIN
-    seeds = (options.seed + 1, options.seed + 2)
-    starts, reference = (reference_states(data, TABLE_EPSILON, draws, seed) for seed in seeds)
-    for name in variants:
-        tell(f"{data.name}, {name}: {options.branches} branches against the reference")
-        last = starts[::THIN]
-        if name != CONTROL:
-            last = branched(data, next(v for v in VARIANTS if v.name == name), last, options)
-        yield name, judge(last, reference)
+        ]
+        missing = list(results.missing(cells))
+        if not missing:
+            continue
+        data, draws = load(name), options.branches * THIN
+        tell(f"{name}: draws of the reference")
+        starts = reference_states(data, draws, options.seed + 1)[::THIN]
+        reference = reference_states(data, draws, options.seed + 2)
+        for cell in missing:
+            tell(f"{name}, {cell['variant']}: {options.branches} branches against the reference")
+            variants = [item for item in VARIANTS if item.name == cell["variant"]]
+            last = branched(data, variants[0], starts, options) if variants else starts
+            results.append(cell | judge(last, reference))
 
 
 def branched(data: PaperSet, variant: Variant, starts: Array, options: Options) -> Array:
     """The last states of the branches, on all cores."""
     sampler = variant.settings(options, data.persons)
-    density = density_maker(data, SanitizedExponential(epsilon=TABLE_EPSILON, sampler=sampler))
-    pilot = sampler.start(density(), fresh_key(SeededNoise(options.seed)))
+    start = starter(data, SanitizedExponential(epsilon=TABLE_EPSILON, sampler=sampler))
+    pilot = start(options.seed)
     pilot.advance(options.pilot_epochs * data.persons, data.persons)
     steps = options.branch_epochs * data.persons
 
     def run(index: int) -> Array:
-        key = fresh_key(SeededNoise(options.seed + 1 + index))
-        chain = pilot.branch(density(), starts[index], key)
+        chain = start(options.seed + 1 + index)
+        chain.resume(pilot, starts[index])
         chain.advance(steps, steps)
         return chain.point
 
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return np.array(list(pool.map(run, range(len(starts)))))
+    return np.array(in_threads(run, range(len(starts))))
 
 
 def judge(states: Array, reference: Array) -> dict[str, object]:

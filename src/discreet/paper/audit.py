@@ -12,7 +12,6 @@ from discreet.audit.findings import Finding, at_most, equal_to, not_applicable
 from discreet.audit.measured import Measured
 from discreet.audit.output import some_people
 from discreet.audit.run import AUDITS
-from discreet.audit.selected import low_bits_of_people
 from discreet.paper.exponential import sanitized_records
 
 
@@ -30,7 +29,7 @@ class SamplerAudit(Measured):
                 energies.append(plan.number("energy_scale") * records.total(point)[0])
         spent = 2.0 * (max(energies) - min(energies))
         note = "of an exact draw; a chain stands in for one (ideal-draw-only)"
-        return [equal_to("witness", "tight witness", self.subject.epsilon, spent, note)]
+        return [equal_to("tight witness", self.subject.epsilon, spent, note)]
 
     def neighbours(self) -> list[Finding]:
         """2 a C_v of every person at every point, also of persons with several rows."""
@@ -45,16 +44,12 @@ class SamplerAudit(Measured):
                 highest, lowest = max(highest, value), min(lowest, value)
         spent, claimed = 2.0 * scale * (highest - lowest), self.subject.epsilon * (1 + 1e-12)
         note = "twice the energy that a person can have; rounding 1e-12"
-        return [self.records(), at_most("neighbours", "log density", claimed, spent, note)]
+        return [self.records(), at_most("log density", claimed, spent, note)]
 
     def law(self) -> list[Finding]:
         """Fresh in every fit; a chain only approaches its law."""
         reason = "its randomness is a Markov chain's, which approaches its law (ideal-draw-only)"
-        return [not_applicable("law", "law of the noise", reason), self.fresh()]
-
-    def low_bits(self) -> list[Finding]:
-        """Draws of two tables of people."""
-        return low_bits_of_people(self)
+        return [not_applicable("law of the noise", reason), self.fresh()]
 
 
 AUDITS["sampler"] = SamplerAudit

@@ -19,15 +19,6 @@ QUANTILES = (0.05, 0.25, 0.75, 0.95)
 
 
 @dataclass(frozen=True)
-class Diagnosis:
-    """One number a coordinate: split R-hat, effective sample sizes of the bulk and the tails."""
-
-    r_hat: Array
-    bulk: Array
-    tail: Array
-
-
-@dataclass(frozen=True)
 class ChainComparison:
     """z-scores of mean, variance and quantiles, a row a coordinate."""
 
@@ -45,15 +36,11 @@ class ChainComparison:
         return bool(np.all(np.abs(self.scores) < self.limit))
 
 
-def diagnose(chains: Array) -> Diagnosis:
-    """Return the diagnosis of chains, of shape (chains, draws, dimension)."""
-    arviz = _arviz()
-    columns = np.moveaxis(chains, 2, 0)
-    return Diagnosis(
-        r_hat=np.array([float(arviz.rhat(column)) for column in columns]),
-        bulk=np.array([float(arviz.ess(column, method="bulk")) for column in columns]),
-        tail=np.array([float(arviz.ess(column, method="tail")) for column in columns]),
-    )
+def diagnose(chains: Array) -> tuple[Array, Array]:
+    """Return split R-hat and effective size by coordinate; chains: (chains, draws, dimension)."""
+    arviz, columns = _arviz(), np.moveaxis(chains, 2, 0)
+    r_hat = np.array([float(arviz.rhat(column)) for column in columns])
+    return r_hat, np.array([float(arviz.ess(column, method="bulk")) for column in columns])
 
 
 def compare(states: Array, reference: Array, false_alarm: float = 1e-6) -> ChainComparison:

@@ -10,7 +10,7 @@ An exact draw is epsilon-DP and epsilon^2/8-zCDP; a pSGLD chain stands in for it
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -22,15 +22,13 @@ from discreet.mechanisms.contract import (
     Facts,
     Mechanism,
     Plan,
-    register_apart,
-    require_choice,
+    register_unlisted,
     require_positive,
-    settings_of,
 )
 from discreet.paper.kernel import SanitizedRecords, run_records
 from discreet.paper.sampler import KEY_BITS, PSGLD, StochasticDensity
 from discreet.privacy.guarantee import Guarantee, Relation
-from discreet.privacy.scales import NoiseGrid
+from discreet.privacy.scales import NoiseGrid, require_choice
 from discreet.types import Array
 from discreet.watch import watcher
 
@@ -47,7 +45,7 @@ LARGEST = 2.0**40
 """A chain that leaves this ball has diverged; its release is the public 0."""
 
 
-@register_apart
+@register_unlisted
 @dataclass(frozen=True)
 class SanitizedExponential(Mechanism):
     """epsilon-DP for an exact draw; a Markov chain approximates one.
@@ -80,7 +78,14 @@ class SanitizedExponential(Mechanism):
         if self.relation == "add-remove" and self.v is None:
             raise SettingsError("under add-remove v must be given: its default reveals n")
         if isinstance(self.sampler, Mapping):
-            object.__setattr__(self, "sampler", _sampler(self.sampler))
+            # before 0.3 several chains could run side by side, of which the first was released
+            given = {key: value for key, value in self.sampler.items() if key != "chains"}
+            try:
+                object.__setattr__(self, "sampler", PSGLD(**given))
+            except TypeError:  # another key, or a value that is not a number
+                raise SettingsError(
+                    "the settings of the sampler are not those it declares"
+                ) from None
         if not isinstance(self.sampler, PSGLD):
             raise SettingsError("sampler must be a PSGLD")
 
@@ -99,23 +104,14 @@ class SanitizedExponential(Mechanism):
         bound = 2.0 * math.log(max(facts.persons, 2)) if self.v is None else float(self.v)
         scale = self.epsilon / (2.0 * bound if self.relation == "replace-one" else bound)
         precision = 1e-2 if self.sigma is None else scale * self.sigma
-        promise = self.promise(facts.persons)
         _ = facts.design.covariates  # a schema without bounds is refused here
-        return Plan(
-            mechanism=self.name,
-            settings=settings_of(self),
-            guarantee=promise,
-            persons=facts.persons,
-            dimension=facts.dimension,
-            noise_scale=1.0 / math.sqrt(scale),
-            grid_exponent=GRID_EXPONENT,
-            details={
-                "bound": bound,
-                "energy_scale": scale,
-                "prior_precision": 0.0 if self.prior == "uniform" else precision,
-                "rho_of_an_exact_draw": promise.epsilon**2 / 8.0,
-            },
-        )
+        details = {
+            "bound": bound,
+            "energy_scale": scale,
+            "prior_precision": 0.0 if self.prior == "uniform" else precision,
+            "rho_of_an_exact_draw": self.promise(facts.persons).epsilon ** 2 / 8.0,
+        }
+        return self.planned(facts, 1.0 / math.sqrt(scale), GRID_EXPONENT, details)
 
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
         """Return the last state of a chain, on the grid; the public 0 if the chain diverged."""
@@ -159,10 +155,3 @@ def sanitized_records(problem: "Problem", bound: float) -> SanitizedRecords:
 def fresh_key(noise: "NoiseSource") -> int:
     """Return 256 bits for a chain's generator; 0, which it cannot have, becomes 1."""
     return max(noise.uniform_bits(KEY_BITS), 1)
-
-
-def _sampler(settings: Mapping[str, Any]) -> PSGLD:
-    try:  # before 0.3 several chains could run side by side, of which the first was released
-        return PSGLD(**{key: value for key, value in settings.items() if key != "chains"})
-    except TypeError:  # another key, or a value that is not a number
-        raise SettingsError("the settings of the sampler are not those it declares") from None

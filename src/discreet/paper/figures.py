@@ -1,5 +1,6 @@
 """The figures, drawn from the results files alone (Figures 1 and 2 from their formulas)."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from discreet.design.link import get_link
 from discreet.paper.config import EPSILONS, Options
-from discreet.paper.results import newest, read_rows
+from discreet.paper.results import Results, Rows
 
 COLOURS = {
     "corrected": "#1b6ca8",
@@ -31,29 +32,35 @@ STYLES = {
 }
 
 
+PLAIN: Any = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
+
+
 def draw_all(options: Options) -> list[Path]:
     """Draw every figure that has results, as SVG and PNG."""
     folder = options.docs / "images" / "reproduction"
     folder.mkdir(parents=True, exist_ok=True)
     drawn: list[Path] = []
-    for name, figure in (
-        ("figure-1", figure_1()),
-        ("figure-2", figure_2()),
-        ("figure-3", figure_3(options)),
-        ("figure-4", figure_4(options)),
-        ("figure-5", figure_5(options, "mre")),
-        ("figure-5-standard-errors", figure_5(options, "err")),
+    for name, source, draw in (
+        ("figure-1", None, figure_1),
+        ("figure-2", None, figure_2),
+        ("figure-3", "figure-3", figure_3),
+        ("figure-4", "figure-4", figure_4),
+        ("figure-5", "figure-5", figure_5),
+        ("figure-5-standard-errors", "figure-5", partial(figure_5, measure="err")),
     ):
-        if figure is not None:
+        rows = Results.of(options, source).newest() if source else []
+        if source and not rows:
+            continue
+        # the same names inside the file on every run
+        with rc_context({**PLAIN, "svg.hashsalt": name}):
+            figure = draw(rows, sorted({row["set"] for row in rows}))
             figure.savefig(folder / f"{name}.png", dpi=120)
-            # the same names inside the file on every run
-            with rc_context({"svg.hashsalt": name}):
-                figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-            drawn.append(folder / f"{name}.png")
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        drawn.append(folder / f"{name}.png")
     return drawn
 
 
-def figure_1() -> Figure:
+def figure_1(*_: object) -> Figure:
     """Draw the links g(h)."""
     figure = Figure(figsize=(5, 3.6), layout="constrained")
     axes = figure.subplots()
@@ -61,12 +68,11 @@ def figure_1() -> Figure:
     for name, colour in (("logit", "#1b6ca8"), ("cloglog", "#d1495b"), ("probit", "#6a994e")):
         axes.plot(get_link(name).hazard(eta), eta, color=colour, label=name)
     axes.set(xlabel="hazard h", ylabel="linear predictor g(h)", ylim=(-5, 5), xlim=(0, 1))
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend()
     return figure
 
 
-def figure_2() -> Figure:
+def figure_2(*_: object) -> Figure:
     """Draw the sanitizer C_20."""
     figure = Figure(figsize=(5, 3.6), layout="constrained")
     axes = figure.subplots()
@@ -75,17 +81,12 @@ def figure_2() -> Figure:
     axes.plot(loss, 20 * np.tanh(loss / 20), color="#1b6ca8", label="y = 20 tanh(x/20)")
     axes.axhline(20, color="#222222", linestyle="--", linewidth=0.8)
     axes.set(xlabel="loss of a person", ylabel="sanitized loss", xlim=(0, 40), ylim=(0, 40))
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend()
     return figure
 
 
-def figure_3(options: Options) -> Figure | None:
+def figure_3(rows: Rows, names: list[str]) -> Figure:
     """Draw the densities of beta1 and beta2 at epsilon = 6.4, the reference over them."""
-    rows = newest(read_rows(options.results / "figure-3.csv"), ("set", "source"))
-    names = _sets(rows)
-    if not names:
-        return None
     figure = Figure(figsize=(7.5, 2.3 * len(names)), layout="constrained")
     panels = figure.subplots(len(names), 2, squeeze=False)
     for line, name in enumerate(names):
@@ -97,17 +98,12 @@ def figure_3(options: Options) -> Figure | None:
                     x, y = _numbers(found, "value"), _numbers(found, "density")
                     axes.plot(x, y, color=COLOURS[source], label=source, linewidth=1.3)
             axes.set(title=f"{name}, {coefficient}", ylabel="density", ylim=(0, None))
-            axes.spines[["top", "right"]].set_visible(False)
-    panels[0][0].legend(frameon=False, fontsize=8)
+    panels[0][0].legend(fontsize=8)
     return figure
 
 
-def figure_4(options: Options) -> Figure | None:
+def figure_4(rows: Rows, names: list[str]) -> Figure:
     """Draw MRE against epochs, a panel a set; the darker the larger epsilon."""
-    rows = newest(read_rows(options.results / "figure-4.csv"), ("set", "variant", "epsilon"))
-    names = _sets(rows)
-    if not names:
-        return None
     figure, panels = _panel_a_set(names, 3.4)
     for axes, name in zip(panels, names, strict=True):
         keys = {(row["variant"], float(row["epsilon"])) for row in _chosen(rows, set=name)}
@@ -126,19 +122,13 @@ def figure_4(options: Options) -> Figure | None:
             )
         axes.set(title=name, xlabel="epoch", yscale="log")
         _round_numbers(axes)
-        axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("MRE since step 10,000")
     _legend_below(figure, panels[0], 3)
     return figure
 
 
-def figure_5(options: Options, measure: str) -> Figure | None:
+def figure_5(rows: Rows, names: list[str], measure: str = "mre") -> Figure:
     """Draw errors against epsilon, a panel a set."""
-    keys = ("set", "mechanism", "variant", "epsilon")
-    rows = newest(read_rows(options.results / "figure-5.csv"), keys)
-    names = _sets(rows)
-    if not names:
-        return None
     figure, panels = _panel_a_set(names, 3.9)
     for axes, name in zip(panels, names, strict=True):
         for (mechanism, variant), (colour, line, marker) in STYLES.items():
@@ -152,21 +142,16 @@ def figure_5(options: Options, measure: str) -> Figure | None:
         axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
         axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
         _round_numbers(axes)
-        axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("MRE" if measure == "mre" else "error in standard errors")
     _legend_below(figure, panels[0], 4)
     return figure
 
 
-def _sets(rows: list[dict[str, str]]) -> list[str]:
-    return list(dict.fromkeys(sorted(row["set"] for row in rows)))
-
-
-def _chosen(rows: list[dict[str, str]], **key: str) -> list[dict[str, str]]:
+def _chosen(rows: Rows, **key: str) -> Rows:
     return [row for row in rows if key.items() <= row.items()]
 
 
-def _numbers(rows: list[dict[str, str]], column: str) -> list[float]:
+def _numbers(rows: Rows, column: str) -> list[float]:
     return [float(row[column]) for row in rows]
 
 
@@ -183,9 +168,6 @@ def _panel_a_set(names: list[str], height: float) -> tuple[Figure, Any]:
 
 
 def _legend_below(figure: Figure, first: Any, columns: int) -> None:
-    handles, labels = first.get_legend_handles_labels()
     place: Any = "outside lower center"
-    # long enough to tell a dashed line from a solid one
-    figure.legend(
-        handles, labels, loc=place, ncols=columns, fontsize=7, frameon=False, handlelength=3.6
-    )
+    style: dict[str, Any] = {"fontsize": 7, "handlelength": 3.6}  # a dashed line shows as one
+    figure.legend(*first.get_legend_handles_labels(), loc=place, ncols=columns, **style)

@@ -9,20 +9,12 @@ Reference: Roberts and Tweedie (1996); Roberts and Rosenthal (1998) for h of the
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from discreet.types import Array
 
 Energy = Callable[[Array], tuple[float, Array]]
-
-
-class ChainDraws(NamedTuple):
-    """States of one chain and the share of accepted proposals."""
-
-    points: Array
-    acceptance: float
 
 
 def metropolis(
@@ -33,14 +25,13 @@ def metropolis(
     *,
     draws: int,
     burn_in: int,
-    step: float = 1.0,
-) -> ChainDraws:
+) -> Array:
     """Run one chain and keep the states after the first ``burn_in``.
 
-    energy: E and its gradient. covariance: C. step: h in units of 2.7 d^(-1/3).
+    energy: E and its gradient. covariance: C; h is 2.7 d^(-1/3).
     """
-    size = 2.7 * step * len(start) ** (-1.0 / 3.0)
-    root = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    size = 2.7 * len(start) ** (-1.0 / 3.0)
+    root = np.linalg.cholesky(covariance)
 
     def look(point: Array) -> tuple[float, Array]:
         value, gradient = energy(point)
@@ -48,7 +39,7 @@ def metropolis(
 
     point = np.asarray(start, dtype=np.float64)
     value, centre = look(point)
-    points, accepted = np.empty((draws, len(start))), 0
+    points = np.empty((draws, len(start)))
     for index in range(-burn_in, draws):
         noise = random.standard_normal(len(point))
         proposal = centre + np.sqrt(size) * (root @ noise)
@@ -58,7 +49,6 @@ def metropolis(
         logarithm += 0.5 * float(noise @ noise)
         if np.log(random.uniform()) < logarithm:
             point, value, centre = proposal, proposed_value, proposed_centre
-            accepted += index >= 0
         if index >= 0:
             points[index] = point
-    return ChainDraws(points, accepted / draws)
+    return points

@@ -20,7 +20,6 @@ from discreet.mechanisms.contract import (
     Mechanism,
     Plan,
     require_positive,
-    settings_of,
 )
 from discreet.mechanisms.solve import CentredCoordinates, CentredObjective
 from discreet.privacy.guarantee import Guarantee
@@ -77,7 +76,8 @@ class PrintedOutput(Printed):
         """The noise scale and the total ridge."""
         total = facts.persons * self.ridge
         sensitivity = gradient_sensitivity(_norms(facts))
-        return _plan(self, facts, sensitivity / (total * self.epsilon), total)
+        scale = sensitivity / (total * self.epsilon)
+        return self.planned(facts, scale, GRID_EXPONENT, {"total_ridge": total})
 
     def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
         """f* + b, rounded to the grid at the end."""
@@ -97,9 +97,19 @@ class PrintedObjective(Printed):
         norms = _norms(facts)
         total = facts.persons * self.ridge
         if jacobian_bound(norms, total) > self.epsilon / 2:
-            total = _ridge_for_half(norms, total, self.epsilon)
+            # the total ridge n (Lambda + Delta) at which the Jacobian term is epsilon / 2;
+            # log(1 + x) <= x, so the upper end is enough
+            high = float(np.sqrt(norms**2 + 1.0).sum()) / self.epsilon
+            total = math.exp(
+                optimize.brentq(
+                    lambda logarithm: jacobian_bound(norms, math.exp(logarithm)) - self.epsilon / 2,
+                    math.log(total),
+                    math.log(high) + 1e-9,
+                )
+            )
         remaining = self.epsilon - jacobian_bound(norms, total)
-        return _plan(self, facts, gradient_sensitivity(norms) / remaining, total)
+        scale = gradient_sensitivity(norms) / remaining
+        return self.planned(facts, scale, GRID_EXPONENT, {"total_ridge": total})
 
     def draw(self, plan: Plan, loss: Loss, noise: "NoiseSource") -> Draw:
         """argmin of the tilted objective, rounded to the grid at the end."""
@@ -118,36 +128,7 @@ def minimiser(plan: Plan, loss: Loss, tilt: Array) -> Array:
 def _norms(facts: Facts) -> Array:
     if facts.design.coordinates != "paper":
         raise SettingsError("the printed algorithms need a design in the paper's coordinates")
-    return np.asarray(facts.design.norms)
-
-
-def _ridge_for_half(norms: Array, low: float, epsilon: float) -> float:
-    """The total ridge n (Lambda + Delta) at which the printed Jacobian term is epsilon / 2."""
-
-    def excess(logarithm: float) -> float:
-        return jacobian_bound(norms, math.exp(logarithm)) - epsilon / 2
-
-    # log(1 + x) <= x, so this ridge is enough
-    high = float(np.sqrt(norms**2 + 1.0).sum()) / epsilon
-    return math.exp(optimize.brentq(excess, math.log(low), math.log(high) + 1e-9))
-
-
-def _plan(
-    mechanism: PrintedOutput | PrintedObjective,
-    facts: Facts,
-    noise_scale: float,
-    total_ridge: float,
-) -> Plan:
-    return Plan(
-        mechanism=mechanism.name,
-        settings=settings_of(mechanism),
-        guarantee=mechanism.promise(facts.persons),
-        persons=facts.persons,
-        dimension=facts.dimension,
-        noise_scale=noise_scale,
-        grid_exponent=GRID_EXPONENT,
-        details={"total_ridge": total_ridge},
-    )
+    return facts.design.norms
 
 
 def _draw(point: Array, noise: "NoiseSource") -> Draw:

@@ -9,8 +9,7 @@ from discreet.paper.figures import draw_all
 from discreet.paper.page import write_page
 
 Tell = Callable[[str], None]
-Stage = Callable[[Options, Tell], object]
-
+Stage = Callable[[Options, Tell], None]
 
 SAMPLER: tuple[Stage, ...] = (chains.run_reference, chains.run_chains, agreement.run_agreement)
 STAGES: dict[str, tuple[Stage, ...]] = {

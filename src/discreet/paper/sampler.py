@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import SettingsError
+from discreet.privacy.scales import is_count, is_number
 from discreet.types import Array
 
 Bits = NDArray[np.uint64]
@@ -136,12 +137,11 @@ class PSGLD:
         if self.variant not in {"corrected", "printed"}:
             raise SettingsError("variant of the sampler must be corrected or printed")
         for name in ("epochs", "batch", "burn_in"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
+            if not is_count(getattr(self, name)):
                 raise SettingsError(f"{name} of the sampler must be a whole number of at least 1")
         for name in ("damping", "step"):
             value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
+            if value is not None and not (is_number(value) and value > 0):
                 raise SettingsError(f"{name} of the sampler must be a finite number greater than 0")
         if not (0.0 <= self.tau <= 1.0 and 0.0 <= self.memory < 1.0):
             raise SettingsError("the sampler needs 0 <= tau <= 1 and 0 <= memory < 1")
@@ -149,12 +149,6 @@ class PSGLD:
     def start(self, density: StochasticDensity, key: int) -> "Chain":
         """Return a chain at f = 0, V = 0 whose generator has the given key of 256 bits."""
         return Chain(self, density, key)
-
-    def step_factor(self, terms: int) -> float:
-        """Return h_1."""
-        if self.step is not None:
-            return self.step
-        return 1.0 if self.variant == "printed" else 1.0 / terms
 
 
 class Setting(NamedTuple):
@@ -199,14 +193,15 @@ class Chain:
     def __init__(self, settings: PSGLD, density: StochasticDensity, key: int) -> None:
         self.steps = 0
         self.point = np.zeros(density.dimension)
-        self._settings, self._density = settings, density
+        self._density = density
         corrected = settings.variant == "corrected"
+        usual = 1.0 / density.terms if corrected else 1.0
         self._setting = Setting(
             terms=density.terms,
             scale=density.scale,
             precision=density.precision,
             radius=density.radius,
-            step=settings.step_factor(density.terms),
+            step=usual if settings.step is None else settings.step,
             tau=settings.tau,
             damping=settings.damping,
             memory=settings.memory,
@@ -214,7 +209,7 @@ class Chain:
             burn_in=settings.burn_in,
             corrected=corrected,
         )
-        self._state = State(
+        self.state = State(
             random=make_state(key),
             picks=np.zeros(settings.batch, dtype=np.int64),
             point=self.point,
@@ -224,20 +219,18 @@ class Chain:
             kept=np.empty((0, density.dimension)),
         )
 
-    def branch(self, density: StochasticDensity, point: Array, key: int) -> "Chain":
-        """Return a chain of the same age (step length and V) at another point, with its own noise."""
-        other = Chain(self._settings, density, key)
-        other.steps = self.steps
-        other.point[:] = point
-        other._state.squares[:] = self._state.squares
-        return other
+    def resume(self, pilot: "Chain", point: Array) -> None:
+        """Become as old as a pilot (in step length and V), at another point, with noise of its own."""
+        self.steps = pilot.steps
+        self.point[:] = point
+        self.state.squares[:] = pilot.state.squares
 
     def advance(self, steps: int, thin: int) -> Array:
         """Take ``steps`` steps; return every ``thin``-th state."""
         kept = np.empty((steps // thin, len(self.point)))
         span = SamplerSpan(self.steps, steps, thin)
         self._density.run(
-            self._density.context, self._setting, self._state._replace(kept=kept), span
+            self._density.context, self._setting, self.state._replace(kept=kept), span
         )
         self.steps += steps
         return kept

@@ -1,6 +1,6 @@
 """Tables 1, 2 and 3, and the mechanisms of Figure 5 beside the sampler."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 
@@ -13,18 +13,16 @@ from discreet.mechanisms import (
     SelectedRidge,
 )
 from discreet.mechanisms.contract import Mechanism
-from discreet.paper.chains import figure_5
 from discreet.paper.config import (
     BEST_RIDGE,
     INTERVALS,
-    PAPER_TABLE_1,
     PAPER_TABLE_2,
     PAPER_TABLE_3,
     RIDGES,
     TABLE_EPSILON,
     Options,
 )
-from discreet.paper.data import PaperSet, is_available, load
+from discreet.paper.data import PaperSet, available, is_available, load
 from discreet.paper.printed import PrintedObjective, PrintedOutput, minimiser
 from discreet.paper.results import Results
 from discreet.privacy.testing import SeededNoise
@@ -33,50 +31,33 @@ from discreet.types import Array
 MISSING = "data not available"
 
 
-def table_1(options: Options) -> Results:
+def table_1(options: Options) -> None:
     """Write rows, events and covariates."""
-    results = Results(
-        options.results / "table-1.csv", ("set", "rows", "events", "covariates"), ("set",)
-    )
-    for name in options.sets:
-        if results.has(set=name):
-            continue
+    results = Results.of(options, "table-1")
+    for cell in results.missing({"set": name} for name in options.sets):
+        name = cell["set"]
         if not is_available(name):
-            results.append({"set": name, "rows": MISSING, "events": "", "covariates": ""})
+            results.append({**cell, "rows": MISSING, "events": "", "covariates": ""})
             continue
         data = load(name)
         counts = (data.persons, int(data.event.sum()), data.covariates.shape[1])
-        if name in PAPER_TABLE_1 and counts != PAPER_TABLE_1[name]:
-            raise AssertionError(f"{name} is not the paper's data set")
         results.append(dict(zip(results.columns, (name, *counts), strict=True)))
-    return results
 
 
-def table_2(options: Options) -> Results:
+def table_2(options: Options) -> None:
     """Write MRE of output perturbation as printed, for every ridge."""
-    results = Results(
-        options.results / "table-2.csv",
-        ("set", "lambda", "mre", "se", "paper", "draws"),
-        ("set", "lambda", "draws"),
+    results = Results.of(options, "table-2")
+    cells = (
+        {"set": name, "lambda": ridge, "draws": options.draws}
+        for name in available(options)
+        for ridge in RIDGES
     )
-    for name in options.sets:
-        if not is_available(name):
-            continue
-        for index, ridge in enumerate(RIDGES):
-            if results.has(set=name, draws=options.draws, **{"lambda": ridge}):
-                continue
-            errors = output_errors(load(name), ridge, options)
-            results.append(
-                {
-                    "set": name,
-                    "lambda": ridge,
-                    "mre": float(errors.mean()),
-                    "se": float(errors.std() / np.sqrt(len(errors))),
-                    "paper": PAPER_TABLE_2[name][index] if name in PAPER_TABLE_2 else "",
-                    "draws": options.draws,
-                }
-            )
-    return results
+    for cell in results.missing(cells):
+        name, ridge = cell["set"], cell["lambda"]
+        errors = output_errors(load(name), ridge, options)
+        mean, deviation = float(errors.mean()), float(errors.std() / np.sqrt(len(errors)))
+        printed = PAPER_TABLE_2[name][RIDGES.index(ridge)] if name in PAPER_TABLE_2 else ""
+        results.append({**cell, "mre": mean, "se": deviation, "paper": printed})
 
 
 def output_errors(data: PaperSet, ridge: float, options: Options) -> Array:
@@ -93,20 +74,17 @@ def l2_laplace(random: np.random.Generator, draws: int, dimension: int, scale: f
     """Return vectors of density proportional to exp(-|b| / scale): Gamma length, uniform direction."""
     directions = random.standard_normal((draws, dimension))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    return np.asarray(directions * random.gamma(dimension, scale, (draws, 1)))
+    return directions * random.gamma(dimension, scale, (draws, 1))
 
 
-def table_3(options: Options) -> Results:
+def table_3(options: Options) -> None:
     """Write the relative error of covariates' coefficients against Cox regression, in percent."""
-    results = Results(options.results / "table-3.csv", ("set", "ours", "paper"), ("set",))
-    for name in options.sets:
-        if results.has(set=name) or not is_available(name):
-            continue
-        data = load(name)
+    results = Results.of(options, "table-3")
+    for cell in results.missing({"set": name} for name in available(options)):
+        data = load(cell["set"])
         ours, cox = data.optimum.point[3:], cox_coefficients(data)
         error = 100.0 * float(np.linalg.norm(ours - cox) / np.linalg.norm(cox))
-        results.append({"set": name, "ours": error, "paper": PAPER_TABLE_3.get(name, "")})
-    return results
+        results.append({**cell, "ours": error, "paper": PAPER_TABLE_3.get(data.name, "")})
 
 
 def cox_coefficients(data: PaperSet) -> Array:
@@ -116,11 +94,8 @@ def cox_coefficients(data: PaperSet) -> Array:
     # a time of 0 has no partial likelihood in the oracle: half of the smallest time instead
     frame["time"] = frame["time"].clip(lower=float(data.time[data.time > 0].min()) / 2)
     # full Newton steps overshoot on FL, whose skewed covariates were scaled by their range
-    fitted = (
-        import_module("lifelines")
-        .CoxPHFitter()
-        .fit(frame, "time", "event", fit_options={"step_size": 0.25})
-    )
+    fitter = import_module("lifelines").CoxPHFitter()
+    fitted = fitter.fit(frame, "time", "event", fit_options={"step_size": 0.25})
     return np.asarray(fitted.params_, dtype=np.float64)
 
 
@@ -130,27 +105,22 @@ def cox_coefficients(data: PaperSet) -> Array:
 
 GAP_SET = "TB"
 GAP_RIDGES = (1e-5, 0.1, 1.0)
-GAP_COLUMNS = ("reading", "norm", "beta1", "beta2", "beta3", "mre_1e-05", "mre_0.1", "mre_1")
 
 
-def run_gap(options: Options, tell: Callable[[str], None]) -> Results:
+def run_gap(options: Options, tell: Callable[[str], None]) -> None:
     """Write |f*|, beta and three cells of Table 2 under every reading."""
-    results = Results(options.results / "table-2-gap.csv", GAP_COLUMNS, ("reading",))
-    if GAP_SET not in options.sets or not is_available(GAP_SET):
-        return results
-    for reading, data in readings(load(GAP_SET)).items():
-        if results.has(reading=reading):
-            continue
-        tell(f"{GAP_SET}, {reading}")
+    results = Results.of(options, "table-2-gap")
+    if GAP_SET not in available(options):
+        return
+    sets = readings(load(GAP_SET))
+    for cell in results.missing({"reading": reading} for reading in sets):
+        data = sets[cell["reading"]]
+        tell(f"{GAP_SET}, {cell['reading']}")
         point = data.optimum.point
-        errors = {
-            f"mre_{ridge:g}": float(output_errors(data, ridge, options).mean())
-            for ridge in GAP_RIDGES
-        }
-        slopes = {f"beta{index}": float(point[2 + index]) for index in (1, 2, 3)}
-        norm = float(np.linalg.norm(point))
-        results.append({"reading": reading, "norm": norm, **slopes, **errors})
-    return results
+        row = cell | {f"beta{index}": float(point[2 + index]) for index in (1, 2, 3)}
+        for ridge in GAP_RIDGES:
+            row[f"mre_{ridge:g}"] = float(output_errors(data, ridge, options).mean())
+        results.append(row | {"norm": float(np.linalg.norm(point))})
 
 
 def readings(data: PaperSet) -> dict[str, PaperSet]:
@@ -178,46 +148,42 @@ def readings(data: PaperSet) -> dict[str, PaperSet]:
 
 
 DELTA = 1e-6
-Named = tuple[str, str, Mechanism]
 
 
 def run_others(options: Options, tell: Callable[[str], None]) -> None:
     """Write ``perturbation_draws`` draws of every (set, mechanism, variant, epsilon)."""
-    results = figure_5(options)
+    results = Results.of(options, "figure-5")
     for epsilon in sorted(options.epsilons, reverse=True):
-        for name in options.sets:
-            if not is_available(name):
-                continue
-            for kind, variant, mechanism in mechanisms(name, epsilon):
-                key = {"mechanism": kind, "variant": variant, "epsilon": epsilon, "epochs": 0}
-                if results.has(set=name, **key):
-                    continue
-                tell(f"{name}, {kind} {variant}, epsilon {epsilon:g}")
-                data = load(name)
-                points = draw_points(data, mechanism, options)
-                results.append({**key, "set": name, **data.errors(points)})
+        for name in available(options):
+            for (kind, variant), mechanism in mechanisms(name, epsilon).items():
+                cell = {"set": name, "mechanism": kind, "variant": variant, "epsilon": epsilon}
+                for row in results.missing([{**cell, "epochs": 0}]):
+                    tell(f"{name}, {kind} {variant}, epsilon {epsilon:g}")
+                    data = load(name)
+                    results.append(row | data.errors(draw_points(data, mechanism, options)))
 
 
-def mechanisms(name: str, epsilon: float) -> Iterator[Named]:
-    """Yield the perturbations as printed, with the ridge of the paper's Table 2, and ours."""
+def mechanisms(name: str, epsilon: float) -> dict[tuple[str, str], Mechanism]:
+    """Return the perturbations as printed, with the ridge of the paper's Table 2, and ours."""
     ridge = BEST_RIDGE[name]
-    yield "output", "printed", PrintedOutput(epsilon=epsilon, ridge=ridge)
-    yield "output", "corrected", OutputPerturbation(epsilon=epsilon)
-    yield "objective", "printed", PrintedObjective(epsilon=epsilon, ridge=ridge)
-    yield "objective", "corrected", ObjectivePerturbation(epsilon=epsilon)
-    yield "newton", "delta 1e-6", PrivateNewton(epsilon=epsilon, delta=DELTA)
-    yield "newton", "pure", PrivateNewton(epsilon=epsilon, delta=0.0)
-    yield "selected", "objective", SelectedRidge(epsilon=epsilon)
+    return {
+        ("output", "printed"): PrintedOutput(epsilon=epsilon, ridge=ridge),
+        ("output", "corrected"): OutputPerturbation(epsilon=epsilon),
+        ("objective", "printed"): PrintedObjective(epsilon=epsilon, ridge=ridge),
+        ("objective", "corrected"): ObjectivePerturbation(epsilon=epsilon),
+        ("newton", "delta 1e-6"): PrivateNewton(epsilon=epsilon, delta=DELTA),
+        ("newton", "pure"): PrivateNewton(epsilon=epsilon, delta=0.0),
+        ("selected", "objective"): SelectedRidge(epsilon=epsilon),
+    }
 
 
 def draw_points(data: PaperSet, mechanism: Mechanism, options: Options) -> Array:
     """Return draws in the paper's coordinates."""
     constants = data.constants(mechanism.coordinates)
-    plan = mechanism.plan(constants)
-    loss = data.loss(mechanism.coordinates)
+    plan, loss = mechanism.plan(constants), data.loss(mechanism.coordinates)
     to_paper = constants.design.to_user
-    points = [
-        to_paper @ mechanism.draw(plan, loss, SeededNoise(options.seed + index)).point
+    draws = (
+        mechanism.draw(plan, loss, SeededNoise(options.seed + index)).point
         for index in range(options.perturbation_draws)
-    ]
-    return np.array(points)
+    )
+    return np.array([to_paper @ point for point in draws])

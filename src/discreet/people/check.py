@@ -1,4 +1,4 @@
-"""What `discreet check` shows a custodian: a picture of the people, and hints about the schema.
+"""The findings of `discreet check` for a custodian: a picture of the people, hints about the schema.
 
 All of it is exact, so none of it may leave the building and nothing here is called by a private
 fit.  No hint names a value to put into the schema: the schema is public, and that value would be
@@ -11,16 +11,25 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.design.axis import TimeAxis
-from discreet.design.grid import TimeGrid
+from discreet.design.draft import Roles
 from discreet.design.schema import Categorical, Numeric, Schema
 from discreet.people.columns import Column, is_missing, level_lookup, read_level
+from discreet.people.databases import Query
 from discreet.people.encode import person_spans
-from discreet.people.files import first_open_quote, is_delimited, lines_within_fields
+from discreet.people.files import (
+    file_columns,
+    first_open_quote,
+    is_delimited,
+    lines_within_fields,
+)
 from discreet.people.repairs import (
     LATE_EVENT,
     OVERLAP,
@@ -29,16 +38,15 @@ from discreet.people.repairs import (
     add_reports,
     count_repairs,
 )
-from discreet.people.tables import Table
+from discreet.people.tables import Table, open_table, read_columns
 from discreet.text import printable
 
-TENTHS = 10
 FEWEST_EVENTS = 10
 """Fewer fit no model, and say nothing about where events come."""
 MOST_EXAMPLES = 3
 LONGEST_EXAMPLE = 40
 MOST_CODES = 100
-"""Of one column of a table, the most frequent first."""
+"""Limit on the codes of one column of a table, the most frequent first."""
 SHARE = 0.05
 """Less than this share of the rows is a matter of single records, not of the column."""
 FEW_INTERVALS = 3
@@ -46,7 +54,7 @@ FEW_INTERVALS = 3
 NEARLY_ALL = 0.9
 HARDLY_ANY = 0.01
 FULL = 10
-"""Events in an interval: with so many on both sides, one without is an accident of e^-10."""
+"""Events in an interval: an empty one between two that are so full is an accident of e^-10."""
 FEWEST_HOLES = 3
 _CODE = re.compile(r"-\d+|7+|8+|9+")
 
@@ -58,26 +66,23 @@ Key = tuple[str, str]
 class Picture:
     """The people of a table, or of a part of it in which people are whole.
 
-    ``event_counts`` are events by the interval they happen in, where there are any; ``exits`` people
-    by the tenth of the grid's intervals in which their time at risk ends, ``first_exits`` those
-    whose only interval is the first, ``early_exits`` and ``late_exits`` those whose time at risk
-    ends in the first tenth and in the last third; ``ranges`` the smallest and the largest value (of categories:
+    ``event_counts`` are events by the interval they happen in, ``exits`` people by the last interval
+    in which they are at risk; ``ranges`` the smallest and the largest value (of categories:
     number of a level) of each covariate after repair, ``event_values`` a few of the event's column;
     ``codes`` how often each value that looks like a code for a missing value is in a column;
-    ``changing`` in how many persons a covariate changes that is declared fixed, where it does.
+    ``changing`` in how many persons a covariate changes that is declared fixed, where it does;
+    ``cause_events`` events by cause, where there are causes.
     """
 
     event_counts: Mapping[int, int] = field(default_factory=dict)
     time_at_risk: float = 0.0
-    exits: tuple[int, ...] = (0,) * TENTHS
-    first_exits: int = 0
-    early_exits: int = 0
-    late_exits: int = 0
+    exits: Mapping[int, int] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     examples: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
     event_values: frozenset[str] = frozenset()
     codes: Mapping[Key, int] = field(default_factory=dict)
     changing: Mapping[str, int] = field(default_factory=dict)
+    cause_events: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def events(self) -> int:
@@ -87,7 +92,7 @@ class Picture:
     @property
     def at_risk(self) -> int:
         """People who are at risk in some interval."""
-        return sum(self.exits)
+        return sum(self.exits.values())
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -97,9 +102,7 @@ class Picture:
 
 def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
     """Return the picture of a table, whose repairs were counted before."""
-    spans, q = person_spans(table, schema), schema.time.intervals
-    edges, last = TimeGrid.of(schema.time).edges, spans.last
-    intervals, counts = np.unique(spans.exit[spans.event], return_counts=True)
+    spans, edges = person_spans(table, schema), schema.time.grid.edges
     levels = {
         item.name: table.column(item.name).apply(
             partial(read_level, lookup=level_lookup(item)), -2, np.int32
@@ -125,13 +128,14 @@ def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
     for code in np.unique(codes[codes >= 0]):
         if not is_missing(values[code]) and len(event_values) <= MOST_EXAMPLES:
             event_values.add(_shown(values[code]))
+    causes = {}
+    if spans.cause is not None:
+        by_cause = np.bincount(spans.cause, minlength=1 + len(schema.time.causes or {})).tolist()
+        causes = dict(zip(schema.time.causes or {}, by_cause[1:], strict=True))
     return Picture(
-        event_counts=dict(zip(intervals.tolist(), counts.tolist(), strict=True)),
+        event_counts=_by_interval(spans.exit[spans.event]),
         time_at_risk=float(np.sum(edges[spans.exit] - edges[spans.entry])),
-        exits=tuple(np.bincount(TENTHS * (last - 1) // q, minlength=TENTHS).tolist()),
-        first_exits=int(np.count_nonzero(last == 1)),
-        early_exits=int(np.count_nonzero(10 * last <= q)),
-        late_exits=int(np.count_nonzero(3 * last > 2 * q)),
+        exits=_by_interval(spans.last),
         ranges={
             item.name: _number_range(table.column(item.name), item)
             if isinstance(item, Numeric)
@@ -143,7 +147,18 @@ def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
         event_values=frozenset(event_values),
         codes=_codes(table, schema),
         changing={name: count for name, count in changing.items() if count},
+        cause_events=causes,
     )
+
+
+def _by_interval(intervals: NDArray[np.int32]) -> dict[int, int]:
+    found, counts = np.unique(intervals, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))
+
+
+def within(counts: Mapping[int, int], after: int, until: int) -> int:
+    """Return the sum of counts by interval over the intervals after + 1 ... until."""
+    return sum(count for place, count in counts.items() if after < place <= until)
 
 
 def _number_range(column: Column, covariate: Numeric) -> tuple[float, float]:
@@ -159,30 +174,50 @@ def _number_range(column: Column, covariate: Numeric) -> tuple[float, float]:
 
 def add_pictures(pictures: Iterable[Picture]) -> Picture:
     """Return the picture of several parts, each with whole people."""
-    total = Picture()
-    for part in pictures:
-        ranges = dict(total.ranges)
+    parts = list(pictures)
+    ranges: dict[str, tuple[float, float]] = {}
+    examples: dict[Key, tuple[str, ...]] = {}
+    counts: dict[str, Counter[Any]] = {name: Counter() for name in COUNTS}
+    for part in parts:
         for name, (low, high) in part.ranges.items():
             lowest, highest = ranges.get(name, (low, high))
             ranges[name] = min(low, lowest), max(high, highest)
-        keys = dict.fromkeys([*total.examples, *part.examples])
-        total = Picture(
-            event_counts=dict(Counter(total.event_counts) + Counter(part.event_counts)),
-            time_at_risk=total.time_at_risk + part.time_at_risk,
-            exits=tuple(np.add(total.exits, part.exits).tolist()),
-            first_exits=total.first_exits + part.first_exits,
-            early_exits=total.early_exits + part.early_exits,
-            late_exits=total.late_exits + part.late_exits,
-            ranges=ranges,
-            examples={
-                key: _first([*total.examples.get(key, ()), *part.examples.get(key, ())])
-                for key in keys
-            },
-            event_values=total.event_values | part.event_values,
-            codes=dict(Counter(total.codes) + Counter(part.codes)),
-            changing=dict(Counter(total.changing) + Counter(part.changing)),
-        )
-    return total
+        for key, shown in part.examples.items():
+            examples[key] = _first([*examples.get(key, ()), *shown])
+        for name, count in counts.items():
+            count.update(getattr(part, name))
+    return Picture(
+        time_at_risk=sum(part.time_at_risk for part in parts),
+        ranges=ranges,
+        examples=examples,
+        event_values=frozenset().union(*(part.event_values for part in parts)),
+        **{name: dict(count) for name, count in counts.items()},
+    )
+
+
+COUNTS = ("event_counts", "exits", "codes", "changing", "cause_events")
+"""The fields of a picture that are counted."""
+
+
+def repeated_ids(data: Any, schema: Schema) -> str | None:
+    """The column that says by its name whose row it is, if ids repeat and the schema has no person.
+
+    Privacy would then protect a row, and not a person with all rows.
+    """
+    if schema.person is not None:
+        return None
+    if isinstance(data, str | PathLike):
+        names = tuple(file_columns(Path(data)).names)
+    elif isinstance(data, Query):
+        names = tuple(data.schema().names)
+    else:
+        names = open_table(data).names
+    for name in Roles.of(names).person:
+        if name not in schema.columns:
+            table = read_columns(data, (name,))
+            if table.ids(name).codes()[1] < table.rows:
+                return name
+    return None
 
 
 def check_table(table: Table, schema: Schema) -> tuple[RepairReport, Picture]:
@@ -214,7 +249,9 @@ def _codes(table: Table, schema: Schema) -> dict[Key, int]:
     time = schema.time
     if time.duration is not None and not time.zero:
         column = table.column(time.duration)
-        found.update(_code_numbers(time.duration, column, 0.0, 2 * time.horizon))
+        times = _code_numbers(time.duration, column, 0.0, 2 * time.horizon)
+        # a late one that many share is where their follow-up ended
+        found.update({key: count for key, count in times.items() if _CODE.fullmatch(key[1])})
     return dict(found)
 
 
@@ -249,15 +286,14 @@ def grid_hints(report: RepairReport, picture: Picture, time: TimeAxis) -> Iterat
     and events come early, exits look fine and the model still sees all events in a few intervals.
     """
     found: list[str] = []
-    enough = picture.events >= FEWEST_EVENTS
-
-    def events(after: int, until: int) -> int:
-        counts = picture.event_counts.items()
-        return sum(count for place, count in counts if after < place <= until)
-
+    enough, early, late = (
+        picture.events >= FEWEST_EVENTS,
+        time.intervals // 10,
+        2 * time.intervals // 3,
+    )
     busy = busiest_intervals(picture, NEARLY_ALL)
-    leave = 2 * picture.early_exits > picture.at_risk > 0
-    happen = enough and 2 * events(0, time.intervals // 10) > picture.events
+    leave = 2 * within(picture.exits, 0, early) > picture.at_risk > 0
+    happen = enough and 2 * within(picture.event_counts, 0, early) > picture.events
     if (
         enough
         and len(picture.event_counts) > 1  # else no hint helps
@@ -276,13 +312,13 @@ def grid_hints(report: RepairReport, picture: Picture, time: TimeAxis) -> Iterat
             f"Most {' and most '.join(said)} within the first tenth of the time grid: intervals that "
             "are short at the start, by first or edges in [time], describe them better."
         )
-    late = events(2 * time.intervals // 3, time.intervals)
-    if picture.at_risk and not picture.late_exits:
+    events = within(picture.event_counts, late, time.intervals)
+    if picture.at_risk and not within(picture.exits, late, time.intervals):
         found.append(
-            "Nobody leaves in the last third of the time grid: an earlier horizon in [time] would "
-            "lose nobody."
+            "No person leaves in the last third of the time grid: an earlier horizon in [time] would "
+            "lose none."
         )
-    elif enough and late <= HARDLY_ANY * picture.events:
+    elif enough and events <= HARDLY_ANY * picture.events:
         found.append(
             "Hardly any event comes in the last third of the time grid, where people are only "
             "followed: an earlier horizon in [time] would lose little and spend the intervals where "
@@ -351,7 +387,7 @@ def quote_hints(path: Path, rows: int) -> Iterator[str]:
 
 
 def _advice(repair: Repair, schema: Schema) -> str:
-    """What to look at first."""
+    """Return the first thing to look at; empty where there is none."""
     times = (schema.time.duration, schema.time.entry)
     by_problem = {
         "neither 0 nor 1": (

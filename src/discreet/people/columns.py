@@ -494,7 +494,13 @@ def make_column(series: "nw.Series[Any]") -> Column:
         return ObjectColumn(series.to_list())
     wide = dtype.is_decimal() or dtype in {nw.Int128, nw.UInt128}
     if dtype == nw.Boolean or (dtype.is_numeric() and not wide):
-        return _plain_column(series)
+        # numbers stay in their own type: a gap must not make doubles of the others' integers
+        native = series.to_native()
+        if isinstance(getattr(native, "dtype", None), np.dtype):  # pandas over numpy
+            return NumberColumn(series.to_numpy())
+        # narwhals would let arrow combine the chunks, which keeps the memory long after the last use
+        chunked = isinstance(native, pa.ChunkedArray)
+        return NumberColumn(*exact_numpy(native if chunked else series.to_arrow()))
     try:
         array = series.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -523,13 +529,3 @@ def _temporal_text(name: str) -> str:
         f"column '{name}' holds dates, durations or nested values; name dates as start and end in "
         "[time], or convert the column to numbers or texts."
     )
-
-
-def _plain_column(series: "nw.Series[Any]") -> Column:
-    """Keep numbers in their own type: a gap must not make doubles of the others' integers."""
-    native = series.to_native()
-    if isinstance(getattr(native, "dtype", None), np.dtype):  # pandas over numpy
-        return NumberColumn(series.to_numpy())
-    # narwhals would let arrow combine the chunks, which keeps the memory long after the last use
-    array = native if isinstance(native, pa.ChunkedArray) else series.to_arrow()
-    return NumberColumn(*exact_numpy(array))

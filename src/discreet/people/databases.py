@@ -28,22 +28,28 @@ import pyarrow as pa
 from discreet.errors import DataFormError, SettingsError
 from discreet.people.formats import Cells
 
-ADDRESS = re.compile(r"(sqlite|duckdb|postgres|postgresql):/", re.IGNORECASE)
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:[/\\]", re.IGNORECASE)
+"""More than a letter, which would be a drive of Windows; of two slashes `pathlib` leaves one."""
+ADDRESSES = "postgresql://..., sqlite:///FILE or duckdb:///FILE"
 _PUBLIC_ERRORS = ("ParserException", "BinderException", "CatalogException")
 """DuckDB's errors for a query that was not run."""
 
 
 def is_address(data: object) -> bool:
-    """Return whether the data are the address of a database, also one that `pathlib` shortened."""
+    """Return whether the data are an address and no file, of whatever kind."""
     return issubclass(type(data), str | Path) and ADDRESS.match(str(data)) is not None
 
 
 def require_query(data: object) -> None:
     """Raise `SettingsError` for an address without a query; its text does not repeat the address."""
     if is_address(data):
+        if _kind(str(data)) not in _KINDS:
+            raise SettingsError(
+                f"data are files of this machine, or rows of a database at {ADDRESSES}."
+            )
         raise SettingsError(
             "the address of a database needs a query that says which rows and columns are read: "
-            '--query "SELECT ...".'
+            '--query "SELECT ...". In Python give the result of the query: a reader, a relation.'
         )
 
 
@@ -62,7 +68,7 @@ class Query:
         with self._connected() as (kind, connection), self._errors(public=True):
             schema = _KINDS[kind].schema(connection, self._statement)
             if not schema.names:
-                raise DataFormError(f"the query to {self._place} gives no columns.")
+                raise DataFormError(f"the query to {self._place} is no SELECT of columns.")
             return schema
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
@@ -100,10 +106,8 @@ class Query:
         except SettingsError:
             raise
         except Exception:  # noqa: BLE001 - what the drivers raise has no common class
-            raise DataFormError(
-                f"no connection to {self._place}: check that it is there, that it is not being "
-                "written, and the user and password."
-            ) from None
+            hint = _KINDS[kind].hint
+            raise DataFormError(f"no connection to {self._place}: check {hint}.") from None
         with closing(connection):
             yield kind, connection
 
@@ -118,16 +122,19 @@ class Query:
             raise DataFormError(f"the query to {self._place} failed: {reason}.") from None
 
 
+def _kind(address: str) -> str:
+    kind = address.partition(":")[0].lower()
+    return "postgresql" if kind == "postgres" else kind
+
+
 def _split(address: str) -> tuple[str, str]:
     """Return the kind of database, and the file or (PostgreSQL) the whole address."""
-    kind, _, rest = address.partition(":")
-    kind = {"postgres": "postgresql"}.get(kind.lower(), kind.lower())
+    kind, rest = _kind(address), address.partition(":")[2]
     if kind == "postgresql":
         return kind, address
     if kind not in _KINDS or not rest.startswith("///") or not rest[3:]:
         raise SettingsError(
-            "the address of a database is sqlite:///FILE, duckdb:///FILE or postgresql://...; an "
-            "absolute path has four slashes."
+            f"the address of a database is {ADDRESSES}; an absolute path has four slashes."
         )
     return kind, rest[3:]
 
@@ -141,7 +148,7 @@ def _public_text(error: Exception) -> str:
         return text.partition("Error: ")[2] or text
     if str(getattr(error, "sqlstate", None) or "").startswith("42"):  # syntax and names
         return text.partition("ERROR:")[2].strip() or text
-    return "the database does not run it"
+    return "the database does not run it as a SELECT statement"
 
 
 @dataclass(frozen=True)
@@ -151,6 +158,8 @@ class _Kind:
     connect: Callable[[str], Any]
     schema: Callable[[Any, str], Any]
     read: Callable[[Any, str, Any, list[str]], Any]
+    hint: str
+    """What to check where no connection comes about."""
 
 
 # ------------------------------------------------------------------------------------- SQLite
@@ -203,8 +212,8 @@ def _connect_duckdb(place: str) -> Any:
 
 def _duckdb_schema(connection: Any, statement: str) -> Any:
     relation = connection.sql(statement)
-    if relation is None:
-        raise DataFormError("the query gives no rows: it must be a SELECT statement.")
+    if relation is None:  # another statement
+        return pa.schema([])
     types = relation.limit(0).to_arrow_table().schema.types  # renames a second column of one name
     return pa.schema(list(zip(relation.columns, types, strict=True)))
 
@@ -224,7 +233,8 @@ def _connect_postgresql(place: str) -> Any:
 
 def _postgresql_schema(connection: Any, statement: str) -> Any:
     with connection.cursor() as cursor:
-        return cursor.adbc_execute_schema(statement)
+        # as it is read: a statement that changes a table is refused before, whatever it returns
+        return cursor.adbc_execute_schema(f"SELECT * FROM (\n{statement}\n) AS discreet_query")
 
 
 def _read_postgresql(connection: Any, statement: str, schema: Any, columns: list[str]) -> Any:
@@ -260,7 +270,17 @@ def _library(name: str, what: str) -> Any:
 
 
 _KINDS = {
-    "sqlite": _Kind(_connect_sqlite, _sqlite_schema, _read_sqlite),
-    "duckdb": _Kind(_connect_duckdb, _duckdb_schema, _read_duckdb),
-    "postgresql": _Kind(_connect_postgresql, _postgresql_schema, _read_postgresql),
+    "sqlite": _Kind(_connect_sqlite, _sqlite_schema, _read_sqlite, "that the file may be read"),
+    "duckdb": _Kind(
+        _connect_duckdb,
+        _duckdb_schema,
+        _read_duckdb,
+        "that it is a file of DuckDB, and that no other program has it open for writing",
+    ),
+    "postgresql": _Kind(
+        _connect_postgresql,
+        _postgresql_schema,
+        _read_postgresql,
+        "host, port, database, user and password",
+    ),
 }

@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import TimeAxis
-from discreet.design.grid import TimeGrid
 from discreet.design.schema import Categorical, Numeric, Schema, Strata
 from discreet.design.terms import CovariateMap, transform
 from discreet.people.columns import Column, event_lookup, level_lookup, read_level
@@ -207,9 +206,24 @@ def person_spans(table: Table, schema: Schema, spells: Spells | None = None) -> 
     """Return the stretches at risk, once for each table; the schema decides their form."""
 
     def make() -> Spans:
-        grid, found = TimeGrid.of(schema.time), spells or repair_spells(table, schema)
+        grid, found = schema.time.grid, spells or repair_spells(table, schema)
         if schema.person is None:
             return single_spans(found, grid)
-        return grouped_spans(*table.ids(schema.person).codes(), found, grid)
+        # a person's integers are a function of the person's rows: no other row may order them
+        values = None if table.ordered else partial(_values, table, schema)
+        return grouped_spans(*table.ids(schema.person).codes(), found, grid, values)
 
-    return table.cached((schema.person, schema.time), make)
+    deciding = () if table.ordered else (schema.covariates, schema.strata)
+    return table.cached((schema.person, schema.time, *deciding), make)
+
+
+def _values(table: Table, schema: Schema) -> list[NDArray[Any]]:
+    """Return what rows of equal times differ in, as numbers: all that a fit sees of them."""
+    found: list[NDArray[Any]] = []
+    for item in (*schema.covariates, *filter(None, [schema.strata])):
+        column = table.column(item.name)
+        if isinstance(item, Numeric):
+            found.append(_as_floats(column.numbers()))
+        else:
+            found.append(read_levels(column, item, len(item.levels)))
+    return found

@@ -20,9 +20,11 @@ import pyarrow as pa
 from discreet.errors import DataFormError
 from discreet.people import formats
 from discreet.people.columns import MISSING_TEXTS, to_numpy
-from discreet.people.databases import require_query
+from discreet.people.databases import ADDRESSES, require_query
 
 LONGEST_HEADER = 1 << 20
+MOST_NAMES = 8
+"""Names of columns that an error proposes."""
 LEVELS = pa.dictionary(pa.int32(), pa.binary())
 """Type of a CSV file's column of few different texts: each text is held once in each block."""
 BLOCKS = (1 << 20, 1 << 25, 1 << 29, (1 << 31) - 1)
@@ -68,7 +70,10 @@ def _typed(path: Path) -> Iterator[None]:
     suffix = _ending(path)
     if suffix not in FORMATS:
         name = path.name or path  # '.' has no name
-        raise DataFormError(f"'{name}' is none of {', '.join(FORMATS)}; convert the file.")
+        raise DataFormError(
+            f"'{name}' is none of {', '.join(FORMATS)}; convert the file. A database is read at its "
+            f"address: {ADDRESSES}."
+        )
     with readable(path, suffix[1:], ", or a line has another number of fields than the header"):
         yield
 
@@ -127,9 +132,12 @@ def _hint(missing: str, present: Sequence[object], wanted: Sequence[str]) -> str
     if len(wanted) > 1 and not set(wanted) & set(names):
         return " Nor is any other there: the first line must name the columns."
     near = get_close_matches(plain, [name.casefold() for name in names], 1, 0.6)
-    if set(wanted) & set(names) and near:  # else the first line may be a record
+    if not set(wanted) & set(names):  # the first line may be a record
+        return ""
+    if near:
         return f" Did you mean '{next(name for name in names if name.casefold() == near[0])}'?"
-    return ""
+    others = [f"'{name}'" for name in names if name and name not in wanted]
+    return f" It may be one of {', '.join(others[:MOST_NAMES])}." if others else ""
 
 
 def _read_csv(
@@ -268,7 +276,7 @@ def _csv_schema(path: Path) -> Any:
 
 @dataclass(frozen=True)
 class Format:
-    """How files with one ending are read.
+    """The readers of files with one ending.
 
     ``schema`` returns names and types without reading a record; ``read`` the named columns, of which
     the numeric ones may be numbers already, and those of levels a dictionary.  Neither may let one

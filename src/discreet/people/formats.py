@@ -109,7 +109,7 @@ BEYOND = "beyond the calendar"
 
 @dataclass(frozen=True)
 class _Clock:
-    """How a file counts its dates: in units since the origin."""
+    """The origin and the unit in which a file counts its dates."""
 
     origin: date
     unit: str

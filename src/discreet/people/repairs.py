@@ -1,4 +1,4 @@
-"""How many values do not fit the schema: for the custodian, and for fits that are not private.
+"""Counts of values that do not fit the schema: for the custodian, and for fits that are not private.
 
 Counts are facts about the records; nothing here is called by a private fit.
 """
@@ -25,6 +25,7 @@ FIRST_ROWS = 100
 REPAIRED = "repaired"
 """The column of predictions that says what was repaired in each row."""
 LATE_EVENT = "event after the horizon"
+LATER_EVENT = "event after the first"
 OVERLAP = "row overlaps the one before"
 
 
@@ -47,7 +48,7 @@ class Repair:
 
 @dataclass(frozen=True)
 class RepairReport:
-    """What does not fit the schema; ``repairs`` lists only what occurs.
+    """The values that do not fit the schema; ``repairs`` lists only what occurs.
 
     ``never_at_risk`` counts people who are in force at the start of no interval.
     """
@@ -124,7 +125,7 @@ def count_covariate_repairs(data: Any, schema: Schema) -> RepairReport:
 
 
 def repaired_rows(report: RepairReport) -> list[str]:
-    """What was repaired in each row, in words; empty for a row that fits."""
+    """Return the repairs of each row, in words; empty for a row that fits."""
     words: list[list[str]] = [[] for _ in range(report.rows)]
     for repair in report.repairs:
         for row in [] if repair.where is None else np.flatnonzero(repair.where).tolist():
@@ -217,6 +218,8 @@ def _people(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     who, start, stop, event = person[row], start[row], spells.stop[row], spells.event[row]
     kept = until_event(who, start, stop, event, first_events(who, stop, event, persons))
     yield _repair(schema.person, "row after the first event", "dropped", ~kept)
+    later = int(np.count_nonzero(event & ~kept))
+    yield Repair(schema.time.event, LATER_EVENT, "dropped", later)
     overlap = (who[1:] == who[:-1]) & (start[1:] < stop[:-1])
     yield _repair(schema.person, OVERLAP, "the later row counts", overlap)
 

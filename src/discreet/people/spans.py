@@ -2,7 +2,7 @@
 
 A row is in force at the times start <= a <= stop.  Interval s belongs to the row in force at its
 start a_{s-1}; where several are, to the last of them in the order (start, stop, place in the
-file).  The first event of a person is the earliest; it counts in the interval that contains it, for
+file; of a query the values instead of the place).  The first event of a person is the earliest; it counts in the interval that contains it, for
 the row that owns that interval, and not at all if no row does.  Rows that start at or after the
 first event, other than those that end with it, are dropped, and so are later intervals.
 
@@ -10,6 +10,7 @@ In terms of counts of grid points a row is in force at the points first, ..., la
 a_0, ..., a_{q-1}): it is at risk in intervals first + 1, ..., last where no other row takes over.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -22,6 +23,7 @@ from discreet.types import Array, Flags
 
 Counts = NDArray[np.int32]
 Rows = NDArray[np.int64]
+Keys = Callable[[], Sequence[NDArray[Any]]]
 Stretches = tuple[Rows, Counts, Counts, Counts]  # row, person, first, last
 
 
@@ -75,10 +77,16 @@ def single_spans(spells: Spells, grid: TimeGrid) -> Spans:
     return Spans(row, entry, last[row], event, None, len(last), cause)
 
 
-def grouped_spans(person: Counts, persons: int, spells: Spells, grid: TimeGrid) -> Spans:
-    """Return spans of several rows a person, numbered 0 ... persons - 1, by person, then time."""
+def grouped_spans(
+    person: Counts, persons: int, spells: Spells, grid: TimeGrid, values: Keys | None = None
+) -> Spans:
+    """Return spans of several rows a person, numbered 0 ... persons - 1, by person, then time.
+
+    Of rows that begin and end together the last one counts. Where the order of rows means nothing,
+    `values` gives columns of numbers to sort them by.
+    """
     start = np.full_like(spells.stop, grid.zero) if spells.start is None else spells.start
-    row = time_order(person, start, spells.stop, np.flatnonzero(spells.timed))
+    row = time_order(person, start, spells.stop, np.flatnonzero(spells.timed), values)
     first_event = first_events(person[row], spells.stop[row], spells.event[row], persons)
     first_cause = _first_causes(person, row, spells, first_event)
     row = row[
@@ -95,16 +103,19 @@ def grouped_spans(person: Counts, persons: int, spells: Spells, grid: TimeGrid) 
     return Spans(row, first, last, event, offsets, persons, cause)
 
 
-def time_order(person: Counts, start: Array, stop: Array, rows: Rows) -> Rows:
-    """Sort rows by person, start, stop and place in the file."""
+def time_order(
+    person: Counts, start: Array, stop: Array, rows: Rows, values: Keys | None = None
+) -> Rows:
+    """Sort rows by person, start, stop, by `values` if given, and by place in the file."""
     ordered, who = rows, person[rows]
     if bool(np.any(who[1:] < who[:-1])):
         ordered = rows[np.argsort(who, kind="stable")]
     who, begin, end = person[ordered], start[ordered], stop[ordered]
     later = (begin[1:] > begin[:-1]) | ((begin[1:] == begin[:-1]) & (end[1:] >= end[:-1]))
-    if bool(np.all(later | (who[1:] != who[:-1]))):
+    if values is None and bool(np.all(later | (who[1:] != who[:-1]))):
         return ordered
-    return ordered[np.lexsort((end, begin, who))]
+    further = [] if values is None else [column[ordered] for column in values()]
+    return ordered[np.lexsort((*further, end, begin, who))]
 
 
 def first_events(who: Counts, stop: Array, event: Flags, persons: int) -> Array:

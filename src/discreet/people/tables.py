@@ -59,6 +59,8 @@ class Table:
     column: Callable[[str], Column]
     gaps: Mapping[str, tuple[str, ...]] | None = None
     """The declared codes for missing values by column, once ``column`` applies them."""
+    ordered: bool = True
+    """False of rows that may come in another order each time: of a query or a lazy frame."""
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def cached(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
@@ -156,6 +158,15 @@ def read_stratum(data: Any, schema: Schema) -> Table:
     return _read(data, name, schema)
 
 
+def read_columns(data: Any, columns: Sequence[str]) -> Table:
+    """Read columns whatever a schema says of them, every value as it is written."""
+    if isinstance(data, str | Path):
+        data = read_file(Path(data), columns, ())
+    elif isinstance(data, Query):
+        data = data.read(columns)
+    return open_table(data, columns)
+
+
 def other_columns(data: Any, schema: Schema) -> dict[str, list[object]]:
     """Return the values of columns beside covariates, event and times: names, ids, notes.
 
@@ -222,12 +233,15 @@ def open_table(data: Any, columns: Sequence[str] | None = None) -> Table:
         check_columns(frame.column_names, frame.column_names)
         present = tuple(frame.column_names)
         return Table(frame.num_rows, present, lambda name: arrow_column(name, frame.column(name)))
-    names = tuple(frame.collect_schema().names())
+    names, ordered = tuple(frame.collect_schema().names()), True
     if columns is not None:
         check_columns(names, columns)
     if isinstance(frame, nw.LazyFrame):
         frame = _collected(frame, names if columns is None else columns or names[:1])
-    return Table(len(frame), names, lambda name: make_column(frame.get_column(name)))
+        ordered = False
+    return Table(
+        len(frame), names, lambda name: make_column(frame.get_column(name)), ordered=ordered
+    )
 
 
 def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
@@ -245,10 +259,10 @@ def _read(data: Any, columns: Sequence[str], schema: Schema) -> Table:
             numbers | {name for name in times if name is not None},
             (levels | strata | {schema.time.event}) - {schema.person},
         )
-    elif isinstance(data, Query):
-        data = data.read(columns)
-    table = open_table(data, columns)
+    table = open_table(data.read(columns) if isinstance(data, Query) else data, columns)
     check_columns(table.names, columns)
+    if isinstance(data, Query):
+        table = replace(table, ordered=False)
     if table.rows > MOST_ROWS:
         raise DataFormError(f"the data have more than {MOST_ROWS:,} rows; stream them in parts.")
     return _with_gaps(table, schema)
@@ -309,7 +323,8 @@ def _frame(data: Any, *, rows: bool = True) -> Any:
         if stream is None:
             raise DataFormError(
                 f"data of type {type(data).__name__} cannot be read; give a table of pandas, "
-                "polars, pyarrow or DuckDB, an object that speaks Arrow, or the path of a file."
+                "polars, pyarrow or DuckDB, an object that speaks Arrow (of a cursor of ADBC its "
+                "fetch_record_batch()), or the path of a file."
             ) from None
         return stream.table if rows else empty_table(stream.schema)
     return frame

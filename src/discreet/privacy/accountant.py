@@ -16,7 +16,7 @@ the kind of the first request alone, so that the total is (epsilon, delta)-DP fo
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -28,14 +28,12 @@ from flint import arb, ctx
 
 from discreet.errors import SettingsError
 from discreet.privacy.exact import rational
-from discreet.privacy.gaussian import SMALLEST_DELTA, keeps, largest_rho, least
+from discreet.privacy.gaussian import SMALLEST_DELTA, largest_rho, satisfies, smallest_integer
 from discreet.privacy.guarantee import (
     Guarantee,
     Relation,
-    Status,
     checked_delta,
     checked_epsilon,
-    worst_status,
 )
 from discreet.privacy.scales import Number, exact
 from discreet.types import Array
@@ -43,8 +41,12 @@ from discreet.types import Array
 NANO = 10**9
 """Budgets are kept in billionths."""
 
-LEAK_SHARE = Fraction(1, 1024)
-"""The part of delta that is set aside for approximate guarantees (proof page, section 5)."""
+UNUSED_SHARE = Fraction(1, 1024)
+"""The part of delta that nothing is admitted with.
+
+Earlier versions kept it for a kind of guarantee that no release has had.  Requests and ledgers are
+computed without it since, so it stays.
+"""
 
 MIXED_SHARE = Fraction(1, 16)
 """The part of delta that is set aside for mixtures in a budget that begins with Gaussian noise."""
@@ -71,34 +73,20 @@ def from_nano(units: int) -> float:
 class Totals:
     """The sums of a sequence of guarantees, in exact rationals.
 
-    `pure` counts the epsilons of pure and approximate guarantees; `leaks` is the sum of the
-    approximate ones' deltas; `gaussian` is true if all noise is Gaussian.  `stated_epsilon` and
-    `stated_delta` are the sums of each guarantee's epsilon and delta.
+    `pure` counts the epsilons of pure guarantees; `gaussian` is true if all noise is Gaussian.
     """
 
     relation: Relation | None = None
     first_kind: str | None = None
-    status: Status = "proved"
     pure: Mapping[Fraction, int] = field(default_factory=lambda: MappingProxyType({}))
     rho: Fraction = Fraction(0)
-    leaks: Fraction = Fraction(0)
-    stated_epsilon: Fraction = Fraction(0)
-    stated_delta: Fraction = Fraction(0)
     gaussian: bool = True
-
-    @classmethod
-    def of(cls, guarantees: Iterable[Guarantee]) -> Self:
-        """Return the totals of the guarantees, in their order."""
-        totals = cls()
-        for guarantee in guarantees:
-            totals = totals.plus(guarantee)
-        return totals
 
     def plus(self, guarantee: Guarantee) -> Self:
         """Return the totals with one more guarantee; relations are never mixed."""
         if self.relation not in {None, guarantee.relation}:
             raise SettingsError("guarantees under different neighbouring relations do not compose")
-        approximate, pure = guarantee.kind == "approximate", self.pure
+        pure = self.pure
         if guarantee.rho is None:
             epsilon = guarantee.exact_epsilon
             pure = MappingProxyType({**pure, epsilon: pure.get(epsilon, 0) + 1})
@@ -106,23 +94,19 @@ class Totals:
             self,
             relation=guarantee.relation,
             first_kind=self.first_kind or guarantee.kind,
-            status=worst_status((self.status, guarantee.status)),
             pure=pure,
             rho=self.rho + guarantee.exact_rho,
-            leaks=self.leaks + (guarantee.exact_delta if approximate else 0),
-            stated_epsilon=self.stated_epsilon + guarantee.exact_epsilon,
-            stated_delta=self.stated_delta + guarantee.exact_delta,
             gaussian=self.gaussian and guarantee.gaussian,
         )
 
     def divergence(self, order: Fraction) -> arb:
-        """Return a ball around a R + sum of g(a, epsilon_i), the Rényi divergence without leaks."""
+        """Return a ball around a R + sum of g(a, epsilon_i), the Rényi divergence."""
         terms = (count * pure_divergence(order, epsilon) for epsilon, count in self.pure.items())
         return sum(terms, rational(order * self.rho))
 
     @property
     def pure_epsilon(self) -> Fraction:
-        """The sum of the epsilons of pure and approximate guarantees."""
+        """The sum of the epsilons of pure guarantees."""
         return sum((count * epsilon for epsilon, count in self.pure.items()), Fraction(0))
 
 
@@ -133,7 +117,7 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
     """Return epsilon, rounded up to 1e-9, such that rho-zCDP is (epsilon, delta)-DP."""
-    return from_nano(_renyi_nano(Totals(rho=exact(rho)), exact(_positive_delta(delta))))
+    return from_nano(_renyi_nano(exact(rho), exact(_positive_delta(delta))))
 
 
 def rho_for(epsilon: float, delta: float) -> float:
@@ -145,42 +129,11 @@ def rho_for(epsilon: float, delta: float) -> float:
     return float(largest_rho(exact(checked_epsilon(epsilon)), share))
 
 
-def rho_of_pure(epsilon: float) -> float:
-    """Return rho = epsilon tanh(epsilon / 2), rounded up, of a pure guarantee in zCDP."""
-    with ctx.workprec(PRECISION):
-        return _shown_above(_fraction(_zcdp_of_pure(exact(checked_epsilon(epsilon))).upper()))
-
-
-def compose(guarantees: Iterable[Guarantee], delta: float) -> Guarantee:
-    """Return one guarantee for all of them, at the delta given (0 if all are pure).
-
-    For guarantees that were fixed before the first release; a budget that is spent step by step is
-    a `PrivacyFilter`.
-    """
-    totals = Totals.of(guarantees)
-    if totals.relation is None:
-        raise SettingsError("there are no guarantees to compose")
-    epsilon = from_nano(_epsilon_nano(totals, exact(checked_delta(delta))))
-    return Guarantee(
-        epsilon=epsilon,
-        delta=delta,
-        rho=_composed_rho(totals) if delta > 0 else None,
-        relation=totals.relation,
-        status=totals.status,
-        gaussian=totals.gaussian and exact(delta) >= SMALLEST_DELTA,
-    )
-
-
 def promised(epsilon: float, delta: float, relation: Relation = "replace-one") -> Guarantee:
     """Return the guarantee of a release: pure if delta is 0, of Gaussian noise otherwise."""
     if delta == 0:
         return Guarantee(epsilon, relation=relation)
     return Guarantee(epsilon, delta, rho_for(epsilon, delta), relation, gaussian=True)
-
-
-def zcdp_guarantee(rho: float, delta: float, relation: Relation = "replace-one") -> Guarantee:
-    """Return the guarantee of a rho-zCDP release, stated at `delta`."""
-    return Guarantee(zcdp_epsilon(rho, delta), delta, rho, relation)
 
 
 def conversion(order: Fraction, delta: Fraction) -> arb:
@@ -198,8 +151,8 @@ def pure_divergence(order: Fraction, epsilon: Fraction) -> arb:
 
 
 def gaussian_share(delta: Fraction) -> Fraction:
-    """Return the part of delta that is set aside neither for leaks nor for mixtures."""
-    return delta * (1 - LEAK_SHARE - MIXED_SHARE)
+    """Return the part of delta that is used, and not set aside for mixtures."""
+    return delta * (1 - UNUSED_SHARE - MIXED_SHARE)
 
 
 @lru_cache(maxsize=64)
@@ -221,65 +174,23 @@ def best_order(objective: Callable[[Array], Array]) -> Fraction:
     return 1 + Fraction(round(mantissa * 2**12), 2**12) * Fraction(2) ** exponent
 
 
-def _epsilon_nano(totals: Totals, delta: Fraction) -> int:
-    """Return the smallest epsilon of theorem 2 that the search finds, in billionths, rounded up."""
-    if totals.gaussian and totals.rho > 0 and delta >= SMALLEST_DELTA:
-        return _gaussian_nano(totals.rho, delta)
-    candidates = []
-    if totals.rho == 0 and totals.leaks <= delta:
-        candidates.append(to_nano(totals.pure_epsilon))
-    if totals.leaks < delta:
-        candidates.append(_renyi_nano(totals, delta - totals.leaks))
-    if not candidates:
-        raise SettingsError("delta is too small for the guarantees that are composed")
-    return max(1, min(candidates))
-
-
 def _gaussian_nano(rho: Fraction, delta: Fraction) -> int:
     """Return the least epsilon of the Gaussian curve, in billionths; such noise is rho-zCDP too."""
-    most = max(1, _renyi_nano(Totals(rho=rho), delta))
-    return least(lambda units: keeps(Fraction(units, NANO), delta, rho), 0, most)
+    most = max(1, _renyi_nano(rho, delta))
+    return smallest_integer(lambda units: satisfies(Fraction(units, NANO), delta, rho), 0, most)
 
 
-def _renyi_nano(totals: Totals, delta: Fraction) -> int:
-    """Return the epsilon of theorem 2 at the best order, in billionths, rounded up."""
-    rho, log_delta = float(totals.rho), math.log(delta)
-    pure = [(float(epsilon), count) for epsilon, count in totals.pure.items()]
-
-    def epsilon_at(orders: Array) -> Array:
-        total = orders * rho + _float_conversion(orders, log_delta)
-        for epsilon, count in pure:
-            total += count * (
-                (_log_cosh((orders - 0.5) * epsilon) - _log_cosh(epsilon / 2)) / (orders - 1)
-            )
-        return total
-
-    order = best_order(epsilon_at)
+def _renyi_nano(rho: Fraction, delta: Fraction) -> int:
+    """Return the epsilon of rho-zCDP at the best order, in billionths, rounded up."""
+    size, log_delta = float(rho), math.log(delta)
+    order = best_order(lambda orders: orders * size + _float_conversion(orders, log_delta))
     with ctx.workprec(PRECISION):
-        bound = totals.divergence(order) + conversion(order, delta)
+        bound = rational(order * rho) + conversion(order, delta)
         return math.ceil(_fraction(bound.upper()) * NANO)
 
 
 def _float_conversion(orders: Array, log_delta: float) -> Array:
     return np.log1p(-1 / orders) - (log_delta + np.log(orders)) / (orders - 1)
-
-
-def _log_cosh(x: Array | float) -> Array:
-    return np.logaddexp(x, np.negative(x)) - math.log(2)
-
-
-def _composed_rho(totals: Totals) -> float | None:
-    """Return R + sum of epsilon_i tanh(epsilon_i / 2), rounded up; None if a delta may leak."""
-    if totals.leaks > 0:
-        return None
-    with ctx.workprec(PRECISION):
-        terms = (count * _zcdp_of_pure(epsilon) for epsilon, count in totals.pure.items())
-        return _shown_above(_fraction(sum(terms, rational(totals.rho)).upper()))
-
-
-def _zcdp_of_pure(epsilon: Fraction) -> arb:
-    size = rational(epsilon)
-    return size * (size / 2).tanh()
 
 
 def _shown_above(value: Fraction) -> float:
@@ -329,15 +240,17 @@ class PrivacyFilter:
 
     def covers(self, totals: Totals) -> bool:
         """Return whether the budget covers the totals; undecidable cases are not covered."""
-        if totals.first_kind == "approximate":
-            fits = totals.stated_epsilon <= exact(self.epsilon)
-            return fits and totals.stated_delta <= exact(self.delta)
-        leak_room = exact(self.delta) * LEAK_SHARE
-        if totals.leaks > leak_room:
-            return False
         if totals.rho == 0 and totals.pure_epsilon <= exact(self.epsilon):
             return True
-        return self.delta > 0 and (self._covers_gaussian(totals) or self._covers_divergence(totals))
+        if not self.delta > 0:
+            return False
+        limit = self._gaussian_limit(totals)
+        if limit is not None and totals.rho <= limit:
+            return True
+        # rule (B) certainly holds: a* R + sum g(a*, eps_i) + c(a*, delta_z) <= eps
+        order, offset = self._conversion(totals)
+        with ctx.workprec(PRECISION):
+            return bool(totals.divergence(order) + offset <= rational(exact(self.epsilon)))
 
     def left(self, spent: Totals, delta: float = 0.0) -> float:
         """Return the largest epsilon, in whole billionths, of one more request; 0 if there is none.
@@ -349,7 +262,7 @@ class PrivacyFilter:
             request = promised(from_nano(units), delta, self.relation)
             return not self.covers(spent.plus(request))
 
-        return from_nano(least(refused, 0, to_nano(self.epsilon) + 1) - 1)
+        return from_nano(smallest_integer(refused, 0, to_nano(self.epsilon) + 1) - 1)
 
     def more_like(self, spent: Totals, request: Guarantee, most: int = 1000) -> int:
         """Count the further requests like this one that the budget covers, up to `most`."""
@@ -364,37 +277,23 @@ class PrivacyFilter:
 
         The rules add up epsilons, rho, or divergences at the filter's order.
         """
-        rules = [
-            rule
-            for rule in (self._pure_share, self._gaussian_share, self._divergence_share)
-            if rule(spent.plus(request)) is not None
-        ]
-        if spent.first_kind == "approximate" or not rules:
-            share = spent.stated_epsilon / exact(self.epsilon)
-            return float(
-                max(share, spent.stated_delta / exact(self.delta) if self.delta else share)
-            )
-        best = min(rules, key=lambda rule: rule(spent.plus(request)) or 0.0)
-        return best(spent) or 0.0
+        now, then = self._shares(spent), self._shares(spent.plus(request))
+        # without a rule nothing like the request was ever admitted
+        return now.get(min(then, key=then.__getitem__), 0.0) if then else 1.0
 
-    def _pure_share(self, totals: Totals) -> float | None:
-        return float(totals.pure_epsilon / exact(self.epsilon)) if totals.rho == 0 else None
-
-    def _gaussian_share(self, totals: Totals) -> float | None:
+    def _shares(self, totals: Totals) -> dict[str, float]:
+        """Return the spent part by each of the rules (A), (G) and (B) that applies."""
+        shares, epsilon = {}, exact(self.epsilon)
+        if totals.rho == 0:
+            shares["A"] = float(totals.pure_epsilon / epsilon)
         limit = self._gaussian_limit(totals)
-        return None if limit is None else float(totals.rho / limit)
-
-    def _divergence_share(self, totals: Totals) -> float | None:
-        if not self.delta > 0:
-            return None
-        order, offset = self._conversion(totals)
-        with ctx.workprec(PRECISION):
-            return float(totals.divergence(order) / (rational(exact(self.epsilon)) - offset))
-
-    def _covers_gaussian(self, totals: Totals) -> bool:
-        """Return whether rule (G) holds: only Gaussian noise, of at most the budget's rho."""
-        limit = self._gaussian_limit(totals)
-        return limit is not None and totals.rho <= limit
+        if limit is not None:
+            shares["G"] = float(totals.rho / limit)
+        if self.delta > 0:
+            order, offset = self._conversion(totals)
+            with ctx.workprec(PRECISION):
+                shares["B"] = float(totals.divergence(order) / (rational(epsilon) - offset))
+        return shares
 
     def _gaussian_limit(self, totals: Totals) -> Fraction | None:
         """Return rho*, or None if rule (G) does not apply."""
@@ -402,15 +301,9 @@ class PrivacyFilter:
             return None
         return exact(rho_for(self.epsilon, self.delta))
 
-    def _covers_divergence(self, totals: Totals) -> bool:
-        """Return whether rule (B) certainly holds: a* R + sum g(a*, eps_i) + c(a*, delta_z) <= eps."""
-        order, offset = self._conversion(totals)
-        with ctx.workprec(PRECISION):
-            return bool(totals.divergence(order) + offset <= rational(exact(self.epsilon)))
-
     def _conversion(self, totals: Totals) -> tuple[Fraction, arb]:
         """Return a* and c(a*, delta_z): less of delta is left for (B) if (G) may admit requests."""
-        share = MIXED_SHARE if totals.first_kind == "gaussian" else 1 - LEAK_SHARE
+        share = MIXED_SHARE if totals.first_kind == "gaussian" else 1 - UNUSED_SHARE
         delta = exact(self.delta) * share
         order = filter_order(exact(self.epsilon), delta)
         with ctx.workprec(PRECISION):
@@ -422,5 +315,9 @@ def _require_consistent(guarantee: Guarantee) -> None:
     if guarantee.rho is None:
         return
     least_epsilon = epsilon_of if guarantee.gaussian else zcdp_epsilon
-    if guarantee.epsilon < least_epsilon(guarantee.rho, guarantee.delta):
-        raise SettingsError("the guarantee states an epsilon below the one its rho and delta give")
+    counted = least_epsilon(guarantee.rho, guarantee.delta)
+    if guarantee.epsilon < counted:
+        raise SettingsError(
+            f"epsilon {guarantee.epsilon:g} is less than a ledger counts for its rho and delta, "
+            f"{counted:g}: state at least that."
+        )

@@ -43,7 +43,7 @@ def _precision(epsilon: Fraction) -> int:
     return PRECISION + 2 * math.ceil(epsilon).bit_length()
 
 
-def keeps(epsilon: Fraction, delta: Fraction, rho: Fraction) -> bool:
+def satisfies(epsilon: Fraction, delta: Fraction, rho: Fraction) -> bool:
     """Return whether integer noise of this rho is certainly (epsilon, delta)-DP."""
     with ctx.workprec(_precision(epsilon)):
         return bool(gaussian_delta(epsilon, rho) <= rational(delta * (1 - SMOOTHING_SHARE)))
@@ -54,19 +54,19 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the largest rho of twelve digits that satisfies (epsilon, delta)."""
     # the largest power of two that satisfies the curve; rho is near epsilon if that is large
     power = Fraction(2 ** math.ceil(epsilon).bit_length())
-    while not keeps(epsilon, delta, power):
+    while not satisfies(epsilon, delta, power):
         power /= 2
         if power < SMALLEST_RHO:
             raise SettingsError("epsilon or delta is out of the range that can be accounted for")
-    while keeps(epsilon, delta, 2 * power):
+    while satisfies(epsilon, delta, 2 * power):
         power *= 2
     unit = Fraction(10) ** (math.floor(math.log10(power)) - DIGITS + 1)
     low, high = math.floor(power / unit), math.ceil(2 * power / unit)
-    beyond = least(lambda units: not keeps(epsilon, delta, units * unit), low, high)
+    beyond = smallest_integer(lambda units: not satisfies(epsilon, delta, units * unit), low, high)
     return (beyond - 1) * unit
 
 
-def least(holds: Callable[[int], bool], low: int, high: int) -> int:
+def smallest_integer(holds: Callable[[int], bool], low: int, high: int) -> int:
     """Return the least integer above `low` for which a monotone rule holds; it holds for `high`."""
     while high - low > 1:
         middle = (low + high) // 2

@@ -3,20 +3,19 @@
     epsilon-DP               delta = 0, no rho
     Gaussian noise           rho given, `gaussian`; (epsilon, delta) is one point of its curve
     rho-zCDP                 rho given; (epsilon, delta) is one point of a curve above that one
-    (epsilon, delta)-DP      delta > 0, no rho
 
-All four hold for two neighbouring data sets D, D' and every set S of outcomes:
+All three hold for two neighbouring data sets D, D' and every set S of outcomes:
 P(M(D) in S) <= exp(epsilon) P(M(D') in S) + delta.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from typing import Any, Literal, Self, get_args
 
 from discreet.errors import ArtefactError, SettingsError
-from discreet.privacy.scales import exact
+from discreet.privacy.scales import exact, is_number, require_choice
 
 Relation = Literal["replace-one", "add-remove"]
 Unit = Literal["person"]
@@ -54,32 +53,29 @@ class Guarantee:
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         object.__setattr__(self, "delta", checked_delta(self.delta))
         if self.rho is not None:
-            object.__setattr__(self, "rho", _positive("rho", self.rho))
+            object.__setattr__(self, "rho", checked_epsilon(self.rho, "rho"))
             if self.delta == 0:
                 raise SettingsError("a guarantee with rho needs a delta greater than 0")
-        elif self.gaussian:
-            raise SettingsError("a guarantee of Gaussian noise needs a rho")
-        _one_of("gaussian", self.gaussian, (False, True))
-        _one_of("relation", self.relation, get_args(Relation))
-        _one_of("unit", self.unit, get_args(Unit))
-        _one_of("status", self.status, get_args(Status))
+        elif self.gaussian or self.delta > 0:
+            raise SettingsError(
+                f"a guarantee {'of Gaussian noise' if self.gaussian else 'with delta'} needs a rho"
+            )
+        require_choice("gaussian", self.gaussian, (False, True))
+        require_choice("relation", self.relation, get_args(Relation))
+        require_choice("unit", self.unit, get_args(Unit))
+        require_choice("status", self.status, get_args(Status))
 
     @property
-    def kind(self) -> Literal["pure", "gaussian", "zcdp", "approximate"]:
-        """The law that an accountant composes the guarantee by."""
-        if self.rho is not None:
-            return "gaussian" if self.gaussian else "zcdp"
-        return "approximate" if self.delta > 0 else "pure"
+    def kind(self) -> Literal["pure", "gaussian", "zcdp"]:
+        """The law that an accountant composes the guarantee by; `zcdp` are mixtures, and rho in 0.1."""
+        if self.rho is None:
+            return "pure"
+        return "gaussian" if self.gaussian else "zcdp"
 
     @property
     def exact_epsilon(self) -> Fraction:
         """Epsilon as a decimal number."""
         return exact(self.epsilon)
-
-    @property
-    def exact_delta(self) -> Fraction:
-        """Delta as a decimal number."""
-        return exact(self.delta)
 
     @property
     def exact_rho(self) -> Fraction:
@@ -118,8 +114,7 @@ class Guarantee:
             )
             chance = 100 * math.exp(self.epsilon) / (1 + math.exp(self.epsilon))
             bet = (
-                "Somebody for whom a fact about one person was an even bet can become at most"
-                f" {chance:.0f}% sure of it because this person took part."
+                f"{_BET} can become at most {chance:.0f}% sure of it because this person took part."
             )
         exception = (
             f", apart from an exception of probability at most {self.delta:g} (delta)"
@@ -132,10 +127,16 @@ class Guarantee:
         status = {"proved": "", "conditional": ASSUMPTION}.get(self.status, _PERFECT_DRAW)
         return " ".join(part for part in (promise, bet, _REACH, status) if part)
 
+    def is_said_by(self, text: str) -> bool:
+        """Whether the text is this promise in words, of this version or of 0.1 and 0.2."""
+        return text in {self.sentence(), self.sentence().replace(_BET, _EARLIER_BET)}
 
-def checked_epsilon(epsilon: float) -> float:
-    """Return epsilon as a float, or raise a `SettingsError`."""
-    return _positive("epsilon", epsilon)
+
+def checked_epsilon(epsilon: float, name: str = "epsilon") -> float:
+    """Return epsilon, or another number above 0, as a float, or raise a `SettingsError`."""
+    if not is_number(epsilon) or not epsilon > 0:
+        raise SettingsError(f"{name} must be a finite number greater than 0")
+    return float(epsilon)
 
 
 def delta_for(persons: int, asked: float | None) -> float:
@@ -145,25 +146,9 @@ def delta_for(persons: int, asked: float | None) -> float:
 
 def checked_delta(delta: float) -> float:
     """Return delta as a float in [0, 1), or raise a `SettingsError`."""
-    if not _is_finite(delta) or not 0 <= delta < 1:
+    if not is_number(delta) or not 0 <= delta < 1:
         raise SettingsError("delta must be a number of at least 0 and less than 1")
     return float(delta)
-
-
-def _positive(name: str, value: float) -> float:
-    if not _is_finite(value) or not value > 0:
-        raise SettingsError(f"{name} must be a finite number greater than 0")
-    return float(value)
-
-
-def _is_finite(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value)  # type: ignore[arg-type]  # a number by the line above
-
-
-def _one_of(name: str, value: object, choices: tuple[object, ...]) -> None:
-    if type(value) is not type(choices[0]) or value not in choices:
-        raise SettingsError(f"{name} must be one of {', '.join(map(str, choices))}")
 
 
 _CHANGES = {
@@ -179,15 +164,12 @@ _REACH = (
 )
 
 
+_BET = "A reader who held a fact about one person to be as likely true as false"
+_EARLIER_BET = "Somebody for whom a fact about one person was an even bet"
 _NO_PROMISE = (
     "Nothing is promised. The algorithm is the one printed in a paper, meant for"
     " epsilon = {epsilon}; its proof has errors, so no protection of anybody in the data is proved."
 )
-
-
-def worst_status(statuses: Iterable[Status]) -> Status:
-    """Return the status of several releases together."""
-    return max(statuses, key=get_args(Status).index)
 
 
 _PERFECT_DRAW = (

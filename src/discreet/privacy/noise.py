@@ -25,9 +25,7 @@ from opendp.mod import Measurement, OpenDPException, enable_features
 
 from discreet.errors import DataFormError, EntropyError, SettingsError
 from discreet.privacy.exact import ContinuousDraw, sample_continuous_laplace, sample_lattice_laplace
-from discreet.privacy.scales import IntegerVector, NoiseGrid, float_above, integer_vector
-
-__all__ = ["ContinuousDraw", "IntegerVector", "NoiseGrid", "NoiseSource", "SystemNoise"]
+from discreet.privacy.scales import IntegerVector, float_above, integer_vector
 
 LARGEST_VALUE = 2**62
 """OpenDP's integers have 64 bits; it clips sums to their range after the addition."""

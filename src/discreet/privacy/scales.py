@@ -19,6 +19,24 @@ ROOT_BITS = 64
 """Relative precision of `upper_square_root`."""
 
 
+def is_number(value: object) -> bool:
+    """Return whether the value is a finite real number (booleans are not)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max  # also of integers beyond the floats
+
+
+def is_count(value: object) -> bool:
+    """Return whether the value is a whole number of at least 1."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def require_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
+    """Raise `SettingsError` unless the setting is one of the choices, of their type."""
+    if type(value) is not type(choices[0]) or value not in choices:
+        raise SettingsError(f"{name} must be one of {', '.join(map(str, choices))}")
+
+
 def exact(value: Number) -> Fraction:
     """Return the decimal number of a setting: 0.1 is one tenth, not the nearest binary fraction."""
     if isinstance(value, float):
@@ -89,11 +107,6 @@ class NoiseGrid:
     def __post_init__(self) -> None:
         if type(self.exponent) is not int or abs(self.exponent) > LARGEST_EXPONENT:
             raise SettingsError("the exponent of a grid must be an integer from -1000 to 1000")
-
-    @property
-    def step(self) -> float:
-        """The spacing 2^k, exactly."""
-        return math.ldexp(1.0, self.exponent)
 
     def to_integers(self, values: ArrayLike) -> IntegerVector:
         """Return the integers nearest to values / 2^k, ties to even."""

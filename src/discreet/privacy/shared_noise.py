@@ -19,17 +19,7 @@ Opening = Callable[[list[int]], list[int]]
 
 
 class SharedNoise(NoiseSource):
-    """Draws this site's share and opens the sum over all sites.
-
-    Parameters
-    ----------
-    shares
-        The number of sites, and the number that may collude.
-    source
-        The source of this site's noise.
-    opening
-        The secure sum.
-    """
+    """Draws this site's share from the source and opens the sum over all sites."""
 
     private: ClassVar[bool] = True
 

@@ -38,15 +38,7 @@ NO_PURE_EPSILON = (
 
 @dataclass(frozen=True)
 class NoiseShares:
-    """The number of sites that draw noise, and the number of them that may collude.
-
-    Parameters
-    ----------
-    sites
-        m, the number of sites; 1 is a fit at one place.
-    colluding
-        t, the number of sites that may share their knowledge; fewer than half.
-    """
+    """m, the number of sites that draw noise (1: one place), and t, those that may collude."""
 
     sites: int
     colluding: int
@@ -123,17 +115,3 @@ class NoiseShares:
 
 ALONE = NoiseShares(1, 0)
 """A fit at one place."""
-
-
-def divergence_bound(scale: float, summands: int) -> float:
-    """Bound the difference of the log masses of a sum and of one discrete Gaussian.
-
-    a = sum over k of log((1 + eta_k) / (1 - eta_k)),  eta_k = 2 sum_j exp(-2 pi^2 v_k^2 j^2),
-    v_k^2 = s^2 k / (k + 1),  k from 1 to `summands` - 1 (proof page, section 3).
-    """
-    bound = 0.0
-    for k in range(1, summands):
-        variance = scale**2 * k / (k + 1)
-        eta = 2 * sum(math.exp(-2 * (math.pi * j) ** 2 * variance) for j in range(1, 40))
-        bound += math.inf if eta >= 1 else math.log1p(eta) - math.log1p(-eta)
-    return bound

@@ -4,16 +4,18 @@ The headings follow the items of TRIPOD+AI (Collins et al. 2024, BMJ 385: e07837
 answer; items that only the authors know are listed by number and left open.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical
+from discreet.design.words import Words
 from discreet.documents.causes import CausesRelease
-from discreet.documents.model import File, Release, numbers_of
+from discreet.documents.model import File, Promised, Release, numbers_of
 from discreet.errors import ArtefactError
-from discreet.results.normal import normal_quantile, standard_errors
+from discreet.report.facts import parts_of
+from discreet.report.page import with_words
+from discreet.results.description import change_lines, coefficient_table
+from discreet.results.normal import normal_quantile
 
 HAZARDS = {
     "logit": "h = 1 / (1 + exp(-eta))",
@@ -57,80 +59,45 @@ OPEN_ITEMS = (
 )
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A row of the table: exp(coefficient) with its interval, where the link has ratios.
-
-    ``name`` is the one for people: the schema's labels, where it has any.
-    """
-
-    name: str
-    coefficient: float
-    error: float | None
-    ratio: float | None
-    lower: float | None
-    upper: float | None
+TOGETHER = (
+    "\nWith o = h / (1 - h) of every cause, the probability of no event in an interval is "
+    "1 / (1 + sum of o), and that of a cause is its o / (1 + sum of o)."
+)
 
 
-def make_card(model: File) -> str:
-    """Return the card of a private release as Markdown.
+def make_card(model: File, words: Words | None = None) -> str:
+    """Return the card of a private release as Markdown: equation, ratios, promise, open items.
+
+    With competing risks numbers, equation and ratios are those of every cause.
 
     Parameters
     ----------
     model
         A private release.
-
-    Returns
-    -------
-    str
-        Markdown with the equation, the table of ratios, the promise and the open items.
+    words
+        Labels and units in place of the release's.
 
     Raises
     ------
     ArtefactError
         The file is not a private release of a model.
     """
-    if isinstance(model, CausesRelease) and model.private:
-        return _causes_card(model)
-    if not isinstance(model, Release) or not model.private:
+    if not isinstance(model, Release | CausesRelease) or not model.private:
         raise ArtefactError("only a private release of a model has a model card.")
-    parts = (_head, _data, _outcome, _predictors, _equation, _table, _performance, _privacy)
-    return "\n".join([*(part(model) for part in parts), _open_items(), _access(model)])
-
-
-def _causes_card(release: CausesRelease) -> str:
-    """Return the card of competing risks, with numbers, equation and ratios of every cause."""
-    models = {cause: release.of_cause(cause) for cause in release.causes}
-    first = next(iter(models.values()))
-    told = first.model_copy(update={"warnings": release.warnings})
-    together = (
-        "\nWith o = h / (1 - h) of every cause, the probability of no event in an interval is "
-        "1 / (1 + sum of o), and that of a cause is its o / (1 + sum of o)."
-    )
-    own = [
-        f"\n# Cause: {_plain(cause)}\n{_data(part)}\n{_equation(part)}\n{together}\n{_table(part)}"
-        for cause, part in models.items()
-    ]
-    shared = [_performance(told), _privacy(first), _open_items(), _access(first)]
-    return "\n".join([_head(first), _outcome(first), _predictors(first), *own, *shared])
-
-
-def ratios(release: Release) -> list[Ratio]:
-    """Return one row per covariate coefficient."""
-    size = release.design.time_dimension
-    names, values = release.public_schema.coefficient_titles, release.coefficients.vector[size:]
-    errors = None
-    if release.covariance is not None:
-        errors = standard_errors(release.covariance)[size:]
-    exponential = release.link != "probit"
-    rows = []
-    for index, name in enumerate(names):
-        value, error = float(values[index]), None if errors is None else float(errors[index])
-        margin = None if error is None else normal_quantile(0.95) * error
-        ends = (None, None) if margin is None else (value - margin, value + margin)
-        three = [None if x is None or not exponential else float(np.exp(x)) for x in (value, *ends)]
-        rows.append(Ratio(name, value, error, *three))
-    return rows
+    shown = model if words is None else with_words(model, words)
+    parts = parts_of(shown)
+    first = next(iter(parts.values()))
+    common = [_outcome(first), _predictors(first)]
+    if shown.causes:
+        own = [
+            f"\n# Cause: {_plain(cause)}\n{_data(part)}\n{_equation(part)}\n{TOGETHER}\n{_table(part)}"
+            for cause, part in parts.items()
+        ]
+    else:
+        common = [_data(first), *common]
+        own = [_equation(first), _table(first)]
+    last = [_performance(shown), _privacy(first), _open_items(), _access(first)]
+    return "\n".join([_head(first), *common, *own, *last])
 
 
 def _head(release: Release) -> str:
@@ -225,17 +192,26 @@ def _table(release: Release) -> str:
         f"| | coefficient | standard error | {effect} | 95 % interval |",
         "|---|---|---|---|---|",
     ]
-    for item in ratios(release):
-        error = "not released" if item.error is None else f"{item.error:.4g}"
-        ratio = "" if item.ratio is None else f"{item.ratio:.4g}"
-        between = "" if item.lower is None else f"{item.lower:.4g} to {item.upper:.4g}"
-        cells = (_plain(item.name), f"{item.coefficient:.5g}", error, ratio, between)
+    table = coefficient_table(release)
+    columns = table.columns()
+    for place, title in enumerate(release.public_schema.coefficient_titles, table.baseline):
+        error, ratio, low, high = (
+            f"{columns[name][place]:.4g}" if name in columns else ""
+            for name in (
+                "standard error",
+                *(f"{table.ratio}{end}" for end in ("", " lower", " upper")),
+            )
+        )
+        between = f"{low} to {high}" if low else ""
+        value = f"{columns['coefficient'][place]:.5g}"
+        cells = (_plain(title), value, error or "not released", ratio, between)
         lines.append(f"| {' | '.join(cells)} |")
-    return f"\n## 22. {effect[:1].upper() + effect[1:]}s\n\n" + "\n".join(lines)
+    tests = "".join(f"\n\n{_plain(line)}" for line in change_lines(release))
+    return f"\n## 22. {effect[:1].upper() + effect[1:]}s\n\n" + "\n".join(lines) + tests
 
 
-def _performance(release: Release) -> str:
-    found = [f"- {_plain(str(item))}" for item in release.warnings if not item.of_the_promise]
+def _performance(release: Promised) -> str:
+    found = [f"- {_plain(item.message)}" for item in release.warnings if not item.of_the_promise]
     text = "\n".join(found) or "The release has no cautions about its numbers."
     return (
         f"\n## 23, 26. Performance and limitations\n\n{text}\n\nIntervals include sampling error and "

@@ -11,16 +11,29 @@ from discreet.design.schema import Categorical, Numeric, PageWords, Schema
 from discreet.documents.causes import CausesRelease
 from discreet.documents.curves import BANDS, CurvesRelease
 from discreet.documents.model import Promised, Release
-from discreet.results.description import change_test
+from discreet.results.description import change_test, ratio_of
 from discreet.results.group_curves import incidence_of
+from discreet.results.proportionality import effect_cells
 
 NO_INFORMATION = ("at-risk", "events")
 """Cautions about the whole release; ``noise`` is one too if it names no coefficient."""
+ROUNDED = 1.0 + 1e-9
+"""Bounds such as 0.3 and 0.7 are a little nearer to each other than they are written."""
 
 
-def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
-    """Coefficients on the user's scale, their covariance if released, and the public axes."""
-    covariance, schema = release.covariance, release.public_schema
+def parts_of(release: Release | CausesRelease) -> dict[str, Release]:
+    """Return the release of each cause; of one event it is the release itself, without a name."""
+    return {name: part for name, part in release.models.items() if isinstance(part, Release)}
+
+
+def page_facts(whole: Release | CausesRelease, words: dict[str, str]) -> dict[str, Any]:
+    """Coefficients on the user's scale, their covariance if released, and the public axes.
+
+    Of several causes all but coefficients, covariance and counts is that of the first.
+    """
+    parts = parts_of(whole)
+    release = next(iter(parts.values()))
+    covariance, schema = whole.covariance, release.public_schema
     time = schema.time
     unit, names = time.counted_in, [item.name for item in schema.covariates]
     page = schema.page or PageWords()
@@ -41,26 +54,26 @@ def page_facts(release: Release, words: dict[str, str]) -> dict[str, Any]:
         "intervals": time.intervals,
         "time_label": words["time"] if unit is None else f"{words['time']} ({unit})",
         "unit": unit,
-        "parts": [part_facts(release, None)],
+        "parts": [
+            {
+                "cause": cause or None,
+                "alpha": [list(baseline) for baseline in part.coefficients.baselines],
+                "beta": list(part.coefficients.covariates.values()),
+            }
+            for cause, part in parts.items()
+        ],
         "covariance": None if covariance is None else np.asarray(covariance).tolist(),
         "covariates": _covariates(release, words["unknown"]),
         "coefficients": _coefficients(schema),
         "changing": _changing(release),
         "interactions": [[names.index(name) for name in item.of] for item in schema.interactions],
         "strata": _strata(release),
-        "life_table": _life_table(release),
+        "life_table": _incidences(whole)
+        if isinstance(whole, CausesRelease)
+        else _life_table(whole),
         "release_id": release.release_id,
         "citation": {"title": page.title, "text": page.citation, "contact": page.contact},
         "words": words,
-    }
-
-
-def part_facts(release: Release, cause: str | None) -> dict[str, Any]:
-    """Return the coefficients of one event, or of one cause."""
-    return {
-        "cause": cause,
-        "alpha": [list(part) for part in release.coefficients.baselines],
-        "beta": list(release.coefficients.covariates.values()),
     }
 
 
@@ -72,29 +85,43 @@ def change_tests(release: Release, words: dict[str, str]) -> list[str]:
     found = []
     for name in release.public_schema.changing:
         test = change_test(release, name)
-        freedom = "1 degree" if test.degrees == 1 else f"{test.degrees} degrees"
-        p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.4f}"
-        statistic, degrees = f"{test.statistic:.2f}", f"{freedom} of freedom"
-        said = words["changes_test"]
-        found.append(said.format(name=titles[name], statistic=statistic, degrees=degrees, p=p))
+        values = {"statistic": f"{test.statistic:.2f}", "degrees": test.freedom, "p": test.words}
+        found.append(words["changes_test"].format(name=titles[name], **values))
     return found
 
 
-def lasting_facts(release: Release, cause: str | None = None) -> list[dict[str, Any]]:
+def lasting_facts(release: Release, cause: str, words: dict[str, str]) -> list[dict[str, Any]]:
     """Return every effect early and late as texts, those that are furthest apart first."""
-    found = release.proportionality or ()
-    show = float if get_link(release.link).name == "probit" else np.exp
-    with np.errstate(over="ignore"):
-        return [
+    schema = release.public_schema
+    names = schema.coefficient_names
+    steps = [_step(schema, item["number"]) for item in _coefficients(schema)]
+    found = []
+    for one in sorted(release.proportionality or (), key=lambda one: -abs(one.distance)):
+        step = steps[names.index(one.name)]
+        scaled = one._replace(early=one.early * step, late=one.late * step)
+        early, late, change, interval = effect_cells(scaled, ratio=bool(ratio_of(release.link)))
+        per = "" if step == 1 else f", {words['per'].format(step=f'{step:g}')}"
+        found.append(
             {
-                "title": one.title if cause is None else f"{cause}: {one.title}",
-                "early": f"{show(one.early):.3g}",
-                "late": f"{show(one.late):.3g}",
-                "distance": f"{one.distance:.1f}{' *' if one.stands_out else ''}",
+                "title": f"{cause}: {one.title}{per}" if cause else f"{one.title}{per}",
+                "early": early,
+                "late": late,
+                "change": f"{change} ({interval}){' *' if one.stands_out else ''}",
                 "stands_out": one.stands_out,
             }
-            for one in sorted(found, key=lambda one: -abs(one.distance))
-        ]
+        )
+    return found
+
+
+def _step(schema: Schema, number: int | None) -> float:
+    """Return the step that a ratio is per, as in `page.js`: 1, 2 or 5 times a power of ten."""
+    item = None if number is None else schema.covariates[number]
+    if not isinstance(item, Numeric):
+        return 1.0
+    low, high = item.bounds
+    quarter = (high - low) / 4.0 * ROUNDED
+    power = 10.0 ** np.floor(np.log10(quarter))
+    return float(power * max(factor for factor in (1, 2, 5) if factor * power <= quarter))
 
 
 @dataclass(frozen=True)
@@ -123,8 +150,13 @@ def quality_of(release: Promised, words: dict[str, str], *, known: bool) -> Qual
         level = "good" if known else "unknown"
     # readers do not know the coefficients of the baseline by their numbers
     one = r"'?\bbaseline\[[^\]]*\]'?"
-    several = rf"{one}(?:(?:, | and )(?:{one}))*"
-    reasons = tuple(re.sub(several, words["the_baseline"], str(item)) for item in found)
+    several = rf"(\. )?{one}(?:(?:, | and )(?:{one}))*"
+    text = words["the_baseline"]
+
+    def replaced(match: re.Match[str]) -> str:
+        return f". {text[:1].upper()}{text[1:]}" if match[1] else text
+
+    reasons = tuple(re.sub(several, replaced, item.message) for item in found)
     return Quality(level, words[f"quality_{level}"], reasons)
 
 
@@ -181,31 +213,30 @@ def _covariates(release: Release, unknown: str) -> list[dict[str, Any]]:
     They start at the declared value, else at the middle of the released distribution.
     """
     covariates = release.public_schema.covariates
-    middles = release.typical or [item.start for item in covariates]
+    middles = release.typical or [item.typical_value for item in covariates]
     return [
         {
             "name": item.name,
             "title": item.title,
-            "start": middle if item.typical is None else item.start,
-            **_kind(item, unknown),
+            "start": middle if item.typical is None else item.typical_value,
+            **(
+                {
+                    "levels": [*item.level_titles, *([unknown] if item.indicated else [])],
+                    "declared": len(item.levels),
+                }
+                if isinstance(item, Categorical)
+                else {
+                    "low": item.bounds[0],
+                    "high": item.bounds[1],
+                    "scale": "spline" if item.knots is not None else (item.scale or "linear"),
+                    "knots": item.knots,
+                    "fill": item.fill,
+                    "indicator": item.indicated,
+                }
+            ),
         }
         for item, middle in zip(covariates, middles, strict=True)
     ]
-
-
-def _kind(item: Numeric | Categorical, unknown: str) -> dict[str, Any]:
-    if isinstance(item, Categorical):
-        missing = [unknown] if item.indicated else []
-        return {"levels": [*item.level_titles, *missing], "declared": len(item.levels)}
-    low, high = item.bounds
-    return {
-        "low": low,
-        "high": high,
-        "scale": "spline" if item.knots is not None else (item.scale or "linear"),
-        "knots": item.knots,
-        "fill": item.fill,
-        "indicator": item.indicated,
-    }
 
 
 def _coefficients(schema: Schema) -> list[dict[str, Any]]:
@@ -263,27 +294,22 @@ def _strata(release: Release) -> dict[str, Any] | None:
     return {"title": declared.title, "levels": list(declared.level_titles), "start": start}
 
 
-def causes_facts(release: CausesRelease, words: dict[str, str]) -> dict[str, Any]:
-    """Return the facts of one event, with a part for each cause, one covariance, and the counts."""
-    parts = {cause: release.of_cause(cause) for cause in release.causes}
-    # The incidence of the model, for the same people as Aalen-Johansen from the released counts:
-    # its events of each cause over those exposed, stretch by stretch.  As in the curves, a person
-    # who is censored within a stretch misses half of it on average.
+def _incidences(release: CausesRelease) -> dict[str, Any]:
+    """Return survival and the incidence of each cause, from released counts and by the model.
+
+    The model's are of the same people: its events of each cause over those exposed, stretch by stretch.
+    As in the curves, a person who is censored within a stretch misses half of it on average.
+    """
     curve = release.aalen_johansen
-    tables = [part.calibration for part in parts.values()]
+    tables = [part.calibration for part in parts_of(release).values()]
     expected = np.array([table.expected for table in tables if table is not None])
     exposed = curve.at_risk - np.maximum(release.exits[:, 2], 0.0) / 2.0
     hazards = np.clip(expected / np.maximum(exposed, 1.0), 0.0, 1.0)
     model = incidence_of(hazards / np.maximum(hazards.sum(axis=0), 1.0))
     return {
-        **page_facts(next(iter(parts.values())), words),
-        "parts": [part_facts(part, cause) for cause, part in parts.items()],
-        "covariance": None if release.covariance is None else release.covariance.tolist(),
-        "life_table": {
-            "time": release.times.tolist(),
-            "survival": [1.0, *curve.survival.estimate.tolist()],
-            "expected": [1.0, *(1.0 - model.sum(axis=0)).tolist()],
-            "incidence": [[0.0, *band.estimate.tolist()] for band in curve.incidence],
-            "expected_incidence": [[0.0, *row.tolist()] for row in model],
-        },
+        "time": release.times.tolist(),
+        "survival": [1.0, *curve.survival.estimate.tolist()],
+        "expected": [1.0, *(1.0 - model.sum(axis=0)).tolist()],
+        "incidence": [[0.0, *band.estimate.tolist()] for band in curve.incidence],
+        "expected_incidence": [[0.0, *row.tolist()] for row in model],
     }

@@ -25,14 +25,15 @@ from discreet.documents.strict import write_new
 from discreet.errors import ArtefactError
 from discreet.privacy.shares import NoiseShares
 from discreet.report.facts import (
-    causes_facts,
     change_tests,
     curves_facts,
     lasting_facts,
     page_facts,
+    parts_of,
     quality_of,
 )
 from discreet.report.texts import DEFAULT, page_texts
+from discreet.results.description import ratio_of
 from discreet.results.group_table import GroupTable
 from discreet.text import with_unit
 
@@ -70,19 +71,15 @@ def _explorable(release: Release | CausesRelease, **more: Any) -> str:
     """Return the page on which a reader chooses persons."""
     own, schema = release.public_schema.page or PageWords(), release.public_schema
     words = page_texts(own.language)
+    parts = parts_of(release)
+    more |= time_words(next(iter(parts.values())), words)
+    event = own.event or f"{words['event']} (“{schema.time.event}”)"
+    choose = words["choose"].format(event=event)
     if isinstance(release, CausesRelease):
-        parts: dict[str | None, Release] = {name: release.of_cause(name) for name in release.causes}
-        agrees = " ".join(str(item) for item in release.warnings if item.code == "life-table")
-        more |= time_words(release.of_cause(release.causes[0]), words) | {"calibration": agrees}
-        facts, known, choose = causes_facts(release, words), True, words["choose_causes"]
-    else:
-        parts, known = {None: release}, release.covariance is not None
-        more |= time_words(release, words)
-        facts = page_facts(release, words)
-        event = own.event or f"{words['event']} (“{schema.time.event}”)"
-        choose = words["choose"].format(event=event)
+        agrees = " ".join(item.message for item in release.warnings if item.code == "life-table")
+        more["calibration"], choose = agrees, words["choose_causes"]
     tests = [
-        line if cause is None else f"{cause}: {line}"
+        f"{cause}: {line}" if cause else line
         for cause, part in parts.items()
         for line in change_tests(part, words)
     ]
@@ -90,11 +87,12 @@ def _explorable(release: Release | CausesRelease, **more: Any) -> str:
         "page.html",
         release,
         ("survival.js", "page.js"),
-        facts,
+        page_facts(release, words),
         change_tests=tests,
         proportionality=[
-            row for cause, part in parts.items() for row in lasting_facts(part, cause)
+            row for cause, part in parts.items() for row in lasting_facts(part, cause, words)
         ],
+        change=words["late_to_early" if ratio_of(release.link) else "late_less_early"],
         changes={
             item.name: ", ".join(f"{cut:.10g}" for cut in item.changes_at or ())
             for item in schema.covariates
@@ -103,7 +101,7 @@ def _explorable(release: Release | CausesRelease, **more: Any) -> str:
         lead=words["lead"],
         start="explore",
         choose=choose,
-        quality=quality_of(release, words, known=known),
+        quality=quality_of(release, words, known=release.covariance is not None),
         **more,
     )
 
@@ -155,16 +153,16 @@ def time_words(model: Release, words: dict[str, str]) -> dict[str, str]:
     help_text = words["times_help"].format(
         first=first, horizon=last, unit=unit or words["own_unit"]
     )
-    told = [str(item) for item in model.warnings if item.code == "life-table"]
+    lines = [item.message for item in model.warnings if item.code == "life-table"]
     found = model.calibration
     if found is not None and found.supported < len(found.table.time):
         end = f"{found.edges[found.supported]:.4g} {unit or words['own_unit']}"
-        told = [*(told or [words["life_agrees"]]), words["life_ends"].format(time=end)]
+        lines = [*(lines or [words["life_agrees"]]), words["life_ends"].format(time=end)]
     calibrated = found is not None
     return {
         "times_help": help_text,
         "horizon": with_unit(last, unit),
-        "calibration": " ".join(told) or (words["life_agrees"] if calibrated else ""),
+        "calibration": " ".join(lines) or (words["life_agrees"] if calibrated else ""),
     }
 
 

@@ -1,1 +1,1 @@
-"""What follows from a file: predictions, life tables, curves by group, summaries.  No record is read."""
+"""Predictions, life tables, curves by group and summaries that follow from a file, without a record."""

@@ -50,7 +50,7 @@ class Calibration:
 
     @property
     def widths(self) -> Array:
-        """How long they are."""
+        """Their lengths."""
         return np.diff(self.edges)
 
     @property
@@ -60,7 +60,7 @@ class Calibration:
 
     @property
     def supported(self) -> int:
-        """How many stretches begin with more people at risk than two deviations of their noise.
+        """Number of first stretches that begin with more people at risk than two deviations of their noise.
 
         Those at risk are what all earlier counts leave over, of two outcomes each.
         """
@@ -70,20 +70,15 @@ class Calibration:
 
     @property
     def survival(self) -> Array:
-        """The model's survival of everybody together, at the ends of the stretches."""
-        hazard = np.clip(self.expected / self._exposed, 0.0, 1.0)
-        return np.asarray(np.cumprod(1.0 - hazard), dtype=np.float64)
+        """The model's survival of all persons together, at the ends of the stretches."""
+        return self.table.survival_with(self.expected)
 
     def band(self, confidence: float = 0.95) -> tuple[Array, Array]:
         """Around the life table's survival: privacy noise and sampling (Greenwood), pointwise."""
-        exposed, events = self._exposed, self.table.events
+        exposed, events = self.table.exposed, self.table.events
         chance = events / np.maximum(exposed * (exposed - events), 1.0)
         variance = np.cumsum(chance + (self.deviation / exposed) ** 2)
         margin = normal_quantile(confidence) * np.sqrt(variance)
         with np.errstate(over="ignore"):
             factor = np.exp(margin)
         return self.table.survival / factor, np.minimum(self.table.survival * factor, 1.0)
-
-    @property
-    def _exposed(self) -> Array:
-        return np.asarray(np.maximum(self.table.at_risk - 0.5 * self.table.censored, 1.0))

@@ -4,22 +4,22 @@ With competing risks the coefficients of all causes are in one vector, cause aft
 begins with that of its cause: ``cancer: age``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from discreet.design.link import get_link
 from discreet.design.periods import period_words
-from discreet.design.schema import Categorical, Schema
+from discreet.design.schema import Categorical
 from discreet.design.wording import nearest
-from discreet.documents.causes import CausesFile, CausesModel, CausesRelease
+from discreet.documents.causes import CausesFile
 from discreet.documents.model import Coefficients, Model, PlainModel, Promised, Release
 from discreet.errors import ArtefactError, SettingsError
 from discreet.results.normal import standard_errors
 from discreet.results.proportionality import NOT_KNOWN, ProportionalityTable
-from discreet.results.summary import CausesTable, CoefficientTable, WaldTest
+from discreet.results.summary import CoefficientTable, WaldTest
+from discreet.results.tables import ByCause
 from discreet.types import Array
 
 NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."
@@ -51,64 +51,67 @@ def _prefixed(model: Fitted) -> Mapping[str, Model]:
     return {f"{cause}: " if cause else "": part for cause, part in model.models.items()}
 
 
-def reference_levels(schema: Schema) -> dict[str, str]:
-    """By coefficient, the level that its level is compared with."""
+def summarise(
+    model: Fitted, confidence: float = 0.95
+) -> CoefficientTable | ByCause[CoefficientTable]:
+    """The coefficient table of a model; with competing risks one for each cause."""
+    above, below = release_words(model) if isinstance(model, Promised) else _plain_words(model)
+    above = (model_words(model), *above)
+    references = ", ".join(
+        f"{item.title} {item.level_titles[0]}"
+        for item in model.public_schema.covariates
+        if isinstance(item, Categorical)
+    )
+    compared = (f"Reference levels: {references}.",) if references else ()
+    if isinstance(model, Model):
+        footer = (*compared, *change_lines(model), *below)
+        return coefficient_table(model, confidence, above, footer)
+    tables = {}
+    for cause, part in model.models.items():
+        own = [f"Cause: {cause}"]
+        if isinstance(part, PlainModel):
+            fit = part.fit
+            own.append(f"{fit.events:,} events; log-likelihood {fit.log_likelihood:,.2f}.")
+        tables[cause] = coefficient_table(part, confidence, (*own, *change_lines(part)))
+    return ByCause(tables, above, (*compared, *below))
+
+
+def coefficient_table(
+    model: Model,
+    confidence: float = 0.95,
+    heading: tuple[str, ...] = (),
+    footer: tuple[str, ...] = (),
+) -> CoefficientTable:
+    """The table of one event, between these lines."""
+    schema, known = model.public_schema, errors_of(model)
+    baseline = model.design.baseline_names
     levels = {
         name: item.level_titles[0]
         for item in schema.covariates
         if isinstance(item, Categorical)
         for name in item.value_names
     }
-    return {
-        name: levels[term.name]
-        for term in schema.terms
-        if term.name in levels
-        for name in term.names
-    }
-
-
-def summarise(model: Fitted, confidence: float = 0.95) -> CoefficientTable | CausesTable:
-    """The coefficient table of a model; with competing risks one for each cause."""
-    if isinstance(model, Model):
-        return _table(model, confidence)
-    whole = {name: _table(part, confidence) for name, part in model.models.items()}
-    first = next(iter(whole.values())).heading[0]
-    tables = {
-        name: replace(table, heading=tuple(_own_words(model, name)), footer=())
-        for name, table in whole.items()
-    }
-    lines, footer = _shared_words(model)
-    return CausesTable(tables, (first, *lines), footer)
-
-
-def _table(model: Model, confidence: float) -> CoefficientTable:
-    known = errors_of(model)
-    errors = None if known is None else known.vector
-    baseline = model.design.baseline_names
-    heading, footer = _words(model)
+    references: dict[str, str] = {}
+    groups: dict[str, tuple[str, str]] = {}
+    for term in schema.terms:
+        if term.name in levels:
+            references |= dict.fromkeys(term.names, levels[term.name])
+        if term.cuts:
+            periods = zip(term.names, period_words(term.cuts), strict=True)
+            groups |= {name: (term.title, words) for name, words in periods}
     return CoefficientTable(
         names=coefficient_names(model),
         coefficients=model.coefficients.vector,
-        standard_errors=errors,
+        standard_errors=None if known is None else known.vector,
         confidence=confidence,
         heading=heading,
         footer=footer,
-        ratio=_ratio(model),
+        ratio=ratio_of(model.link),
         baseline=len(baseline),
-        labels=(*baseline, *model.public_schema.coefficient_titles),
-        references=reference_levels(model.public_schema),
-        groups=_groups(model.public_schema),
+        labels=(*baseline, *schema.coefficient_titles),
+        references=references,
+        groups=groups,
     )
-
-
-def _groups(schema: Schema) -> dict[str, tuple[str, str]]:
-    """By coefficient of an effect that changes, its title and the words of its period."""
-    return {
-        name: (term.title, words)
-        for term in schema.terms
-        if term.cuts
-        for name, words in zip(term.names, period_words(term.cuts), strict=True)
-    }
 
 
 def wald_test(model: Fitted, given: Sequence[str]) -> WaldTest:
@@ -152,11 +155,12 @@ def change_test(model: Fitted, covariate: str) -> WaldTest:
     """The Wald test of one effect for all time of a covariate, in each of its columns and causes.
 
     Differences of the coefficients of neighbouring periods are 0: of m columns and K periods m (K - 1).
+    Products with other covariates belong to the effect, so the zeros of those do not matter.
     """
     schema = model.public_schema
-    found = {item.name: item.coefficient_names for item in schema.covariates if item.changes_at}
-    if covariate not in found:
-        known = f"that of {', '.join(found)} does" if found else "no covariate has 'changes_at'"
+    if covariate not in schema.changing:
+        others = ", ".join(schema.changing)
+        known = f"that of {others} does" if others else "no covariate has 'changes_at'"
         raise SettingsError(f"the effect of '{covariate}' does not change with time; {known}.")
     covariance = covariance_of(model)
     places = {name: place for place, name in enumerate(coefficient_names(model))}
@@ -164,7 +168,7 @@ def change_test(model: Fitted, covariate: str) -> WaldTest:
         [prefix + name for name in term.names]
         for prefix in _prefixed(model)
         for term in schema.terms
-        if term.name in found[covariate]
+        if covariate in term.covariates and term.cuts
     ]
     pairs = [pair for names in changing for pair in pairwise(names)]
     between = np.zeros((len(pairs), len(places)))
@@ -187,65 +191,43 @@ def change_lines(model: Model) -> tuple[str, ...]:
     return tuple(f"{test}{noise}." for test in tests)
 
 
-def _words(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the numbers are, in at most four lines, and what must be said of them below."""
+def model_words(model: Fitted) -> str:
+    """A sentence of the model's form."""
     time = model.public_schema.time
-    compared = (*reference_words(model.public_schema), *change_lines(model))
-    first = f"Survival regression, {model.link} link, {model.baseline} baseline, {time.words}."
-    if isinstance(model, PlainModel):
-        notes = (f"Note: {note}" for note in model.fit.notes)
-        return (first, *_plain_lines(model)), (*compared, *notes)
-    if isinstance(model, Release):
-        lines, footer = release_words(model)
-        return (first, *lines), (*compared, *footer)
-    return (first,), compared
+    return f"Survival regression, {model.link} link, {model.baseline} baseline, {time.words}."
 
 
-def reference_words(schema: Schema) -> tuple[str, ...]:
-    """A sentence with the reference level of every category, if there is one."""
-    found = [
-        f"{item.title} {item.level_titles[0]}"
-        for item in schema.covariates
-        if isinstance(item, Categorical)
-    ]
-    return (f"Reference levels: {', '.join(found)}.",) if found else ()
-
-
-def _plain_lines(model: PlainModel) -> tuple[str, str]:
-    fit = model.fit
-    counts = (
-        f"{fit.persons:,} persons, {fit.events:,} events; log-likelihood {fit.log_likelihood:,.2f}."
+def _plain_words(model: Fitted) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The counts of a fit that is not private, above its table, and its notes, below it."""
+    fits = {cause: part.fit for cause, part in model.models.items() if isinstance(part, PlainModel)}
+    first = next(iter(fits.values()))
+    counts = f"{first.persons:,} persons, {sum(fit.events for fit in fits.values()):,} events"
+    if not model.causes:
+        counts += f"; log-likelihood {first.log_likelihood:,.2f}"
+    notes = (
+        f"Note: {cause}: {note}" if cause else f"Note: {note}"
+        for cause, fit in fits.items()
+        for note in fit.notes
     )
-    return counts, NOT_PRIVATE
+    return (f"{counts}.", NOT_PRIVATE), tuple(notes)
 
 
 def release_words(model: Promised) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What is promised of a release, above its table and below it."""
-    return (_release_line(model), *_told(model)), _release_footer(model)
-
-
-def _release_line(model: Promised) -> str:
-    guarantee = model.guarantee
+    """The promise of a release, above its table, and warnings and ledger, below it."""
+    guarantee, count = model.guarantee, len(model.warnings)
     kind = "Private release" if model.private else "Simulated release, not private,"
-    numbers = f"epsilon = {guarantee.epsilon:g}, delta = {guarantee.delta:g}"
     name = model.mechanism.get("name", "")
-    return f"{kind} ({name}): {numbers}, {guarantee.status}; {model.persons:,} persons."
-
-
-def _told(model: Promised) -> Iterator[str]:
-    count = len(model.warnings)
+    numbers = f"epsilon = {guarantee.epsilon:g}, delta = {guarantee.delta:g}"
+    above = [f"{kind} ({name}): {numbers}, {guarantee.status}; {model.persons:,} persons."]
     if count:
-        yield (
-            "Read the warning below the table."
-            if count == 1
-            else f"Read the {count} warnings below the table."
-        )
-
-
-def _release_footer(model: Promised) -> tuple[str, ...]:
+        warned = "the warning" if count == 1 else f"the {count} warnings"
+        above.append(f"Read {warned} below the table.")
     warnings = (f"Warning: {caution}" for caution in model.warnings)
-    where = f"Release {model.release_id}; {model.guarantee.relation}, per {model.guarantee.unit}; ledger: {model.ledger}."
-    return (*warnings, model.promise, where)
+    where = (
+        f"Release {model.release_id}; {guarantee.relation}, per {guarantee.unit}; ledger: "
+        f"{model.ledger}."
+    )
+    return tuple(above), (*warnings, model.promise, where)
 
 
 def summarise_proportionality(model: Fitted) -> ProportionalityTable:
@@ -261,36 +243,13 @@ def summarise_proportionality(model: Fitted) -> ProportionalityTable:
         tests += [prefix + line for line in change_lines(part)]
     if not known and not tests:
         raise ArtefactError(NOT_KNOWN)
-    return ProportionalityTable.of(effects, _ratio(next(iter(model.models.values()))), tests)
+    return ProportionalityTable.of(effects, ratio_of(model.link), tests)
 
 
-def _ratio(model: Model) -> str:
+def ratio_of(link: str) -> str:
     """The name of exp(coefficient), "" where it means nothing."""
-    effect = get_link(model.link).effect
+    effect = get_link(link).effect
     return effect.removeprefix("log ") if effect.startswith("log ") else ""
-
-
-def _own_words(model: CausesFile, cause: str) -> Iterator[str]:
-    """Return the lines above the table of one cause."""
-    yield f"Cause: {cause}"
-    if isinstance(model, CausesModel):
-        fit = model.fit[cause]
-        yield f"{fit.events:,} events; log-likelihood {fit.log_likelihood:,.2f}."
-    yield from change_lines(model.models[cause])
-
-
-def _shared_words(model: CausesFile) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the lines above the tables of all causes, and those below them."""
-    compared = reference_words(model.public_schema)
-    if isinstance(model, CausesRelease):
-        lines, footer = release_words(model)
-        return lines, (*compared, *footer)
-    if not isinstance(model, CausesModel):
-        return (), ()
-    persons = next(iter(model.fit.values())).persons
-    events = sum(fit.events for fit in model.fit.values())
-    notes = (f"Note: {cause}: {note}" for cause, fit in model.fit.items() for note in fit.notes)
-    return (f"{persons:,} persons, {events:,} events.", NOT_PRIVATE), (*compared, *notes)
 
 
 def number_of(model: Fitted, cause: str) -> int:

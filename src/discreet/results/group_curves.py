@@ -38,9 +38,10 @@ from discreet.results.hazard_posterior import (
     noise_of,
     vector_of,
 )
+from discreet.results.normal import ChiSquaredTest, normal_quantile
 from discreet.types import Array, Flags
 
-NORMAL_POINT = 1.959963984540054
+NORMAL_POINT = normal_quantile(0.95)
 TAILS = (0.025, 0.975)
 TOGETHER = 0.95
 READABLE = 0.25
@@ -117,23 +118,10 @@ class GroupCurve:
         return self.reach < len(self.at_risk)
 
 
-@dataclass(frozen=True)
-class LogRank:
-    """Test that all groups have the same hazards: statistic, degrees of freedom, p-value."""
+class LogRank(ChiSquaredTest):
+    """Test that all groups have the same hazards."""
 
-    statistic: float
-    degrees: int
-    p_value: float
-
-    @property
-    def words(self) -> str:
-        """The p-value, as far as it is worth printing."""
-        return "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
-
-    @property
-    def freedom(self) -> str:
-        """The degrees of freedom in words."""
-        return "1 degree of freedom" if self.degrees == 1 else f"{self.degrees} degrees of freedom"
+    digits = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +143,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class ReleasedCounts:
-    """What curves are made of: counts, covariances of the noise by a sequence's length, n, a seed."""
+    """The input of curves: counts, covariances of the noise by a sequence's length, n, a seed."""
 
     counts: Counts
     noise: Mapping[int, Array]

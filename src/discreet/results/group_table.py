@@ -35,8 +35,8 @@ class GroupTable(TextTable):
             )
         if len(self.release.causes) > 1:
             lines.append(
-                "At the end stand survival without any event and the cumulative incidence of every "
-                f"cause: {', '.join(self.release.causes)}."
+                "The last columns are survival without any event and the cumulative incidence of every "
+                f"cause at the end: {', '.join(self.release.causes)}."
             )
         return (*lines, *map(str, self.release.warnings))
 
@@ -46,23 +46,25 @@ class GroupTable(TextTable):
         With competing risks the cumulative incidence of every cause at the end as well, and where
         the data of a group end early, up to when it is known.
         """
-        heading = ["group", "persons", "median", "restricted mean", "survival at the end"]
-        rows = [heading, *map(_row, self.release.titles, self.release.estimates)]
+        unit = self.release.public_schema.time.counted_in
+        times = (
+            name if unit is None else f"{name} ({unit})" for name in ("median", "restricted mean")
+        )
+        heading = ["group", "persons", *times, "survival at the end"]
+        rows = [heading]
+        for name, curve in zip(self.release.titles, self.release.estimates, strict=True):
+            named = f"{name} (may be empty)" if curve.may_be_empty else name
+            size = f"{curve.size:,.0f} ± {NORMAL_POINT * curve.size_deviation:,.0f}"
+            cells = _median_cell(curve), _cell(curve.restricted_mean), _end(curve.survival, curve)
+            rows.append([named, size, *cells])
         if len(self.release.causes) > 1:
-            cells = [
-                [f"{name} at the end" for name in self.release.causes],
-                *map(_ends, self.release.estimates),
-            ]
-            rows = [row + more for row, more in zip(rows, cells, strict=True)]
+            rows[0] += [f"{name} at the end" for name in self.release.causes]
+            for row, curve in zip(rows[1:], self.release.estimates, strict=True):
+                row += [_end(band, curve) for band in curve.incidence]
         if any(curve.ends_early for curve in self.release.estimates):
-            until = [
-                "known until",
-                *(
-                    _shown(curve.known_until) if curve.reach else "not at all"
-                    for curve in self.release.estimates
-                ),
-            ]
-            rows = [[*row, cell] for row, cell in zip(rows, until, strict=True)]
+            rows[0].append("known until")
+            for row, curve in zip(rows[1:], self.release.estimates, strict=True):
+                row.append(_shown(curve.known_until) if curve.reach else "not at all")
         return rows
 
     def columns(self) -> dict[str, list[Any]]:
@@ -77,8 +79,8 @@ class GroupTable(TextTable):
             bands = {"survival": curve.survival}
             if len(self.release.causes) > 1:
                 bands |= dict(zip(self.release.causes, curve.incidence, strict=True))
+            size = len(self.release.times)
             for name, band in bands.items():
-                size = len(self.release.times)
                 found["group"] += [group] * size
                 found["of"] += [name] * size
                 found["time"] += self.release.times.tolist()
@@ -89,28 +91,9 @@ class GroupTable(TextTable):
                     found[key] += [start, *getattr(band, key).tolist()]
         return found
 
-    def records(self) -> list[dict[str, Any]]:
-        """One mapping per group and time."""
-        columns = self.columns()
-        return [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*columns.values(), strict=True)
-        ]
-
     def blocks(self, width: int) -> Iterator[str]:
         """The table as text for a terminal of that width."""
         yield in_blocks(self.rows(), width)
-
-
-def _row(name: str, curve: GroupCurve) -> list[str]:
-    cells = _median_cell(curve), _cell(curve.restricted_mean), _end(curve.survival, curve)
-    size = f"{curve.size:,.0f} ± {NORMAL_POINT * curve.size_deviation:,.0f}"
-    return [f"{name} (may be empty)" if curve.may_be_empty else name, size, *cells]
-
-
-def _ends(curve: GroupCurve) -> list[str]:
-    """The incidence of every cause at the end."""
-    return [_end(band, curve) for band in curve.incidence]
 
 
 def _end(band: Band, curve: GroupCurve) -> str:
@@ -121,8 +104,7 @@ def _end(band: Band, curve: GroupCurve) -> str:
 
 def _cell(number: Number) -> str:
     """Estimate and interval."""
-    limits = f"({_shown(number.lower)} to {_shown(number.upper)})"
-    return f"{_shown(number.estimate)} {limits}"
+    return f"{_shown(number.estimate)} ({_shown(number.lower)} to {_shown(number.upper)})"
 
 
 def _median_cell(curve: GroupCurve) -> str:

@@ -1,8 +1,8 @@
-"""The released life table: survival of everybody together from private counts of exits.
+"""The released life table: survival of all persons together from private counts of exits.
 
 A mechanism may release, for consecutive stretches of intervals, how many people left by censoring
 and by an event (and how many entered late), with noise. Everything here is post-processing:
-counts below 0 are raised to 0, nobody is at risk twice, and
+counts below 0 are raised to 0, no person is at risk twice, and
 
     at risk R_b = present before b,   hazard e_b / (R_b - c_b / 2),   S = prod (1 - hazard)
 
@@ -13,7 +13,8 @@ Reference: Kalbfleisch and Prentice (2002), section 1.4.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
 EARLY = 3.0
 """Events come early where half of them come before this part of the time axis."""
-COLOUR, INK = "#0072B2", "#333333"
-COUNTS_SHOWN = 6
-"""How many numbers at risk are written under the curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +38,6 @@ class LifeTable(Tabular):
     at_risk: Array
     censored: Array
     events: Array
-    survival: Array
     zero: float = 0.0
     label: str = "time"
 
@@ -59,10 +56,23 @@ class LifeTable(Tabular):
             present += np.cumsum(counts[:, 2]) - counts[:, 2].sum()
         gone = np.concatenate([[0.0], np.cumsum(censored + events)[:-1]])
         at_risk = np.maximum(present - gone, 0.0)
-        exposed = np.maximum(at_risk - 0.5 * censored, 1.0)
-        hazard = np.clip(events / exposed, 0.0, 1.0)
-        time, survival = edges[last.astype(np.int64)], np.cumprod(1.0 - hazard)
-        return cls(time, at_risk, censored, events, survival, float(edges[0]), label)
+        time = edges[last.astype(np.int64)]
+        return cls(time, at_risk, censored, events, float(edges[0]), label)
+
+    @property
+    def exposed(self) -> Array:
+        """People exposed in each stretch: who is censored within it misses half of it on average."""
+        return np.asarray(np.maximum(self.at_risk - 0.5 * self.censored, 1.0))
+
+    @cached_property
+    def survival(self) -> Array:
+        """S at the end of each stretch."""
+        return self.survival_with(self.events)
+
+    def survival_with(self, events: Array) -> Array:
+        """S at the end of each stretch, had the same people these events."""
+        hazard = np.clip(events / self.exposed, 0.0, 1.0)
+        return np.asarray(np.cumprod(1.0 - hazard), dtype=np.float64)
 
     @property
     def half_time(self) -> float:
@@ -72,7 +82,7 @@ class LifeTable(Tabular):
         return float(np.interp(0.5 * reached[-1], reached, times))
 
     def proposed_first(self, intervals: int) -> float | None:
-        """The first of so many growing intervals that puts half of the events into each half of them.
+        """The first of this many growing intervals that puts half of the events into each half of them.
 
         With factor r the middle of the grid is at 1/(r^(q/2) + 1) of its length; None where half of
         the events come late enough for equal intervals. Rounded down to two digits.
@@ -97,33 +107,9 @@ class LifeTable(Tabular):
         }
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The survival curve of everybody, with numbers at risk under it; on new axes if none."""
+        """The survival curve of all persons, with numbers at risk under it; on new axes if none."""
+        from discreet.plots import Figure, life_table  # noqa: PLC0415 - matplotlib is slow to load
+
         if axes is None:
-            from matplotlib.figure import Figure  # noqa: PLC0415 - a table alone needs no pictures
-
             axes = Figure(figsize=(6.0, 4.2), layout="constrained").subplots()
-        columns = self.columns()
-        axes.plot(
-            columns["time"], columns["survival"], drawstyle="steps-post", color=COLOUR, lw=1.8
-        )
-        axes.set_xlim(self.zero, columns["time"][-1])
-        axes.set_ylim(0.0, 1.02)
-        axes.set_title("Life table", loc="left", fontsize="medium", fontweight="bold", color=INK)
-        axes.set_ylabel("share without an event so far")
-        axes.set_xlabel(self.label)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(color="#DDDDDD", linewidth=0.6)
-        self._write_counts(axes)
-        return axes
-
-    def _write_counts(self, axes: "Axes") -> None:
-        """Numbers at risk, from released counts, at the starts of a few stretches."""
-        starts = np.concatenate([[self.zero], self.time[:-1]])
-        chosen = np.unique(np.linspace(0, len(starts) - 1, COUNTS_SHOWN).round().astype(int))
-        place: Any = axes.get_xaxis_transform()
-        style = {"transform": place, "fontsize": "small", "color": "#666666", "va": "bottom"}
-        for index in chosen:
-            side = "left" if index == 0 else "center"
-            text = f"{self.at_risk[index]:.0f}"
-            axes.text(starts[index], 0.02, f" {text}" if index == 0 else text, ha=side, **style)
-        axes.text(self.zero, 0.08, " at risk", ha="left", **style)
+        return life_table(self, axes)

@@ -117,14 +117,6 @@ def survival_interval(person: Person, times: ArrayLike, confidence: float) -> In
     return _log_log(person.total[places], person.errors(person.slopes[places]), confidence)
 
 
-def survival_band(
-    model: Model | CausesFile, raw: Array, confidence: float = 0.95, stratum: int = 0
-) -> Interval:
-    """S at every grid point, of the person with these covariates on the user's own scale."""
-    person = Person.of(model, raw, stratum)
-    return survival_interval(person, person.edges, confidence)
-
-
 def incidence_interval(person: Person, cause: int, times: ArrayLike, confidence: float) -> Interval:
     """F of a cause at the times."""
     places = person.at(times)
@@ -139,16 +131,19 @@ def incidence_interval(person: Person, cause: int, times: ArrayLike, confidence:
 
 def median_interval(person: Person, confidence: float) -> Interval:
     """The first grid point at which S is at most 1/2, and those at which its limits are."""
-    found = survival_interval(person, person.edges, confidence)
-    places = (None if band is None else _first_half(person.edges, band) for band in found)
+    ends = np.append(person.edges, np.inf)
+    places = (
+        None if band is None else ends[[int(np.argmax(np.append(band, 0.0) <= 0.5))]]
+        for band in survival_interval(person, person.edges, confidence)
+    )
     return Interval(*places)  # type: ignore[arg-type]  # the estimate itself is never None
 
 
 def mean_interval(person: Person, until: float, confidence: float) -> Interval:
     """R, the mean of the time until the event or `until`, whichever comes first."""
     value, slope = person.mean(until)
-    found = _symmetric(person, np.array([value]), slope[None, :], confidence)
-    return _within(found, 0.0, until - float(person.edges[0]))
+    most = until - float(person.edges[0])
+    return _symmetric(person, np.array([value]), slope[None, :], confidence, 0.0, most)
 
 
 def difference_interval(
@@ -158,7 +153,7 @@ def difference_interval(
     places = one.at(times)
     values = one.survival[places] - other.survival[places]
     slopes = (other.survival[:, None] * other.slopes - one.survival[:, None] * one.slopes)[places]
-    return _within(_symmetric(one, values, slopes, confidence), -1.0, 1.0)
+    return _symmetric(one, values, slopes, confidence, -1.0, 1.0)
 
 
 def mean_difference_interval(
@@ -188,25 +183,22 @@ def _log_log(total: Array, error: Array | None, confidence: float) -> Interval:
     return Interval(np.exp(-total), np.exp(-total * factor), np.exp(-total / factor))
 
 
-def _symmetric(person: Person, values: Array, slopes: Array, confidence: float) -> Interval:
+def _symmetric(
+    person: Person,
+    values: Array,
+    slopes: Array,
+    confidence: float,
+    low: float = -np.inf,
+    high: float = np.inf,
+) -> Interval:
+    """Estimate +- z se, no further than what is possible."""
     error = person.errors(slopes)
     if error is None:
         return Interval(values, None, None)
     margin = normal_quantile(confidence) * error
-    return Interval(values, values - margin, values + margin)
-
-
-def _within(found: Interval, low: float, high: float) -> Interval:
-    if found.lower is None or found.upper is None:
-        return found
     return Interval(
-        found.estimate, np.clip(found.lower, low, high), np.clip(found.upper, low, high)
+        values, np.clip(values - margin, low, high), np.clip(values + margin, low, high)
     )
-
-
-def _first_half(edges: Array, survival: Array) -> Array:
-    reached = np.flatnonzero(survival <= 0.5)
-    return np.array([edges[reached[0]] if len(reached) else np.inf])
 
 
 def prediction_columns(headings: list[str], found: Array | Interval) -> dict[str, list[float]]:

@@ -7,8 +7,9 @@ A release may have the table ``proportionality`` with rows (place, early, late, 
     late       the same at the last events
     distance   (late - early) / its standard deviation, privacy noise included
 
-It is computed from released numbers (`estimator.cautions`), so it costs no budget. Rows are left out where an
-effect is no single number, such as a spline's, or changes by the schema already.
+It is computed from released numbers (`estimator.published`), so it costs no budget. Rows are left out where an
+effect is not a single number, such as a spline's, or changes by the schema already. How little these numbers
+may know is in the interval of late - early, which is wide where the data could hide a large change.
 
 Reference: Grambsch and Therneau (1994), on tests of proportional hazards.
 """
@@ -22,15 +23,18 @@ from scipy import special
 
 from discreet.design.schema import Schema
 from discreet.errors import ArtefactError
+from discreet.results.normal import normal_quantile
 from discreet.results.tables import TextTable, cell_text
 from discreet.text import fitted
 from discreet.types import Array
 
+MOST = 1e3
+"""A ratio above it, or below its inverse, is shown without digits."""
 CLEARLY = 3.0
 """Standard deviations that a change must exceed to be named, among ten effects or so."""
 MEANING = (
-    "Effects at the first events (early) and at the last ones (late), from released numbers; distance "
-    "is their difference in standard deviations, privacy noise included."
+    "{} at the first events (early) and at the last ones (late), from released numbers. The 95% "
+    "interval of {} includes the privacy noise; every change within it is possible."
 )
 NOT_KNOWN = (
     "this file does not say whether effects change with time: only a private release of private "
@@ -46,6 +50,13 @@ class EffectOverTime(NamedTuple):
     early: float
     late: float
     distance: float
+
+    @property
+    def change(self) -> tuple[float, float, float]:
+        """late - early, and the ends of its 95% interval."""
+        change = self.late - self.early
+        margin = abs(normal_quantile(0.95) * change / self.distance) if self.distance else np.inf
+        return change, change - margin, change + margin
 
     @property
     def p(self) -> float:
@@ -71,6 +82,23 @@ def effects_over_time(rows: Array, schema: Schema) -> tuple[EffectOverTime, ...]
     )
 
 
+def effect_cells(effect: EffectOverTime, *, ratio: bool) -> tuple[str, str, str, str]:
+    """early, late, their ratio or difference and its 95% interval, as texts of three digits.
+
+    Of a number that only says that it is large or small there are no digits.
+    """
+
+    def shown(value: float) -> str:
+        with np.errstate(over="ignore"):
+            value = float(np.exp(value)) if ratio else value
+        if abs(value) >= MOST:
+            return ">1000" if value > 0 else "<-1000"
+        return "<0.001" if ratio and value < 1.0 / MOST else f"{value:.3g}"
+
+    change, lower, upper = map(shown, effect.change)
+    return shown(effect.early), shown(effect.late), change, f"{lower} to {upper}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ProportionalityTable(TextTable):
     """Each effect early and late, those that are furthest apart first.
@@ -94,10 +122,12 @@ class ProportionalityTable(TextTable):
             f"Beyond {CLEARLY:g} standard deviations: {', '.join(far)}. Declare 'changes_at' there to "
             "estimate an effect for each period."
             if far
-            else f"No difference exceeds {CLEARLY:g} standard deviations. That is no proof that effects "
-            "stay the same: small changes hide in the noise."
+            else f"No difference exceeds {CLEARLY:g} standard deviations. This does not prove that effects "
+            "stay the same: the intervals say which changes would not be seen."
         )
-        return cls(ordered, (MEANING,), (said, *tests), ratio)
+        what = f"{ratio[:1].upper()}{ratio[1:]}s" if ratio else "Effects"
+        meaning = MEANING.format(what, "late / early" if ratio else "late - early")
+        return cls(ordered, (meaning,), (said, *tests), ratio)
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -110,6 +140,8 @@ class ProportionalityTable(TextTable):
             name: np.array([getattr(one, name) for one in self.effects])
             for name in ("early", "late", "distance", "p")
         }
+        changes = np.array([one.change for one in self.effects]).reshape(-1, 3).T
+        found |= dict(zip(("change", "change lower", "change upper"), changes, strict=True))
         if self.ratio:
             with np.errstate(over="ignore"):
                 found |= {f"{self.ratio} {when}": np.exp(found[when]) for when in ("early", "late")}
@@ -117,24 +149,14 @@ class ProportionalityTable(TextTable):
 
     def rows(self) -> Iterator[tuple[str, ...]]:
         """Cells as text, the heading first."""
-        columns = self.columns()
-        shown = [f"{self.ratio} early", f"{self.ratio} late"] if self.ratio else ["early", "late"]
-        yield ("", *shown, "distance", "p")
-        for index, one in enumerate(self.effects):
-            numbers = (cell_text(name, columns[name][index]) for name in shown)  # type: ignore[arg-type]
-            yield (one.title, *numbers, f"{one.distance:.1f}", cell_text("p", one.p))
+        yield ("", "early", "late", f"late {'/' if self.ratio else '-'} early", "95% interval", "p")
+        for one in self.effects:
+            yield (one.title, *effect_cells(one, ratio=bool(self.ratio)), cell_text("p", one.p))
 
-    def records(self) -> list[dict[str, float | str | None]]:
-        """One mapping per effect, with every number in full."""
-        columns = self.columns()
-        return [
-            {
-                "name": one.name,
-                "label": one.title,
-                **{key: float(column[index]) for key, column in columns.items()},  # type: ignore[arg-type]
-            }
-            for index, one in enumerate(self.effects)
-        ]
+    @property
+    def row_texts(self) -> Mapping[str, Sequence[str | None]]:
+        """Names, and names for people."""
+        return {"name": self.row_names, "label": [one.title for one in self.effects]}
 
     def blocks(self, width: int) -> Iterator[str]:
         """The table as text for a terminal of that width."""

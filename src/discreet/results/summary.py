@@ -12,16 +12,8 @@ from scipy import linalg, special
 
 from discreet.design.design import Design
 from discreet.errors import SettingsError
-from discreet.results.normal import normal_quantile
-from discreet.results.tables import (
-    TextTable,
-    cell_text,
-    latex_row,
-    latex_table,
-    latex_text,
-    paragraphs,
-)
-from discreet.text import filled
+from discreet.results.normal import ChiSquaredTest, normal_quantile
+from discreet.results.tables import TextTable, cell_text
 from discreet.types import Array
 
 # Beyond this many coefficients a file keeps standard errors only, not the covariance.
@@ -43,17 +35,14 @@ def user_covariance(information: Array, design: Design) -> Array:
 
 
 @dataclass(frozen=True)
-class WaldTest:
+class WaldTest(ChiSquaredTest):
     """Joint test that coefficients are 0: W = b' V^{-1} b, chi-squared with rank V degrees.
 
     V is the covariance of the coefficients b, of a release with the privacy noise in it; b may be
     differences of coefficients, which ``hypothesis`` says.  Reference: Wald (1943).
     """
 
-    names: tuple[str, ...]
-    statistic: float
-    degrees: int
-    p_value: float
+    names: tuple[str, ...] = ()
     hypothesis: str = ""
 
     @classmethod
@@ -69,13 +58,11 @@ class WaldTest:
         degrees = int(np.linalg.matrix_rank(correlation, tol=RANK, hermitian=True))
         statistic = float(values / scale @ inverse @ (values / scale))
         p_value = float(special.chdtrc(degrees, statistic))
-        return cls(tuple(names), statistic, degrees, p_value, hypothesis)
+        return cls(statistic, degrees, p_value, tuple(names), hypothesis)
 
     def __str__(self) -> str:
-        freedom = "1 degree" if self.degrees == 1 else f"{self.degrees} degrees"
-        p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.4f}"
         what = self.hypothesis or ", ".join(self.names)
-        return f"Wald test of {what}: {self.statistic:.2f} on {freedom} of freedom, {p}"
+        return f"Wald test of {what}: {self.statistic:.2f} on {self.freedom}, {self.words}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,22 +130,17 @@ class CoefficientTable(TextTable):
         values = {self.ratio: self.coefficients}
         if self.standard_errors is not None:
             values |= {f"{self.ratio} lower": self.lower, f"{self.ratio} upper": self.upper}
-        return {name: self._exponential(column) for name, column in values.items()}
-
-    def _exponential(self, values: Array) -> Array:
         with np.errstate(over="ignore"):
-            found = np.exp(values)
-        found[: self.baseline] = np.nan
-        return np.asarray(found)
+            found = {name: np.exp(column) for name, column in values.items()}
+        for column in found.values():
+            column[: self.baseline] = np.nan
+        return found
 
     def rows(self) -> Iterator[tuple[str, ...]]:
         """Cells as text, the heading first: what fits on 80 columns of a terminal."""
         columns = self.columns()
         shown = [name for name in ("coefficient", "standard error", "p") if name in columns]
-        if self.ratio:
-            interval = (f"{self.ratio} lower", f"{self.ratio} upper")
-        else:
-            interval = ("lower", "upper")
+        interval = (f"{self.ratio} lower".strip(), f"{self.ratio} upper".strip())
         known = self.standard_errors is not None
         ends = [f"{100 * self.confidence:g}% interval"] if known else []
         ratio = [self.ratio] if self.ratio else []
@@ -177,21 +159,11 @@ class CoefficientTable(TextTable):
                 cells.append(f"{low} to {high}" if low and high else "")
             yield (name, *cells)
 
-    def records(self) -> list[dict[str, float | str | None]]:
-        """One mapping per coefficient, with every number in full; None where there is none."""
-        columns = self.columns()
-        return [
-            {
-                "name": name,
-                "label": (self.labels or self.names)[index],
-                "reference": self.references.get(name),
-                **{
-                    key: float(column[index]) if np.isfinite(column[index]) else None
-                    for key, column in columns.items()
-                },
-            }
-            for index, name in enumerate(self.names)
-        ]
+    @property
+    def row_texts(self) -> Mapping[str, Sequence[str | None]]:
+        """Names, names for people, and the level that a level is compared with."""
+        references = [self.references.get(name) for name in self.names]
+        return {"name": self.names, "label": self.labels or self.names, "reference": references}
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -208,58 +180,3 @@ class CoefficientTable(TextTable):
     def _margin(self) -> Array:
         with np.errstate(over="ignore"):
             return np.asarray(normal_quantile(self.confidence) * self._errors)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CausesTable(TextTable):
-    """A table for each cause of competing risks; what is said of all of them is said once.
-
-    The ``heading`` of a cause's own table is about this cause alone.
-    """
-
-    tables: Mapping[str, CoefficientTable]
-    heading: tuple[str, ...] = ()
-    footer: tuple[str, ...] = ()
-
-    def records(self) -> list[dict[str, float | str | None]]:
-        """One mapping per cause and coefficient, with every number in full."""
-        return [
-            {"cause": cause, **record}
-            for cause, table in self.tables.items()
-            for record in table.records()
-        ]
-
-    def to_html(self) -> str:
-        """The tables as HTML; every text is escaped."""
-        tables = (table.to_html() for table in self.tables.values())
-        return paragraphs(self.heading) + "".join(tables) + paragraphs(self.footer)
-
-    def to_latex(self) -> str:
-        """One LaTeX tabular with a line above the coefficients of each cause."""
-        blocks = []
-        for cause, table in self.tables.items():
-            head, *body = table.rows()
-            title = rf"\multicolumn{{{len(head)}}}{{l}}{{{latex_text(f'Cause: {cause}')}}} \\"
-            blocks.append([title, *map(latex_row, body)])
-        return latex_table(head, blocks)
-
-    @property
-    def row_names(self) -> tuple[str, ...]:
-        """The coefficients of each cause."""
-        return tuple(name for table in self.tables.values() for name in table.names)
-
-    def columns(self) -> dict[str, Array | list[str]]:
-        """The cause of each row, then numbers by heading."""
-        parts = {cause: table.columns() for cause, table in self.tables.items()}
-        causes = [cause for cause, table in self.tables.items() for _ in table.names]
-        headings = next(iter(parts.values()))
-        numbers = {
-            name: np.concatenate([part[name] for part in parts.values()]) for name in headings
-        }
-        return {"cause": causes, **numbers}
-
-    def blocks(self, width: int) -> Iterator[str]:
-        """A text for each cause, for a terminal of that width."""
-        for table in self.tables.values():
-            above = (filled(line, width) for line in table.heading)
-            yield "\n".join([*above, *table.blocks(width)])

@@ -126,7 +126,7 @@ class Curves(SurvivalCurves):
         """The curves of internal coefficients f = (alpha, beta)."""
         time = design.time_dimension
         baselines = point[:time].reshape(design.strata, -1)
-        grid = TimeGrid.of(design.schema.time)
+        grid = design.schema.time.grid
         # one product for each, so that a stratum's numbers do not depend on how many there are
         effects = np.array([design.basis @ alpha for alpha in baselines])
         slopes = point[time + design.periods.places]

@@ -2,7 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from itertools import chain
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -10,7 +13,9 @@ from discreet.text import filled, fitted
 from discreet.types import Array
 
 WIDTH = 80
-"""Of the text above and below a printed table, which has about this width itself."""
+"""Columns of a terminal that a printed table, and the text around it, should not exceed."""
+LARGE = 1e5
+"""From here on numbers have four digits and an exponent: nothing so large is known to a decimal."""
 
 
 class Tabular(ABC):
@@ -38,6 +43,17 @@ class Tabular(ABC):
         names = {"name": list(self.row_names)} if self.row_names else {}
         return pl.DataFrame({**names, **self.columns()})
 
+    @property
+    def row_texts(self) -> Mapping[str, Sequence[str | None]]:
+        """Texts of the rows that `records` begin with, by heading."""
+        return {"name": self.row_names} if self.row_names else {}
+
+    def records(self) -> list[dict[str, float | str | None]]:
+        """One mapping per row, with every number in full; None where there is none."""
+        columns = {**self.row_texts, **self.columns()}
+        rows = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, map(_recorded, row), strict=True)) for row in rows]
+
 
 class TextTable(Tabular):
     """A table that is printed, with lines above it and below it."""
@@ -55,7 +71,16 @@ class TextTable(Tabular):
 
     def to_html(self) -> str:
         """The table as HTML; every text is escaped."""
-        return paragraphs(self.heading) + html_table(self.rows()) + paragraphs(self.footer)
+        head, *body = ([escape(cell) for cell in row] for row in self.rows())
+        headings = "".join(f'<th style="text-align:right">{cell}</th>' for cell in head)
+        lines = "".join(
+            f'<tr><th style="text-align:left">{name}</th>'
+            + "".join(f'<td style="text-align:right">{cell}</td>' for cell in cells)
+            + "</tr>"
+            for name, *cells in body
+        )
+        table = f"<table><thead><tr>{headings}</tr></thead><tbody>{lines}</tbody></table>"
+        return paragraphs(self.heading) + table + paragraphs(self.footer)
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -75,22 +100,63 @@ class TextTable(Tabular):
         return str(self)
 
 
+Part = TypeVar("Part", bound=TextTable)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ByCause(TextTable, Generic[Part]):
+    """Tables of one kind for the causes of competing risks; a column says whose row it is.
+
+    The ``heading`` and ``footer`` of a cause's own table are about this cause alone.
+    """
+
+    tables: Mapping[str, Part]
+    heading: tuple[str, ...] = ()
+    footer: tuple[str, ...] = ()
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Names of the rows of each cause."""
+        return tuple(name for table in self.tables.values() for name in table.row_names)
+
+    def columns(self) -> dict[str, Array | Sequence[object]]:
+        """The cause of each row, then the columns of one cause."""
+        causes = [cause for cause, table in self.tables.items() for _ in table.row_names]
+        parts = [table.columns() for table in self.tables.values()]
+        numbers = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return {"cause": causes, **numbers}
+
+    def records(self) -> list[dict[str, float | str | None]]:
+        """One mapping per cause and row, with every number in full."""
+        own = ([(cause, row) for row in part.records()] for cause, part in self.tables.items())
+        return [{"cause": cause, **row} for cause, row in chain.from_iterable(own)]
+
+    def to_html(self) -> str:
+        """The tables as HTML; every text is escaped."""
+        tables = (table.to_html() for table in self.tables.values())
+        return paragraphs(self.heading) + "".join(tables) + paragraphs(self.footer)
+
+    def to_latex(self) -> str:
+        """One LaTeX tabular with a line above the rows of each cause."""
+        blocks = []
+        for cause, table in self.tables.items():
+            head, *body = table.rows()
+            title = rf"\multicolumn{{{len(head)}}}{{l}}{{{latex_text(f'Cause: {cause}')}}} \\"
+            blocks.append([title, *map(latex_row, body)])
+        return latex_table(head, blocks)
+
+    def blocks(self, width: int) -> Iterator[str]:
+        """A text for each cause, for a terminal of that width."""
+        for table in self.tables.values():
+            above, below = (
+                [filled(line, width) for line in part] for part in (table.heading, table.footer)
+            )
+            yield "\n".join([*above, *table.blocks(width), *below])
+
+
 def paragraphs(texts: Sequence[str]) -> str:
     """Texts as HTML, escaped."""
     return "".join(f"<p>{escape(text)}</p>" for text in texts)
-
-
-def html_table(rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table of such rows, the heading first."""
-    head, *body = ([escape(cell) for cell in row] for row in rows)
-    headings = "".join(f'<th style="text-align:right">{cell}</th>' for cell in head)
-    lines = "".join(
-        f'<tr><th style="text-align:left">{row[0]}</th>'
-        + "".join(f'<td style="text-align:right">{cell}</td>' for cell in row[1:])
-        + "</tr>"
-        for row in body
-    )
-    return f"<table><thead><tr>{headings}</tr></thead><tbody>{lines}</tbody></table>"
 
 
 def latex_table(head: Sequence[str], blocks: Sequence[Iterable[str]]) -> str:
@@ -104,6 +170,12 @@ def latex_table(head: Sequence[str], blocks: Sequence[Iterable[str]]) -> str:
 def latex_row(cells: Sequence[str]) -> str:
     """A line of a LaTeX table, escaped."""
     return " & ".join(map(latex_text, cells)) + r" \\"
+
+
+def _recorded(value: Any) -> float | str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return float(value) if np.isfinite(value) else None
 
 
 _LATEX = {
@@ -125,4 +197,5 @@ def cell_text(heading: str, value: float) -> str:
         return "<0.0001" if value < 1e-4 else f"{value:.4f}"
     if heading == "z":
         return f"{value:.2f}"
-    return f"{value:.4g}" if abs(value) < 1e-3 and value != 0 else f"{value:.4f}"
+    small, large = abs(value) < 1e-3 and value != 0, abs(value) >= LARGE
+    return f"{value:.4g}" if small or large else f"{value:.4f}"

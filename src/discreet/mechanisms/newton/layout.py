@@ -1,4 +1,4 @@
-"""What a release of private Newton asks, and with which noise: its layout, from public facts alone.
+"""The layout of a release of private Newton: questions and their noise, from public facts alone.
 
 Bins, steps and shares of the budget are chosen here, and whether second moments and information are
 released at all: their sums must stay within the integers and above their noise. The plan prints the
@@ -39,11 +39,11 @@ GRID_EXPONENT = -24
 FOUR_STEPS = 1000.0
 """The signal n sqrt(2 rho), or n epsilon / d when pure, from which four steps are better than three."""
 STRETCHES = 4
-"""Where covariates may change, they are counted in so many stretches of time."""
+"""Where covariates may change, they are counted in this number of stretches of time."""
 MOMENT_WEIGHT = 64
 """The weight that a person with several rows spreads over the rows' second moments."""
 RANGED, VALUED = 1.0, 3.0
-"""How much more than its noise a bin would hold, were all alike: of a public range, most of which is
+"""The content of a bin in units of its noise, were all alike: of a public range, most of which is
 empty where bounds are generous, and of the part of it that holds the people."""
 FEW_STEPS = 3
 """With so few later steps the bound of the first is chosen for its own noise: it has to come near alone."""
@@ -155,7 +155,7 @@ class Layout:
         return min(intervals, max(FEWEST_TIME_BINS, bins))
 
     def _bins(self, name: str, persons: int, cells: int, stretches: Stretches, times: float) -> int:
-        """As many as leave a bin, were all alike, so many times its noise."""
+        """Return the number of bins that leave each, were all alike, at `times` its noise."""
         if self.budget.share(name) == 0:
             return 4
         noise = self.budget.deviation(self.budget.share(name), of_marginals(cells, stretches))
@@ -217,7 +217,7 @@ def _strata_fit(budget: Split, facts: Facts) -> bool:
 
 
 def _moment_weight(*, changing: bool) -> int:
-    """What the weights of a person's rows add up to, at most."""
+    """Return the most that the weights of a person's rows add up to."""
     return MOMENT_WEIGHT if changing else 1
 
 
@@ -239,7 +239,7 @@ def _moment_error(budget: Split, persons: int, covariates: int) -> float:
 LARGEST_INFORMATION_ERROR = 0.8
 """The information is released where its noise, as a matrix norm, stays below this part of it."""
 GENEROUS = 6.0
-"""Were a person's information cut to the trace of so many persons' average."""
+"""The trace that a person's information would be cut to, in units of the persons' average."""
 
 
 def average_trace(size: int, persons: int, causes: int = 1) -> float:

@@ -28,15 +28,13 @@ from discreet.mechanisms.contract import (
     Mechanism,
     Plan,
     register,
-    require_choice,
     require_positive,
-    settings_of,
 )
 from discreet.mechanisms.newton.layout import GRID_EXPONENT, Layout
 from discreet.mechanisms.newton.sequence import Sequence, foreseen
 from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee, checked_delta, delta_for
-from discreet.privacy.scales import exact
+from discreet.privacy.scales import exact, require_choice
 from discreet.types import Array
 
 if TYPE_CHECKING:
@@ -78,6 +76,7 @@ class PrivateNewton(Mechanism):
     proof: ClassVar[str] = "private-newton"
     across_sites: ClassVar[bool] = True
     takes_strata: ClassVar[bool] = True
+    takes_changes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse settings that promise nothing."""
@@ -87,7 +86,7 @@ class PrivateNewton(Mechanism):
             checked_delta(self.delta)
 
     def promise(self, persons: int) -> Guarantee:
-        """Of Gaussian noise at the delta of n persons, or pure where that is 0."""
+        """Return the guarantee of Gaussian noise at the delta of n persons, or pure where that is 0."""
         return promised(self.epsilon, delta_for(persons, self.delta))
 
     def plan(self, facts: Facts) -> Plan:
@@ -102,16 +101,7 @@ class PrivateNewton(Mechanism):
         budget = layout.budget
         scale = float(budget.scale(budget.steps[-1], SCORES))
         final = scale * budget.sites.excess / budget.divisor(SCORES)
-        return Plan(
-            mechanism=self.name,
-            settings=settings_of(self),
-            guarantee=promise,
-            persons=facts.persons,
-            dimension=facts.causes * facts.dimension,
-            noise_scale=final,
-            grid_exponent=GRID_EXPONENT,
-            details=layout.details(),
-        )
+        return self.planned(facts, final, GRID_EXPONENT, layout.details())
 
     def draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
         """The first releases, then the steps; what is published beside is made of these numbers."""
@@ -120,53 +110,22 @@ class PrivateNewton(Mechanism):
         return Draw(point, GRID_EXPONENT, noise.private, extras(ended), cautions(ended))
 
     def bare_draw(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Draw:
-        """The point of a draw alone, by the same code: people and noise are asked for nothing else.
+        """Return the point of a draw alone, by the same code.
 
-        What a draw tells beside it, a covariance and cautions, is made of released numbers.
-
-        Parameters
-        ----------
-        plan
-            The plan that the draw follows.
-        problem
-            The people, and the loss of a model of them.
-        noise
-            Where noise comes from.
-
-        Returns
-        -------
-        Draw
-            The point on its grid, without a covariance.
-
+        The rest of a draw, a covariance and cautions, is made of released numbers.
         """
         ended = self.ended(plan, problem, noise)
         return Draw(released_point(ended.estimate.f.ravel()), GRID_EXPONENT, noise.private)
 
     def ended(self, plan: Plan, problem: "Problem", noise: "NoiseSource") -> Ended:
-        """All that a draw releases, and the estimate that is made of it.
-
-        Parameters
-        ----------
-        plan
-            The plan that the draw follows.
-        problem
-            The people, and the loss of a model of them.
-        noise
-            Where noise comes from.
-
-        Returns
-        -------
-        Ended
-            The transcript of released numbers, the picture and the estimate.
-
-        """
+        """Return all that a draw releases, the picture, and the estimate that is made of them."""
         layout = Layout.read(plan)
         ask = Ask(problem.engine, noise, layout.budget)
         clipped = self.score == "clip"
         return Sequence(ask, problem.design, problem.link, layout, clipped).run()
 
     def variance(self, plan: Plan, outlook: "Outlook") -> Array:
-        """What privacy adds to the covariance that a release will state, of the outlook's cause."""
+        """Return the part of the stated covariance that privacy adds, for the outlook's cause."""
         own = slice(0, outlook.design.dimension)
         return foreseen(Layout.read(plan), outlook)[1][own, own]
 

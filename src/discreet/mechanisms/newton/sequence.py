@@ -3,7 +3,7 @@
     exits; ranges and bins of covariates, second moments    -> the picture, a first estimate
     scores at the estimate, T times, once with the information    -> the next estimate
 
-What is asked stands in the layout; between the questions the estimator sees released numbers alone.
+The layout lists what is asked; between the questions the estimator sees released numbers alone.
 Proof: docs/proofs/private-newton.md, section 4; of several causes docs/proofs/competing-risks.md.
 """
 
@@ -28,7 +28,7 @@ from discreet.core.bins import (
 from discreet.core.released import Released
 from discreet.core.scores import Whitened
 from discreet.estimator import asking
-from discreet.estimator.estimate import Estimate, estimate
+from discreet.estimator.estimate import EstimatePoint, estimate, point
 from discreet.estimator.field import Field
 from discreet.estimator.picture import picture_of, second_moments, standardised
 from discreet.estimator.published import Ended
@@ -70,7 +70,7 @@ class Sequence:
         field, prior, phi = picture_of(transcript)
         lay, steps, size = field.layout, self.layout.budget.steps, self.design.dimension
         centre = np.array([prior.mean[lay.f(r)] for r in range(lay.causes)])
-        found = estimate(field, prior, phi, centre)
+        found = point(field, prior, phi, centre)
         for number, share in enumerate(steps):
             known = found.phi, found.f, found.informations
             wanted = asking.next_score(field, prior, *known, self.layout.later_noise(number, size))
@@ -78,10 +78,10 @@ class Sequence:
             transcript = transcript.having(steps=(*transcript.steps, asked))
             if number == informed_step(self.layout.budget):
                 transcript = transcript.having(information=self._information(field, found, asked))
-            field = replace(field, transcript=transcript)
-            last = () if number == len(steps) - 1 else (EARLY_ROUNDS,)
-            found = estimate(field, prior, found.phi, found.f, *last)
-        return Ended(field, prior, found)
+            field = field.having(transcript)
+            if number < len(steps) - 1:
+                found = point(field, prior, found.phi, found.f, EARLY_ROUNDS)
+        return Ended(field, prior, estimate(field, prior, found.phi, found.f))
 
     def _first(self) -> Transcript:
         """Exits, and where there are covariates their bins and second moments."""
@@ -152,7 +152,7 @@ class Sequence:
         values = -found.values.reshape(len(causes), -1) * asked.bounds[:, None]
         return replace(asked, released=values, deviations=found.deviation * asked.bounds)
 
-    def _information(self, field: Field, found: Estimate, asked: ScoreSum) -> Information:
+    def _information(self, field: Field, found: EstimatePoint, asked: ScoreSum) -> Information:
         """The sum of the people's information, each person's cut to the trace R."""
         causes, persons, size = self._whitened(asked), self.ask.persons, self.design.dimension
         average = average_trace(size, persons, len(causes))

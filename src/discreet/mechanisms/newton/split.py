@@ -1,4 +1,4 @@
-"""How the budget is split over the releases: shares as rationals, so that their sums are exact."""
+"""The split of the budget over the releases: shares as rationals, so that their sums are exact."""
 
 from collections.abc import Collection, Sequence
 from fractions import Fraction
@@ -25,7 +25,7 @@ PURE_SHARES = {
 }
 """Laplace noise of counts grows with the number of covariates, not with its root, so they get more."""
 GROWTH, PURE_GROWTH = Fraction(2), Fraction(3, 2)
-"""Every step has so many times the budget of the one before: late steps are the accurate ones. Laplace
+"""The budget of a step in units of the one before: late steps are the accurate ones. Laplace
 noise goes with 1/share: the first steps need more of it to come near."""
 
 

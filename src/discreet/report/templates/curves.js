@@ -48,17 +48,25 @@
       { data: hidden, mark: edge, encoding: at(low) },
       { data: hidden, mark: edge, encoding: at(high) },
       { data: lines, mark: { type: "line", strokeWidth: 2.2, interpolate: "step-after" }, encoding: { ...at("estimate"), opacity } },
-      { data: ends, mark: { type: "text", align: "right", dx: -3, dy: -8, fontSize: 12 }, encoding: { x, y: { field: "place", ...share }, text: { field: "group" }, color: shade } },
+      ...[{ stroke: page.colour("paper"), strokeWidth: 4 }, {}].map((halo) => ({
+        data: ends, mark: { type: "text", align: "right", dx: -3, dy: -8, fontSize: 12, ...halo },
+        encoding: { x, y: { field: "place", ...share }, text: { field: "group" }, color: shade },
+      })),
     ];
     return { width: "container", height: 380, layer };
   }
 
-  // Numbers at risk under the picture, at the starts of a few stretches.
+  // Numbers at risk under the picture, at the starts of stretches next to round times.
   function listAtRisk() {
     const starts = facts.times.slice(0, -1);
-    const number = Math.min(6, starts.length);
-    const chosen = [...new Set(Array.from({ length: number }, (_, index) => Math.round((index * (starts.length - 1)) / Math.max(number - 1, 1))))];
-    const head = [facts.time_label, ...chosen.map((index) => Number((starts[index] / facts.unit).toPrecision(3)))];
+    const span = (last - starts[0]) / facts.unit;
+    const power = 10 ** Math.floor(Math.log10(span / 6));
+    const step = facts.unit * power * [1, 2, 5, 10].find((factor) => factor * power >= span / 6);
+    const round = Array.from({ length: Math.ceil((last - starts[0]) / step) }, (_, index) => starts[0] + index * step);
+    const near = (time) => starts.reduce((best, start, index) => (Math.abs(start - time) < Math.abs(starts[best] - time) ? index : best), 0);
+    const chosen = [...new Set(round.map(near))];
+    const shown = (value) => (Math.abs(value - Math.round(value)) < 0.01 ? Math.round(value) : Number(value.toPrecision(3)));
+    const head = [facts.time_label, ...chosen.map((index) => shown(starts[index] / facts.unit))];
     const body = facts.groups.map((group) => {
       const own = facts.rows.filter((row) => row.group === group && row.cause === "");
       return [group, ...chosen.map((index) => Math.round(own[index].at_risk))];

@@ -29,7 +29,7 @@
   }
 
   function elsewhere(item, value) {
-    const quarter = (item.high - item.low) / 4;
+    const quarter = (item.high - item.low) / 4 * (1 + 1e-9);  // 0.7 - 0.3 is a little less than 0.4
     const other = value + quarter <= item.high ? value + quarter : value - quarter;
     return item.high - item.low < 20 ? rounded(other) : Math.round(other);
   }
