@@ -583,21 +583,20 @@ Slice = tuple[str, list[dict[str, str]]]
 """What rows have in common, and the rows."""
 
 
-def slices(chosen: list[dict[str, str]]) -> Iterator[Slice]:
+SPLIT_BY = {"epsilon": "ε = ", "kind": "hazards: ", "groups": "groups: ", "causes": "causes: "}
+SHOWN_BY = ("epsilon", "kind", "causes")
+
+
+def slices(chosen: list[dict[str, str]], keys: Iterable[str] = tuple(SPLIT_BY)) -> Iterator[Slice]:
     """All groups, then by size and by what makes it hard."""
     yield "all", chosen
     sizes = (0, 50, 150, 500, 2_000, 30_000)
     for low, high in pairwise(sizes):
         name = f"{low:,} to {high - 1:,} people"
         yield name, [row for row in chosen if low <= int(row["group_people"]) < high]
-    for key, name in (
-        ("epsilon", "ε = "),
-        ("kind", "hazards: "),
-        ("groups", "groups: "),
-        ("causes", "causes: "),
-    ):
+    for key in keys:
         for value in sorted({row[key] for row in chosen}, key=lambda text: (len(text), text)):
-            yield f"{name}{value}", [row for row in chosen if row[key] == value]
+            yield f"{SPLIT_BY[key]}{value}", [row for row in chosen if row[key] == value]
     yield "late entry", [row for row in chosen if row["late"] == "True"]
     yield "pure ε", [row for row in chosen if float(row["delta"]) == 0.0]
 
@@ -612,13 +611,9 @@ def settings(chosen: list[dict[str, str]]) -> Iterator[Slice]:
 
 
 def together(chosen: list[dict[str, str]]) -> Iterator[Slice]:
-    """The groups of each hard setting, then those of each size over all settings."""
+    """The groups of each hard setting, of all sizes."""
     for name in hard_registries():
         yield name, [row for row in chosen if row["kind"] == name]
-    for people in sorted({int(row["group_people"]) for row in chosen}):
-        same = [row for row in chosen if int(row["group_people"]) == people]
-        if len({row["kind"] for row in same}) > 1:
-            yield f"{people:,} people", same
 
 
 SHOWN = ("truth", "own", "whole_truth", "median")
@@ -728,16 +723,15 @@ def real(chosen: list[dict[str, str]]) -> list[str]:
 def errors(chosen: list[dict[str, str]]) -> list[str]:
     """Root mean squared errors of the fixed designs."""
     lines = [
-        "| people | ε | δ | draws | error | exact Kaplan-Meier | Gondara and Wang |",
-        "|---|---|---|---|---|---|---|",
+        "| people | ε | δ | error | exact | Gondara and Wang |",
+        "|---|---|---|---|---|---|",
     ]
     for people, epsilon, delta in FIXED:
         part = of_design(chosen, people, epsilon, delta)
         if part:
             cells = [rms(part, name) for name in ("error", "exact_error", "gondara_wang")]
             shown = " | ".join(f"{cell:.4f}" for cell in cells)
-            draws = len({row["seed"] for row in part})
-            lines.append(f"| {people:,} | {epsilon:g} | {delta:g} | {draws} | {shown} |")
+            lines.append(f"| {people:,} | {epsilon:g} | {delta:g} | {shown} |")
     return lines
 
 
@@ -795,16 +789,16 @@ def worse(chosen: list[dict[str, str]]) -> str:
 
 TEXT = """## Curves by group
 
-Made by `python studies/curves.py --page` from `studies/results/curves.csv`; `make curves` measures
-more. {registries} random registries, drawn with seeds of the system after the constants of
+Written by `python studies/curves.py --page` from `studies/results/curves.csv`; `make curves` measures
+more. {registries} random registries, with seeds drawn from the system after the constants of
 [the model](curves.md#the-model) were fixed: 2 to 12 groups with shares from 1 % up, 200 to 20,000
 people, one to three causes, hazards of seven kinds, light to heavy censoring, late entry in one of
-five, ε from 0.5 to 8, pure in one of four. Then {draws} draws of each of {settings} hard settings with
-groups of fixed sizes. Every draw has people of its own; noise has the laws of a release.
+five, ε from 0.5 to 8, pure ε in one of four. Then {draws} draws of each of {settings} hard settings with
+groups of {smallest:,} to {largest:,} people. Every draw has other people.
 
-Bands are 95 % bands, judged up to where a curve is known: the true curve in the band of the
-population, the curve of these people without noise in the band of the sample. Intervals of medians
-count where there is an estimate. Bias is the mean of estimate minus the sample's curve.
+*Truth*: the 95 % band of the population holds the true curve; *sample*: the band of the sample holds
+the curve of these people without noise; both up to where the curve is known. *Median*: its interval
+holds the truth, where there is an estimate. *Bias*: mean of estimate minus sample's curve.
 
 ### Failures of curves
 
@@ -814,8 +808,8 @@ Real sets whose sample's band holds less than {lowest:g} of the curve:
 
 {real_failures}
 
-(*Regimes* has whole years on a grid of half years: every other stretch is without an event, which no
-smooth hazard explains. A grid finer than the times are recorded makes bands too narrow.)
+*Regimes* has times in whole years on a grid of half years. A grid finer than the times are recorded
+makes bands too narrow.
 
 ### Random registries of curves
 
@@ -831,29 +825,26 @@ The log-rank test at 5 % rejects in {level} in which all groups have one hazard.
 
 ### Real sets of curves
 
-Sets of lifelines and of R's survival, several groups each. All were looked at before the last change
-of the model; of arrests, breast cancer, fruit flies and lung cancer nothing was chosen. The curve of
-these people is known, so the band of the sample is judged.
+Sets of lifelines and of R's survival, judged by the band of the sample. All were looked at before the
+last change of the model; no constant was chosen on arrests, breast cancer, fruit flies and lung cancer.
 
 {real}
 
 ### Errors beside another method
 
 Root mean squared distance from the true curve, up to the time by which 80 % have left: two groups with
-one hazard that falls with time, 60 intervals; of 200 people all are in one group. *Exact* is Kaplan
-and Meier's curve without noise, which is the error of sampling. The method of Gondara and Wang (2020)
-has pure epsilon, no bands and no test; compare rows with δ = 0. [Beside its peers](peers.md#curves)
-has real people.
+one falling hazard (one group of 200 people), 60 intervals, {fixed} draws. *Exact* is the Kaplan-Meier curve
+without noise. The method of Gondara and Wang (2020) has pure epsilon: compare rows with δ = 0.
+[Beside its peers](peers.md#curves) has real people.
 
 {errors}
 
 ### Which delta
 
-By default δ is 1e-6, or 1/(10 n) where that is smaller. At the same ε a release with δ = 0 can be as
-accurate for few people. But it takes far more of a budget that other releases share: {dearer}.
-Rows with ε = 0.124 and 0.451 are pure releases that take as much of such a budget as those with
-δ = 1e-6 and ε = 0.5 and 2; they are {worse} times as far from the truth. Where curves are the only
-release ever made of a small registry, `--delta 0` is better.
+At the same ε a release with δ = 0 can be as accurate for few people, but it takes far more of a budget
+that other releases share: {dearer}. Pure releases with ε = 0.124 and 0.451 take as much of such a budget
+as those with δ = 1e-6 and ε = 0.5 and 2, and are {worse} times as far from the truth. Where curves are
+the only release ever made of a small registry, `--delta 0` is better.
 """
 
 
@@ -861,16 +852,20 @@ def page() -> str:
     """The text with its numbers."""
     found = rows()
     chosen = [row for row in found if row["part"] == "random"]
-    hard = list(settings([row for row in found if row["part"] == "hard"]))
-    parts = [*slices(chosen), *hard]
+    hard = [row for row in found if row["part"] == "hard"]
+    sizes = [int(row["group_people"]) for row in hard]
+    parts = [*slices(chosen), *settings(hard)]
     fixed = [row for row in found if row["part"] == "fixed"]
     return TEXT.format(
         registries=len({row["seed"] for row in chosen}),
-        draws=len({row["draw"] for row in found if row["part"] == "hard"}),
+        draws=len({row["draw"] for row in hard}),
+        smallest=min(sizes),
+        largest=max(sizes),
+        fixed=len({row["seed"] for row in of_design(fixed, *FIXED[0])}),
         settings=len(hard_registries()),
         failures=failures(parts),
-        coverage="\n".join(coverage(slices(chosen))),
-        hard="\n".join(coverage(together([row for row in found if row["part"] == "hard"]))),
+        coverage="\n".join(coverage(slices(chosen, SHOWN_BY))),
+        hard="\n".join(coverage(together(hard))),
         level=level(found),
         lowest=LOWEST,
         real_failures=real_failures([row for row in found if row["part"] == "real"]),

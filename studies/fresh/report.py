@@ -30,37 +30,35 @@ LOW, UNREACHED = 0.8, "unreached"
 FROZEN, NEW = "random, seed from entropy", "new"
 INSIDE, LOW_SHARE, NAMED, DRAWS, REGISTRIES = 0.95, 0.03, 0.80, 6, 200
 """Targets of the page, and the size of a run that decides."""
-WORST = 5
+WORST = 3
 Flags = NDArray[np.bool_]
 
 INTRODUCTION = """## Registries never seen before
 
-Written by `make fresh` from `studies/results/fresh.csv`; do not edit. Private Newton on registries that
-are drawn at random from a wide family, and on real sets on which no constant was chosen, through the
-public interface, with the noise of a real release and delta = 1e-6.
+Written by `make fresh` from `studies/results/fresh.csv`; do not edit. Private Newton, delta = 1e-6, is
+run through the public interface on random registries of a [wide family](#the-family), and on real sets on
+which no constant was chosen. The seeds of the registries come from the system's entropy, after a commit
+froze the constants.
 
-- **err** is the distance of the private estimate from the exact maximum likelihood estimate in its own
-  standard errors, sqrt((f - f\\*)' H (f - f\\*) / d); 1 is the error of sampling alone. Median over draws.
-- **inside** is the share of coefficients and draws whose private 95 % interval holds the exact estimate;
-  in brackets, of the coefficients that the release does not flag as unreached.
-- **noise alone** asks more: |private - exact| at most 1.96 sqrt(SE_private^2 - SE_exact^2).
-- **low** is the share of coefficients with inside in less than 0.8 of their draws; in brackets those
-  that are not flagged as unreached in most draws.
-- **named**: where the interval of a low coefficient misses, the share in which a caution of the release
-  names it.
-- **width** is the private standard error over the exact one, the median over coefficients. Below 1 the
-  prior of the private fit knows more than the data.
+- **err** is the distance of the private estimate from the exact maximum likelihood estimate in standard
+  errors of the latter, sqrt((f - f\\*)' H (f - f\\*) / d); 1 is the error of sampling. Median over draws.
+- **inside**: share of private 95 % intervals that hold the exact estimate, over coefficients and draws.
+- **noise alone**: the same with half widths 1.96 sqrt(SE_private^2 - SE_exact^2).
+- **low**: share of coefficients whose intervals hold the exact estimate in less than 0.8 of their draws.
+- **named**: of the misses of low coefficients, the share that a caution of the release names.
+- **width**: median ratio of private to exact standard errors. Below 1 the prior knows more than the data.
+- **unreached**: share of coefficients that the release flags so; inside and low without them are in
+  brackets.
 
-`new` is this version, `base` an older one; [Seeds](#seeds) has their commits. Seeds from the system's
-entropy, drawn after a commit froze the constants, decide; seeds that were given are for development.
-Coefficients that the data do not determine (the exact fit has no maximum) are left out.
+`new` is this version, `base` an older one; [Seeds](#seeds) has their commits. Coefficients without an
+exact estimate (the likelihood has no maximum) are left out.
 
 ![Error against events for each coefficient, one point for each registry](images/accuracy.png)
 """
 
-SEEDS = """The tables above have the last seed of each kind. Registries of an earlier seed were looked at, so they
-became development data. Registries that have no release by a frozen source failed by a fault; they were
-measured once more with a source in which it is mended, and count as not frozen."""
+SEEDS = """The tables above have the last seed of each kind; registries of earlier seeds became development data.
+Where a fault of the frozen source left a registry without a release, it was measured again with the fault
+mended, and counts as not frozen."""
 
 
 @dataclass(frozen=True)
@@ -370,8 +368,8 @@ def _by_trait(rows: list[Row], facts: list[Row]) -> Iterator[str]:
             continue
         each = [Measures.of(draws) for draws in chosen]
         cells = [f"{one.err:.2f}" for one in each]
-        cells += [f"{one.inside[0]:.3f} ({one.inside[1]:.3f})" for one in each]
-        cells += [f"{one.low[0]:.3f} ({one.low[1]:.3f})" for one in each]
+        cells += [f"{one.inside[0]:.3f}" for one in each]
+        cells += [f"{one.low[0]:.3f}" for one in each]
         yield f"| {word} | {each[0].registries} | {' | '.join(cells)} |"
 
 
