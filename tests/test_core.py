@@ -145,13 +145,13 @@ class Crowd:
         raise LookupError
 
 
-def test_sums_that_could_wrap_around_are_not_asked():
+def test_sums_that_could_be_beyond_2_62_are_not_asked():
     """Plans leave such a question out; the core does not rely on it."""
     centre, whole = np.zeros(100), Stretches((0, 10), 64)
     asked = question.moments(centre, centre + 1.0, whole, Columns())
     shares = Split(Fraction(1), pure=False, shares=(("moments", Fraction(1)),))
-    most = math.isqrt((2**126 - 1) // asked.sensitivity.squared)
-    assert most == pytest.approx(2**63 / (64 * moment_limit(100) * 128 * math.sqrt(2)), rel=1e-6)
+    most = math.isqrt(2**124 // asked.sensitivity.squared)
+    assert most == pytest.approx(2**62 / (64 * moment_limit(100) * 128 * math.sqrt(2)), rel=1e-6)
     for persons, error in ((most, LookupError), (most + 1, SettingsError)):
         with pytest.raises(error):
             Ask(Crowd(persons), SeededNoise(1), shares)(asked, Fraction(1))

@@ -11,7 +11,7 @@ CURVES_BUGS = [
         "sums of curves that can leave the integers",
         GroupCounts,
         "plan",
-        "persons * int(longest[:, 0].sum()) > LARGEST_VALUE",
+        "not sensitivity.keeps(persons)",
         "False",
         "curves: constants: several rows, late entry",
     ),

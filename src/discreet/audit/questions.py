@@ -365,7 +365,7 @@ class Asking(Measured):
         engine = self.case.people(crowd(self.case)).open(self.case.order.schema)
         half = Split(Fraction(1), pure=True, shares=(("one", Fraction(1, 2)),))
         empty = Question("none", lambda _: (np.zeros(1, int),), (), Sensitivity(4, 2), "none")
-        wide = replace(empty, sensitivity=Sensitivity((2**63 // SIZE + 1) ** 2, 2))
+        wide = replace(empty, sensitivity=Sensitivity((LARGEST_INTEGER // SIZE + 1) ** 2, 2))
 
         def asked(*shares: str) -> None:
             ask = Ask(engine, KnownNoise(), half)
@@ -380,7 +380,7 @@ class Asking(Measured):
             ("questions above the whole", partial(asked, "3/5", "3/5")),
             ("the same after a share below zero", partial(asked, "-1", "3/2")),
             ("a share of zero", partial(asked, "0")),
-            ("sums that wrap around", lambda: Ask(engine, KnownNoise(), half)(wide, Fraction(1))),
+            ("sums beyond 2^62", lambda: Ask(engine, KnownNoise(), half)(wide, Fraction(1))),
         ]
 
     @cached_property

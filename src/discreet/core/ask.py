@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from discreet.privacy.noise import NoiseSource
     from discreet.privacy.scales import IntegerVector
 
-WRAPPED = 2**63
-"""Weighted sums are 64-bit integers. One that wrapped around would move by 2^64 for one person."""
-
 
 class Ask:
     """Answers questions about people with noise, as long as the shares add up to at most 1."""
@@ -58,9 +55,8 @@ class Ask:
         if not 0 < share <= self._left:
             raise SettingsError("the questions cost more than the budget that was charged")
         self._left -= share
-        # a person's w x is at most as long as it can move, from the zeros of one who is never at risk
-        if self.persons**2 * question.sensitivity.squared >= WRAPPED**2:
-            raise SettingsError("the sums of so many people could wrap around")
+        if not question.sensitivity.keeps(self.persons):
+            raise SettingsError("sums over this number of persons could be larger than 2^62")
         parts = self._engine.reduce(question.block, *question.arguments)
         sums = np.concatenate([np.ravel(part) for part in parts])
         noisy = self._noisy(question, sums, self.split.scale(share, question.sensitivity))

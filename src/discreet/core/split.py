@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from discreet.errors import SettingsError
 from discreet.privacy.exact import require_lattice
-from discreet.privacy.noise import checked_scale
+from discreet.privacy.noise import LARGEST_VALUE, checked_scale
 from discreet.privacy.scales import gaussian_scale, laplace_scale, upper_square_root
 from discreet.privacy.shares import ALONE, NoiseShares
 
@@ -36,6 +36,14 @@ class Sensitivity:
     absolute: int | None = None
     least: int = 1
     unit: int = 1
+
+    def keeps(self, persons: int) -> bool:
+        """Whether no sum w x of so many persons is beyond 2^62.
+
+        One person's w x is at most as long as it can move, from the zeros of a person who is never at
+        risk. Noise refuses larger sums, which would depend on data, and 64 bits wrap around at 2^63.
+        """
+        return persons**2 * self.squared <= LARGEST_VALUE**2
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from discreet.core.ask import Ask
 from discreet.core.question import group_counts, group_sensitivity
 from discreet.core.split import Split
-from discreet.design.groups import Groups, outcomes_of, strategy
+from discreet.design.groups import Groups, outcomes_of
 from discreet.errors import SettingsError
 from discreet.mechanisms.contract import (
     NOT_GIVEN,
@@ -26,7 +26,6 @@ from discreet.mechanisms.contract import (
 )
 from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee, checked_delta, delta_for
-from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.scales import exact, is_count
 from discreet.privacy.shares import ALONE, NoiseShares
 
@@ -84,13 +83,12 @@ class GroupCounts:
         sites.require_delta(promise.delta)
         pure, late = promise.delta == 0, time.entry is not None
         stretches = self._stretches(persons, groups, pure=pure, late=late)
-        longest = strategy(stretches + 1, pure=pure)
-        if persons * int(longest[:, 0].sum()) > LARGEST_VALUE:
+        split = self._split(promise, sites)
+        sensitivity = group_sensitivity(groups, stretches, pure=pure)
+        if not sensitivity.keeps(persons):
             raise SettingsError(
                 "sums over this number of persons are beyond the integers that noise is added to."
             )
-        split = self._split(promise, sites)
-        sensitivity = group_sensitivity(groups, stretches, pure=pure)
         split.require_drawable(WHOLE, sensitivity)
         scale = split.scale(WHOLE, sensitivity)
         return Plan(

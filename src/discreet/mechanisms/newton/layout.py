@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core import question
-from discreet.core.bins import OFF_DIAGONAL, UNIT, Stretches, marginals_of, stretches_of
-from discreet.core.information import LARGEST_FACTOR
+from discreet.core.bins import UNIT, Stretches, marginals_of, stretches_of
 from discreet.core.question import moment_limit, of_exits, of_marginals, of_moments
 from discreet.core.scores import LARGEST
 from discreet.core.split import Sensitivity, Split
@@ -30,7 +29,6 @@ from discreet.mechanisms.newton.split import (
     first_shares,
     split,
 )
-from discreet.privacy.noise import LARGEST_VALUE
 from discreet.privacy.scales import Number
 from discreet.privacy.shares import NoiseShares
 
@@ -223,10 +221,9 @@ def _moment_weight(*, changing: bool) -> int:
 
 def _moments_fit(budget: Split, persons: int, covariates: int, *, changing: bool) -> bool:
     """Whether the sums stay within the integers that noise is added to, and above their noise."""
-    weight = _moment_weight(changing=changing)
-    largest = persons * OFF_DIAGONAL * weight * moment_limit(covariates)
+    sensitivity = of_moments(covariates, _moment_weight(changing=changing))
     error = _moment_error(budget, persons, covariates)
-    return largest <= LARGEST_VALUE and error < LARGEST_MOMENT_ERROR
+    return sensitivity.keeps(persons) and error < LARGEST_MOMENT_ERROR
 
 
 def _moment_error(budget: Split, persons: int, covariates: int) -> float:
@@ -258,8 +255,7 @@ def _information_fits(budget: Split, persons: int, size: int, causes: int) -> bo
     """Whether the sums stay within the integers that noise is added to, and above their noise."""
     limit = GENEROUS * average_trace(size, persons, causes)
     error = information_error(budget, size, limit, causes)
-    largest = persons * OFF_DIAGONAL * LARGEST_FACTOR**2
-    return largest <= LARGEST_VALUE and error < LARGEST_INFORMATION_ERROR
+    return question.INFORMATION.keeps(persons) and error < LARGEST_INFORMATION_ERROR
 
 
 def _number_of_steps(signal: float, each: float) -> int:
