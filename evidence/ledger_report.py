@@ -36,24 +36,19 @@ ZEROS = {
 
 HEAD = """# Reliability of the ledger
 
-This page is written by `python evidence/ledger.py --report` from `evidence/results/ledger.csv`;
-`python evidence/ledger.py --fresh` measures everything again (an hour or more). Why these properties
-hold is proved in [proofs/ledger.md](proofs/ledger.md).
-
-Measured on {machine}.
+Does the ledger keep its budget when processes die, disks fill and files are damaged? Why it does is
+proved in [the ledger](proofs/ledger.md); this page measures it. Written by
+`python evidence/ledger.py --report` from `evidence/results/ledger.csv` (`--fresh` measures again, an hour
+or more), on {machine}.
 """
 
 LOAD = """## Load, with processes killed at every named point
 
-Real processes release against one ledger, each release by `discreet.release.publish` with a
-mechanism that draws noise alone: check, reserve, read a table, draw, write to a temporary file,
-rename, settle. The points are reached by that code and by the file writer. The row *drove* says
-where figures are older: up to version 0.1.0 the harness reserved, wrote and settled by itself.
-Guarantees of several kinds are mixed; the budget runs out before the requests
-do. A process is killed with SIGKILL when it comes to a named point, or, blindly, wherever it is;
-its successor asks again with the same release id. A run has portions, between which all
-processes end and others go on. Afterwards ledger, published files and the trace of every process are
-held against each other.
+Real processes release against one ledger through `discreet.release.publish`, with a mechanism that
+draws noise alone: check, reserve, read a table, draw, write to a temporary file, rename, settle.
+Guarantees of several kinds are mixed; the budget runs out before the requests do. A process is killed
+with SIGKILL at a named point or at any time; its successor asks again with the same release id.
+Afterwards ledger, published files and the trace of every process are compared.
 """
 
 POINTS = """### How often each point was reached, and how many processes died there
@@ -61,38 +56,31 @@ POINTS = """### How often each point was reached, and how many processes died th
 The sum is less than the number of SIGKILLs: blind kills belong to no point.
 """
 
-REDUCED = """### A reduced run
-
-300 requests, more than half of them killed, on a machine that had much else to do. They do not use
-the budget up, so none is refused; the tests run smaller loads that do.
-"""
-
 RATES = """## Durable reserves per second
 
-One connection for each reserve, every charge forced to disk before the call returns; the load
-average at the end of each measurement says how busy the machine was. On a server writers are served
-in order of arrival; for a file all who wait try equally often, in no order, so that the slowest waits
-for many times the average.
+One connection for each reserve, every charge forced to disk before the call returns. The load average
+says how busy the machine was. A server serves writers in order of arrival; writers of a file try again
+in no order, so the slowest waits many times the average.
 """
 
-FAULTS = """## Faults on {backend}
+FAULTS = """## Faults
 
-"Next start" is the next attempt to release, after the fault where it can pass. `recovers` means: it
-releases, and every earlier charge is counted.
+*Next start* is the next attempt to release: `recovers` means that it releases, and that every earlier
+charge is counted. Messages are shown up to their first full stop.
 """
 
 LIMITS = """## What is not promised
 
-- Somebody with write access who restores the ledger *and* its witness file in place, or removes the
-  last rows on the server, rolls the budget back. Only a release made in between can tell:
-  `discreet budget verify --release` with any of them finds it (rows "rolled back with its witness"
-  and "removed entries" above). Keep releases, and verify with the newest.
+- A person with write access who restores the ledger *and* its witness file in place, or removes the
+  last rows on the server, rolls the budget back. Only a release made in between shows it, to
+  `discreet budget verify --release` (rows "rolled back with its witness" and "removed entries").
+  Keep releases, and verify with the newest.
 - SQLite needs a local file system: its locks and shared memory do not work on network drives. A
-  ledger there is refused on Linux (NFS, SMB, sshfs and the like) and on Windows; on macOS nothing
-  notices. Use PostgreSQL.
-- `fsync` is believed: a disk that lies about it may lose the last charge in a power cut. The witness
-  then tells, if it survived.
-- A process that dies between reserve and settle leaves its charge spent. That is on purpose.
+  ledger there is refused on Linux (NFS, SMB, sshfs and the like) and on Windows, and not noticed on
+  macOS. Use PostgreSQL.
+- `fsync` is trusted: a disk that lies about it may lose the last charge in a power cut. The witness file
+  shows it, if it survived.
+- A process that dies between reserve and settle leaves its charge spent, on purpose.
 """
 
 
@@ -106,17 +94,15 @@ def page(rows: list[dict[str, str]]) -> str:
     parts = [
         HEAD.format(machine=_machine(rows)),
         LOAD,
-        _table(["", *NAMES.values()], _load_rows(rows, "load")),
+        _table(["", *NAMES.values()], _load_rows(rows)),
         POINTS,
-        _table(["point", *_point_headings()], _point_rows(rows, "load")),
-        REDUCED,
-        _table(["", *NAMES.values()], _load_rows(rows, "reduced load")),
-        _table(["point", *_point_headings()], _point_rows(rows, "reduced load")),
+        _table(["point", *_point_headings()], _point_rows(rows)),
         RATES,
         _table(["", *NAMES.values()], _throughput_rows(rows)),
     ]
+    parts.append(FAULTS)
     for backend, name in NAMES.items():
-        parts += [FAULTS.format(backend=name), _table(_FAULT_HEADINGS, _fault_rows(rows, backend))]
+        parts += [f"### {name}\n", _table(_FAULT_HEADINGS, _fault_rows(rows, backend))]
     return "\n".join([*parts, LIMITS])
 
 
@@ -135,9 +121,9 @@ def _value(rows: list[dict[str, str]], *key: str) -> str:
     return found[0] if found else MISSING
 
 
-def _load_rows(rows: list[dict[str, str]], load: str) -> list[list[str]]:
+def _load_rows(rows: list[dict[str, str]]) -> list[list[str]]:
     def line(measure: str, text: str) -> list[str]:
-        return [text, *(_number(_value(rows, load, backend, "", measure)) for backend in NAMES)]
+        return [text, *(_number(_value(rows, "load", backend, "", measure)) for backend in NAMES)]
 
     counts = [line(measure, measure) for measure in COUNTS]
     return [*counts, *(line(measure, f"**{text}**") for measure, text in ZEROS.items())]
@@ -147,19 +133,19 @@ def _point_headings() -> list[str]:
     return [f"{name} {what}" for name in NAMES.values() for what in ("reached", "killed")]
 
 
-def _point_rows(rows: list[dict[str, str]], load: str) -> list[list[str]]:
+def _point_rows(rows: list[dict[str, str]]) -> list[list[str]]:
     start = "reached "
     points = [
         row["measure"].removeprefix(start)
         for row in rows
-        if row["experiment"] == load and row["measure"].startswith(start)
+        if row["experiment"] == "load" and row["measure"].startswith(start)
     ]
     measures = (start, "killed at ")
     return [
         [
             point,
             *(
-                _number(_value(rows, load, backend, "", f"{what}{point}"))
+                _number(_value(rows, "load", backend, "", f"{what}{point}"))
                 for backend in NAMES
                 for what in measures
             ),
@@ -190,7 +176,8 @@ def _fault_rows(rows: list[dict[str, str]], backend: str) -> list[list[str]]:
 def _fault_row(rows: list[dict[str, str]], backend: str, item: str) -> list[str]:
     measures = ("released", "said", "next start")
     released, said, then = (_value(rows, "fault", backend, item, name) for name in measures)
-    return [item, released, said, "says the same" if then == said else then]
+    first, stop, _ = said.partition(". ")
+    return [item, released, first + stop.strip(), "says the same" if then == said else then]
 
 
 def _number(text: str) -> str:

@@ -33,16 +33,14 @@ CHANGING_EVERY = 7
 """Every so many scenes are drawn once more with effects that change with time."""
 HEAD = """## No vector moves further than its noise is made for
 
-Noise protects a person as long as replacing the person moves no released vector of integers by more
-than the sensitivity that the noise was made for. The [proofs](proofs/private-newton.md) say so; this
-page measures it on the running code, `python evidence/replay.py`.
+`python evidence/replay.py` measures on the running code what the [proofs](proofs/private-newton.md) say:
+replacing a person moves no vector of integers by more than the sensitivity for which its noise was made.
 
 A *scene* is a random public schema (dates or times, an origin, a grid by edges, late entry, a person
 column, strata or competing risks, splines, logarithms, indicators of missing values, interactions),
 raw rows with hostile values in any column, and one person who is replaced. Every {changing}th scene
 is drawn once more with effects that change with time. The first data set is released; the second is
-asked the same questions and given the same noisy answers. Then everything that differs between the
-two is a vector of integers. Checked in exact numbers, for every scene:
+asked the same questions and given the same noisy answers. Checked in exact numbers, for every scene:
 
 - no vector moved by more than its calibrated sensitivity, in L2, and in L1 where it has such noise;
 - the noise of every vector is as large as its share of the budget asks for;

@@ -496,12 +496,6 @@ late entry, several rows a person, terms, one cause and two, in memory and from 
 | vector | questions | integers | answered alike, bit for bit |
 |---|---:|---:|---:|
 """
-TIMED = """
-Some are asked of many people at once, both trees taking turns; the processor's time:
-
-| question | people | before, ms | here, ms | here / before |
-|---|---:|---:|---:|---:|
-"""
 
 
 def page(rows: list[dict[str, str]]) -> str:
@@ -514,15 +508,8 @@ def page(rows: list[dict[str, str]]) -> str:
         alike = sum(one["same"] == "yes" for one in found)
         integers = sum(int(one["integers"]) for one in found)
         lines.append(f"| {kind} | {len(found)} | {integers} | {alike} |")
-    times = []
-    for one in rows:
-        if one["ratio"]:
-            kind, how, _, causes, *_ = one["question"].split("/")
-            name = f"{kind} of {'one cause' if causes == '1' else 'two causes'}, {how}"
-            numbers = one["persons"], one["older_ms"], one["here_ms"], one["ratio"]
-            times.append(f"| {name} | {' | '.join(numbers)} |")
     bases = ", ".join(sorted({row["base"] for row in rows}))
-    return HEAD.format(bases=bases) + "\n".join(lines) + "\n" + TIMED + "\n".join(times)
+    return HEAD.format(bases=bases) + "\n".join(lines)
 
 
 if __name__ == "__main__":

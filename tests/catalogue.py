@@ -90,12 +90,13 @@ def written(text):
         for place in places:
             titles = "; ".join(bug.title for bug in own if _audited(bug) == place)
             lines.append(f"| {place} | {titles} |\n")
-    lines += ["\n### Left to the tests\n\n", "| bug | check | why not the audit |\n|---|---|---|\n"]
+    lines += ["\n### Left to the tests\n\n", "| why not the audit | bugs |\n|---|---|\n"]
+    left = {}
     for heading, bugs in TABLES.items():
         for bug in bugs:
             if not isinstance(bug.check, str):
-                why = bug.why or WHY[heading]
-                lines.append(f"| {bug.title} | `{bug.check.__name__}` | {why} |\n")
+                left.setdefault(bug.why or WHY[heading], []).append(bug.title)
+    lines += [f"| {why} | {'; '.join(titles)} |\n" for why, titles in left.items()]
     return f"{before}{BEGIN}\n{''.join(lines)}\n{END}{after}"
 
 
