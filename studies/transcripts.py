@@ -237,24 +237,36 @@ def set_to(name: str, value: float) -> Iterator[None]:
         yield
 
 
+MATTERS = 0.03
+"""The part of err or width from which a constant is in the table."""
+
+
 def table() -> Iterator[str]:
-    """Every constant with its sentence and what half and double of it do, from the results file."""
+    """Constants whose half or double matters, with their sentences; then the values of the others."""
     with (RESULTS / "transcripts-constants.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
+    ratios = ("half", "half_width", "double", "double_width")
     yield f"On {rows[0]['transcripts']} transcripts: err and width over those with the value of the code, and inside."
     yield ""
-    yield "| module | constant | value | what it is | half: err | width | inside | double: err | width | inside |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield "| constant | value | what it is | half: err | width | inside | double: err | width | inside |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    others: dict[str, list[str]] = {}
     for row in rows:
+        if all(abs(float(row[name]) - 1.0) < MATTERS for name in ratios):
+            others.setdefault(row["module"], []).append(f"`{row['constant']}` {row['value']}")
+            continue
         parts = [
             f"{float(row[side]):.2f} ± {float(row[f'{side}_error']):.2f} | "
             f"{float(row[f'{side}_width']):.2f} | {float(row[f'{side}_inside']):.2f}"
             for side in ("half", "double")
         ]
-        yield (
-            f"| {row['module']} | `{row['constant']}` | {row['value']} | {row['meaning']} | "
-            f"{' | '.join(parts)} |"
-        )
+        yield f"| `{row['constant']}` | {row['value']} | {row['meaning']} | {' | '.join(parts)} |"
+    yield ""
+    listed = "; ".join(f"{module}: {', '.join(names)}" for module, names in others.items())
+    yield (
+        f"Half and double of the others change err and width by less than {100 * MATTERS:g} %. The"
+        f" modules say what they are. {listed[0].upper()}{listed[1:]}."
+    )
 
 
 def write(path: Path, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
