@@ -148,3 +148,15 @@ def test_a_baseline_that_misses_the_times_is_told_and_another_proposed():
     assert note in " ".join(str(poor.summary()).split())
     constant = ds.SurvivalRegression(schema, baseline=ds.LogTime(1)).fit(curved(1.0))
     assert constant.model_.fit.notes == ()
+
+
+@pytest.mark.parametrize(("horizon", "reached"), [(40, True), (10, False)])
+def test_a_baseline_beyond_the_last_event_is_said_to_be_unknown(horizon, reached):
+    """There is a maximum and no separation, but coefficients in the hundreds mean nothing."""
+    time = {"duration": "time", "event": "event", "horizon": horizon, "intervals": 60}
+    covariates = [{"name": "x", "low": 0, "high": 1}]
+    schema = ds.Schema.from_mapping({"time": time, "covariate": covariates})
+    found = ds.SurvivalRegression(schema).fit(table(x=X))
+    notes = "".join(found.model_.fit.notes)
+    assert ("about the baseline between 22.67 and 40, where few people" in notes) == reached
+    assert (np.abs(found.coefficients_.baseline).max() > 100.0) == reached

@@ -47,6 +47,8 @@ MOST_COMPARED = 50_000
 """Rows of several a person, of which no sample is taken; more would make a plain fit slow."""
 # The gradient of a sample of 6,000 differs from that of all by more than this anyway.
 SAMPLE_TOLERANCE = 3e-3
+UNKNOWN = 10.0
+"""A standard error of the baseline's predictor above it leaves a hazard open by a factor of e^20 each way."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,36 @@ def estimate(
         if not _settled(solution):
             reason = _undetermined(MeanLoss(total)(start), solution.evaluation, total.design)
             return _rescue(total, start, counts, reason, solver, tolerance)
-    if solution.gradient_norm <= tolerance:
-        return PlainEstimate(solution, ridge, counts)
-    reached = f"{solution.gradient_norm:.2g}, above the tolerance of {tolerance:.2g}"
-    note = f"The solver stopped at a gradient norm of {reached}."
-    return PlainEstimate(solution, ridge, counts, (note,))
+    notes = () if ridge else hardly_known(total, solution)
+    if solution.gradient_norm > tolerance:
+        reached = f"{solution.gradient_norm:.2g}, above the tolerance of {tolerance:.2g}"
+        notes = (f"The solver stopped at a gradient norm of {reached}.", *notes)
+    return PlainEstimate(solution, ridge, counts, notes)
+
+
+def hardly_known(total: Problem, found: Solution) -> tuple[str, ...]:
+    """A note where the data say next to nothing about a baseline that has a maximum all the same.
+
+    With effects held fixed the predictor B_s a of a stratum has the variance B_s' (n H_aa)^{-1} B_s: a
+    spline goes on beyond the last event, where no person bounds its coefficients.
+    """
+    design, grid = total.design, total.design.schema.time.grid
+    information = found.evaluation.hessian * total.persons
+    unknown = np.zeros(design.intervals, dtype=np.bool_)
+    for stratum in range(design.strata):
+        own = design.columns(stratum)[: design.baseline.dimension]
+        spread = np.linalg.inv(information[np.ix_(own, own)])
+        unknown |= np.einsum("si,ij,sj->s", design.basis, spread, design.basis) > UNKNOWN**2
+    if not unknown.any():
+        return ()
+    first, last = np.flatnonzero(unknown)[[0, -1]]
+    counted = with_unit(f"{grid.edges[last + 1]:.4g}", grid.unit)
+    note = (
+        f"The data say next to nothing about the baseline between {grid.edges[first]:.4g} and {counted}, "
+        "where few people are at risk or no event comes: its coefficients, however large, and curves "
+        "there mean nothing. An earlier horizon or a simpler baseline avoids it."
+    )
+    return (note,)
 
 
 def _near(total: Problem, ridge: float, start: Array) -> Array:
