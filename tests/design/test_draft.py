@@ -79,6 +79,13 @@ def test_a_file_may_declare_its_dates():
     assert Roles.of(["diagnosed", "exit"]).dates == ()
 
 
+def test_a_file_may_declare_its_texts():
+    lines = "\n".join(skeleton("f.parquet", ["age", "sex"], texts=["sex"]))
+    age, sex = tomllib.loads(lines)["covariate"]
+    assert (age, sex["levels"]) == ({"name": "age", "low": "", "high": ""}, ["", ""])
+    assert "low" not in sex
+
+
 def test_nothing_that_a_release_prints_is_guessed():
     found = drafted("id", "time", "status", "age", "sex")
     assert (found["time"]["horizon"], found["time"]["unit"]) == ("", "")

@@ -46,7 +46,16 @@ def new(
             "line with the names of its columns, because a schema is public."
         )
     dates = [item.name for item in found if pa.types.is_temporal(item.type)]
-    say("\n".join(skeleton(source.name, names, dates)))
+    texts = [
+        item.name
+        for item in found
+        if pa.types.is_dictionary(item.type)
+        or pa.types.is_string(item.type)
+        or pa.types.is_large_string(item.type)
+    ]
+    if len(texts) == len(found):  # as of a CSV file, which declares no types
+        texts = []
+    say("\n".join(skeleton(source.name, names, dates, texts)))
 
 
 def _is_value(text: str) -> bool:

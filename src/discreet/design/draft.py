@@ -104,8 +104,16 @@ def is_date_name(name: str) -> bool:
     return any(word.startswith("date") or word.endswith("date") for word in words - _NO_DATE)
 
 
-def skeleton(file: str, columns: Sequence[str], typed_dates: Collection[str] = ()) -> Iterator[str]:
-    """The lines of the schema; each thing is said once, where it is needed first."""
+def skeleton(
+    file: str,
+    columns: Sequence[str],
+    typed_dates: Collection[str] = (),
+    texts: Collection[str] = (),
+) -> Iterator[str]:
+    """The lines of the schema; each thing is said once, where it is needed first.
+
+    ``typed_dates`` and ``texts`` are columns that the file itself declares to hold dates or texts.
+    """
     roles = Roles.of(columns, typed_dates)
     yield f"# What is public about {quoted(file)}, from its columns alone: no record was looked at."
     yield '# Fill in every "" and delete what does not apply; columns that are named already were'
@@ -120,7 +128,7 @@ def skeleton(file: str, columns: Sequence[str], typed_dates: Collection[str] = (
     yield ""
     yield "[time]"
     yield from _aligned([*(_dates(roles) if roles.dated else _duration(roles)), *_grid(roles)])
-    yield from _covariates([name for name in columns if name not in roles.taken])
+    yield from _covariates([name for name in columns if name not in roles.taken], texts)
 
 
 Line = tuple[str, str]
@@ -153,13 +161,14 @@ def _grid(roles: Roles) -> Iterator[Line]:
     yield "intervals = 60", "as many as there are months, or whatever is fine enough"
 
 
-def _covariates(names: Sequence[str]) -> Iterator[str]:
+def _covariates(names: Sequence[str], texts: Collection[str]) -> Iterator[str]:
     if names:
         yield ""
         yield "# low and high are numbers: the least and the most that is plausible. A category has"
         yield '# levels = ["", ""] instead, the reference first. Delete what is not a covariate.'
     for name in names:
-        yield from ("", "[[covariate]]", f"name = {quoted(name)}", 'low = ""', 'high = ""')
+        values = ['levels = ["", ""]'] if name in texts else ['low = ""', 'high = ""']
+        yield from ("", "[[covariate]]", f"name = {quoted(name)}", *values)
 
 
 def _key(key: str, found: Sequence[str], text: str, among: Sequence[str] = ()) -> Line:
