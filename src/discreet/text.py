@@ -8,8 +8,17 @@ NARROWEST = 12
 """A column of names narrower than this cannot be read: ``baseline[10]``."""
 INDENT = "  "
 """Indent of the further lines of a name."""
+_KIND = r"\b[a-z][a-z0-9+.-]+:[/\\]{1,3}(?!\.\.\.)"
 ADDRESS = re.compile(
-    r"\b([a-z][a-z0-9+.-]+:[/\\]{1,3})\S*[@?]\S*?(?=['\")]*[.,:;]*(\s|$))", re.IGNORECASE
+    rf"""
+    ('{_KIND}) [^@?]*[@?].* (?=')       # in quotes, up to the last one: a password may have blanks
+    | ({_KIND}) (?:
+        \S*\?\S*pass\w*=.*? (?=['\")]*[.,:;]*$)     # nothing shows where this password ends
+        | (?: [^\s/\\@]*:.*@ | \S*[@?] )            # a user and a password, up to the last @
+          \S*? (?=['\")]*[.,:;]*(?:\s|$))
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 """The address of a server with a user or settings, also one that `pathlib` shortened."""
 
@@ -108,7 +117,7 @@ def at_most(value: float, digits: int = 4) -> str:
 
 def without_addresses(text: str) -> str:
     """The text without what may hold a password: of ``postgresql://u:p@h/d`` is left its kind."""
-    return ADDRESS.sub(r"\1...", text)
+    return ADDRESS.sub(r"\1\2...", text)
 
 
 def printable(text: str) -> str:

@@ -108,7 +108,9 @@ def test_every_command_that_takes_a_file_takes_a_query(registry, command, tmp_pa
     status, out, err = command("new", registry, *select)
     assert (status, err) == (0, "")
     assert out.startswith("# What is public about ")
-    assert 'name = "arm"' in out
+    values = 'low = ""' if registry.startswith("sqlite") else 'levels = ["", ""]'
+    assert f'name = "arm"\n{values}' in out  # SQLite declares no types
+    assert 'name = "age"\nlow = ""' in out
     status, out, err = command("check", registry, *select, "--schema", "schema.toml")
     assert (status, err) == (0, "")
     assert "400 persons" in out
@@ -239,10 +241,29 @@ def test_an_address_of_another_kind_says_what_there_is(place, command):
         (r"'postgresql:\u:p@h\d' is", r"'postgresql:\...' is"),
         (r"'C:\people@home\a.csv' is", r"'C:\people@home\a.csv' is"),
         ("give postgresql://... or sqlite:///FILE, not x@y", None),
+        ("'postgresql:/u:p q@h/d' is not there", "'postgresql:/...' is not there"),
+        ("'postgresql://u:p' q@h/d' is 'it'", "'postgresql://...'"),
+        ("no postgresql://u:p q r@h/d here", "no postgresql://... here"),
+        ("'postgresql://h/d?password=p q' is", "'postgresql://...' is"),
+        ("no postgresql://h/d?sslpassword=p q", "no postgresql://..."),
+        ("'sqlite:///a b.db' is no file. Is it 'a.db'?", None),
     ],
 )
 def test_no_error_repeats_an_address(text, shown):
     assert str(SettingsError(text)).removesuffix(".") == (shown or text).removesuffix(".")
+
+
+def test_the_rest_of_a_password_with_a_blank_is_not_repeated(command):
+    """A shell makes two words of it, and the second is no address."""
+    for place in ("postgresql://u:p", "postgresql://h/d?password=p"):
+        for rest in (("canary@h/d",), ("q", "canary", "r@h/d"), ("-canary@h/d",)):
+            for options in (
+                (),
+                ("--schema", "schema.toml", "--mechanism", "none", "--out", "o.json"),
+            ):
+                status, *texts = command("fit", place, *rest, *options)
+                assert status == 2
+                assert "canary" not in "".join(texts), texts
 
 
 def test_a_query_is_refused_in_words_that_quote_no_record(kind, address):

@@ -1,5 +1,6 @@
 """The commands, one file each; what they need is imported when they run."""
 
+import re
 from typing import Annotated, Any
 
 import typer
@@ -37,6 +38,12 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that the words name."""
+        # after an address words without an option may be the rest of a password with a blank
+        rests, address = [], False
+        for word in (*getattr(ctx, "_protected_args", ()), *ctx.args):
+            address = "://" in word or (address and not word.startswith("--"))
+            if address and "://" not in word:
+                rests.append(word)
         try:
             return super().invoke(ctx)
         except Exception as error:
@@ -45,7 +52,10 @@ class Commands(TyperGroup):
                 error.message += f". {known}."  # type: ignore[attr-defined]
                 error.possibilities = None  # type: ignore[attr-defined]
             if hasattr(error, "format_message"):  # of click, or of the copy that typer has of it
-                error.message = without_addresses(error.message)  # type: ignore[attr-defined]
+                message = without_addresses(error.message)  # type: ignore[attr-defined]
+                for word in rests:
+                    message = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "...", message)
+                error.message = message  # type: ignore[attr-defined]
             raise
 
 
