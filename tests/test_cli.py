@@ -183,6 +183,16 @@ def test_ids_are_kept_from_any_kind_of_file(discreet, folder, ending):
     assert [row[0] for row in rows] == ["id", *(f"P{number:03}" for number in range(len(table)))]
 
 
+def test_new_knows_the_texts_of_a_file_that_declares_them(discreet, folder):
+    table = pd.read_csv(folder / "people.csv")
+    table.to_parquet(folder / "people.parquet")
+    table.astype({"arm": "category"}).to_feather(folder / "people.feather")
+    for name in ("people.parquet", "people.feather"):
+        _, out, _ = discreet(f"new {name}")
+        assert 'name = "arm"\nlevels = ["", ""]' in out
+        assert 'name = "age"\nlow = ""\nhigh = ""' in out
+
+
 def test_check_and_fit_report_counts(discreet, folder):
     text = (folder / "people.csv").read_text().splitlines()
     text[1:4] = ['5.0,true,,"a"', '-2.0,false,30,"a"', '5.0,true,300,"z"']
@@ -640,6 +650,15 @@ def test_a_delta_that_protects_nobody_is_refused_before_the_charge(discreet, fol
     assert status == 2
     assert "Delta is above one divided by the number of persons" in err
     assert not Ledger(folder / "b.db").show().charges
+
+
+@pytest.mark.parametrize("persons", ["", "--persons 400"])
+def test_a_delta_that_protects_nobody_is_refused_before_the_question(discreet, terminal, persons):
+    assert discreet("budget init b.db --population p --epsilon 2 --delta 0.1")[0] == 0
+    wanted = FIT.replace("none", "newton --epsilon 1 --delta 0.01 --ledger b.db")
+    status, out, err = discreet(f"{wanted} {persons}")
+    assert (status, out, terminal.asked) == (2, "", [])
+    assert "Delta is above one divided by the number of persons" in err
 
 
 def test_a_weak_promise_is_told_in_terminal_and_release(discreet, folder):

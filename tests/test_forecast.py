@@ -198,6 +198,7 @@ def loss_minimum(loss, point):
         (100, 10, math.nan, None, "epsilon must be"),
         (100, 10, 1.0, -0.1, "delta must be"),
         (100, 10, 1.0, 1.0, "delta must be"),
+        (100, 10, 1.0, 0.02, "Delta is above one divided by the number"),
     ],
 )
 def test_settings_that_no_fit_has_are_refused(persons, events, epsilon, delta, named):

@@ -35,7 +35,7 @@ from discreet.mechanisms.contract import (
     require_positive,
 )
 from discreet.mechanisms.outlook import UNKNOWN_SPREAD, CovariateSpread, Outlook
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import Guarantee, require_small_delta
 from discreet.privacy.shares import ALONE, NoiseShares
 from discreet.results.normal import normal_quantile
 from discreet.results.tables import WIDTH, ByCause, TextTable
@@ -102,6 +102,7 @@ def forecasts(outlook: Outlook, epsilon: float, delta: float | None = None) -> l
     require_positive("epsilon", epsilon)
     if delta is not None and not 0 <= delta < 1:
         raise SettingsError("delta must be at least 0 and below 1")
+    require_small_delta(delta or 0.0, outlook.persons)  # no release has a larger one
     given = {"epsilon": epsilon, "delta": delta, "survival": outlook.survival}
     found = [_forecast(outlook, name, kind, given) for name, kind in registered().items()]
     return sorted(found, key=lambda item: math.inf if item.error is None else item.error)

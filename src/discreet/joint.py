@@ -40,6 +40,7 @@ from discreet.federation.sites import Sites
 from discreet.mechanisms.contract import Plan
 from discreet.people.source import People
 from discreet.points import JointPoint, reach
+from discreet.privacy.guarantee import require_small_delta
 from discreet.release import (
     UNCHARGED,
     AbstractOrder,
@@ -50,7 +51,6 @@ from discreet.release import (
     delta_by_persons,
     draw_from,
     require_number,
-    require_small_delta,
 )
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def publish_jointly(
         reach(JointPoint.CONNECTED)
         try:
             order, plan = _agreed(order, federation, mesh, own)
-            require_small_delta(plan)
+            require_small_delta(plan.guarantee.delta, plan.persons)
             ledger.check(order.request(plan.guarantee))
             mesh.exchange(b"ready")
         except FederationError as error:

@@ -64,7 +64,7 @@ from discreet.mechanisms.contract import (
 )
 from discreet.people.source import People
 from discreet.points import ReleasePoint, reach
-from discreet.privacy.guarantee import WEAK_EPSILON, Guarantee
+from discreet.privacy.guarantee import WEAK_DELTA, WEAK_EPSILON, Guarantee, require_small_delta
 from discreet.privacy.shares import ALONE, NoiseShares
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ def publish(
     )
     source.check(order.schema)
     plan = plan or order.plan(count_persons(order, source))
-    require_small_delta(plan)
+    require_small_delta(plan.guarantee.delta, plan.persons)
     reservation = ledger.reserve(order.request(plan.guarantee))
     reservation.authorise_draw()
     with charge_stands(ledger):  # the one draw that the charge pays for
@@ -403,14 +403,6 @@ def require_number(engine: Engine, persons: int) -> None:
         raise DataFormError("the data have another number of persons than was declared.")
 
 
-def require_small_delta(plan: Plan) -> None:
-    """`SettingsError`, before a charge, for a delta that would let a whole record be published."""
-    found = weak_promises(plan.guarantee, plan.persons).get("weak-delta")
-    if found is not None:
-        most = 1.0 / plan.persons
-        raise SettingsError(f"{found} Leave delta out, or ask for much less than {most:.2g}.")
-
-
 def weak_promises(guarantee: Guarantee, persons: int) -> dict[str, str]:
     """Warnings about a promise that hardly is one, by their codes."""
     found = {}
@@ -420,10 +412,7 @@ def weak_promises(guarantee: Guarantee, persons: int) -> dict[str, str]:
             "is hardly bounded."
         )
     if guarantee.delta * persons > 1:
-        found["weak-delta"] = (
-            "Delta is above one divided by the number of persons: the promise would allow the "
-            "whole record of a person to be published."
-        )
+        found["weak-delta"] = WEAK_DELTA
     return found
 
 

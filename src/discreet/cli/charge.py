@@ -139,6 +139,7 @@ class Terms:
         a joint fit, where the other sites would learn of a refusal, nor with ``--yes``.
         """
         from discreet.checkup import check
+        from discreet.privacy.guarantee import require_small_delta
         from discreet.release import Ledger, require_affordable
 
         asks = self.ledger is not None and at_terminal()
@@ -151,6 +152,9 @@ class Terms:
             )
         with progress("Checking"):
             found = check(source, schema, accept=frozenset(self.accept or ()))
+        persons = self.persons or found.report.persons
+        if persons:
+            require_small_delta(mechanism.promise(persons).delta, persons)
         if not asks:
             if found.report.persons and found.obstacles:  # a file without rows is an error of form
                 raise RefusedError(REFUSED)

@@ -151,6 +151,18 @@ def checked_delta(delta: float) -> float:
     return float(delta)
 
 
+def require_small_delta(delta: float, persons: int) -> None:
+    """Raise `SettingsError` for a delta that would let a whole record be published."""
+    if delta * persons > 1:
+        raise SettingsError(
+            f"{WEAK_DELTA} Leave delta out, or ask for much less than {1.0 / persons:.2g}."
+        )
+
+
+WEAK_DELTA = (
+    "Delta is above one divided by the number of persons: the promise would allow the whole record of "
+    "a person to be published."
+)
 _CHANGES = {
     "replace-one": "the records of any one person were replaced by those of somebody else"
     " (the number of persons is public)",
