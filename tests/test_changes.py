@@ -471,6 +471,11 @@ def test_the_command_shows_which_effects_seem_to_change(tmp_path, fitted):
     said = run(app, ["summary", str(tmp_path / "bare.json"), "--proportionality"])
     assert said.exit_code != 0
     assert "does not say whether effects change" in str(said.exception)
+    assert "read the test" in str(said.exception)
+    kept = {k: v for k, v in bare["released"].items() if "covariance" not in k}
+    (tmp_path / "output.json").write_text(json.dumps(bare | {"released": kept}))
+    said = run(app, ["summary", str(tmp_path / "output.json"), "--proportionality"])
+    assert "read the test" not in str(said.exception)  # without a covariance there is none
     bare["released"]["proportionality"] = [[0, 0.06, 0.01, -4.2]]
     (tmp_path / "told.json").write_text(json.dumps(bare))
     said = run(app, ["summary", str(tmp_path / "told.json"), "--proportionality"])

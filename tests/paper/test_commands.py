@@ -7,6 +7,8 @@ import sys
 import pytest
 from pyarrow import csv
 
+from discreet.errors import InputError
+from discreet.paper.data import load
 from tests.cohorts import cohort
 from tests.test_cli import SCHEMA
 
@@ -60,3 +62,8 @@ def test_nothing_else_opens_the_room(folder):
         status, said, door = command(folder, arguments)
         assert (status, door) == (0, "closed"), said
         assert "sampler" not in said
+
+
+def test_an_unknown_data_set_is_one_sentence():
+    with pytest.raises(InputError, match="no data set 'XX'; there are FL, TB, WT, SB, hdfail"):
+        load("XX")

@@ -153,6 +153,9 @@ def load(name: str) -> PaperSet:
         names = [item for item in frame.columns if item.split("_")[-1] in kinds]
         time, status = (np.asarray(frame[item], dtype=np.float64) for item in ("time", "event"))
         covariates = np.asarray(frame[names], dtype=np.float64)
+    elif name not in COVARIATES:
+        listed = ", ".join((*COVARIATES, STAND_IN))
+        raise SettingsError(f"the paper has no data set '{name}'; there are {listed}.")
     else:
         columns = ("time", "status", *COVARIATES[name])
         table = read_file(file_of(name), columns, set(columns))

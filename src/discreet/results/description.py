@@ -17,7 +17,7 @@ from discreet.documents.causes import CausesFile
 from discreet.documents.model import Coefficients, Model, PlainModel, Promised, Release
 from discreet.errors import ArtefactError, SettingsError
 from discreet.results.normal import standard_errors
-from discreet.results.proportionality import NOT_KNOWN, ProportionalityTable
+from discreet.results.proportionality import NOT_KNOWN, TESTED, ProportionalityTable
 from discreet.results.summary import CoefficientTable, WaldTest
 from discreet.results.tables import ByCause
 from discreet.types import Array
@@ -242,7 +242,7 @@ def summarise_proportionality(model: Fitted) -> ProportionalityTable:
         ]
         tests += [prefix + line for line in change_lines(part)]
     if not known and not tests:
-        raise ArtefactError(NOT_KNOWN)
+        raise ArtefactError(NOT_KNOWN if model.covariance is None else NOT_KNOWN + TESTED)
     return ProportionalityTable.of(effects, ratio_of(model.link), tests)
 
 

@@ -37,9 +37,11 @@ MEANING = (
     "interval of {} includes the privacy noise; every change within it is possible."
 )
 NOT_KNOWN = (
-    "this file does not say whether effects change with time: only a private release of private "
-    "Newton does. Declare 'changes_at' for a covariate and read the test in the summary."
+    "this file does not say whether effects change with time: only a private release of private Newton "
+    "does."
 )
+TESTED = " Declare 'changes_at' for a covariate and read the test in the summary."
+"""What helps where the coefficients have a covariance."""
 
 
 class EffectOverTime(NamedTuple):
