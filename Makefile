@@ -73,6 +73,7 @@ peers-environments: $(READY)  ## environments of the peers whose requirements co
 
 peers: peers-environments  ## private Newton against its peers, hours; FDPCOX=checkout; it resumes; docs/peers.md
 	$(BIN)/python benchmarks/peers/run.py $(if $(FDPCOX),--fdpcox $(FDPCOX))
+	$(BIN)/python benchmarks/peers/memory.py $(if $(FDPCOX),--fdpcox $(FDPCOX))
 	$(BIN)/python benchmarks/peers/curves.py
 	$(BIN)/python benchmarks/peers/run.py --page
 

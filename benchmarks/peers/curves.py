@@ -1,24 +1,24 @@
 """Private Kaplan-Meier curves of one group, ours beside those of the literature.
 
-    python benchmarks/peers/curves.py [--methods ...]
+    python benchmarks/peers/curves.py [--methods ...] [--again]
 
-writes benchmarks/results/peers-curves.csv as it goes, and resumes from it.
+writes benchmarks/results/peers-curves.csv as it goes, and resumes from it; with --again it measures the methods anew.
 
 The error is the root mean square, over the ends of 60 intervals, of the private curve minus Kaplan and
 Meier's of the same people. A peer's number of intervals or coefficients is tuned on the people, not charged.
 """
 
 import argparse
-import csv
 import statistics
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from people import Array, raw
-from run import DRAWS, EPSILONS, ROOT, SCRATCH, code, read
+from run import DRAWS, EPSILONS, ROOT, SCRATCH, Row, code, read, store
 from scipy.fft import dct, idct
 
 import discreet as ds
@@ -35,14 +35,16 @@ def main() -> None:
     """Measure what is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
-    methods = parser.parse_args().methods
+    parser.add_argument("--again", action="store_true")
+    arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    done = {(row["set"], row["method"], float(row["epsilon"])) for row in read(RESULTS)}
+    done = {_place(row) for row in read(RESULTS)}
     for name, horizon in HORIZONS.items():
         table = raw(name, SCRATCH)[["time", "event"]].dropna()
         time, event = table["time"].to_numpy(float), table["event"].to_numpy(int)
-        for method, epsilon in ((method, e) for method in methods for e in EPSILONS):
-            if (name, method, epsilon) in done:
+        for method, epsilon in product(arguments.methods, EPSILONS):
+            cell = {"set": name, "method": method, "epsilon": epsilon}
+            if _place(cell) in done and not arguments.again:
                 continue
             measure, settings = METHODS[method]
 
@@ -60,7 +62,14 @@ def main() -> None:
                 facts | {"draw": draw, "setting": tuned or "", "code": code()} | row
                 for draw, row in enumerate(rows(tuned, range(DRAWS)))
             ]
-            _append(found)
+            spelled = [
+                {
+                    key: f"{value:.4g}" if isinstance(value, float) else value
+                    for key, value in row.items()
+                }
+                for row in found
+            ]
+            store(RESULTS, FIELDS, spelled, _place)
             print(*facts.values(), tuned, statistics.median(row["rmse"] for row in found))
 
 
@@ -160,19 +169,12 @@ METHODS: dict[str, tuple[Measure, tuple[Any, ...]]] = {
 }
 
 
-def _append(rows: list[dict[str, Any]]) -> None:
-    new = not RESULTS.exists()
-    with RESULTS.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if new:
-            writer.writeheader()
-        for row in rows:
-            writer.writerow(
-                {
-                    key: f"{value:.4g}" if isinstance(value, float) else value
-                    for key, value in row.items()
-                }
-            )
+def _place(row: Row) -> tuple[float, ...]:
+    return (
+        list(HORIZONS).index(row["set"]),
+        list(METHODS).index(row["method"]),
+        float(row["epsilon"]),
+    )
 
 
 if __name__ == "__main__":

@@ -29,10 +29,10 @@ for (i in seq_len(nrow(runs))) {
   run <- runs[i, ]
   set.seed(run$seed)
   steps <- if (run$steps > 0) run$steps else NA
-  started <- proc.time()[["elapsed"]]
+  started <- sum(proc.time()[1:2])
   beta <- cdp_cox(people, run$epsilon, run$delta, niters = steps, C_beta = run$radius * as.numeric(arguments[4]), C_z = 1,
                   stepsize = run$rate, cutoff = 1)
-  cat(c(proc.time()[["elapsed"]] - started, beta), sep = " ")
+  cat(c(sum(proc.time()[1:2]) - started, beta), sep = " ")
   cat("\\n")
 }
 """

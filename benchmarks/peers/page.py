@@ -144,9 +144,11 @@ def write() -> None:
     """Write the page and its figures."""
     cells = _cells(read(RESULTS), "peer")
     curves = _cells(read(RESULTS.with_name("peers-curves.csv")), "method")
+    used = read(RESULTS.with_name("peers-memory.csv"))
+    memory = {(row["set"], row["peer"]): row["megabytes"] for row in used}
     sets = list(dict.fromkeys(name for name, _, _ in cells))
     parts = [HEAD, _wins(cells, curves), _significant(cells, sets), _intervals(cells, sets)]
-    parts += [_table(cells, name) for name in sets]
+    parts += [_table(cells, memory, name) for name in sets]
     parts += [_curves(curves), SETS, OBJECTIONS, _codes(cells, curves)]
     PAGE.write_text("".join(parts))
     _draw(cells, LABELS, sets, "err", "err, in standard errors", (0.1, 30), FIGURE)
@@ -229,12 +231,12 @@ def _row(label: str, values: list[str]) -> str:
     return f"| {label} | {' | '.join(values)} |\n"
 
 
-def _table(cells: Cells, name: str) -> str:
+def _table(cells: Cells, memory: dict[tuple[str, str], str], name: str) -> str:
     epsilons = _epsilons(cells)
     lines = [f"\n## {name}\n\n"]
     heads = [f"err at {epsilon:g}" for epsilon in epsilons]
     heads += ["of log hazard ratios at 1", "concordance at 1", "Brier score at 1"]
-    heads += ["seconds a fit", "draws"]
+    heads += ["seconds a fit", "MB", "draws"]
     lines += [_row("", heads), "|---|" + "---|" * len(heads) + "\n"]
     for peer, label in LABELS.items():
         if not any((name, peer, epsilon) in cells for epsilon in epsilons):
@@ -244,6 +246,7 @@ def _table(cells: Cells, name: str) -> str:
         fields = {"ratio_error": 2, "concordance": 3, "brier": 4, "seconds": 2}
         spelled = [_spelled(err, 2) for err in errs]
         spelled += [_spelled(_middle(rows, field), digits) for field, digits in fields.items()]
+        spelled.append(memory.get((name, peer), ""))
         draws = max(len(cells.get((name, peer, epsilon), [])) for epsilon in epsilons)
         lines.append(_row(label, [*spelled, str(draws)]))
     return "".join(lines)

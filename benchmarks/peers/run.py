@@ -1,6 +1,7 @@
 """Every peer on every set: python benchmarks/peers/run.py [--fdpcox PATH] [--sets ...] [--peers ...].
 
-Writes benchmarks/results/peers.csv as it goes and resumes from it; --page writes docs/peers.md.
+Writes benchmarks/results/peers.csv as it goes and resumes from it: a cell (a set, a peer, an epsilon) with fewer
+draws than asked is measured again, with --again every cell that is named. --page writes docs/peers.md.
 """
 
 import argparse
@@ -12,9 +13,11 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from descent import FixedDescent, NoisyDescent
@@ -41,6 +44,7 @@ FIELDS = (
     "set", "peer", "epsilon", "draw", "setting", "err", "ratio_error", "concordance", "brier",
     "inside", "significant", "kept", "wrong", "seconds", "code",
 )  # fmt: skip
+Row = Mapping[str, Any]
 
 
 def main() -> None:
@@ -54,10 +58,11 @@ def main() -> None:
     if arguments.fdpcox:
         os.environ["FDPCOX"] = str(arguments.fdpcox)
     warnings.simplefilter("ignore")
-    done = {(row["set"], row["peer"], float(row["epsilon"])) for row in read(RESULTS)}
+    done = Counter(_place(row) for row in read(RESULTS))
     peers = [peer for peer in PEERS if peer.name in arguments.peers]
     for name, kind, epsilon in itertools.product(arguments.sets, peers, arguments.epsilons):
-        if (name, kind.name, epsilon) in done:
+        drawn = done[_place({"set": name, "peer": kind.name, "epsilon": epsilon})]
+        if drawn >= arguments.draws and not arguments.again:
             continue
         peer = kind()
         try:
@@ -68,7 +73,7 @@ def main() -> None:
             continue
         started = time.monotonic()
         rows = list(measured(name, peer, people, epsilon, arguments.draws))
-        _append(rows)
+        store(RESULTS, FIELDS, rows, _place)
         err = statistics.median(float(row["err"]) for row in rows)
         print(
             f"{name} {kind.name} {epsilon:g}: err {err:.2f}, {time.monotonic() - started:.0f} s",
@@ -76,9 +81,7 @@ def main() -> None:
         )
 
 
-def measured(
-    name: str, peer: Peer, people: People, epsilon: float, draws: int
-) -> Iterator[dict[str, object]]:
+def measured(name: str, peer: Peer, people: People, epsilon: float, draws: int) -> Iterator[Row]:
     """Yield a row for each draw with the best setting."""
     train, test = people.split(SPLIT)
     exact = peer.exact(train)
@@ -180,13 +183,20 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _append(rows: list[dict[str, object]]) -> None:
-    new = not RESULTS.exists()
-    with RESULTS.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if new:
-            writer.writeheader()
-        writer.writerows(rows)
+def store(
+    path: Path, fields: Sequence[str], rows: list[Row], place: Callable[[Row], tuple[float, ...]]
+) -> None:
+    """Write the rows of one cell in place of older ones; cells stand in the order of their places."""
+    others = [row for row in read(path) if place(row) != place(rows[0])]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fields)
+        writer.writeheader()
+        writer.writerows(sorted([*others, *rows], key=place))
+
+
+def _place(row: Row) -> tuple[float, ...]:
+    names = [peer.name for peer in PEERS]
+    return SETS.index(row["set"]), names.index(row["peer"]), float(row["epsilon"])
 
 
 def _arguments() -> argparse.Namespace:
@@ -196,6 +206,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--peers", nargs="+", default=names, choices=names)
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
     parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--fdpcox", type=Path)
     parser.add_argument("--page", action="store_true")
     return parser.parse_args()
