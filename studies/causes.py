@@ -2,7 +2,7 @@
 """Private competing risks: errors and intervals against the truth, by cause.
 
     python studies/causes.py --draws 20     every draw a row of results/causes.csv; it resumes
-    python studies/causes.py --table        the table of docs/curves.md from these rows
+    python studies/causes.py --table        the table of docs/accuracy.md from these rows
 
 Every draw has people of its own from a multinomial logit of two causes with a constant baseline; the
 second cause is rarer. Noise is the testing source's. A row has, for one cause, the distance from the

@@ -195,35 +195,22 @@ KINDS = ("one row", "late entry", "several rows", "smooth", "no change", "large"
 
 
 def table(rows: list[dict[str, str]]) -> list[str]:
-    """The page's table."""
+    """The table of docs/accuracy.md: how often a change is noticed, how often intervals hold the truth."""
     lines = [
-        "| registry | fit | draws | coefficients inside | survival inside | one effect for all time: inside |",
-        "|---|---|---|---|---|---|",
-    ]
-    for kind, epsilon in dict.fromkeys((row["registry"], row["epsilon"]) for row in _sorted(rows)):
-        cell = [row for row in rows if (row["registry"], row["epsilon"]) == (kind, epsilon)]
-        inside, survival, lasting = summary(cell)
-        fit_of = "not private" if epsilon == "-" else f"epsilon {epsilon}"
-        numbers = f"{inside.mean():.3f} ({inside.min():.3f}) | {survival:.3f} | {lasting:.3f}"
-        lines.append(f"| {kind} | {fit_of} | {len(cell)} | {numbers} |")
-    return lines
-
-
-def checks(rows: list[dict[str, str]]) -> list[str]:
-    """The page's table of the two ways to notice a change: how often each is beyond 5 % of chance."""
-    lines = [
-        "| registry | fit | draws | test of one effect of the stage | check: age and sex | check: stage |",
-        "|---|---|---|---|---|---|",
+        "| registry | fit | draws | test | check: age, sex | check: stage | coefficients | survival | one effect |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for kind, epsilon in dict.fromkeys((row["registry"], row["epsilon"]) for row in _sorted(rows)):
         cell = [row for row in rows if (row["registry"], row["epsilon"]) == (kind, epsilon)]
         tested = np.array([float(row["p"]) < 0.05 for row in cell]).mean()
-        fit_of, seen = "not private", "- | -"
+        fit_of, seen = "plain", "- | -"
         if epsilon != "-":
             apart = np.abs(_numbers(cell, "distances")) > NORMAL
-            fit_of = f"epsilon {epsilon}"
+            fit_of = f"ε = {epsilon}"
             seen = f"{apart[:, :2].mean():.0%} | {apart[:, 2:].any(axis=1).mean():.0%}"
-        lines.append(f"| {kind} | {fit_of} | {len(cell)} | {tested:.0%} | {seen} |")
+        inside, survival, lasting = summary(cell)
+        held = f"{inside.mean():.3f} ({inside.min():.3f}) | {survival:.3f} | {lasting:.3f}"
+        lines.append(f"| {kind} | {fit_of} | {len(cell)} | {tested:.0%} | {seen} | {held} |")
     return lines
 
 
@@ -426,7 +413,7 @@ def main() -> None:
                 if (kind, str(seed)) not in done:
                     write(draw(kind, epsilon, seed))
                     file.flush()
-    sys.stdout.write("\n".join([*table(read()), "", *checks(read())]) + "\n")
+    sys.stdout.write("\n".join(table(read())) + "\n")
 
 
 if __name__ == "__main__":
