@@ -6,9 +6,17 @@ from threading import Barrier, get_ident
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from discreet.engine.threads import in_threads, one_blas_thread
+
+
+@pytest.fixture(autouse=True)
+def _two_threads():
+    """The tests have one, as their configuration says."""
+    with threadpool_limits(2, "blas"):
+        assert set(blas_threads()) == {2}
+        yield
 
 
 def blas_threads():
