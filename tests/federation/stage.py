@@ -1,6 +1,8 @@
 """Sites on this machine: free ports, certificates, processes that are always ended."""
 
+import contextlib
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -11,15 +13,19 @@ from discreet.federation.certificates import make_pair, write_sites
 
 PART = Path(__file__).with_name("part.py")
 LONGEST = 280
+PORTS = iter(range(10_000 + os.getpid() % 100 * 200, 32_000))
+"""Each is tried once in a process; another run of the tests begins elsewhere."""
 
 
 def free_ports(number):
-    """Ports that nobody listens at; all are held until all are known."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [item.getsockname()[1] for item in held]
-    for item in held:
-        item.close()
-    return ports
+    """Ports that nobody listens at, below those that the system gives to others meanwhile."""
+    found = []
+    for port in PORTS:
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found.append(port)
+        if len(found) == number:
+            return found
+    raise AssertionError("all ports were used")
 
 
 def make_sites(folder, number=3, **settings):
