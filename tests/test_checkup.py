@@ -79,19 +79,6 @@ def test_repairs_are_shown_with_their_first_values_and_the_nearest_level():
     assert "'C' in column 'arm' is near the level 'c'." in str(found)
 
 
-def test_the_table_of_repairs_is_no_wider_than_a_terminal():
-    levels = list(TABLE["arm"].to_pylist())
-    levels[:3] = ["a level that nobody declared", "another one of that kind", "z"]
-    for name in ("treatment arm", "treatment arm at the first visit after surgery"):
-        table = with_column("arm", levels).rename_columns(["time", "status", "age", name])
-        public = schema().to_mapping()
-        public["covariate"][1]["name"] = name
-        lines = str(ds.check(table, public)).splitlines()
-        start = next(place for place, line in enumerate(lines) if line.startswith("column"))
-        assert max(map(len, lines[start : start + 5])) <= 80
-    assert "a level" in "".join(lines)
-
-
 def test_dates_in_another_form_are_told_with_an_example():
     declared = dated(date_format="%d/%m/%Y", texts=True)
     assert "[time] says that dates are written as %d/%m/%Y" in declared

@@ -10,12 +10,10 @@ import pytest
 import discreet as ds
 from discreet.audit.release import audit_release
 from discreet.documents.causes import CausesRelease
-from discreet.documents.caution import Caution
 from discreet.documents.read import read_document
 from discreet.errors import ArtefactError, BudgetError, SettingsError
 from discreet.ledger import Ledger
 from discreet.mechanisms import OutputPerturbation
-from discreet.results.description import summarise
 from tests.json_schema import is_valid
 from tests.scripts import script
 from tests.test_causes import aalen_johansen, mapping, people
@@ -64,16 +62,6 @@ def test_a_release_has_its_page_its_audit_and_its_pictures(released, tmp_path):
     assert model.life_table_.events.sum() > 0
     table = model.proportionality()
     assert {name.partition(": ")[0] for name in table.row_names} <= {"cancer", "other"}
-
-
-def test_a_summary_fits_on_80_columns(released):
-    warning = Caution.about("little", "A warning that is longer than a line of any terminal. " * 4)
-    release = released[0].release_.model_copy(update={"warnings": (warning,)})
-    shown = str(summarise(release))
-    assert "Warning: A warning" in shown
-    assert "Read the warning below the table." in shown
-    lines = [line for line in shown.splitlines() if " " in line]  # the ledger's head is one word
-    assert max(map(len, lines)) <= 80
 
 
 def test_intervals_hold_the_noise(released):

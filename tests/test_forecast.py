@@ -1,6 +1,7 @@
 """The planner: public facts in, predicted errors out; near what a fit then gives."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -18,7 +19,6 @@ from discreet.mechanisms import PrivateNewton, registered
 from discreet.mechanisms.outlook import CovariateSpread
 from discreet.people.episodes import Episodes
 from discreet.privacy.testing import SeededNoise
-from discreet.text import in_blocks
 
 TIME = {"duration": "t", "event": "e", "horizon": 10.0, "intervals": 20}
 AGE = {"name": "age", "low": 20.0, "high": 90.0}
@@ -40,6 +40,7 @@ levels = ["a", "b", "c"]
 """
 
 
+@cache  # a rehearsal takes seconds
 def errors(persons=20_000, events=2000, epsilon=1.0, **settings):
     """err by mechanism."""
     outlook = outlook_for(SCHEMA, persons, events, link="logit")
@@ -243,6 +244,7 @@ def test_the_command_refuses_in_one_sentence(tmp_path):
 # --- several epsilons, targets, words
 
 
+@cache
 def compared(**settings):
     return ds.plan(SCHEMA, 20_000, 2_000, **settings)
 
@@ -261,9 +263,9 @@ def test_several_epsilons_are_one_table():
 
 def test_many_epsilons_fit_a_terminal(monkeypatch):
     """No number is cut: what does not fit stands below, with the names again."""
-    epsilons = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 8]
+    epsilons = (0.25, 0.5, 0.75, 1, 2, 4)
     found = compared(epsilon=epsilons)
-    for width in (80, 40):
+    for width in (50, 40):
         lines = found.table(width).splitlines()
         assert max(map(len, lines)) <= width
         headings = [line.split()[1:] for line in lines if line.startswith("epsilon ")]
@@ -274,15 +276,6 @@ def test_many_epsilons_fit_a_terminal(monkeypatch):
         assert [word for row in rows for word in row] == [f"{value:.3g}" for value in values]
         assert len(rows) == len(headings) > 1
     assert found.table() in str(found)
-
-
-def test_a_long_label_goes_on_below_itself():
-    label = "A label that holds the whole question of the questionnaire, and more"
-    table = in_blocks([("epsilon", "1"), (label, "0.25"), ("age", "0.5")], 40)
-    assert max(map(len, table.splitlines())) <= 40
-    assert " ".join(table.replace("0.25", "").split()).startswith("epsilon 1 ")
-    assert all(word in table for word in label.split())
-    assert table.count("0.25") == 1
 
 
 def test_the_needed_epsilon_is_enough_and_hardly_more(monkeypatch):
