@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from descent import FixedDescent, NoisyDescent
-from elsewhere import Diffprivlib, Synthetic, SyntheticMST
+from elsewhere import Binned, Diffprivlib, Synthetic, SyntheticMST
 from fdpcox import FDPCox
 from ours import Nothing, ObjectivePerturbation, OutputPerturbation, PrivateNewton
 from peer import Answer, Peer, Setting, UnavailableError
@@ -33,7 +33,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "peers.csv"
 SCRATCH = ROOT / "benchmarks" / "scratch" / "peers"
 PEERS: tuple[type[Peer], ...] = (
     PrivateNewton, NoisyDescent, FixedDescent, FDPCox, Synthetic, SyntheticMST, Diffprivlib,
-    ObjectivePerturbation, OutputPerturbation, Nothing,
+    ObjectivePerturbation, OutputPerturbation, Nothing, Binned,
 )  # fmt: skip
 EPSILONS, DELTA, DRAWS = (0.5, 1.0, 2.0, 4.0), 1e-6, 20
 FIRST, SECOND, BEST = 2, 8, 10
