@@ -210,10 +210,24 @@ def table_of(people: Sequence[Rows], *, apart: bool = False) -> pa.Table:
 
 def crowd(case: Case) -> list[Rows]:
     """Persons made by hand, and others."""
-    made = [_named([row | change for row in rows], name)
-            for name, (rows, change) in enumerate(_by_hand(several=case.kind.several))]  # fmt: skip
-    random = np.random.default_rng(4)
-    return [*made, *(_anybody(random, case, str(name)) for name in range(len(made), SIZE))]
+    ends = [{"age": "20", "dose": "-1", "arm": "b"}, {"age": "90", "dose": "3", "arm": "c"}]
+    times = [{"t": "0.5", "e": "1"}, {"t": "12", "e": "0"}, {"t": "11.5", "e": "1"},
+             {"s": "4.5", "t": "12", "e": "2"}, {"s": "11.2", "t": "11.9", "e": "1"}]  # fmt: skip
+    made = [[_row(**time, **end)] for time in times for end in ends]
+    made += [[_row(**cells)] for cells in (*ODD_STAYS, *NEVER)]
+    made += [[row] for row in _hostile()]
+    if case.kind.several:
+        months = [
+            _row(s=str(month), t=str(month + 1), e=str(int(month == INTERVALS - 1)))
+            for month in range(INTERVALS)
+        ]
+        moving = [row | end for row, end in zip(months, ends * 6, strict=True)]
+        made += [[row | end for row in months] for end in ends]
+        made += [moving, [_row(t="12") | ends[0]] * 12]
+        made += [[row | {"site": f"s{place % 3}"} for place, row in enumerate(moving)]]
+    random, others = np.random.default_rng(4), range(len(made), SIZE)
+    by_hand = [_named(rows, name) for name, rows in enumerate(made)]
+    return [*by_hand, *(_anybody(random, case, str(name)) for name in others)]
 
 
 def everyone_else(case: Case) -> list[Rows]:
@@ -259,25 +273,6 @@ def _day(months: str) -> str:
     except (ValueError, OverflowError):
         return months
     return str(day)
-
-
-def _by_hand(*, several: bool) -> list[tuple[Rows, dict[str, str]]]:
-    """Rows, and what is changed in all of them."""
-    ends = [{"age": "20", "dose": "-1", "arm": "b"}, {"age": "90", "dose": "3", "arm": "c"}]
-    times = [{"t": "0.5", "e": "1"}, {"t": "12", "e": "0"}, {"t": "11.5", "e": "1"},
-             {"s": "4.5", "t": "12", "e": "2"}, {"s": "11.2", "t": "11.9", "e": "1"}]  # fmt: skip
-    found = [([_row(**time)], end) for time in times for end in ends]
-    found += [([_row(**cells)], {}) for cells in (*ODD_STAYS, *NEVER)]
-    found += [([row], {}) for row in _hostile()]
-    if several:
-        months = [
-            _row(s=str(month), t=str(month + 1), e=str(int(month == INTERVALS - 1)))
-            for month in range(INTERVALS)
-        ]
-        moving = [row | end for row, end in zip(months, ends * 6, strict=True)]
-        found += [(months, end) for end in ends] + [(moving, {}), ([_row(t="12")] * 12, ends[0])]
-        found += [([row | {"site": f"s{place % 3}"} for place, row in enumerate(moving)], {})]
-    return found
 
 
 def _named(person: Rows, name: object) -> Rows:
@@ -444,24 +439,19 @@ def corner_people(facts: Facts) -> list[CasePerson]:
         CasePerson(x[None, :], np.array([first]), np.array([last]), event)
         for x, (first, last), event in product(directions, stays, (False, True))
     ]
-    if facts.time_varying and intervals > 1:
-        people += _flipping(facts, corner)
+    if facts.time_varying and intervals > 1:  # jumps to the opposite corner in every interval
+        flips = np.array([corner if s % 2 else -corner for s in range(intervals)])
+        steps = np.arange(intervals)
+        people += [
+            CasePerson(sign * flips, steps, steps + 1, event)
+            for sign in (1, -1)
+            for event in (False, True)
+        ]
     kinds = product(range(facts.design.strata), range(1, facts.causes + 1))
     return [
         replace(person, stratum=stratum, cause=cause)
         for stratum, cause in kinds
         for person in people
-    ]
-
-
-def _flipping(facts: Facts, corner: Array) -> list[CasePerson]:
-    """Covariates that jump from a corner to its opposite in every interval."""
-    flips = np.array([corner if s % 2 else -corner for s in range(facts.intervals)])
-    steps = np.arange(facts.intervals)
-    return [
-        CasePerson(sign * flips, steps, steps + 1, event)
-        for sign in (1, -1)
-        for event in (False, True)
     ]
 
 

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -234,19 +235,15 @@ def _product_p_value(points: Array, law: Any, radius: Array, of_radius: Any) -> 
     return min(1.0, 2 * float(min(coordinates, whole)))
 
 
-def lattice_masses(dimension: int, scale: Fraction, reach: int) -> dict[tuple[int, ...], float]:
-    """P(k) for |k_i| <= reach, normalised over |k_i| <= reach + 40 scales."""
-    wide = reach + int(40 * scale)
-    axes = np.meshgrid(*[np.arange(-wide, wide + 1)] * dimension, indexing="ij")
-    total = np.exp(-np.sqrt(sum(axis.astype(float) ** 2 for axis in axes)) / float(scale)).sum()
-    box = itertools.product(range(-reach, reach + 1), repeat=dimension)
-    return {k: float(np.exp(-np.linalg.norm(k) / float(scale)) / total) for k in box}
-
-
 def lattice_p_value(draws: ArrayLike, scale: Fraction, reach: int) -> float:
     """Chi-square test of every lattice point within reach, and one cell for the rest."""
     points = np.asarray(draws, dtype=np.int64)
-    masses = lattice_masses(points.shape[1], scale, reach)
+    dimension, wide = points.shape[1], reach + int(40 * scale)
+    # P(k) for |k_i| <= reach, normalised over |k_i| <= reach + 40 scales
+    axes = np.meshgrid(*[np.arange(-wide, wide + 1)] * dimension, indexing="ij")
+    total = np.exp(-np.sqrt(sum(axis.astype(float) ** 2 for axis in axes)) / float(scale)).sum()
+    box = itertools.product(range(-reach, reach + 1), repeat=dimension)
+    masses = {k: float(np.exp(-np.linalg.norm(k) / float(scale)) / total) for k in box}
     cells, counts = np.unique(points, axis=0, return_counts=True)
     seen = dict(zip(map(tuple, cells.tolist()), counts.tolist(), strict=True))
     observed = [seen.get(point, 0) for point in masses]
@@ -288,7 +285,7 @@ CONTROLS = (0.8, 1.2)
 FEWEST_ROWS = 500
 TILT = "tilt"
 """The one law of real numbers; all others are of integers."""
-FEW_STEPS = 16
+COUNTS, FEW_STEPS = "counts", 16
 """Up to this scale Laplace noise is tested integer by integer: a continuous law is too far away."""
 
 
@@ -330,32 +327,24 @@ def asked_of(calls: Sequence[Call], count: int) -> list[Finding]:
         else:
             add = noise.discrete_gaussian if law == GAUSSIAN else noise.l1_laplace
             draws = [add(zeros, call.scale) for _ in rows]
-        test = {GAUSSIAN: _spread_normal, L1: _spread_laplace}.get(law, sphere)
-        test = _few_steps if law == L1 and call.scale <= FEW_STEPS else test
-        found.append(judge(names.get(law, TILT), _points(draws), float(call.scale), test))
+        kind = COUNTS if law == L1 and call.scale <= FEW_STEPS else law
+        test, scale = partial(_law_p_value, kind), float(call.scale)
+        found.append(judge(names.get(law, TILT), _points(draws), scale, test))
     return found
 
 
-def _few_steps(draws: Array, scale: float) -> float:
-    """Every integer within three scales by its own probability."""
-    return lattice_p_value(draws.reshape(-1, 1), Fraction(scale), math.ceil(3 * scale))
-
-
-def _spread_laplace(draws: Array, scale: float) -> float:
-    return l1_laplace_p_value(_spread(draws), scale)
-
-
-def _spread_normal(draws: Array, scale: float) -> float:
-    return normal_p_value(_spread(draws), math.sqrt(scale**2 + 1.0 / 12.0))
-
-
-def _spread(draws: Array) -> Array:
-    """Integers spread over their cells by uniform numbers.
-
-    Noise of counts is a few steps wide: a continuous law's test would see the steps. The variance
-    grows by 1/12, which is a normal law's again (Sheppard), and next to nothing for a wide one.
-    """
-    return draws + np.random.default_rng(5).uniform(-0.5, 0.5, draws.shape)
+def _law_p_value(law: str, draws: Array, scale: float) -> float:
+    if law == COUNTS:  # every integer within three scales by its own probability
+        return lattice_p_value(draws.reshape(-1, 1), Fraction(scale), math.ceil(3 * scale))
+    if law in {LATTICE, CONTINUOUS}:
+        return sphere(draws, scale)
+    # A continuous law's test would see the steps of noise that is a few of them wide, so integers
+    # are spread over their cells by uniform numbers. The variance grows by 1/12, which is a normal
+    # law's again (Sheppard), and next to nothing for a wide one.
+    spread = draws + np.random.default_rng(5).uniform(-0.5, 0.5, draws.shape)
+    if law == L1:
+        return l1_laplace_p_value(spread, scale)
+    return normal_p_value(spread, math.sqrt(scale**2 + 1.0 / 12.0))
 
 
 # --------------------------------------------------------------------- outcomes of neighbours
@@ -388,30 +377,22 @@ def shown(check: str, sides: tuple[Array, Array], claim: Guarantee, note: str) -
 def shown_epsilon(first: Array, second: Array, delta: float = 0.0) -> float:
     """The lower confidence bound; it is not above the true epsilon but with chance 1e-6."""
     third = len(first) // 3
-    chosen = _choose(first[:third], second[:third], len(first) - third)
-    one, other = (second, first) if chosen.swapped else (first, second)
-    hits, others = (_hits(side[third:], chosen) for side in (one, other))
-    return _bound(hits, others, len(first) - third, delta)
+    runs, cuts = len(first) - third, np.quantile([*first[:third], *second[:third]], TAILS)
 
-
-def _choose(first: Array, second: Array, runs: int) -> HalfLine:
-    """The half-line whose bound would be best, were the rest of the fits like these."""
-    cuts = np.quantile(np.concatenate([first, second]), TAILS)
-    lines = [
-        HalfLine(float(cut), side, swapped)
-        for cut in cuts for side in (1, -1) for swapped in (False, True)
-    ]  # fmt: skip
-    scale = runs / len(first)
+    def hits(line: HalfLine, part: slice) -> list[int]:
+        sides = (second[part], first[part]) if line.swapped else (first[part], second[part])
+        return [int(np.count_nonzero(line.side * x > line.side * line.cut)) for x in sides]
 
     def promise(line: HalfLine) -> float:
-        one, other = (second, first) if line.swapped else (first, second)
-        return _bound(round(scale * _hits(one, line)), round(scale * _hits(other, line)), runs, 0.0)
+        one, other = (round(runs / third * count) for count in hits(line, slice(third)))
+        return _bound(one, other, runs, 0.0)
 
-    return max(lines, key=promise)
-
-
-def _hits(outcomes: Array, line: HalfLine) -> int:
-    return int(np.count_nonzero(line.side * outcomes > line.side * line.cut))
+    # the half-line whose bound would be best, were the rest of the fits like these
+    lines = (HalfLine(float(cut), side, swapped)
+             for cut in cuts for side in (1, -1) for swapped in (False, True))  # fmt: skip
+    chosen = max(lines, key=promise)
+    one, other = hits(chosen, slice(third, None))
+    return _bound(one, other, runs, delta)
 
 
 def _bound(hits: int, others: int, runs: int, delta: float) -> float:

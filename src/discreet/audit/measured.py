@@ -104,14 +104,29 @@ class Measured:
 
     def refusals(self) -> list[Finding]:
         """What must be refused before any data are read: settings that promise nothing."""
-        attempts = [*self.settings_without_promise(), *self.links_without_proof()]
-        attempts += [self.open_bounds(), self.without_proof()]
+        attempts, own = self.settings_without_promise(), self.case.mechanism
+        for link in self.unproved_links:
+            case = replace(self.case, kind=replace(self.case.kind, link=link))
+            attempts.append((f"link {link}", partial(unread, case.order)))
+        mapping = self.case.schema.to_mapping()
+        del mapping["covariate"][0]["high"]
+        order = self.case.order.changed(schema=Schema.from_mapping(mapping))
+        attempts.append(("a covariate without bounds", partial(unread, order)))
+
+        # this mechanism, but for a promise that says of itself that it is not proved
+        def promise(mechanism: Mechanism, persons: int) -> Guarantee:
+            promised: Guarantee = type(own).promise(mechanism, persons)
+            return replace(promised, status="unproved")
+
+        kind = type("Unproved", (type(own),), {"promise": promise})
+        order = self.case.order.changed(mechanism=kind(**vars(own)))
+        attempts.append(("a promise without a proof", partial(unread, order)))
         return [refused("settings without a promise", attempts, "before any data is read")]
 
     def outcomes(self) -> list[Finding]:
         """A lower bound on epsilon from releases of two tables of one person."""
-        sides = tuple(self.drawn(row, self.fits) for row in SIDES)
-        return [self.told(sides)]  # type: ignore[arg-type]
+        alive, dead = (self.drawn(row, self.fits) for row in SIDES)
+        return [self.told((alive, dead))]
 
     # ----------------------------------------------------------------- checks of records and releases
 
@@ -173,33 +188,6 @@ class Measured:
         own = partial(kind, epsilon=self.subject.epsilon)
         found: list[Attempt] = [(f"delta {one}", partial(own, delta=one)) for one in deltas]
         return [*((f"epsilon {one}", partial(kind, epsilon=one)) for one in NO_EPSILON), *found]
-
-    def links_without_proof(self) -> list[Attempt]:
-        """Links that the proof page excludes."""
-        found: list[Attempt] = []
-        for link in self.unproved_links:
-            case = replace(self.case, kind=replace(self.case.kind, link=link))
-            found.append((f"link {link}", partial(unread, case.order)))
-        return found
-
-    def open_bounds(self) -> Attempt:
-        """A covariate without bounds."""
-        mapping = self.case.schema.to_mapping()
-        del mapping["covariate"][0]["high"]
-        order = self.case.order.changed(schema=Schema.from_mapping(mapping))
-        return "a covariate without bounds", partial(unread, order)
-
-    def without_proof(self) -> Attempt:
-        """The same mechanism, but for a promise that says of itself that it is not proved."""
-        own = self.case.mechanism
-
-        def promise(mechanism: Mechanism, persons: int) -> Guarantee:
-            promised: Guarantee = type(own).promise(mechanism, persons)
-            return replace(promised, status="unproved")
-
-        kind = type("Unproved", (type(own),), {"promise": promise})
-        order = self.case.order.changed(mechanism=kind(**vars(own)))
-        return "a promise without a proof", partial(unread, order)
 
     # ----------------------------------------------------------------- outcomes of public fits
 

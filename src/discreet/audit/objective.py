@@ -76,7 +76,7 @@ class ObjectiveAudit(Minimiser):
             facts = make_constants(2, 8, covariates=2 if changes else 1, knots=2, changes=changes)
             plan = self.subject.mechanism().plan(facts)
             claimed = plan.number("gradient_sensitivity")
-            scale = scale_of(facts, int(plan.number("baseline_shift")))
+            scale = scale_of(facts.design, int(plan.number("baseline_shift")))
             for point in hostile_points(random, facts, self.effort.pairs // 2):
                 one, other = some_people(random, facts, 2)
                 first, second = (loss_of([who], facts)(point).gradient for who in (one, other))

@@ -28,6 +28,7 @@ from discreet.audit.findings import Finding, at_most, equal_to, judged
 from discreet.audit.instruments import LATTICE, KnownNoise, judge, rows_of, sphere
 from discreet.audit.measured import Measured
 from discreet.core.optimum import Optimum
+from discreet.design.design import Design
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import Draw, Facts, Plan
 from discreet.mechanisms.objective import Shape
@@ -120,19 +121,17 @@ class Minimiser(Measured):
         off = float(np.max(np.abs(steps_in(moved, case) - steps_in(plain, case) - SHIFT)))
         claimed, note = f"{SHIFT} steps", "lattice noise of 2^20 steps in every coordinate"
         said, sound = f"off by {off:.2g}", off <= 1e-3
-        found = judged("noise moves the release", claimed, said, sound=sound, note=note)
-        return [*super().replay(), found, self._minimises(plain)]
-
-    def _minimises(self, release: Any) -> Finding:
-        """Without noise the release is the minimiser of the loss with the ridge of the plan."""
-        case, details = self.case, release.details
-        w = np.ldexp(steps_in(release, case), details["step_exponent"])
-        engine = case.people(few(case)).open(case.schema)
-        loss = Problem(engine, release.design, case.order.link)  # type: ignore[attr-defined]
-        gradient = shift_of(release, case) * loss(release.internal.vector).gradient
+        moves = judged("noise moves the release", claimed, said, sound=sound, note=note)
+        # without noise a release is the minimiser of the loss with the ridge of the plan
+        details, design = plain.details, plain.design
+        w = np.ldexp(steps_in(plain, case), details["step_exponent"])
+        engine = case.people(people).open(case.schema)
+        loss = Problem(engine, design, case.order.link)  # type: ignore[attr-defined]
+        gradient = loss(plain.internal.vector).gradient
+        gradient = scale_of(design, details["baseline_shift"]) * gradient
         rest = np.linalg.norm(gradient + details["total_ridge"] * w) / np.linalg.norm(gradient)
         note, name = "of the loss's gradient, without noise", "the planned objective is minimised"
-        return at_most(name, 1e-5, float(rest), note)
+        return [*super().replay(), moves, at_most(name, 1e-5, float(rest), note)]
 
 
 class OutputAudit(Minimiser):
@@ -248,17 +247,12 @@ def steps_of(plan: Plan, draw: Draw) -> Array:
     return np.asarray(np.ldexp(w, -int(plan.number("step_exponent"))))
 
 
-def shift_of(release: Any, case: Case) -> Array:
-    """The public scale of every coordinate of a release."""
-    size = case.order.design.time_dimension  # type: ignore[attr-defined]
-    count = len(release.internal.vector)
-    return np.where(np.arange(count) < size, 2.0 ** release.details["baseline_shift"], 1.0)
-
-
 def steps_in(release: Any, case: Case) -> Array:
     """The same of a release."""
-    w = (release.internal.vector - np.array(release.details["centre"])) / shift_of(release, case)
-    return np.asarray(np.ldexp(w, -release.details["step_exponent"]))
+    design: Design = case.order.design  # type: ignore[attr-defined]
+    details, move = release.details, release.internal.vector - release.details["centre"]
+    w = move / scale_of(design, details["baseline_shift"])
+    return np.asarray(np.ldexp(w, -details["step_exponent"]))
 
 
 def solver_tolerance(plan: Plan, tilt_scale: float) -> float:
@@ -282,9 +276,9 @@ def some_people(random: np.random.Generator, facts: Facts, count: int) -> list[C
     ]
 
 
-def scale_of(facts: Facts, shift: int) -> Array:
-    """The public scale of every coordinate of made-up facts."""
-    return np.where(np.arange(facts.dimension) < facts.design.time_dimension, 2.0**shift, 1.0)
+def scale_of(design: Design, shift: int) -> Array:
+    """The public scale of every coordinate: 2^shift of the baseline's, 1 of effects."""
+    return np.where(np.arange(design.dimension) < design.time_dimension, 2.0**shift, 1.0)
 
 
 def _gradient_ratio(facts: Facts) -> float:
@@ -296,7 +290,7 @@ def _gradient_ratio(facts: Facts) -> float:
     for shift in SHIFTS:
         claimed = Shape.make(facts, public_guess(facts, 0.5), shift).sensitivity
         for found in (gradients, compiled):
-            gaps = (found[:, :, None] - found[:, None, :]) * scale_of(facts, shift)
+            gaps = (found[:, :, None] - found[:, None, :]) * scale_of(facts.design, shift)
             worst = max(worst, float(np.linalg.norm(gaps, axis=-1).max()) / claimed)
     return worst
 
@@ -320,7 +314,7 @@ def _determinant_ratio(facts: Facts) -> float:
     ratios = []
     for shift in SHIFTS:
         shape = Shape.make(facts, public_guess(facts, 0.5), shift)
-        scale = scale_of(facts, shift)
+        scale = scale_of(facts.design, shift)
         bend = scale[:, None] * hessian * scale
         for ridge in (0.5, 20.0):
             determinant = np.linalg.slogdet(np.eye(size) + bend / ridge)[1]
@@ -336,7 +330,9 @@ def page_sensitivity(facts: Facts, plan: Plan) -> tuple[float, float, float]:
     eta = facts.design.basis @ centre[:size]
     rows = facts.design.basis * 2.0 ** plan.number("baseline_shift")
     r = np.array([math.sqrt(row @ row + 1) for row in rows])
-    radius = _page_radius(facts, eta, r, facts.persons / plan.number("total_ridge"))
+    share, (up, down) = facts.persons / plan.number("total_ridge"), _page_slopes(link, eta, 0 * r)
+    loss = link.survival_loss(eta).sum() + link.event_loss(eta).max()
+    radius = min(math.sqrt(share * loss), float(share * ((up * r).sum() + (down * r).max())))
     u, v = _page_slopes(link, eta, radius * r)
     widest = np.maximum(r, 2)
     extra = ((u + v) * r - u * widest).clip(0).max() + (v * r - u * widest).clip(0).max()
@@ -350,13 +346,6 @@ def page_sensitivity(facts: Facts, plan: Plan) -> tuple[float, float, float]:
 def _page_slopes(link: Any, eta: Array, reach: Array) -> tuple[Array, Array]:
     u = link.survival_loss_derivative(eta + reach)
     return u, np.maximum(u, -link.event_loss_derivative(eta - reach))
-
-
-def _page_radius(facts: Facts, eta: Array, r: Array, share: float) -> float:
-    link = facts.link
-    up, down = _page_slopes(link, eta, 0 * r)
-    loss = link.survival_loss(eta).sum() + link.event_loss(eta).max()
-    return min(math.sqrt(share * loss), float(share * ((up * r).sum() + (down * r).max())))
 
 
 def _page_direction(rows: Array, u: float, v: float) -> float:

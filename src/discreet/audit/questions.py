@@ -282,7 +282,12 @@ class Asking(Measured):
     def __init__(self, subject: Subject, effort: Effort) -> None:
         super().__init__(subject, effort)
         modest = cases_of(subject)
-        self.cases = [*map(_generous, modest), *modest[:2]]
+        # the same people at an epsilon at which everything is asked
+        self.cases = [
+            replace(case, epsilon=GENEROUS if case.kind.sites == ALONE else SHARED)
+            for case in modest
+        ]
+        self.cases += modest[:2]
 
     @cached_property
     def draws(self) -> list[Recording]:
@@ -400,7 +405,9 @@ class Asking(Measured):
         length, apart = (0.0, ""), (0.0, "")
         for one in self.put:
             bound = page(one.question, late=one.draw.case.kind.late)
-            length = max(length, (_longest(one, bound), one.name))
+            weighted = one.alone.astype(object) * np.asarray(one.question.weights, dtype=object)
+            longest = ratio(max(int((x * x).sum()) for x in weighted), bound.person)
+            length = max(length, (longest, one.name))
             apart = max(apart, (_farthest(one, bound), one.name))
         note = f"every pair of persons, in L2 and L1; largest: {apart[1]}"
         return [
@@ -493,11 +500,6 @@ PUBLIC = ("coordinates", "covariates", "times", "names", "edges")
 """Members of what is released that are public."""
 
 
-def _generous(case: Case) -> Case:
-    """The same people at an epsilon at which everything is asked."""
-    return replace(case, epsilon=GENEROUS if case.kind.sites == ALONE else SHARED)
-
-
 def copied(whole: Episodes, times: int) -> Episodes:
     """As many people for each, who have the same rows."""
     rows = np.tile(np.arange(whole.rows), times)
@@ -552,11 +554,6 @@ def harder(asked: Question) -> list[Question]:
         limits = ((own[1] / 1000.0, SIZE), (own[1], MANY))
         return [question.information(own[0].parts, *limit) for limit in limits]
     return []
-
-
-def _longest(one: Put, bound: Bound) -> float:
-    weighted = one.alone.astype(object) * np.asarray(one.question.weights, dtype=object)
-    return ratio(max(int((x * x).sum()) for x in weighted), bound.person)
 
 
 def _farthest(one: Put, bound: Bound) -> float:

@@ -21,13 +21,12 @@ from discreet.documents.strict import read_strict
 from discreet.errors import ArtefactError, DiscreetError
 from discreet.ledger.book import Head
 from discreet.ledger.interface import UNCHARGED
-from discreet.mechanisms import Plan, mechanism_from_settings
+from discreet.mechanisms import mechanism_from_settings
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.privacy.shares import NoiseShares
 from discreet.release import Order, weak_promises
 from discreet.version import __version__
 
-FAMILY = "release"
 REPRODUCED = 1e-9
 """A plan made again on another machine may differ in the last digits of its floats."""
 
@@ -40,8 +39,8 @@ def audit_release(path: str | Path) -> Audit:
     try:
         document = document_of(mapping)
     except ArtefactError as error:
-        refused = _line("the file", "a sound release", "refused", sound=False, note=str(error))
-        return Audit("a release that cannot be read", {}, (refused,))
+        refused = judged("the file", "a sound release", "refused", sound=False, note=str(error))
+        return Audit("a release that cannot be read", {}, (replace(refused, family="release"),))
     return audit_document(document)
 
 
@@ -51,15 +50,23 @@ def audit_document(document: File) -> Audit:
         name, own = "curves", _curves_again(document)
     elif isinstance(document, CausesRelease):
         parts = {cause: document.of_cause(cause) for cause in document.causes}
-        found = ((cause, item) for cause, part in parts.items()
-                 for item in (*_coefficients(part), *_grid(part)))  # fmt: skip
-        own = [replace(item, check=f"{cause}: {item.check}") for cause, item in found]
+        own = [replace(item, check=f"{cause}: {item.check}")
+               for cause, part in parts.items() for item in _coefficients(part)]  # fmt: skip
         name, own = "release", [*own, *_plan_again(document)]
     elif isinstance(document, Release):
-        name = "release"
-        own = [*_coefficients(document), *_grid(document), *_plan_again(document)]
+        name, own = "release", [*_coefficients(document), *_plan_again(document)]
     else:
         raise ArtefactError("only a release can be audited; this model is not private.")
+    drawn = "private" if document.private else "seeded"
+    bounds = "all" if document.public_schema.is_bounded else "some are missing"
+    said = "the same" if document.guarantee.is_said_by(document.promise) else "another"
+    findings = [
+        judged("drawn with system entropy", "private", drawn, sound=document.private),
+        judged("public bounds of the schema", "all", bounds, sound=bounds == "all"),
+        *own,
+        judged("promise in words", "the guarantee's", said, sound=said == "the same"),
+        _ledger(document),
+    ]
     facts = {
         "release_id": document.release_id,
         "mechanism": document.mechanism.get("name"),
@@ -67,8 +74,8 @@ def audit_document(document: File) -> Audit:
         "delta": document.guarantee.delta,
         "digest": document.digest,
     }
-    whole = (*_form(document), *own, *_promise(document), *_ledger(document))
-    return Audit(f"{name} {document.release_id}", facts, whole)
+    named = tuple(replace(item, family="release") for item in findings)
+    return Audit(f"{name} {document.release_id}", facts, named)
 
 
 def _curves_again(curves: CurvesRelease) -> list[Finding]:
@@ -80,7 +87,7 @@ def _curves_again(curves: CurvesRelease) -> list[Finding]:
     whole = all(float(item).is_integer() for item in curves.released["sums"])
     version, promise = curves.library_version, curves.guarantee.to_mapping()
     return [
-        _line("released sums", "integers", "integers" if whole else "others", sound=whole),
+        judged("released sums", "integers", "integers" if whole else "others", sound=whole),
         _same("noise scale computed again", plan.noise_scale, curves.noise_scale, version),
         _same("guarantee computed again", plan.guarantee.to_mapping(), promise, version),
         _same("details computed again", dict(plan.details), curves.details, version),
@@ -89,84 +96,58 @@ def _curves_again(curves: CurvesRelease) -> list[Finding]:
     ]
 
 
-def _line(check: str, claimed: str, measured: str, *, sound: bool, note: str = "") -> Finding:
-    found = judged(check, claimed, measured, sound=sound, note=note)
-    return replace(found, family=FAMILY)
-
-
-def _form(release: Promised) -> list[Finding]:
-    """Private, of persons, with public bounds everywhere."""
-    bounded = release.public_schema.is_bounded
-    drawn, bounds = "drawn with system entropy", "public bounds of the schema"
-    said = "private" if release.private else "seeded"
-    return [
-        _line(drawn, "private", said, sound=release.private),
-        _line(bounds, "all", "all" if bounded else "some are missing", sound=bounded),
-    ]
-
-
 def _coefficients(release: Release) -> list[Finding]:
-    """Coefficients are those that the schema names, and the internal ones in the user's scale."""
+    """Named by the schema, the internal ones in the user's scale, and on the grid of 2^k."""
     baseline = parse_baseline(release.baseline)
     design = Design(release.public_schema, baseline, release.internal.coordinates)
     names = list(release.coefficients.covariates) == list(design.schema.coefficient_names)
     expected = design.to_user @ release.internal.vector
     margin = AGREEMENT * (np.abs(design.to_user) @ np.abs(release.internal.vector))
     gap = np.abs(release.coefficients.vector - expected)
-    off, sound = f"off by {np.max(gap, initial=0.0):.2g}", bool(np.all(gap <= margin))
-    return [
-        _line("coefficients named by the schema", "all", "all" if names else "others", sound=names),
-        _line("coefficients from internal values", "equal", off, sound=sound),
-    ]
-
-
-def _grid(release: Release) -> list[Finding]:
-    """Integer multiples of 2^k in internal coordinates, within the precision of floats."""
+    scale, near = f"off by {np.max(gap, initial=0.0):.2g}", bool(np.all(gap <= margin))
     with np.errstate(over="ignore"):
         steps = np.ldexp(release.internal.vector, -release.grid_exponent)
     off = int(np.count_nonzero(steps != np.rint(steps)))
-    name, note = f"multiples of 2^{release.grid_exponent}", "in internal coordinates"
-    return [_line(name, "all", f"{off} are not", sound=off == 0, note=note)]
+    grid, note = f"multiples of 2^{release.grid_exponent}", "in internal coordinates"
+    return [
+        judged(
+            "coefficients named by the schema", "all", "all" if names else "others", sound=names
+        ),
+        judged("coefficients from internal values", "equal", scale, sound=near),
+        judged(grid, "all", f"{off} are not", sound=off == 0, note=note),
+    ]
 
 
 def _plan_again(release: Release | CausesRelease) -> list[Finding]:
-    """The plan from the settings and the public facts of the file, made again."""
+    """The plan from the settings and the public facts of the file, made again.
+
+    What was accepted when the release was made counts no more.
+    """
     try:
-        plan = _plan(release)
+        order = Order(
+            mechanism=mechanism_from_settings(release.mechanism),
+            schema=release.public_schema,
+            link=get_link(release.link),
+            baseline=parse_baseline(release.baseline),
+            persons=release.persons,
+            sites=NoiseShares.read(release.details),
+        )
+        plan = order.plan(release.persons)
     except DiscreetError as error:
-        return [_line("plan made again", "possible", "refused", sound=False, note=str(error))]
+        return [judged("plan made again", "possible", "refused", sound=False, note=str(error))]
+    # a promise that is not proved for the draw itself must be declared among the warnings
+    needed = int(plan.guarantee.status in {"ideal-draw-only", "unproved"})
+    weak = set(weak_promises(plan.guarantee, plan.persons))  # not in releases of version 0.1
+    promises = [item for item in release.warnings if item.of_the_promise and item.code not in weak]
+    said, sound = f"{len(promises)}", len(promises) == needed
     version, promise = release.library_version, release.guarantee.to_mapping()
     return [
         _same("noise scale made again", plan.noise_scale, release.noise_scale, version),
         _same("grid exponent made again", plan.grid_exponent, release.grid_exponent, version),
         _same("guarantee made again", plan.guarantee.to_mapping(), promise, version),
         _same("details made again", dict(plan.details), release.details, version),
-        _settings(plan, release),
+        judged("warnings that the settings call for", f"{needed}", said, sound=sound),
     ]
-
-
-def _plan(release: Release | CausesRelease) -> Plan:
-    """Made from the public facts of the file; what was accepted when it was made counts no more."""
-    order = Order(
-        mechanism=mechanism_from_settings(release.mechanism),
-        schema=release.public_schema,
-        link=get_link(release.link),
-        baseline=parse_baseline(release.baseline),
-        persons=release.persons,
-        sites=NoiseShares.read(release.details),
-    )
-    return order.plan(release.persons)
-
-
-def _settings(plan: Plan, release: Promised) -> Finding:
-    """A promise that is not proved for the draw itself must be declared among the warnings."""
-    needed = int(plan.guarantee.status in {"ideal-draw-only", "unproved"})
-    weak = set(weak_promises(plan.guarantee, plan.persons))  # not in releases of version 0.1
-    declared = sum(
-        caution.of_the_promise and caution.code not in weak for caution in release.warnings
-    )
-    name = "warnings that the settings call for"
-    return _line(name, f"{needed}", f"{declared}", sound=declared == needed)
 
 
 def _same(check: str, planned: object, stated: object, version: str) -> Finding:
@@ -175,12 +156,12 @@ def _same(check: str, planned: object, stated: object, version: str) -> Finding:
         shown = "equal"
     elif version != __version__:
         note = f"differs from what discreet {__version__} plans: audit with discreet {version}"
-        return replace(not_applicable(check, note), family=FAMILY)
+        return not_applicable(check, note)
     else:
         shown = f"differ: {', '.join(_differences(planned, stated)) or stated}"
     claimed = f"{planned:.6g}" if isinstance(planned, float) else str(planned)
     claimed = claimed if len(claimed) < 30 else "equal"
-    return _line(check, claimed, shown[:80], sound=shown == "equal")
+    return judged(check, claimed, shown[:80], sound=shown == "equal")
 
 
 def _differences(planned: object, stated: object) -> list[str]:
@@ -207,21 +188,14 @@ def agree(planned: Any, stated: Any) -> bool:
     return bool(planned == stated)
 
 
-def _promise(release: Promised) -> list[Finding]:
-    same = release.guarantee.is_said_by(release.promise)
-    return [
-        _line("promise in words", "the guarantee's", "the same" if same else "another", sound=same)
-    ]
-
-
-def _ledger(release: Promised) -> list[Finding]:
+def _ledger(release: Promised) -> Finding:
     """A head in its form, or an open word that there was no ledger."""
-    if release.ledger == UNCHARGED:
-        note = "charged to no ledger: nothing bounds the sum of releases"
-        return [_line("ledger head", "a head or none", "no ledger", sound=True, note=note)]
     try:
-        head = Head.parse(release.ledger)
+        if release.ledger == UNCHARGED:
+            found, note = "no ledger", "charged to no ledger: nothing bounds the sum of releases"
+        else:
+            found = f"entry {Head.parse(release.ledger).sequence}"
+            note = "`discreet budget verify LEDGER --release FILE` checks it against the ledger"
     except DiscreetError as error:
-        return [_line("ledger head", "a head or none", "neither", sound=False, note=str(error))]
-    note = "`discreet budget verify LEDGER --release FILE` checks it against the ledger"
-    return [_line("ledger head", "a head or none", f"entry {head.sequence}", sound=True, note=note)]
+        found, note = "neither", str(error)
+    return judged("ledger head", "a head or none", found, sound=found != "neither", note=note)

@@ -1,21 +1,21 @@
 """An audit as a table, a JSON file and a picture."""
 
 import io
+import math
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from discreet.audit.findings import Finding
 from discreet.audit.run import Audit
 from discreet.documents.strict import serialise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.console import RenderableType
     from rich.table import Table
 
 WIDTHS = {"claimed": 15, "measured": 16, "verdict": 10}
 COLOURS = {"pass": "green", "fail": "bold red", "not applicable": "dim"}
 CLAIM, MEASURED = "#0072B2", "#D55E00"
+LABELS = {"witness": "at the worst neighbours", "end to end": "from outcomes of real fits"}
 TRIED = {
     "witness": "what the noise that is drawn spends for the worst pair of neighbours",
     "constants": "the numbers of the proof page, computed a second time",
@@ -38,6 +38,8 @@ def table(audit: Audit) -> "Table":
     The three short columns keep to widths that leave the words of a check room on 80 columns.
     """
     from rich.box import HORIZONTALS  # noqa: PLC0415 - slow to import
+    from rich.console import Group  # noqa: PLC0415
+    from rich.padding import Padding  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -49,22 +51,13 @@ def table(audit: Audit) -> "Table":
     for family, items in groupby(audit.findings, lambda item: item.family):
         found.add_row(Text(family, style="bold"))
         for item in items:
+            check = [Padding(Text(item.check), (0, 0, 0, 1))]
+            if item.note:
+                check.append(Padding(Text(item.note, style="dim"), (0, 0, 0, 3)))
             cells = map(Text, (item.claimed, item.measured))
-            found.add_row(_check(item), *cells, Text(item.verdict, style=COLOURS[item.verdict]))
+            found.add_row(Group(*check), *cells, Text(item.verdict, style=COLOURS[item.verdict]))
         found.add_section()
     return found
-
-
-def _check(item: Finding) -> "RenderableType":
-    """What was checked, and under it how."""
-    from rich.console import Group  # noqa: PLC0415 - slow to import
-    from rich.padding import Padding  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    lines: list[RenderableType] = [Padding(Text(item.check), (0, 0, 0, 1))]
-    if item.note:
-        lines.append(Padding(Text(item.note, style="dim"), (0, 0, 0, 3)))
-    return Group(*lines)
 
 
 def words(audit: Audit) -> str:
@@ -92,12 +85,20 @@ def picture(audit: Audit) -> "Figure":
     """Claimed epsilon against what was measured: witness, lower bound of outcomes."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
 
-    items = [item for item in audit.findings if _is_epsilon(item, audit)][::-1]
     epsilon = float(audit.facts["epsilon"])
+    items = []
+    for item in reversed(audit.findings):
+        claimed = item.numbers.get("claimed", math.nan)
+        measured = item.numbers.get("measured", math.nan)
+        # what was measured is an epsilon where the claim is the audited one, to rounding
+        is_epsilon = item.family in LABELS and abs(claimed - epsilon) <= 1e-9 * claimed
+        if is_epsilon and measured < math.inf:
+            items.append(item)
     figure = Figure(figsize=(7.5, 1.5 + 0.6 * len(items)), layout="constrained")
     axes = figure.subplots()
     values = [item.numbers["measured"] for item in items]
-    bars = axes.barh([_label(item) for item in items], values, color=MEASURED, height=0.55)
+    labels = [f"{LABELS[item.family]}\n({item.check})" for item in items]
+    bars = axes.barh(labels, values, color=MEASURED, height=0.55)
     axes.bar_label(bars, [f"{value:.3g}" for value in values], padding=5)
     axes.axvline(epsilon, color=CLAIM, linewidth=2)
     axes.text(epsilon, 1.01, f"claimed: {epsilon:g}", color=CLAIM, ha="center", va="bottom",
@@ -110,28 +111,8 @@ def picture(audit: Audit) -> "Figure":
     return figure
 
 
-LABELS = {
-    "witness": "at the worst neighbours",
-    "end to end": "from outcomes of real fits",
-}
-
-
-def _label(item: Finding) -> str:
-    return f"{LABELS[item.family]}\n({item.check})"
-
-
 def picture_content(audit: Audit) -> bytes:
     """The picture as a PNG file."""
     buffer = io.BytesIO()
     picture(audit).savefig(buffer, format="png", dpi=150)
     return buffer.getvalue()
-
-
-def _is_epsilon(item: Finding, audit: Audit) -> bool:
-    """Whether what was measured is an epsilon: its claim is the audited one, to rounding."""
-    claimed, measured = item.numbers.get("claimed"), item.numbers.get("measured")
-    if claimed is None or measured is None or item.family not in LABELS:
-        return False
-    return abs(claimed - float(audit.facts["epsilon"])) <= 1e-9 * claimed and measured < float(
-        "inf"
-    )

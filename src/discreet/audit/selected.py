@@ -25,12 +25,6 @@ from discreet.core.optimum import SCORE_EXPONENT, clipped_score
 class SelectedAudit(Measured):
     """The audit of private selection."""
 
-    @property
-    def _base(self) -> Minimiser:
-        mechanism: Any = self.subject.mechanism()
-        kind = {"output": OutputAudit, "objective": ObjectiveAudit}[mechanism.base]
-        return kind(Subject(mechanism.base, self.subject.epsilon), self.effort)
-
     def witness(self) -> list[Finding]:
         """Twice what one trial and its score spend, at the scales that the draw asked for."""
         facts = make_constants(persons=7)
@@ -60,7 +54,10 @@ class SelectedAudit(Measured):
         note = "in units of the bound that its noise is scaled to"
         moved = max(spreads) * 2.0**SCORE_EXPONENT / bound
         score = at_most("movement of the score", 1.0, moved, note)
-        return [score, self._company(), *self._base.neighbours()[1:]]
+        mechanism: Any = self.subject.mechanism()
+        kind = {"output": OutputAudit, "objective": ObjectiveAudit}[mechanism.base]
+        trials: Minimiser = kind(Subject(mechanism.base, self.subject.epsilon), self.effort)
+        return [score, self._company(), *trials.neighbours()[1:]]
 
     def _company(self) -> Finding:
         """A score is the sum of what each adds alone, to the last step."""
