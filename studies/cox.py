@@ -162,7 +162,7 @@ def table() -> list[str]:
 
 
 LISTED = ("FL", "rott2")
-"""The sets whose coefficients the page lists: those furthest from R at ε = 1."""
+"""The sets whose coefficients the page lists."""
 HEADINGS = ("R's coxph", "discreet, plain", "private, ε = 4", "private, ε = 1")
 
 
