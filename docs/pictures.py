@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 import discreet as ds
 
 TARGET = Path(__file__).parent / "images" / "gallery"
-WIDE = {"width": 1180, "height": 800}
+WIDE = {"width": 1180, "height": 920}
 PHONE = {"width": 390, "height": 844}
 
 

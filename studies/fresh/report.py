@@ -27,7 +27,7 @@ PICTURE = PAGE.parent / "images" / "accuracy.png"
 MARKS = ("<!-- fresh: begin -->", "<!-- fresh: end -->")
 NORMAL = 1.959964
 LOW, UNREACHED = 0.8, "unreached"
-FROZEN, NEW = "random, seed from entropy", "new"
+FROZEN, NEW = "random registries", "new"
 INSIDE, LOW_SHARE, NAMED, DRAWS, REGISTRIES = 0.95, 0.03, 0.80, 6, 200
 """Targets of the page, and the size of a run that decides."""
 WORST = 3
@@ -46,6 +46,7 @@ froze the constants.
 - **noise alone**: the same with half widths 1.96 sqrt(SE_private^2 - SE_exact^2).
 - **low**: share of coefficients whose intervals hold the exact estimate in less than 0.8 of their draws.
 - **named**: of the misses of low coefficients, the share that a caution of the release names.
+- **gap**: (private - exact) / SE_exact, the median over the draws of a coefficient.
 - **width**: median ratio of private to exact standard errors. Below 1 the prior knows more than the data.
 - **unreached**: share of coefficients that the release flags so; inside and low without them are in
   brackets.
@@ -249,7 +250,7 @@ def _failures(rows: list[Row], facts: list[Row]) -> list[str]:
         if label != NEW:
             continue
         found = Measures.of(draws)
-        where = f"{people}, {label}, epsilon {epsilon}"
+        where = f"{people}, ε = {epsilon}"
         if found.inside[0] < INSIDE:
             lines.append(f"- inside: {where}: {found.inside[0]:.3f}, asked at least {INSIDE}")
         if found.low[0] > LOW_SHARE:
@@ -280,7 +281,7 @@ def _worst_coefficients(rows: list[Row], facts: list[Row]) -> Iterator[str]:
     for people, label, epsilon, draws in _cells(rows):
         lows = Measures.of(draws).lows if label == NEW else ()
         if lows:
-            yield from ("", f"The worst coefficients, {people}, {label}, epsilon {epsilon}:", "")
+            yield from ("", f"The worst coefficients of {people} at ε = {epsilon}:", "")
             yield "| registry | coefficient | inside | gap | width | named | traits |"
             yield "|---|---|---|---|---|---|---|"
         for item in lows[:WORST]:

@@ -218,7 +218,7 @@ def test_only_seeds_from_entropy_are_held_to_the_size_that_is_asked(study):
     seeds = [{"seed": "1", "drawn": "entropy", "source": "s", "commit": "c", "at": ""}]
     seeds += [{"seed": "2", "drawn": "given", "source": "s", "commit": "c", "at": ""}]
     text = report.page([row("1", "1"), row("1", "1", seed="2")], facts, seeds)
-    assert "size: random, seed from entropy, new" in text
+    assert f"size: {report.FROZEN}, ε = 1" in text
     assert "size: random, seed given" not in text
     assert "| random, seed given | new | 1 | 1 | 1 |" in text
 
