@@ -146,7 +146,7 @@ LATER_BUGS = [
         "newton: questions: one row a person",
     ),
     Bug(
-        "the first numbers of noise the same in every request",
+        "every request draws the same first noise",
         noise.SystemNoise,
         "_added",
         "return integer_vector([int(value) for value in noisy])",
@@ -199,7 +199,7 @@ LATER_BUGS = [
         "output: neighbours",
     ),
     Bug(
-        "rows of one person that stand apart taken for two people",
+        "rows of one person that are not adjacent taken for two people",
         identity,
         "_encode_texts",
         "if compute.any(compute.less(after, before)).as_py():",

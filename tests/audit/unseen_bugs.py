@@ -94,7 +94,7 @@ UNSEEN_BUGS = [
         "curves: neighbours: several rows, late entry",
     ),
     Bug(
-        "a walk begins where that of the person before ended",
+        "a person's walk begins where the previous person's ended",
         people,
         "add_walked_scores",
         "        lanes.total[:] = 0.0\n",
@@ -172,7 +172,7 @@ UNSEEN_BUGS = [
         "newton: questions: several rows, late entry",
     ),
     Bug(
-        "cells of curves in which nobody is stay empty",
+        "empty cells of curves stay without noise",
         Ask,
         "__call__",
         NOISY,
@@ -180,7 +180,7 @@ UNSEEN_BUGS = [
         "curves: replay: several rows, late entry",
     ),
     Bug(
-        "no noise where nobody is counted",
+        "no noise in counts that are zero",
         Ask,
         "__call__",
         NOISY,
@@ -251,7 +251,7 @@ UNSEEN_BUGS = [
         "newton: witness: three sites",
     ),
     Bug(
-        "a site draws noise only where it counted somebody",
+        "a site draws noise only for cells with people",
         SharedNoise,
         "discrete_gaussian",
         "value + int(step)",
@@ -301,7 +301,7 @@ UNSEEN_BUGS = [
         "output: law",
     ),
     Bug(
-        "scores of the probit link taken for half as long",
+        "the length of probit scores halved",
         question,
         "scores",
         "arguments, SCORES,",

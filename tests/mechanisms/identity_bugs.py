@@ -47,7 +47,7 @@ IDENTITY_BUGS = [
         checks.check_other_rows_do_not_order_a_persons,
     ),
     Bug(
-        "somebody's long field makes a fit fail",
+        "one person's long field makes a fit fail",
         files,
         "_parse_csv",
         "block_size=block",
@@ -55,7 +55,7 @@ IDENTITY_BUGS = [
         checks.check_a_long_field_is_read,
     ),
     Bug(
-        "a pass does not look at whom it sums",
+        "a pass does not compare its persons with those counted",
         engine,
         "require_same_people",
         "if list(found) != list(counted):",

@@ -17,7 +17,7 @@ from tests.mechanisms.bugs import Bug
 
 MORE_BUGS = [
     Bug(
-        "slopes of those who walk beside somebody far out rounded otherwise",
+        "slopes rounded differently beside a person with extreme values",
         walk,
         "write_slopes",
         "inside = abs(eta) < LARGEST_PREDICTOR and abs(c) < SAFE_POSITION",
@@ -26,7 +26,7 @@ MORE_BUGS = [
         "of compiled code that no crowd of the audit brings to a last bit",
     ),
     Bug(
-        "what is not a number shortened to the smallest integer",
+        "NaN shortened to the smallest integer",
         covariate_sums,
         "shorten",
         "if not math.isfinite(vector[k]):",

@@ -9,7 +9,7 @@ from tests.mechanisms.bugs import Bug
 
 STRATA_BUGS = [
     Bug(
-        "somebody who moves is in the stratum of every row",
+        "a person who changes stratum is counted in each of them",
         encode,
         "_strata_of_people",
         "if spans.offsets is None:",
