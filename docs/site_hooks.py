@@ -13,7 +13,7 @@ from typing import Any
 
 DIAGRAM = re.compile(r"^```mermaid\n.*?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NODE = re.compile(r'(\w+)[\[({]+"([^"]+)"[\])}]+')
-ARROW = re.compile(r"^\s*(\w+)\s+<?--[->]\s+(\w+)\s*$", re.MULTILINE)
+ARROW = re.compile(r"^\s*(\w+)\s+<?--(?: [^-]+ --)?[->]\s+(\w+)\s*$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -37,7 +37,10 @@ def reference() -> Any:
 
 def arrows(diagram: str) -> str:
     """One line for each node that something follows: the node, and what follows it."""
-    labels = {name: label.replace("<br/>", ": ") for name, label in NODE.findall(diagram)}
+    labels = {
+        name: label.replace("<br/>(", " (").replace("<br/>", ": ")
+        for name, label in NODE.findall(diagram)
+    }
     followers: dict[str, list[str]] = {}
     for source, target in ARROW.findall(NODE.sub(r"\1", diagram)):
         followers.setdefault(source, []).append(labels.get(target, target).partition(":")[0])

@@ -179,7 +179,8 @@ def hooks():
 
 
 def test_a_diagram_becomes_arrows(hooks):
-    diagram = 'flowchart LR\n    a["one<br/>first"] --> b\n    a --> c[("three")]\n    b --- c\n'
+    arrows = 'a["one<br/>first"] --> b', 'a -- by name --> c[("three")]', "b --- c"
+    diagram = "\n    ".join(("flowchart LR", *arrows)) + "\n"
     page = hooks.on_page_markdown(f"before\n\n```mermaid\n{diagram}```\n")
     assert page == "before\n\n- one: first → **b**, **three**\n- b → **three**\n"
 
