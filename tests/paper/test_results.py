@@ -6,8 +6,6 @@ import pytest
 
 from discreet.errors import SettingsError
 from discreet.paper.config import EPSILONS, Options
-from discreet.paper.figures import draw_all
-from discreet.paper.page import write_page
 from discreet.paper.results import Results
 from discreet.paper.run import reproduce
 
@@ -37,54 +35,6 @@ def test_of_several_runs_the_longest_counts(tmp_path):
         {"set": "TB", "epochs": 8, "mre": 3},
     )
     assert [row["mre"] for row in results.newest()] == ["1", "3"]
-
-
-def test_the_page_shows_what_the_files_hold_and_nothing_else(options):
-    files = {
-        "table-1.csv": "set,rows,events,covariates\nFL,7874,2169,8\nSB,data not available,,\n",
-        "table-2.csv": "set,lambda,mre,se,paper,draws\nFL,1e-05,977.125,0.9,981.635,100000\n",
-        "table-3.csv": "set,ours,paper\nTB,8.51687,9.039\n",
-        "figure-4.csv": "set,variant,epsilon,epoch,mre,epochs\nFL,corrected,6.4,1,0.123,1\n",
-        "figure-5.csv": "set,mechanism,variant,epsilon,mre,err,draws,epochs\n"
-        "FL,sampler,corrected,6.4,0.321,2.75,800,8\nFL,output,printed,0.1,50.5,900.5,20,0\n",
-        "agreement.csv": "set,variant,epsilon,pilot_epochs,epochs,chains,worst_mean,worst_variance,worst_quantile,worst,"
-        "least_ratio,median_ratio,limit,accepted\n"
-        "TB,printed,6.4,50,2,200,1.5,9.25,3.5,9.25,0.515,0.725,4.19,no\n",
-        "mixing.csv": "set,variant,epsilon,epochs,states,r_hat,effective\nTB,corrected,6.4,250,100,1.01,77.4\n",
-        "table-2-gap.csv": "reading,norm,beta1,beta2,beta3,mre_1e-05,mre_0.1,mre_1\n"
-        "as here,27.0905,0.0118,-0.85,-0.24,100.719,0.974,0.982\n",
-    }
-    options.results.mkdir(parents=True)
-    for name, text in files.items():
-        (options.results / name).write_text(text)
-    drawn = {path.name for path in draw_all(options)}
-    assert drawn == {
-        "figure-1.png",
-        "figure-2.png",
-        "figure-4.png",
-        "figure-5.png",
-        "figure-5-standard-errors.png",
-    }
-    write_page(options)
-    page = (options.docs / "reproduction.md").read_text()
-    for number in (
-        "7874",
-        "977.1",
-        "981.635",
-        "8.517",
-        "9.039",
-        "0.321",
-        "2.75",
-        "900.5",
-        "77.4",
-        "9.25",
-        "27.09",
-        "-0.5 %",
-    ):
-        assert number in page
-    assert "data not available" in page
-    assert "TB rejected" in page
-    assert "Figure 3:" not in page
 
 
 def test_an_unknown_part_is_refused(options):

@@ -128,22 +128,8 @@ def test_a_seed_from_entropy_needs_a_freeze_and_is_kept(study, monkeypatch, tmp_
     assert {row["drawn"] for row in seeds} == {"entropy"}
 
 
-def test_people_that_are_not_those_of_the_first_run_are_refused(study, monkeypatch, tmp_path):
-    run, family = study("__main__"), study("family")
-    monkeypatch.setattr(run, "_source", lambda _: ("abc", "def"))
-    made = study("changing").fading(3, 500, declared=False)
-    facts = dict.fromkeys(run.FACTS, "") | {"seed": "8", "registry": "0000", "digest": "other"}
-    run.append(tmp_path / "fresh-registries.csv", run.FACTS, facts)
-    same = family.Registry("0000", made.frame, made.schema, made.model)
-    monkeypatch.setattr(run, "registry", lambda *_: same)
-    monkeypatch.setattr(
-        "sys.argv", ["fresh", "--seed", "8", "--registries", "1", "--results", str(tmp_path)]
-    )
-    with pytest.raises(SystemExit, match="other people"):
-        run.main()
-
-
-@pytest.mark.parametrize("name", REAL)
+# each starts R; these sets are kept for the end, and a run would say what is wrong
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.evidence) for n in REAL])
 def test_a_real_set_has_the_columns_and_levels_of_its_schema(study, name):
     """Nothing is fitted: these sets are kept for the end."""
     pytest.importorskip("lifelines")
@@ -195,17 +181,6 @@ def test_measures_of_rows_that_were_counted_by_hand(study):
     assert (found.registries, found.draws, found.fewest) == (1, 2, 2)
     (low,) = found.lows
     assert (low.place, low.misses, low.named) == (1, 2, 1)
-
-
-def test_two_sources_are_compared_on_the_registries_that_both_have(study):
-    report = study("report")
-    rows = [
-        row("1", "1", label="new", err="1.5", source="n"),
-        row("1", "2", label="base", err="3", source="b"),
-        row("1", "1", label="base", err="9", source="b", registry="0001"),
-    ]
-    (line,) = list(report._ratio_table(rows))[2:]
-    assert line.startswith("| random | 1 | 1 | 0.500 ± nan | 0.50 (0000) | 0.500 |")
 
 
 def test_only_seeds_from_entropy_are_held_to_the_size_that_is_asked(study):
