@@ -104,9 +104,9 @@ def test_the_walk_follows_the_page(link, causes):
 def test_no_record_leaves_the_ball_whatever_the_points(link, clipped):
     random = np.random.default_rng(3)
     constants = make_constants(intervals=12, link=link, time_varying=True)
-    people = extreme_people(random, constants, 30)
+    people = extreme_people(random, constants, 10)
     block = with_causes(episodes_of(people, 2), random)
-    hostile = hostile_points(random, constants, 20)
+    hostile = hostile_points(random, constants, 10)
     largest = 0
     for one, other in zip(hostile, reversed(hostile), strict=True):
         frames = random.normal(size=(2, 5, 5)) * 10.0 ** random.uniform(-4, 4, (2, 1, 1))
@@ -193,18 +193,18 @@ def test_scores_add_up_to_nothing_at_the_truth(link):
     random = np.random.default_rng(8)
     constants = make_constants(intervals=12, link=link)
     points = np.array([[-1.8, 0.3, 0.1, 1.0, -0.5], [-2.2, -0.2, 0.1, 0.3, 0.8]])
-    x, leave, cause = simulated_block(constants, points, 20_000, random)
+    x, leave, cause = simulated_block(constants, points, 8_000, random)
     order = np.argsort(leave, kind="stable")
     people = [_person(x[i], leave[i], cause[i] > 0) for i in order]
     block = replace(episodes_of(people, 2), cause=cause[order])
     made = together(constants, points, np.stack([np.eye(5)] * 2), (1.5, 1.5))
     scores = np.array(
-        [block_scores(block.slice(i, i + 1), made, Levels())[0] / LARGEST for i in range(4000)]
+        [block_scores(block.slice(i, i + 1), made, Levels())[0] / LARGEST for i in range(2000)]
     )
     tight = np.mean(np.linalg.norm(scores, axis=1) > 0.98)
     assert tight > 0.05  # the ball is touched
     sums = block_scores(block, made, Levels())[0] / LARGEST
-    deviation = np.sqrt(20_000 * np.mean(scores**2, axis=0))
+    deviation = np.sqrt(8_000 * np.mean(scores**2, axis=0))
     assert np.all(np.abs(sums) < 5 * deviation)
 
 

@@ -1,7 +1,5 @@
 """`discreet reproduce`: the paper's tables and figures."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -38,23 +36,17 @@ def reproduce(
     if quick:
         folder = out / "studies" / "quick"
         options = replace(options.quick(), results=folder, docs=folder)
-    with progress("Reproducing"), _needing_the_project():
-        run(what, options, lambda line: typer.echo(line, err=True))
+    try:
+        with progress("Reproducing"):
+            run(what, options, lambda line: typer.echo(line, err=True))
+    except ModuleNotFoundError as error:  # what the reproduction alone needs is not installed
+        raise SettingsError(
+            f"the reproduction needs {error.name}, which is not installed; run it in the "
+            "project's own environment, which 'make demo' sets up."
+        ) from None
 
 
 def load_mechanism(name: str | None) -> None:
     """Register the paper's sampler as a mechanism, if it is asked for."""
     if name == SAMPLER:
         import_module("discreet.paper.audit")
-
-
-@contextmanager
-def _needing_the_project() -> Iterator[None]:
-    """Name a missing package: those of the reproduction alone are not installed by default."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise SettingsError(
-            f"the reproduction needs {error.name}, which is not installed; run it in the "
-            "project's own environment, which 'make demo' sets up."
-        ) from None
