@@ -144,7 +144,7 @@ def test_a_card_shows_which_effects_seem_to_change():
     content = make_page(release)
     assert "<h3>Do effects change with time?</h3>" in content
     # 0.9 and 0.2 as ratios; their difference -0.7 is 4.56 standard deviations
-    cells = ("2.46", "1.22", "0.497 (0.368 to 0.671) *")
+    cells = ("2.46", "1.22", '0.497 * <span class="interval">(0.368 to 0.671)</span>')
     assert "".join(f"<td>{cell}</td>" for cell in cells) in content
     # ages of 26 to 49 have ratios per 5, as in the other pictures
     assert "age, per 5</th><td>1.05</td><td>1.16</td>" in content

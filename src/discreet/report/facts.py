@@ -106,7 +106,8 @@ def lasting_facts(release: Release, cause: str, words: dict[str, str]) -> list[d
                 "title": f"{cause}: {one.title}{per}" if cause else f"{one.title}{per}",
                 "early": early,
                 "late": late,
-                "change": f"{change} ({interval}){' *' if one.stands_out else ''}",
+                "change": f"{change}{' *' if one.stands_out else ''}",
+                "interval": interval,
                 "stands_out": one.stands_out,
             }
         )

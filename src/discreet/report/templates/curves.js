@@ -22,7 +22,9 @@
     const [low, high] = ["lower", "upper"].map((side) => `${sample ? "sample_" : ""}${side}${simultaneous ? "_simultaneous" : ""}`);
     const domain = [facts.times[0] / facts.unit, last / facts.unit];
     const x = { field: "shown", type: "quantitative", title: facts.time_label, scale: { domain, nice: false }, axis: { tickCount: 8 } };
-    const named = { field: "group", type: "nominal", title: null, sort: facts.groups, legend: { symbolType: "stroke", symbolFillColor: "transparent", symbolOpacity: 1, symbolSize: 900, symbolStrokeWidth: 2.2 } };
+    const longest = Math.max(...facts.groups.map((name) => name.length));
+    const columns = Math.max(1, Math.floor((element("curves-chart").clientWidth - 60) / (60 + 7 * Math.min(longest, 40))));
+    const named = { field: "group", type: "nominal", title: null, sort: facts.groups, legend: { symbolType: "stroke", symbolFillColor: "transparent", symbolOpacity: 1, symbolSize: 900, symbolStrokeWidth: 2.2, columns } };
     const shade = { ...named, scale: { scheme: "tableau10", domain: facts.groups } };
     const dash = { ...named, scale: { domain: facts.groups, range: facts.groups.map((_, index) => dashes[index % dashes.length]) } };
     const share = { type: "quantitative", scale: { domain: [0, 1] }, axis: { format: "%" } };
