@@ -12,7 +12,17 @@ def drafted(*columns, typed=()):
 
 
 @pytest.mark.parametrize(
-    "name", ["date_of_birth", "DiagDate", "diagnosis date", "last_seen", "dob", "datum", "DATE"]
+    "name",
+    [
+        "date_of_birth",
+        "DiagDate",
+        "diagnosis date",
+        "last_seen",
+        "dob",
+        "datum",
+        "DATE",
+        "Diagnosedatum",
+    ],
 )
 def test_names_of_dates(name):
     assert is_date_name(name)

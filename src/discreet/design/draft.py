@@ -101,7 +101,9 @@ def is_date_name(name: str) -> bool:
     words = _words(name)
     if words & _DATE or {"last", "seen"} <= words or {"last", "contact"} <= words:
         return True
-    return any(word.startswith("date") or word.endswith("date") for word in words - _NO_DATE)
+    return any(
+        word.startswith("date") or word.endswith(("date", "datum")) for word in words - _NO_DATE
+    )
 
 
 def skeleton(
@@ -120,7 +122,7 @@ def skeleton(
     yield "# guessed from their names. Take numbers and words from the code book, the study"
     yield "# protocol or general knowledge, never from the records."
     yield ""
-    person = "the column that says whose row it is, if a person may have several"
+    person = "the column that says whose row it is; delete it where each person has one row"
     codes = "codes in the covariates that mean that there is no value"
     yield from _aligned(
         [_optional("person", roles.person, person), ("# missing_values = [999]", codes)]
