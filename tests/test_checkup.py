@@ -327,8 +327,28 @@ def test_many_coefficients_are_counted_aloud():
     levels = [*mapping["covariate"][1]["levels"], *(f"x{place}" for place in range(40))]
     mapping["covariate"][1]["levels"] = levels
     said = " ".join(str(ds.check(TABLE, mapping)).split())
-    assert "The covariates have 43 coefficients." in said
-    assert "coefficients" not in str(ds.check(TABLE, schema()))
+    assert (
+        "The covariates have 43 coefficients. A private fit of 200 persons takes a few sec" in said
+    )
+    assert "more accurate release" in said
+    said = " ".join(str(ds.check(TABLE, schema())).split())
+    assert (
+        "The covariates have 3 coefficients. A private fit of 200 persons takes a few sec" in said
+    )
+    assert "more accurate release" not in said
+    mapping["covariate"][1]["levels"] += [f"y{place}" for place in range(200)]
+    said = " ".join(str(ds.check(TABLE, mapping)).split())
+    assert "have 243 coefficients. A private fit takes at most 200 and refuses more: group" in said
+
+
+def test_a_person_that_is_not_needed_is_said_to_cost_accuracy():
+    rows = TABLE.append_column("id", pa.array(range(len(TABLE))))
+    mapping = {"person": "id", **schema().to_mapping()}
+    words = 'delete person = "id" from the schema: a private release is then more accurate'
+    assert words in " ".join(str(ds.check(rows, mapping)).split())
+    assert words not in " ".join(str(ds.check(TABLE, schema())).split())
+    twice = TABLE.append_column("id", pa.array([place // 2 for place in range(len(TABLE))]))
+    assert words not in " ".join(str(ds.check(twice, mapping)).split())
 
 
 def test_a_name_that_does_not_exist_is_not_accepted():

@@ -14,6 +14,7 @@ import sys
 import warnings
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import pytest
@@ -24,6 +25,7 @@ from discreet import __version__
 from discreet.cli import main
 from discreet.design.schema import Schema
 from discreet.mechanisms import registered
+from discreet.mechanisms.newton import duration
 from discreet.paper.config import Options
 from discreet.paper.page import write_page
 from discreet.people.encode import to_episodes
@@ -231,6 +233,7 @@ def test_the_reference_of_python_reads_without_the_site():
         ("speed.md", "table", ("core.csv", "sampler.csv", "files.csv", "versions.csv")),
         ("speed.md", "scale_page", ("scale.csv",)),
         ("speed.md", "start", ("start.csv",)),
+        ("speed.md", "durations", ("durations.csv",)),
     ],
 )
 def test_a_page_of_measurements_is_what_its_results_say(name, writer, results, monkeypatch):
@@ -238,6 +241,17 @@ def test_a_page_of_measurements_is_what_its_results_say(name, writer, results, m
     make, folder = importlib.import_module("results_file").Results, ROOT / "benchmarks" / "results"
     files = [make(folder / result) for result in results]
     assert importlib.import_module(writer).page(*files) in (DOCS / name).read_text()
+
+
+def test_the_law_of_durations_is_what_its_results_say(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    make, durations = (importlib.import_module(name) for name in ("results_file", "durations"))
+    results = make.Results(ROOT / "benchmarks" / "results" / "durations.csv")
+    assert durations.fitted(results) == duration.FACTORS
+    for case in durations.CASES:
+        spent = median(results.numbers("durations", case.name))
+        said = duration.seconds(*durations.facts(case))
+        assert max(spent, said) < 5.0 or 0.7 < spent / said < 1.4  # both are "a few seconds"
 
 
 def test_the_reproduction_is_what_its_results_say(tmp_path):

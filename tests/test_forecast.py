@@ -16,6 +16,7 @@ from discreet.errors import SchemaError, SettingsError
 from discreet.forecast import forecasts, needed_epsilon, outlook_for
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import PrivateNewton, registered
+from discreet.mechanisms.newton.duration import expected_time
 from discreet.mechanisms.outlook import CovariateSpread
 from discreet.people.episodes import Episodes
 from discreet.privacy.testing import SeededNoise
@@ -324,3 +325,26 @@ def test_too_many_levels_are_refused_before_a_plan_or_a_charge():
             "nowhere.csv", mechanism=ds.PrivateNewton(epsilon=1), ledger=ds.NO_LEDGER
         )
     assert outlook_for(wide(100), 20_000, 2000).schema.coefficient_names
+
+
+@pytest.mark.parametrize(
+    ("persons", "levels", "words"),
+    [
+        (20_000, 5, "a few seconds"),
+        (20_000, 190, "about 10 seconds"),
+        (200_000, 150, "about 40 seconds"),
+        (1_000_000, 190, "about 5 minutes"),
+    ],
+)
+def test_the_time_of_a_private_fit_is_said_beforehand(persons, levels, words):
+    said = expected_time(wide(levels), persons, 3)
+    assert f"A private fit of {persons:,} persons takes {words}, the first one after" in said
+
+
+def test_a_plan_says_how_many_coefficients_there_are_and_how_long_a_fit_takes(tmp_path):
+    size = outlook_for(SCHEMA, 20_000, 2_000).design.dimension
+    words = f"The model has {size} coefficients, the baseline's included. A private fit of 20,000"
+    assert words in " ".join(str(ds.plan(SCHEMA, 20_000, 2_000, 1.0)).split())
+    (tmp_path / "s.toml").write_text(TOML)
+    given = ["plan", "--schema", str(tmp_path / "s.toml"), "--persons", "20000", "--events", "2000"]
+    assert words in " ".join(CliRunner().invoke(app, given).output.split())

@@ -59,6 +59,7 @@ def test_the_command(tmp_path, command):
     assert shown.status == 0
     assert "Cause: cancer" in shown.out
     assert "Cause other is rare" in shown.out
+    assert shown.out.count("The model has 4 coefficients for each cause, the baseline's") == 1
     shown = command(*words, "900")
     assert shown.status != 0
     assert "cancer=900" in shown.err

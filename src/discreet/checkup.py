@@ -25,6 +25,7 @@ from discreet.documents.model import Release
 from discreet.documents.read import read_document
 from discreet.errors import ArtefactError, SettingsError
 from discreet.mechanisms.contract import MOST_COEFFICIENTS
+from discreet.mechanisms.newton.duration import expected_time
 from discreet.people.check import (
     FEWEST_EVENTS,
     SHARE,
@@ -63,7 +64,7 @@ NAMES: tuple[str, ...] = get_args(Accepted)
 
 TENTHS = 10
 MANY_COEFFICIENTS = 30
-"""Coefficients of the covariates; with fewer a private fit takes seconds."""
+"""Coefficients of the covariates from which fewer are advised."""
 FEWEST_CODES = 5
 RAREST_CODES = 1e-3
 """A value that looks like a code is one from this number of rows on, and from this share of them."""
@@ -344,20 +345,33 @@ class Check:
         )
         if report.never_at_risk:
             yield f"{report.never_at_risk:,} persons are never at risk and add nothing to a fit."
+        if self.schema.person is not None and report.rows == report.persons > 0:
+            yield (
+                f"Each person has one row. If that is so by design, delete person = "
+                f'"{self.schema.person}" from the schema: a private release is then more accurate, '
+                "because it does not have to allow for several rows of a person."
+            )
         if picture.at_risk:
             yield f"Exits by tenth of the time grid:  {_bars(self._tenths(picture.exits))}"
         if picture.events:
             yield f"Events by tenth of the time grid: {_bars(self._tenths(picture.event_counts))}"
 
     def _size(self) -> Iterator[str]:
-        """The number of coefficients, where it is large."""
-        count = len(self.schema.coefficient_names)
-        if count > MANY_COEFFICIENTS:
+        """The number of coefficients, and how long a private fit takes, were there the default baseline."""
+        causes, strata = len(self.schema.time.causes or "1"), self.schema.strata
+        each = len(self.schema.coefficient_names)
+        words = "1 coefficient" if each == 1 else f"{each:,} coefficients"
+        counted = f"The covariates have {words}{' for each cause' if causes > 1 else ''}."
+        if causes * each > MOST_COEFFICIENTS:
             yield (
-                f"The covariates have {count:,} coefficients. The time of a private fit grows with "
-                f"their square and more, and it takes at most {MOST_COEFFICIENTS}; few levels and "
-                "large groups also make a more accurate release."
+                f"{counted} A private fit takes at most {MOST_COEFFICIENTS} and refuses more: group "
+                "levels, or leave a covariate out."
             )
+        elif self.report.persons:
+            baselines = 3 * (1 if strata is None else len(strata.levels))
+            expected = expected_time(self.schema, self.report.persons, baselines)
+            fewer = " Few levels and large groups also make a more accurate release."
+            yield f"{counted} {expected}{fewer if causes * each > MANY_COEFFICIENTS else ''}"
 
     def _changes(self) -> Iterator[str]:
         """From when an effect that changes acts, and the events of each of its periods."""

@@ -34,6 +34,7 @@ from discreet.mechanisms.contract import (
     require_one_baseline,
     require_positive,
 )
+from discreet.mechanisms.newton.duration import expected_time
 from discreet.mechanisms.outlook import UNKNOWN_SPREAD, CovariateSpread, Outlook
 from discreet.privacy.guarantee import Guarantee, require_small_delta
 from discreet.privacy.shares import ALONE, NoiseShares
@@ -173,10 +174,20 @@ class Comparison(TextTable):
         """The table of each cause; of one event it is this table."""
         return {"": self}
 
+    def duration(self) -> str:
+        """How many coefficients there are, and how long a private fit takes."""
+        outlook, design = self.outlook, self.outlook.design
+        each = " for each cause" if outlook.others else ""
+        return (
+            f"The model has {design.dimension:,} coefficients{each}, the baseline's included. "
+            f"{expected_time(outlook.schema, outlook.persons, design.time_dimension)}"
+        )
+
     @property
     def footer(self) -> tuple[str, ...]:  # type: ignore[override]  # a property here
-        """The recommendation."""
-        return (self.recommendation(),)
+        """The recommendation, and how long a fit takes; of several causes that is said once."""
+        said = self.recommendation()
+        return (said,) if self.outlook.others else (said, self.duration())
 
     def rows(self) -> list[tuple[str, ...]]:
         """Predicted standard errors by epsilon, the heading first."""
@@ -203,6 +214,10 @@ class Comparison(TextTable):
 
 class CausesComparison(ByCause[Comparison]):
     """A comparison for every cause of competing risks: one release, an error for each cause."""
+
+    def duration(self) -> str:
+        """The sentence of any cause: each has the same model."""
+        return next(iter(self.tables.values())).duration()
 
     @property
     def parts(self) -> Mapping[str, Comparison]:
@@ -331,7 +346,7 @@ def plan(  # noqa: PLR0913 - what is publicly known, each by name
     if not isinstance(events, Mapping):
         return parts[""]
     compared = CausesComparison(parts)
-    return replace(compared, footer=tuple(compared.rare()))
+    return replace(compared, footer=(*compared.rare(), compared.duration()))
 
 
 def _forecast(

@@ -104,6 +104,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
     if isinstance(found, CausesComparison):
         for text in found.rare():
             say(wrapped(text))
+    say(wrapped(found.duration()))
     say(wrapped(EXPLANATION))
     if picture is not None and not isinstance(found, CausesComparison):
         content = io.BytesIO()
