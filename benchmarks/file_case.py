@@ -64,6 +64,7 @@ def write(folder: Path, people: int = PEOPLE) -> None:
 def run(words: list[str], folder: Path, cache: Path | None = None) -> tuple[float, float]:
     """Processor seconds and peak megabytes of a command, with compiled code in that folder."""
     place = {} if cache is None else {"XDG_CACHE_HOME": str(cache)}
+    place["PYTHONDONTWRITEBYTECODE"] = ""  # an installation has bytecode
     process = subprocess.Popen(
         [sys.executable, *words],
         cwd=folder,

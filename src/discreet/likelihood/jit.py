@@ -12,11 +12,13 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from numba.core import config, event
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 SOURCES = (
     "core/*.py",
@@ -32,7 +34,6 @@ Function = TypeVar("Function", bound=Callable[..., object])
 # Without the unused wrapper for C, compiling is faster by an eighth.
 _compile = partial(
     numba.njit,
-    cache=True,
     nogil=True,
     error_model="numpy",
     fastmath=False,
@@ -65,9 +66,24 @@ def _cached(function: Function, compiler: Callable[[Function], object]) -> Funct
     _set_folder(str(base / "discreet" / _digest()))
     try:
         # The folder is fixed at decoration, so that other packages keep their own setting.
-        return cast("Function", compiler(function))
+        made = cast("Any", compiler(function))
+        made._cache = _Stored(function)
+        return cast("Function", made)
     finally:
         _set_folder(before)
+
+
+class _Stored(FunctionCache):  # type: ignore[misc]  # numba has no types
+    """Compiled code in files; reading it does not load the compiler.
+
+    numba loads all that it could compile before it reads what is compiled: half a second.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Read the code for these types, or return None."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
 
 def _set_folder(folder: str) -> None:
