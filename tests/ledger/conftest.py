@@ -39,6 +39,6 @@ def location(request, tmp_path):
 @pytest.fixture
 def ledger(location):
     """A ledger with a budget of epsilon = 4, delta = 1e-6."""
-    made = Ledger(location, lock_timeout=5)
+    made = Ledger(location, lock_timeout=60)
     made.initialise("norway-births", EPSILON, DELTA)
     return made

@@ -15,7 +15,7 @@ from tests.ledger.ledger_server_faults import PAID_FOR, STORIES, ServerScene
 
 @pytest.fixture
 def scene(server, tmp_path):
-    return ServerScene(tmp_path / "scene", lock_timeout=0.5, server=server)
+    return ServerScene(tmp_path / "scene", lock_timeout=3, server=server)
 
 
 # each of these starts the server again, and another story that runs always is much like it
@@ -105,7 +105,7 @@ def test_a_password_is_never_shown(scene, change):
     with contextlib.suppress(DiscreetError):
         texts.append(repr(Ledger(url)) + Ledger(url).name)
     try:
-        Ledger(url, 0.5).show()
+        Ledger(url, 3).show()
     except DiscreetError as error:
         chain = "".join(traceback.format_exception(error, chain=True))
         texts += [str(error), repr(error), chain]
@@ -117,6 +117,6 @@ def test_first_initialisations_at_once_wait_for_each_other(scene):
     scene.server.forget_ledgers()
     names = [f"population-{number}" for number in range(6)]
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(lambda name: Ledger(scene.url, 10).initialise(name, 1), names))
+        list(pool.map(lambda name: Ledger(scene.url, 60).initialise(name, 1), names))
     shown = [Ledger(scene.server.url("postgres", population=n)).show() for n in names]
     assert [statement.population for statement in shown] == names

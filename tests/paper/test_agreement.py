@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.paper.agreement import CONTROL, TESTED, judge, run_agreement
+from discreet.paper.agreement import judge
 from discreet.paper.chains import worst_mixing
-from discreet.paper.config import Options
-from discreet.paper.results import Results
 
 CENTRE, SPREAD = np.array([1.0, -2.0, 0.0]), np.array([1.0, 0.2, 5.0])
 
@@ -50,14 +48,3 @@ def test_a_chain_that_stands_has_not_mixed():
     walk[:, 2] = np.cumsum(walk[:, 2])
     assert worst_mixing(walk)["effective"] < 50
     assert worst_mixing(walk[:10])["effective"] == ""
-
-
-def test_every_step_is_judged_once(tmp_path, data_folder):
-    options = Options(
-        results=tmp_path, docs=tmp_path, sets=("FL", "TB"), epochs=1,
-        pilot_epochs=1, branch_epochs=1, branches=4,
-    )  # fmt: skip
-    for _ in range(2):
-        run_agreement(options, lambda _: None)
-        rows = Results.of(options, "agreement").rows()
-    assert [(row["set"], row["variant"]) for row in rows] == [("TB", n) for n in (CONTROL, *TESTED)]

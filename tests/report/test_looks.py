@@ -207,8 +207,8 @@ def test_causes_have_a_menu_and_a_curve_each(visit, releases):
     page = visit(releases["causes"])
     before = page.locator("#curves-chart svg").inner_html()
     page.locator("#cause").select_option("cancer")
-    page.wait_for_timeout(300)
-    assert page.locator("#curves-chart svg").inner_html() != before
+    changed = "before => document.querySelector('#curves-chart svg').innerHTML !== before"
+    page.wait_for_function(changed, arg=before)
     assert "cancer" in page.inner_text("#curves-chart")
 
 

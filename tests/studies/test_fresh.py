@@ -52,6 +52,7 @@ def test_registries_have_valid_schemas_and_the_people_and_events_they_say(study)
             assert (made.frame.groupby("id")["event"].sum() <= 3).all()
 
 
+@pytest.mark.evidence
 def test_a_family_has_every_trait_that_its_page_names(study):
     registry = study("family").registry
     traits = set(itertools.chain.from_iterable(registry(5, number).traits for number in range(40)))
