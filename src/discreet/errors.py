@@ -11,6 +11,8 @@ Warnings are issued by `warn`, which points at the user's own line.
 
 import inspect
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from discreet.text import printable, without_addresses
 
@@ -83,6 +85,15 @@ class NotFittedError(DiscreetError, ValueError, AttributeError):
 
 class EntropyError(DiscreetError):
     """The operating system gave no entropy, so no noise can be drawn."""
+
+
+@contextmanager
+def of_extra(extra: str, lacking: str) -> Iterator[None]:
+    """Raise a `SettingsError` that names an extra where one of its libraries cannot be imported."""
+    try:
+        yield
+    except ImportError:
+        raise SettingsError(f"{lacking}; install this package with its extra '{extra}'.") from None
 
 
 def warn(text: str, category: type[Warning]) -> None:

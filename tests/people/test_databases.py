@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from adbc_driver_postgresql import dbapi
 
 import discreet as ds
 from discreet.errors import DataFormError, SettingsError
-from discreet.people import databases
 from discreet.people.databases import Query
 from discreet.people.source import People
 from discreet.people.tables import check_form, open_table, read_table
@@ -310,10 +310,8 @@ def test_databases_that_are_not_there_are_one_sentence(tmp_path):
 
 
 def test_a_missing_driver_says_what_to_install(tmp_path, monkeypatch):
-    def absent(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(databases, "import_module", absent)
+    for library in ("duckdb", "adbc_driver_postgresql"):
+        monkeypatch.setitem(sys.modules, library, None)
     (tmp_path / "x.db").touch()
     for place in (f"duckdb:///{tmp_path}/x.db", "postgresql://localhost/x"):
         with pytest.raises(SettingsError, match="install this package with its extra 'databases'"):

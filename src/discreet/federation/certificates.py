@@ -11,18 +11,14 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from discreet import disk
-from discreet.errors import SettingsError
+from discreet.errors import SettingsError, of_extra
 from discreet.privacy.shares import NoiseShares
 
-try:
+with of_extra("federation", "certificates need cryptography"):
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.x509.oid import NameOID
-except ImportError:  # pragma: no cover - the extra is part of every test environment
-    raise SettingsError(
-        "certificates need cryptography; install this package with its extra 'federation'."
-    ) from None
 
 DAYS = 730
 
@@ -70,6 +66,15 @@ def make_pair(name: str, host: str, days: int) -> tuple[bytes, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
+    try:
+        place: x509.GeneralName = x509.IPAddress(ip_address(host))
+    except ValueError:
+        try:
+            place = x509.DNSName(host)
+        except ValueError:
+            raise SettingsError(
+                "the name of a host has letters of the Latin alphabet only."
+            ) from None
     certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -78,7 +83,7 @@ def make_pair(name: str, host: str, days: int) -> tuple[bytes, bytes]:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(days=days))
-        .add_extension(x509.SubjectAlternativeName([_alternative(host)]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([place]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
@@ -129,17 +134,6 @@ def _address(text: str) -> tuple[str, int]:
     if not 0 < int(port) < 1 << 16 or not host.isprintable():
         raise SettingsError("a port is a number from 1 to 65535.")
     return host, int(port)
-
-
-def _alternative(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ip_address(host))
-    except ValueError:
-        pass
-    try:
-        return x509.DNSName(host)
-    except ValueError:
-        raise SettingsError("the name of a host has letters of the Latin alphabet only.") from None
 
 
 def _make(folder: Path) -> None:

@@ -17,7 +17,7 @@ import warnings
 from argparse import Namespace
 from typing import Any
 
-from discreet.errors import SettingsError
+from discreet.errors import of_extra
 from discreet.federation.connection import Connection
 
 PRIME = 2**89 - 1
@@ -71,13 +71,9 @@ def load_mpyc() -> Any:
     handlers, level = list(root.handlers), root.level
     sys.argv, os.environ["READTHEDOCS"] = arguments[:1], "True"
     try:
-        with warnings.catch_warnings():
+        with of_extra("federation", "a joint fit needs MPyC"), warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # it asks numpy for old names
-            return importlib.import_module("mpyc.runtime")
-    except ImportError:
-        raise SettingsError(
-            "a joint fit needs MPyC; install this package with its extra 'federation'."
-        ) from None
+            runtime = importlib.import_module("mpyc.runtime")
     finally:
         sys.argv, root.handlers = arguments, handlers
         root.setLevel(level)
@@ -85,3 +81,4 @@ def load_mpyc() -> Any:
             del os.environ["READTHEDOCS"]
         else:
             os.environ["READTHEDOCS"] = building
+    return runtime

@@ -15,17 +15,16 @@ shown.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
 
-from discreet.errors import DataFormError, SettingsError
+from discreet.errors import DataFormError, SettingsError, of_extra
 from discreet.people.formats import Cells
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:[/\\]", re.IGNORECASE)
@@ -151,136 +150,97 @@ def _public_text(error: Exception) -> str:
     return "the database does not run it as a SELECT statement"
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """A kind of database: functions that connect, describe the result of a statement and read it."""
-
-    connect: Callable[[str], Any]
-    schema: Callable[[Any, str], Any]
-    read: Callable[[Any, str, Any, list[str]], Any]
-    hint: str
-    """What to check where no connection comes about."""
-
-
-# ------------------------------------------------------------------------------------- SQLite
-
-
-def _connect_sqlite(place: str) -> Any:
-    import sqlite3
-
-    connection = sqlite3.connect(f"file:{quote(place)}?mode=ro", uri=True)
-    connection.text_factory = _sqlite_text
-    return connection
-
-
-def _sqlite_text(raw: bytes) -> str | bytes:
-    # bytes that are not UTF-8 stay bytes: sqlite3 would refuse the table and quote the value
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw
-
-
-def _sqlite_schema(connection: Any, statement: str) -> Any:
-    """Return names, and texts throughout: SQLite declares no types of results."""
-    names = [
-        item[0]
-        for item in connection.execute(f"SELECT * FROM (\n{statement}\n) LIMIT 0").description
-    ]
-    # of two columns `id` SQLite calls the second one `id:1`
-    stems = [re.sub(r":\d+$", "", name) for name in names]
-    plain = [stem if stem in names else name for name, stem in zip(names, stems, strict=True)]
-    return pa.schema([(name, pa.string()) for name in plain])
-
-
-def _read_sqlite(connection: Any, statement: str, _: Any, columns: list[str]) -> Cells:
-    rows = connection.execute(f"SELECT {_quoted(columns)} FROM (\n{statement}\n)").fetchall()
-    values = zip(*rows, strict=True) if rows else [()] * len(columns)
-    return Cells(len(rows), dict(zip(columns, values, strict=True)))
-
-
 def _quoted(columns: Sequence[str]) -> str:
     return ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
 
 
-# ------------------------------------------------------------------------------------- DuckDB
+class _Sqlite:
+    hint = "that the file may be read"
+    """What to check where no connection comes about."""
+
+    def connect(self, place: str) -> Any:
+        import sqlite3
+
+        def text(raw: bytes) -> str | bytes:
+            # bytes that are not UTF-8 stay bytes: sqlite3 would refuse the table and quote the value
+            try:
+                return raw.decode()
+            except UnicodeDecodeError:
+                return raw
+
+        connection = sqlite3.connect(f"file:{quote(place)}?mode=ro", uri=True)
+        connection.text_factory = text
+        return connection
+
+    def schema(self, connection: Any, statement: str) -> Any:
+        """Return names, and texts throughout: SQLite declares no types of results."""
+        cursor = connection.execute(f"SELECT * FROM (\n{statement}\n) LIMIT 0")
+        names = [item[0] for item in cursor.description]
+        # of two columns `id` SQLite calls the second one `id:1`
+        stems = [re.sub(r":\d+$", "", name) for name in names]
+        plain = [stem if stem in names else name for name, stem in zip(names, stems, strict=True)]
+        return pa.schema([(name, pa.string()) for name in plain])
+
+    def read(self, connection: Any, statement: str, _: Any, columns: list[str]) -> Cells:
+        rows = connection.execute(f"SELECT {_quoted(columns)} FROM (\n{statement}\n)").fetchall()
+        values = zip(*rows, strict=True) if rows else [()] * len(columns)
+        return Cells(len(rows), dict(zip(columns, values, strict=True)))
 
 
-def _connect_duckdb(place: str) -> Any:
-    return _library("duckdb", "DuckDB").connect(place, read_only=True)
+class _Duckdb:
+    hint = "that it is a file of DuckDB, and that no other program has it open for writing"
+
+    def connect(self, place: str) -> Any:
+        with of_extra("databases", "the library that reads DuckDB is not installed"):
+            import duckdb
+        return duckdb.connect(place, read_only=True)
+
+    def schema(self, connection: Any, statement: str) -> Any:
+        relation = connection.sql(statement)
+        if relation is None:  # another statement
+            return pa.schema([])
+        types = relation.limit(0).to_arrow_table().schema.types  # renames a column there twice
+        return pa.schema(list(zip(relation.columns, types, strict=True)))
+
+    def read(self, connection: Any, statement: str, _: Any, columns: list[str]) -> Any:
+        selected = f"SELECT {_quoted(columns)} FROM (\n{statement}\n) AS discreet_query"
+        return connection.sql(selected).to_arrow_table()
 
 
-def _duckdb_schema(connection: Any, statement: str) -> Any:
-    relation = connection.sql(statement)
-    if relation is None:  # another statement
-        return pa.schema([])
-    types = relation.limit(0).to_arrow_table().schema.types  # renames a second column of one name
-    return pa.schema(list(zip(relation.columns, types, strict=True)))
+class _Postgresql:
+    hint = "host, port, database, user and password"
+
+    def connect(self, place: str) -> Any:
+        with of_extra("databases", "the library that reads PostgreSQL is not installed"):
+            from adbc_driver_postgresql import dbapi
+        return dbapi.connect(place)
+
+    def schema(self, connection: Any, statement: str) -> Any:
+        with connection.cursor() as cursor:
+            # as it is read: a statement that changes a table is refused, whatever it returns
+            return cursor.adbc_execute_schema(f"SELECT * FROM (\n{statement}\n) AS discreet_query")
+
+    def read(self, connection: Any, statement: str, schema: Any, columns: list[str]) -> Any:
+        """Read dates within the calendar, and values without an Arrow type as texts.
+
+        The driver would convert PostgreSQL's infinity to a date millions of years ago.
+        """
+        selected = []
+        for name in columns:
+            kind, column = schema.field(name).type, _quoted([name])
+            value = column
+            if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+                within = f"LEAST(GREATEST({column}, '0001-01-01'), '9999-12-31')"
+                value = f"CASE WHEN {column} IS NOT NULL THEN {within} END"
+            elif isinstance(kind, pa.BaseExtensionType):
+                number = getattr(kind, "type_name", "") == "numeric"  # 7.00 is 7
+                value = f"trim_scale({column})::text" if number else f"{column}::text"
+            selected.append(f"{value} AS {column}")
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+            cursor.execute(f"SELECT {', '.join(selected)} FROM (\n{statement}\n) AS discreet_query")
+            return cursor.fetch_arrow_table()
 
 
-def _read_duckdb(connection: Any, statement: str, _: Any, columns: list[str]) -> Any:
-    selected = f"SELECT {_quoted(columns)} FROM (\n{statement}\n) AS discreet_query"
-    return connection.sql(selected).to_arrow_table()
-
-
-# --------------------------------------------------------------------------------- PostgreSQL
-
-
-def _connect_postgresql(place: str) -> Any:
-    _library("adbc_driver_postgresql", "PostgreSQL")
-    return _library("adbc_driver_postgresql.dbapi", "PostgreSQL").connect(place)
-
-
-def _postgresql_schema(connection: Any, statement: str) -> Any:
-    with connection.cursor() as cursor:
-        # as it is read: a statement that changes a table is refused before, whatever it returns
-        return cursor.adbc_execute_schema(f"SELECT * FROM (\n{statement}\n) AS discreet_query")
-
-
-def _read_postgresql(connection: Any, statement: str, schema: Any, columns: list[str]) -> Any:
-    """Read dates within the calendar, and values without an Arrow type as texts.
-
-    The driver would convert PostgreSQL's infinity to a date millions of years ago.
-    """
-    selected = []
-    for name in columns:
-        kind, column = schema.field(name).type, _quoted([name])
-        value = column
-        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-            within = f"LEAST(GREATEST({column}, '0001-01-01'), '9999-12-31')"
-            value = f"CASE WHEN {column} IS NOT NULL THEN {within} END"
-        elif isinstance(kind, pa.BaseExtensionType):
-            number = getattr(kind, "type_name", "") == "numeric"  # 7.00 is 7
-            value = f"trim_scale({column})::text" if number else f"{column}::text"
-        selected.append(f"{value} AS {column}")
-    with connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION READ ONLY")
-        cursor.execute(f"SELECT {', '.join(selected)} FROM (\n{statement}\n) AS discreet_query")
-        return cursor.fetch_arrow_table()
-
-
-def _library(name: str, what: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise SettingsError(
-            f"the library that reads {what} is not installed; install this package with its extra "
-            "'databases'."
-        ) from None
-
-
-_KINDS = {
-    "sqlite": _Kind(_connect_sqlite, _sqlite_schema, _read_sqlite, "that the file may be read"),
-    "duckdb": _Kind(
-        _connect_duckdb,
-        _duckdb_schema,
-        _read_duckdb,
-        "that it is a file of DuckDB, and that no other program has it open for writing",
-    ),
-    "postgresql": _Kind(
-        _connect_postgresql,
-        _postgresql_schema,
-        _read_postgresql,
-        "host, port, database, user and password",
-    ),
-}
+_KINDS: dict[str, Any] = {"sqlite": _Sqlite(), "duckdb": _Duckdb(), "postgresql": _Postgresql()}
+"""What connects to a database, describes the result of a statement and reads it, by the address."""

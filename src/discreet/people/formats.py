@@ -17,14 +17,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from discreet.errors import DataFormError, SettingsError
+from discreet.errors import DataFormError, SettingsError, of_extra
 from discreet.people.columns import Column, NumberColumn, ObjectColumn
 
 
@@ -187,13 +185,14 @@ def _names(path: Path, row: Sequence[object]) -> tuple[str, ...]:
 @contextmanager
 def _sheet(path: Path) -> Iterator[Iterator[tuple[object, ...]]]:
     """Yield the rows of the first sheet, with the values that formulas had when it was saved."""
-    library = _library("openpyxl", path)
+    with of_extra("files", f"'{path.name}' needs openpyxl"):
+        import openpyxl
     most_digits = sys.get_int_max_str_digits()
     with path.open("rb") as file, warnings.catch_warnings():  # openpyxl 3.1.0 leaves files open
         # of more digits Python makes no integer: one cell would stop the reader
         sys.set_int_max_str_digits(0)
         warnings.simplefilter("ignore")  # openpyxl quotes numbers that are not dates
-        book = library.load_workbook(file, read_only=True, data_only=True)
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         try:
             sheet = book.worksheets[0]
             sheet.reset_dimensions()  # a file may say that it has fewer rows than it has
@@ -209,16 +208,9 @@ def _as_read(value: object) -> object:
 
 
 def _reader(path: Path) -> Callable[..., tuple[dict[str, Any], Any]]:
-    return getattr(_library("pyreadstat", path), f"read_{path.suffix.lower()[1:]}")
-
-
-def _library(name: str, path: Path) -> ModuleType:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise SettingsError(
-            f"'{path.name}' needs {name}; install this package with its extra 'files'."
-        ) from None
+    with of_extra("files", f"'{path.name}' needs pyreadstat"):
+        import pyreadstat
+    return getattr(pyreadstat, f"read_{path.suffix.lower()[1:]}")
 
 
 @contextmanager
