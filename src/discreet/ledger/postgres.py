@@ -10,12 +10,11 @@ promoted standby is another place, because any of them may lack the last reserva
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, LiteralString, Self, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, LiteralString, cast
 from urllib.parse import parse_qsl, urlencode
 
-from discreet.errors import LedgerError, SettingsError
+from discreet.errors import LedgerError, SettingsError, of_extra
 from discreet.ledger.book import Entry, Head, LedgerRow, Place, canonical
 from discreet.ledger.faults import LedgerFaultError, postgres_faults
 from discreet.text import printable
@@ -82,66 +81,6 @@ _PLACE: LiteralString = """SELECT
 
 
 @dataclass(frozen=True)
-class PostgresLocation:
-    """The parameters of a connection, and the population named in the URL, if any."""
-
-    population: str | None
-    printable: str  # without user and password
-    _parameters: dict[str, Any] = field(repr=False)
-
-    @classmethod
-    def parse(cls, url: str) -> Self:
-        """Read `postgresql://user:password@host:port/database?population=NAME`."""
-        address, _, query = url.partition("?")
-        pairs = parse_qsl(query, keep_blank_values=True)
-        populations = [value for key, value in pairs if key == "population"]
-        if len(populations) > 1:
-            raise SettingsError("the ledger URL names more than one population.")
-        rest = urlencode([pair for pair in pairs if pair[0] != "population"])
-        psycopg = _psycopg()
-        from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415  # an optional dependency
-
-        try:
-            parameters = dict(conninfo_to_dict(f"{address}?{rest}" if rest else address))
-        except psycopg.Error:
-            raise SettingsError(
-                "the ledger URL cannot be read; it is written postgresql://HOST:PORT/DATABASE, with "
-                "user:password@ before HOST where they are needed, the password in %-escapes."
-            ) from None
-        host = printable(str(parameters.get("host", "local socket")))
-        database = printable(str(parameters.get("dbname", "default database")))
-        shown = f"PostgreSQL at {host}, database {database}"
-        return cls(next(iter(populations), None), shown, parameters)
-
-    def connect(self, timeout: float) -> "Connection[tuple[Any, ...]]":
-        """Return a new connection; errors of psycopg may quote the URL and are not passed on."""
-        psycopg = _psycopg()
-        limits = {
-            "connect_timeout": max(2, round(timeout)),
-            "tcp_user_timeout": max(2000, round(timeout * 1000)),
-            "application_name": "discreet",
-        }
-        try:
-            connection: Connection[tuple[Any, ...]] = psycopg.connect(**limits | self._parameters)
-        except psycopg.Error:
-            raise LedgerFaultError(
-                f"no connection to the ledger's server ({self.printable}): check that it runs, "
-                "that it can be reached from here, and the user and password."
-            ) from None
-        return connection
-
-
-def _psycopg() -> ModuleType:
-    try:
-        import psycopg  # noqa: PLC0415  # an optional dependency
-    except ImportError:
-        raise SettingsError(
-            "a PostgreSQL ledger needs psycopg; install this package with its extra 'postgres'."
-        ) from None
-    return psycopg
-
-
-@dataclass(frozen=True)
 class PostgresSession:
     """One connection in one transaction, used for one operation on one population."""
 
@@ -168,16 +107,10 @@ class PostgresSession:
 
     def append(self, entry: Entry) -> None:
         """Insert the entry within the open transaction."""
+        values = (entry.sequence, entry.kind, entry.release_id, entry.content, entry.head.hash)
         self.connection.execute(
             "INSERT INTO discreet_ledger.entry VALUES (%s, %s, %s, %s, %s, %s)",
-            (
-                self.ledger,
-                entry.sequence,
-                entry.kind,
-                entry.release_id,
-                entry.content,
-                entry.head.hash,
-            ),
+            (self.ledger, *values),
         )
 
     def commit(self) -> None:
@@ -203,22 +136,45 @@ class PostgresSession:
 
 
 class PostgresStore:
-    """A ledger on a server."""
+    """A ledger on a server, at `postgresql://user:password@host:port/database?population=NAME`.
 
-    def __init__(self, location: PostgresLocation, lock_timeout: float) -> None:
-        self._location = location
+    `name` is server and database, without user and password.
+    """
+
+    def __init__(self, url: str, lock_timeout: float) -> None:
+        address, _, query = url.partition("?")
+        pairs = parse_qsl(query, keep_blank_values=True)
+        populations = [value for key, value in pairs if key == "population"]
+        if len(populations) > 1:
+            raise SettingsError("the ledger URL names more than one population.")
+        rest = urlencode([pair for pair in pairs if pair[0] != "population"])
+        with of_extra("postgres", "a PostgreSQL ledger needs psycopg"):
+            import psycopg  # noqa: PLC0415  # an optional dependency
+            from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+        try:
+            parameters = dict(conninfo_to_dict(f"{address}?{rest}" if rest else address))
+        except psycopg.Error:
+            raise SettingsError(
+                "the ledger URL cannot be read; it is written postgresql://HOST:PORT/DATABASE, with "
+                "user:password@ before HOST where they are needed, the password in %-escapes."
+            ) from None
+        host = printable(str(parameters.get("host", "local socket")))
+        database = printable(str(parameters.get("dbname", "default database")))
+        self.name = f"PostgreSQL at {host}, database {database}"
+        self._population = next(iter(populations), None)
         self._lock_timeout = lock_timeout
-
-    @property
-    def name(self) -> str:
-        """Server and database, without user and password."""
-        return self._location.printable
+        limits = {
+            "connect_timeout": max(2, round(lock_timeout)),
+            "tcp_user_timeout": max(2000, round(lock_timeout * 1000)),
+            "application_name": "discreet",
+        }
+        self._parameters: dict[str, Any] = limits | parameters
 
     def create(self, population: str, first: Callable[[Place], Entry]) -> Entry:
         """Create the tables where they are missing, then the population with its first entry."""
-        if self._location.population not in {None, population}:
+        if self._population not in {None, population}:
             raise SettingsError("the ledger URL names another population than the command.")
-        self._location = replace(self._location, population=population)
+        self._population = population
         with self._transaction() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_INITIALISE_LOCK,))
             for statement in _CREATE:
@@ -247,7 +203,19 @@ class PostgresStore:
         """Open a session, which sees one state per statement or holds its population's lock."""
         with self._transaction() as connection:
             _require_format(connection)
-            ledger = self._ledger(connection)
+            names = dict(connection.execute("SELECT name, ledger FROM discreet_ledger.population"))
+            if self._population is None and len(names) > 1:
+                raise SettingsError(
+                    "this database holds the ledgers of several populations: "
+                    "say which with ?population=NAME at the end of the URL."
+                )
+            wanted = self._population
+            key = next(iter(names), None) if wanted is None else canonical(wanted)
+            if key not in names:
+                raise LedgerError(
+                    "the database has no ledger of that population; initialise it first."
+                )
+            ledger = str(names[key])
             if write:
                 lock = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
                 connection.execute(lock, (ledger,))
@@ -257,8 +225,16 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self) -> Iterator["Connection[tuple[Any, ...]]"]:
+        import psycopg  # noqa: PLC0415  # an optional dependency
+
         with postgres_faults(self._lock_timeout):
-            connection = self._location.connect(self._lock_timeout)
+            try:
+                connection = psycopg.connect(**self._parameters)
+            except psycopg.Error:  # its text may quote the URL
+                raise LedgerFaultError(
+                    f"no connection to the ledger's server ({self.name}): check that it runs, "
+                    "that it can be reached from here, and the user and password."
+                ) from None
             try:
                 milliseconds = str(max(1, round(self._lock_timeout * 1000)))
                 row = connection.execute(_PREPARE, (milliseconds,)).fetchone()
@@ -272,19 +248,6 @@ class PostgresStore:
                 yield connection
             finally:
                 connection.close()
-
-    def _ledger(self, connection: "Connection[tuple[Any, ...]]") -> str:
-        names = dict(connection.execute("SELECT name, ledger FROM discreet_ledger.population"))
-        wanted = self._location.population
-        if wanted is None and len(names) > 1:
-            raise SettingsError(
-                "this database holds the ledgers of several populations: "
-                "say which with ?population=NAME at the end of the URL."
-            )
-        key = next(iter(names), None) if wanted is None else canonical(wanted)
-        if key not in names:
-            raise LedgerError("the database has no ledger of that population; initialise it first.")
-        return str(names[key])
 
 
 # One statement for all settings and checks: each costs a round trip to the server.

@@ -212,17 +212,13 @@ class SqliteSession:
 
 
 class SqliteStore:
-    """A ledger in one file."""
+    """A ledger in one file; `name` is its path."""
 
     def __init__(self, path: Path, lock_timeout: float) -> None:
         self._path = Path(os.path.abspath(path))  # noqa: PTH100  # resolve() would follow links
+        self.name = str(self._path)
         self._lock_timeout = lock_timeout
         self._witness = Witness(self._path)
-
-    @property
-    def name(self) -> str:
-        """The path as it was given."""
-        return str(self._path)
 
     def create(self, population: str, first: Callable[[Place], Entry]) -> Entry:  # noqa: ARG002
         """Create file, tables, first entry and witness; nothing that exists is overwritten."""

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from discreet.errors import LedgerError, SettingsError
 from discreet.ledger import book as kinds
@@ -42,13 +42,14 @@ from discreet.ledger.interface import (
 )
 from discreet.ledger.postgres import (
     POSTGRES_URLS,
-    PostgresLocation,
     PostgresSession,
     PostgresStore,
 )
 from discreet.ledger.sqlite import SqliteSession, SqliteStore
 from discreet.points import ReleasePoint, reach
 from discreet.privacy.guarantee import Guarantee
+
+Result = TypeVar("Result")
 
 Session = SqliteSession | PostgresSession
 """An open connection; if it is writing, no other process can append before `commit`.
@@ -129,27 +130,6 @@ def lost_entries(promised: Head, found: Head | None = None) -> LedgerError:
     )
 
 
-def _notes(book: Book, release: ReleaseClaim | None) -> list[str]:
-    notes = [
-        f"entry {sequence} added parts to the recorded place of the ledger; a copy made before it "
-        "may have done so too: verify with the newest release."
-        for sequence in book.placed
-    ]
-    if list(book.place) == ["inode"]:
-        notes.append(
-            "the recorded place of this ledger is its inode alone, as before version 0.3 or on a "
-            "system that knows no more: a copy elsewhere may have the same inode."
-        )
-    if release is not None and release.release_id in book.charges:
-        settled = book.charges[release.release_id].digest is not None
-        notes.append(
-            "the release is charged and settled."
-            if settled
-            else "the release is charged but was never settled: its process stopped before the end."
-        )
-    return notes
-
-
 _LONGEST_POPULATION = 200
 
 USUAL_DELTA = "1e-6"
@@ -187,7 +167,7 @@ class Ledger:
             raise SettingsError("the ledger's lock timeout must be a number of seconds above 0.")
         self._store: Store
         if isinstance(location, str) and location.lower().startswith(POSTGRES_URLS):
-            self._store = PostgresStore(PostgresLocation.parse(location), lock_timeout)
+            self._store = PostgresStore(location, lock_timeout)
         else:
             self._store = SqliteStore(Path(location), lock_timeout)
         # what this thread has read already; plain data, so a fork or a thread harms nothing
@@ -336,28 +316,39 @@ class Ledger:
             A release whose charge must be in this ledger.
         """
         with self._store.session(write=False) as session:
-            problems, promised = session.inspect(), None
-            try:
-                promised = session.promised()
-            except LedgerError as problem:
-                problems = [*problems, str(problem)]
-            try:
-                book = Book.of(session.rows(0))
-            except LedgerError as problem:
-                return Verification(None, (*problems, str(problem)))
-            checks: tuple[Callable[[], None], ...] = (
-                lambda: require_place(session, book),
-                lambda: require_promise(book, promised),
-                lambda: require_release(book, release),
-            )
-            for check in checks:
+            problems = session.inspect()
+
+            def tried(check: Callable[..., Result], *arguments: Any) -> Result | None:
                 try:
-                    check()
+                    return check(*arguments)
                 except LedgerError as problem:
                     problems.append(str(problem))
+                    return None
+
+            promised = tried(session.promised)
+            book = tried(Book.of, session.rows(0))
+            if book is None:
+                return Verification(None, tuple(problems))
+            tried(require_place, session, book)
+            tried(require_promise, book, promised)
+            tried(require_release, book, release)
             if not book.budget.filter.covers(book.totals):
                 problems.append("more was charged than the budget allows.")
-        return Verification(book.head, tuple(problems), tuple(_notes(book, release)))
+        notes = [
+            f"entry {sequence} added parts to the recorded place of the ledger; a copy made before "
+            "it may have done so too: verify with the newest release."
+            for sequence in book.placed
+        ]
+        if list(book.place) == ["inode"]:
+            notes.append(
+                "the recorded place of this ledger is its inode alone, as before version 0.3 or on "
+                "a system that knows no more: a copy elsewhere may have the same inode."
+            )
+        if release is not None and release.release_id in book.charges:
+            settled = book.charges[release.release_id].digest is not None
+            never = "but was never settled: its process stopped before the end"
+            notes.append(f"the release is charged {'and settled' if settled else never}.")
+        return Verification(book.head, tuple(problems), tuple(notes))
 
     def adopt(self, head: Head) -> Head:
         """Make a restored or moved copy the ledger, given the head of its newest release.
@@ -372,9 +363,7 @@ class Ledger:
         with self._store.session(write=True) as session:
             book, promised = Book.of(session.rows(0)), None
             require_promise(book, head)
-            with suppress(
-                LedgerError
-            ):  # where no witness survived, the release's head is the evidence
+            with suppress(LedgerError):  # without a witness the release's head is the evidence
                 promised = session.promised()
             require_promise(book, promised)
             entry = Entry(kinds.ADOPTED, {"place": place_text(session.place)}, book.head)
