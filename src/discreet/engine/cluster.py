@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import reduce
-from operator import itemgetter
+from operator import attrgetter, is_, itemgetter
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -21,6 +21,7 @@ import numpy as np
 from discreet.design.schema import Schema
 from discreet.engine.engine import Arrays, BlockFunction, Engine, add, require_same_people
 from discreet.engine.local import LocalEngine
+from discreet.engine.stream import stamp_of_ids
 from discreet.errors import DataFormError, SettingsError
 from discreet.people.check import check_table
 from discreet.people.encode import to_episodes
@@ -31,8 +32,8 @@ from discreet.people.tables import open_table
 if TYPE_CHECKING:
     from dask.dataframe import DataFrame
 
-    from discreet.people.check import Picture
-    from discreet.people.repairs import RepairReport
+    from discreet.people.check import Checked
+
 
 distributed: Any = distributed_untyped
 
@@ -110,7 +111,7 @@ class ClusterEngine:
         partitions = frame[list(schema.columns)].to_delayed()
         raw = client.compute(partitions, optimize_graph=True)
         parts = client.map(_block, raw, schema=schema, secret=secret, pure=False, retries=3)
-        both = client.gather(client.map(_stamps, parts, pure=False, retries=3))
+        both = client.gather(client.map(attrgetter("ids", "stamp"), parts, pure=False, retries=3))
         ids, stamps = zip(*both, strict=True)
         if schema.person is not None:
             require_same_people(_require_apart(client, raw, schema.person, secret), ids)
@@ -155,15 +156,8 @@ def _block(partition: Any, schema: Schema, secret: bytes) -> _Block:
     """On a worker: encode one partition; repeated if the worker dies."""
     table = open_table(partition, schema.columns)
     episodes = to_episodes(table, schema)
-    ids = (episodes.persons, 0)
-    if schema.person is not None:
-        ids = table.ids(schema.person).stamp(secret)
-        require_same_people([(episodes.persons, ids[1])], [ids])
+    ids = stamp_of_ids(table, schema, episodes, secret)
     return _Block(episodes, ids, episodes.stamp(secret))
-
-
-def _stamps(block: _Block) -> tuple[Stamp, Stamp]:
-    return block.ids, block.stamp
 
 
 def _apply(block: _Block, call: _Call) -> tuple[Stamp, Arrays]:
@@ -178,9 +172,7 @@ def _digests(partition: Any, person: str, secret: bytes) -> tuple[Stamp, Digests
     return ids.stamp(secret), ids.digests(secret)
 
 
-def check_partitions(
-    frame: "DataFrame", schema: Schema, client: Any
-) -> "list[tuple[RepairReport, Picture]]":
+def check_partitions(frame: "DataFrame", schema: Schema, client: Any) -> "list[Checked]":
     """Return the repairs and a picture of each partition, for the custodian: exact, not private."""
     partitions = frame[list(schema.columns)].to_delayed()
     raw = client.compute(partitions, optimize_graph=True)
@@ -189,7 +181,7 @@ def check_partitions(
     return client.gather(client.map(_check, raw, schema=schema, pure=False, retries=3))
 
 
-def _check(partition: Any, schema: Schema) -> "tuple[RepairReport, Picture]":
+def _check(partition: Any, schema: Schema) -> "Checked":
     return check_table(open_table(partition, schema.columns), schema)
 
 
@@ -205,7 +197,7 @@ def _require_apart(client: Any, raw: Sequence[Any], person: str, secret: bytes) 
     while len(digests) > 1:
         pairs = [digests[at : at + 2] for at in range(0, len(digests), 2)]
         digests = [client.submit(_disjoint_union, *pair, pure=False, retries=3) for pair in pairs]
-    if client.submit(_overlapping, digests[0], pure=False).result():
+    if client.submit(is_, digests[0], None, pure=False).result():  # what overlaps is None
         raise DataFormError(
             f"the rows of one person lie in several partitions: partition the data by '{person}'."
         )
@@ -219,10 +211,6 @@ def _disjoint_union(*digests: Digests | None) -> Digests | None:
         return None
     union = np.unique(np.concatenate(known))
     return union if len(union) == sum(map(len, known)) else None
-
-
-def _overlapping(digests: Digests | None) -> bool:
-    return digests is None
 
 
 def _spills(dask_worker: Any) -> bool:

@@ -108,7 +108,10 @@ class StreamEngine:
         def sums(table: Table) -> tuple[Stamp, Stamp, Arrays]:
             block = to_episodes(table, self.schema)
             summed = LocalEngine(block, threads=1).reduce(function, *arguments)
-            return self._counted(table, block, first), block.stamp(self._secret), summed
+            ids = (block.persons, 0)
+            if first:  # later passes compare rows alone
+                ids = stamp_of_ids(table, self.schema, block, self._secret)
+            return ids, block.stamp(self._secret), summed
 
         counted: list[Stamp] = []
         stamps: list[Stamp] = []
@@ -125,15 +128,6 @@ class StreamEngine:
             self._summed.extend(stamps)
         require_same_people(stamps, self._summed)
         return total
-
-    def _counted(self, table: Table, block: Episodes, first: bool) -> Stamp:  # noqa: FBT001
-        """Return the stamp of a block's ids, as in `_stamps`; later passes compare rows alone."""
-        person = self.schema.person
-        if person is None or not first:
-            return block.persons, 0
-        stamp = table.ids(person).stamp(self._secret)
-        require_same_people([(block.persons, 0)], [(stamp[0], 0)])
-        return stamp
 
     def sample(self) -> Engine:
         """Return the people of the first block, enough for a starting value."""
@@ -162,6 +156,15 @@ class StreamEngine:
                 batches = source.iter_batches(self.rows_a_block, columns=list(columns))
                 while (batch := _next(batches, file)) is not None:
                     yield pa.Table.from_batches([batch])
+
+
+def stamp_of_ids(table: Table, schema: Schema, block: Episodes, secret: bytes) -> Stamp:
+    """Return the stamp of the ids of a block; they must be of as many people as were encoded."""
+    if schema.person is None:
+        return block.persons, 0
+    stamp = table.ids(schema.person).stamp(secret)
+    require_same_people([(block.persons, stamp[1])], [stamp])
+    return stamp
 
 
 def _open(file: Path, columns: tuple[str, ...]) -> parquet.ParquetFile:

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -35,7 +34,6 @@ from discreet.people.repairs import (
     OVERLAP,
     Repair,
     RepairReport,
-    add_reports,
     count_repairs,
 )
 from discreet.people.tables import Table, open_table, read_columns
@@ -100,13 +98,15 @@ class Picture:
         return tuple(name for name, (low, high) in self.ranges.items() if low == high)
 
 
-def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
-    """Return the picture of a table, whose repairs were counted before."""
+Checked = tuple[RepairReport, Picture]
+
+
+def check_table(table: Table, schema: Schema) -> Checked:
+    """Return the repairs and a picture of a table in which people are whole."""
+    report = count_repairs(table, schema)
     spans, edges = person_spans(table, schema), schema.time.grid.edges
     levels = {
-        item.name: table.column(item.name).apply(
-            partial(read_level, lookup=level_lookup(item)), -2, np.int32
-        )
+        item.name: table.column(item.name).levels(level_lookup(item))
         for item in schema.covariates
         if isinstance(item, Categorical)
     }
@@ -132,7 +132,7 @@ def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
     if spans.cause is not None:
         by_cause = np.bincount(spans.cause, minlength=1 + len(schema.time.causes or {})).tolist()
         causes = dict(zip(schema.time.causes or {}, by_cause[1:], strict=True))
-    return Picture(
+    picture = Picture(
         event_counts=_by_interval(spans.exit[spans.event]),
         time_at_risk=float(np.sum(edges[spans.exit] - edges[spans.entry])),
         exits=_by_interval(spans.last),
@@ -149,6 +149,7 @@ def picture_of(table: Table, schema: Schema, report: RepairReport) -> Picture:
         changing={name: count for name, count in changing.items() if count},
         cause_events=causes,
     )
+    return report, picture
 
 
 def _by_interval(intervals: NDArray[np.int32]) -> dict[int, int]:
@@ -172,13 +173,20 @@ def _number_range(column: Column, covariate: Numeric) -> tuple[float, float]:
     return (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
 
 
-def add_pictures(pictures: Iterable[Picture]) -> Picture:
-    """Return the picture of several parts, each with whole people."""
-    parts = list(pictures)
+COUNTS = ("event_counts", "exits", "codes", "changing", "cause_events")
+"""The fields of a picture that are counted."""
+
+
+def add_checks(parts: Iterable[Checked]) -> Checked:
+    """Return the repairs and the picture of several parts, each with whole people."""
+    reports, pictures = zip(*parts, strict=True)
+    repairs: Counter[tuple[str, str, str]] = Counter()
+    for item in (item for report in reports for item in report.repairs):
+        repairs[item.column, item.problem, item.remedy] += item.count
     ranges: dict[str, tuple[float, float]] = {}
     examples: dict[Key, tuple[str, ...]] = {}
     counts: dict[str, Counter[Any]] = {name: Counter() for name in COUNTS}
-    for part in parts:
+    for part in pictures:
         for name, (low, high) in part.ranges.items():
             lowest, highest = ranges.get(name, (low, high))
             ranges[name] = min(low, lowest), max(high, highest)
@@ -186,17 +194,19 @@ def add_pictures(pictures: Iterable[Picture]) -> Picture:
             examples[key] = _first([*examples.get(key, ()), *shown])
         for name, count in counts.items():
             count.update(getattr(part, name))
-    return Picture(
-        time_at_risk=sum(part.time_at_risk for part in parts),
+    report = RepairReport(
+        rows=sum(part.rows for part in reports),
+        persons=sum(part.persons for part in reports),
+        never_at_risk=sum(part.never_at_risk for part in reports),
+        repairs=tuple(Repair(*key, count) for key, count in repairs.items()),
+    )
+    return report, Picture(
+        time_at_risk=sum(part.time_at_risk for part in pictures),
         ranges=ranges,
         examples=examples,
-        event_values=frozenset().union(*(part.event_values for part in parts)),
+        event_values=frozenset().union(*(part.event_values for part in pictures)),
         **{name: dict(count) for name, count in counts.items()},
     )
-
-
-COUNTS = ("event_counts", "exits", "codes", "changing", "cause_events")
-"""The fields of a picture that are counted."""
 
 
 def repeated_ids(data: Any, schema: Schema) -> str | None:
@@ -218,18 +228,6 @@ def repeated_ids(data: Any, schema: Schema) -> str | None:
             if table.ids(name).codes()[1] < table.rows:
                 return name
     return None
-
-
-def check_table(table: Table, schema: Schema) -> tuple[RepairReport, Picture]:
-    """Return the repairs and a picture of a table in which people are whole."""
-    report = count_repairs(table, schema)
-    return report, picture_of(table, schema, report)
-
-
-def add_checks(parts: Iterable[tuple[RepairReport, Picture]]) -> tuple[RepairReport, Picture]:
-    """Return the repairs and the picture of several parts in which people are whole."""
-    reports, pictures = zip(*parts, strict=True)
-    return add_reports(reports), add_pictures(pictures)
 
 
 def _codes(table: Table, schema: Schema) -> dict[Key, int]:
@@ -291,7 +289,9 @@ def grid_hints(report: RepairReport, picture: Picture, time: TimeAxis) -> Iterat
         time.intervals // 10,
         2 * time.intervals // 3,
     )
-    busy = busiest_intervals(picture, NEARLY_ALL)
+    # the least number of intervals that hold nearly all events
+    largest = np.cumsum(sorted(picture.event_counts.values(), reverse=True))
+    busy = int(np.searchsorted(largest, NEARLY_ALL * picture.events)) + 1
     leave = 2 * within(picture.exits, 0, early) > picture.at_risk > 0
     happen = enough and 2 * within(picture.event_counts, 0, early) > picture.events
     if (
@@ -347,12 +347,6 @@ def grid_hints(report: RepairReport, picture: Picture, time: TimeAxis) -> Iterat
     yield from found
     if found:
         yield "'Choosing the time grid' in the guide says more."
-
-
-def busiest_intervals(picture: Picture, share: float) -> int:
-    """Return the least number of intervals that hold this share of the events."""
-    counts = sorted(picture.event_counts.values(), reverse=True)
-    return int(np.searchsorted(np.cumsum(counts), share * picture.events)) + 1 if counts else 0
 
 
 def hints(report: RepairReport, schema: Schema, explained: Collection[str] = ()) -> Iterator[str]:
@@ -427,13 +421,10 @@ def _advice(repair: Repair, schema: Schema) -> str:
             if schema.time.entry is None
             else ""
         ),
-        "below low": (
-            "is the schema's low in the unit of the file? If it is, and the code book allows such "
-            "values, widen it."
-        ),
-        "above high": (
-            "is the schema's high in the unit of the file? If it is, and the code book allows such "
-            "values, widen it."
-        ),
     }
+    if repair.problem in {"below low", "above high"}:
+        return (
+            f"is the schema's {repair.remedy} in the unit of the file? If it is, and the code book "
+            "allows such values, widen it."
+        )
     return by_problem.get(repair.problem, "")

@@ -252,6 +252,10 @@ class Column(ABC):
         """Return dates in days since 1970; NaN where missing or unreadable."""
         return self.apply(partial(read_date, date_format=date_format), np.nan, np.float64)
 
+    def levels(self, lookup: Mapping[str, int]) -> NDArray[np.int16]:
+        """Return numbers of levels; -1 where unknown, -2 where missing."""
+        return self.apply(partial(read_level, lookup=lookup), -2, np.int16)
+
     def apply(self, rule: Callable[[Any], float], missing: float, dtype: type) -> Values:
         """Apply ``rule`` to every value, once for each distinct one."""
         codes, values = self.coded()
@@ -465,23 +469,11 @@ def arrow_column(name: str, array: Any) -> Column:
     """
     array = plain_storage(array)
     kind = array.type
-    if _is_arrow_date(kind):
+    if is_date(kind):
         return DateColumn(name, array)
-    require_readable_arrow(name, kind)
+    require_readable(name, kind)
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     return NumberColumn(*exact_numpy(array)) if number else ArrowColumn(array)
-
-
-def require_readable_arrow(name: str, kind: Any, *, dates: bool = False) -> None:
-    """Raise a form error as `require_readable` does, by arrow's own type."""
-    kind = getattr(kind, "storage_type", kind)
-    temporal = pa.types.is_temporal(kind) and not (dates and _is_arrow_date(kind))
-    if temporal or pa.types.is_nested(kind):
-        raise DataFormError(_temporal_text(name))
-
-
-def _is_arrow_date(kind: Any) -> bool:
-    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def make_column(series: "nw.Series[Any]") -> Column:
@@ -511,16 +503,21 @@ def make_column(series: "nw.Series[Any]") -> Column:
     return ArrowColumn(plain_storage(array))
 
 
-def is_date(dtype: Any) -> bool:
-    """Return whether a type holds dates, with or without a time of day."""
-    return bool(dtype == nw.Date or dtype == nw.Datetime)  # noqa: PLR1714 - hashes differ
+def is_date(kind: Any) -> bool:
+    """Return whether a type of arrow or narwhals holds dates, with or without a time of day."""
+    if isinstance(kind, pa.DataType):
+        return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+    return bool(kind == nw.Date or kind == nw.Datetime)  # noqa: PLR1714 - hashes differ
 
 
-def require_readable(name: str, dtype: Any, *, dates: bool = False) -> None:
+def require_readable(name: str, kind: Any, *, dates: bool = False) -> None:
     """Raise a form error for nested types, and for dates unless the column is one of ``dates``."""
-    if dates and is_date(dtype):
-        return
-    if dtype.is_temporal() or dtype.is_nested():
+    kind = getattr(kind, "storage_type", kind)
+    if isinstance(kind, pa.DataType):
+        temporal, nested = pa.types.is_temporal(kind), pa.types.is_nested(kind)
+    else:
+        temporal, nested = kind.is_temporal(), kind.is_nested()
+    if nested or (temporal and not (dates and is_date(kind))):
         raise DataFormError(_temporal_text(name))
 
 

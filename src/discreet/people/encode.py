@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from discreet.design.axis import TimeAxis
 from discreet.design.schema import Categorical, Numeric, Schema, Strata
 from discreet.design.terms import CovariateMap, transform
-from discreet.people.columns import Column, event_lookup, level_lookup, read_level
+from discreet.people.columns import Column, event_lookup, level_lookup
 from discreet.people.episodes import Episodes
 from discreet.people.spans import Spans, Spells, grouped_spans, single_spans
 from discreet.people.tables import Table, read_covariates, read_stratum, read_table
@@ -37,7 +37,7 @@ Rows = NDArray[np.int64]
 # Rows that are encoded at a time: small enough to stay in cache from one column to the next.
 BLOCK = 1 << 13
 COLUMNS_AT_ONCE = 4
-_Placed = tuple[int | slice, Callable[[slice], Array]]
+_Placed = tuple[int | slice, NDArray[Any], Callable[[Any], Array]]
 
 
 def repair_spells(table: Table, schema: Schema) -> Spells:
@@ -58,8 +58,7 @@ def repair_spells(table: Table, schema: Schema) -> Spells:
     earliest = 0.0 if time.zero == 0.0 else -np.inf
     stop = np.where(duration > earliest, duration, time.zero)  # NaN fails the comparison
     # 1 for an event, or the number of its cause; below 1 for none
-    rule = partial(read_level, lookup=event_lookup(time))
-    codes = table.column(time.event).apply(rule, missing=-2, dtype=np.int8)
+    codes = table.column(time.event).levels(event_lookup(time)).astype(np.int8)
     event = (codes >= 1) & (stop <= time.horizon)
     begin = None
     if entry is not None:
@@ -84,8 +83,8 @@ def encode(table: Table, schema: Schema, rows: Rows | None) -> Array:
     while together := list(islice(encoders, COLUMNS_AT_ONCE)):
         for start in range(0, table.rows, BLOCK):
             part = slice(start, start + BLOCK)
-            for columns, encoder in together:
-                encoded[part, columns] = encoder(part)
+            for columns, raw, encoder in together:
+                encoded[part, columns] = encoder(raw[part])
         del together  # or these columns would be held while the next are read
     if public_map.derived:
         for start in range(0, table.rows, BLOCK):
@@ -94,30 +93,31 @@ def encode(table: Table, schema: Schema, rows: Rows | None) -> Array:
 
 
 def _encoders(table: Table, schema: Schema, public_map: CovariateMap) -> Iterator[_Placed]:
-    """For each covariate yield its columns in the result and a function that fills a part of them."""
+    """For each covariate yield its columns in the result, raw values, and what encodes a part."""
     first = 0
     for covariate in schema.covariates:
         last = first + len(covariate.coefficient_names)
         centre, scale = public_map.centre[first:last], public_map.scale[first:last]
         if isinstance(covariate, Numeric):
             values = table.column(covariate.name).numbers()
-            yield first, partial(_encode_numbers, values, covariate, centre[0], scale[0])
+            yield first, values, partial(_encode_numbers, covariate, centre[0], scale[0])
             if covariate.indicated:
-                yield last - 1, partial(_encode_gaps, values, centre[-1], scale[-1])
+                marks = (np.array([0.0, 1.0]) - centre[-1]) * scale[-1]
+                yield last - 1, np.isnan(_as_floats(values)).view(np.int8), marks.__getitem__
         else:
             points = (np.eye(last - first + 1)[:, 1:] - centre) * scale
             # a missing or unknown level becomes the reference, or the indicator's level
             other = len(covariate.levels) if covariate.indicated else 0
             levels = read_levels(table.column(covariate.name), covariate, other)
-            yield slice(first, last), partial(_encode_levels, levels, points)
+            yield slice(first, last), levels, points.__getitem__
         first = last
 
 
 def _encode_numbers(
-    values: NDArray[np.generic], covariate: Numeric, centre: float, scale: float, part: slice
+    covariate: Numeric, centre: float, scale: float, values: NDArray[np.generic]
 ) -> Array:
     """(repaired value - centre) * scale."""
-    block, (low, high) = _as_floats(values[part]), covariate.bounds
+    block, (low, high) = _as_floats(values), covariate.bounds
     repaired = np.where(np.isnan(block), covariate.fill, block)
     np.clip(repaired, low, high, out=repaired)
     internal = np.array(transform(covariate, repaired), copy=None)
@@ -126,27 +126,12 @@ def _encode_numbers(
     return internal
 
 
-def _encode_gaps(values: NDArray[np.generic], centre: float, scale: float, part: slice) -> Array:
-    """(1 where there is no number - centre) * scale."""
-    return (np.isnan(_as_floats(values[part])) - centre) * scale
-
-
-def _encode_levels(levels: NDArray[np.int16], points: Array, part: slice) -> Array:
-    """(indicators - centre) * scale, looked up by level."""
-    return points[levels[part]]
-
-
 def read_levels(
     column: Column, covariate: Categorical | Strata, other: int = 0
 ) -> NDArray[np.int16]:
     """Return the level of every row, ``other`` where it is missing or unknown."""
-    lookup = level_lookup(covariate)
-
-    def rule(value: object) -> int:
-        level = read_level(value, lookup)
-        return other if level < 0 else level
-
-    return column.apply(rule, other, np.int16)
+    levels = column.levels(level_lookup(covariate))
+    return np.where(levels < 0, np.int16(other), levels)
 
 
 def _as_floats(values: NDArray[np.generic]) -> Array:

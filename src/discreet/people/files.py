@@ -35,22 +35,14 @@ def read_file(
     path: Path, columns: Sequence[str], numeric: Collection[str], levels: Collection[str] = ()
 ) -> Any:
     """Read the named columns of a file; raise `DataFormError` if its form is wrong."""
-    with _typed(path):
-        return FORMATS[_ending(path)].read(path, columns, numeric, levels)
-
-
-def check_file(path: Path, columns: Sequence[str]) -> Any:
-    """Raise what `read_file` would raise for the first line or the footer; read no record.
-
-    Returns the columns without rows, in the types that the file declares.
-    """
-    return typed_columns(file_columns(path), columns)
+    with _format_of(path) as found:
+        return found.read(path, columns, numeric, levels)
 
 
 def file_columns(path: Path) -> Any:
     """Return names and types of a file's columns, from its first line or footer."""
-    with _typed(path):
-        return FORMATS[_ending(path)].schema(path)
+    with _format_of(path) as found:
+        return found.schema(path)
 
 
 def typed_columns(schema: pa.Schema, columns: Sequence[str]) -> Any:
@@ -65,7 +57,7 @@ def empty_table(schema: Any) -> Any:
 
 
 @contextmanager
-def _typed(path: Path) -> Iterator[None]:
+def _format_of(path: Path) -> "Iterator[Format]":
     require_query(path)
     suffix = _ending(path)
     if suffix not in FORMATS:
@@ -75,7 +67,7 @@ def _typed(path: Path) -> Iterator[None]:
             f"address: {ADDRESSES}."
         )
     with readable(path, suffix[1:], ", or a line has another number of fields than the header"):
-        yield
+        yield FORMATS[suffix]
 
 
 @contextmanager
@@ -194,8 +186,8 @@ def is_delimited(path: Path) -> bool:
 
 
 def _csv_header(path: Path) -> list[str]:
-    opened = gzip.open if _ending(path).endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+    kind: Any = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
+    with _opened(path) as raw, io.TextIOWrapper(raw, **kind) as file:
         beginning = file.read(LONGEST_HEADER)
     source = io.StringIO(beginning, newline="")
     try:
@@ -239,18 +231,15 @@ def _parse_csv(
     return pa.table({name: texts.get(name, table.column(name)) for name in columns})
 
 
-def _as_texts(column: Any) -> Any:
+def _as_texts(array: Any) -> Any:
     """Declare bytes to be texts, unchecked: what is not UTF-8 is replaced where a value is read."""
-    if column.type != LEVELS:
-        return pa.chunked_array([_as_text(chunk) for chunk in column.chunks], pa.string())
-    chunks = [
-        pa.DictionaryArray.from_arrays(chunk.indices, _as_text(chunk.dictionary), safe=False)
-        for chunk in column.chunks
-    ]
-    return pa.chunked_array(chunks, pa.dictionary(LEVELS.index_type, pa.string()))
-
-
-def _as_text(array: Any) -> Any:
+    if isinstance(array, pa.ChunkedArray):
+        texts = pa.dictionary(LEVELS.index_type, pa.string())
+        kind = texts if array.type == LEVELS else pa.string()
+        return pa.chunked_array([_as_texts(chunk) for chunk in array.chunks], kind)
+    if array.type == LEVELS:
+        texts = _as_texts(array.dictionary)
+        return pa.DictionaryArray.from_arrays(array.indices, texts, safe=False)
     return pa.Array.from_buffers(pa.string(), len(array), array.buffers(), offset=array.offset)
 
 

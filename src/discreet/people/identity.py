@@ -165,10 +165,40 @@ class _Distinct:
     payload: Any
 
     def digests(self, secret: bytes) -> Digests:
+        """Return a digest of each; of bytes word by word for all of equally many words."""
         if isinstance(self.payload, np.ndarray):
             words = [np.full(len(self.payload), self.kind, np.uint64), self.payload.view(np.uint64)]
             return sip_hash(words, secret)
-        return _text_digests(self.kind, self.payload, secret)
+        # offsets and bytes of the array, with room for one more word
+        _, places, content = self.payload.buffers()
+        size = len(self.payload)
+        offsets = np.frombuffer(places, np.int64, size + 1, self.payload.offset * 8)
+        first, last = int(offsets[0]), int(offsets[-1])
+        data = np.zeros(last - first + 8, dtype=np.uint8)
+        data[: last - first] = np.frombuffer(content or b"", np.uint8, last - first, first)
+        anywhere = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
+        starts, lengths = offsets[:-1] - first, np.diff(offsets)
+        digests = np.empty(size, dtype=np.uint64)
+        counts = np.where(lengths > LONGEST_TEXT, -1, -(-lengths // 8))
+        for count in np.unique(counts).tolist():
+            rows = np.flatnonzero(counts == count)
+            if count < 0:  # shortened first; such texts are rare
+                person = bytes([self.kind])
+                short = [
+                    hashlib.blake2b(text, key=secret, digest_size=32, person=person).digest()
+                    for text in self.payload.take(to_arrow(rows)).to_pylist()
+                ]
+                shortened = pa.array(short, pa.large_binary())
+                digests[rows] = _Distinct(Kind.LONG_TEXT, shortened).digests(secret)
+                continue
+            # kind and length, then the bytes in words of eight, the last filled up with zeros
+            words = [(lengths[rows].astype(np.uint64) << np.uint64(8)) | np.uint64(self.kind)]
+            for word in range(count):
+                left = np.minimum(lengths[rows] - 8 * word, 8).astype(np.uint64)
+                unused = (np.uint64(8) - left) * np.uint64(8)
+                words.append((anywhere[starts[rows] + 8 * word] << unused) >> unused)
+            digests[rows] = sip_hash(words, secret)
+        return digests
 
 
 def identity(value: object) -> tuple[Kind, int | bytes]:
@@ -355,47 +385,6 @@ def _encode_array(array: Any) -> tuple[Codes, Any]:
     return to_numpy(encoded.indices), encoded.dictionary
 
 
-def _text_digests(kind: Kind, texts: Any, secret: bytes) -> Digests:
-    """Return digests of bytes, computed word by word for all texts of equally many words."""
-    # offsets and bytes of the array, with room for one more word
-    _, places, content = texts.buffers()
-    offsets = np.frombuffer(places, np.int64, len(texts) + 1, texts.offset * 8)
-    first, last = int(offsets[0]), int(offsets[-1])
-    data = np.zeros(last - first + 8, dtype=np.uint8)
-    data[: last - first] = np.frombuffer(content or b"", np.uint8, last - first, first)
-    offsets = offsets - first
-    lengths = np.diff(offsets)
-    digests = np.empty(len(lengths), dtype=np.uint64)
-    words = np.where(lengths > LONGEST_TEXT, -1, -(-lengths // 8))
-    for count in np.unique(words).tolist():
-        rows = np.flatnonzero(words == count)
-        if count < 0:  # shortened first; such texts are rare
-            short = [
-                hashlib.blake2b(text, key=secret, digest_size=32, person=bytes([kind])).digest()
-                for text in texts.take(to_arrow(rows)).to_pylist()
-            ]
-            digests[rows] = _text_digests(
-                Kind.LONG_TEXT, pa.array(short, pa.large_binary()), secret
-            )
-        else:
-            starts, sizes = offsets[rows], lengths[rows]
-            digests[rows] = sip_hash(_words(kind, data, starts, sizes, count), secret)
-    return digests
-
-
-def _words(
-    kind: Kind, data: NDArray[np.uint8], starts: Payloads, sizes: Payloads, count: int
-) -> list[Digests]:
-    """Return kind and length, then the bytes in words of eight, the last filled up with zeros."""
-    words = [(sizes.astype(np.uint64) << np.uint64(8)) | np.uint64(kind)]
-    anywhere = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
-    for word in range(count):
-        left = np.minimum(sizes - 8 * word, 8).astype(np.uint64)
-        unused = (np.uint64(8) - left) * np.uint64(8)
-        words.append((anywhere[starts + 8 * word] << unused) >> unused)
-    return words
-
-
 def sip_hash(words: Sequence[Digests], secret: bytes) -> Digests:
     """Return SipHash-2-4 of messages of 64-bit words, one message a row.
 
@@ -480,19 +469,16 @@ class PersonCount:
         codes, persons = ids.codes()
         runs = np.count_nonzero(codes[1:] != codes[:-1]) + min(len(codes), 1)
         digests = np.sort(ids.digests(self._secret))
-        if runs != persons or any(_overlap(digests, seen) for seen in self._seen):
+        # both are sorted, and what was seen holds a person at least
+        places = ((seen, np.searchsorted(seen, digests)) for seen in self._seen)
+        again = any(np.any(seen[np.minimum(at, len(seen) - 1)] == digests) for seen, at in places)
+        if runs != persons or again:
             raise DataFormError(
                 f"the rows of one person must be adjacent: sort the files by '{self._column}'."
             )
-        self._seen.append(digests)
+        if len(digests):
+            self._seen.append(digests)
         while len(self._seen) > 1 and len(self._seen[-1]) * 2 > len(self._seen[-2]):
             last = self._seen.pop()
             self._seen[-1] = np.sort(np.concatenate([self._seen[-1], last]))
         return persons, int(np.add.reduce(digests, dtype=np.uint64))
-
-
-def _overlap(some: Digests, seen: Digests) -> bool:
-    if not len(seen):
-        return False
-    places = np.minimum(np.searchsorted(seen, some), len(seen) - 1)
-    return bool(np.any(seen[places] == some))

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.design.schema import (
     LARGEST_NUMBER,
@@ -26,36 +25,26 @@ def resolve_bounds(data: Any, schema: Schema) -> Schema:
     """
     if schema.is_bounded:
         return schema
-    table = read_covariates(data, schema)
-    return schema.model_copy(
-        update={
-            "covariates": tuple(
-                _with_bounds(item, table.column(item.name).numbers())
-                if isinstance(item, Numeric) and not item.bounded
-                else item
-                for item in schema.covariates
-            )
-        }
-    )
-
-
-def _with_bounds(covariate: Numeric, numbers: NDArray[Any]) -> Numeric:
-    values = numbers[np.isfinite(numbers)].astype(np.float64)
-    fill = covariate.missing if isinstance(covariate.missing, float) else None
-    declared = (covariate.low, covariate.high, fill)
-    known = np.array([value for value in declared if value is not None])
-    limit = LARGEST_NUMBER / 2  # leaves room for the margin of a constant column
-    values = np.concatenate([np.clip(values, -limit, limit), known])
-    low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
-    low = float(low if covariate.low is None else covariate.low)
-    high = float(high if covariate.high is None else covariate.high)
-    if high - low < SMALLEST_RANGE:
-        margin = max(1.0, abs(low)) / 2
-        low, high = (
-            low - margin if covariate.low is None else low,
-            high + margin if covariate.high is None else high,
-        )
-    return covariate.model_copy(update={"low": low, "high": high})
+    table, found = read_covariates(data, schema), []
+    for item in schema.covariates:
+        if not isinstance(item, Numeric) or item.bounded:
+            found.append(item)
+            continue
+        numbers = table.column(item.name).numbers()
+        values = numbers[np.isfinite(numbers)].astype(np.float64)
+        fill = item.missing if isinstance(item.missing, float) else None
+        known = np.array([value for value in (item.low, item.high, fill) if value is not None])
+        limit = LARGEST_NUMBER / 2  # leaves room for the margin of a constant column
+        values = np.concatenate([np.clip(values, -limit, limit), known])
+        low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
+        low = float(low if item.low is None else item.low)
+        high = float(high if item.high is None else item.high)
+        if high - low < SMALLEST_RANGE:
+            margin = max(1.0, abs(low)) / 2
+            low = low - margin if item.low is None else low
+            high = high + margin if item.high is None else high
+        found.append(item.model_copy(update={"low": low, "high": high}))
+    return schema.model_copy(update={"covariates": tuple(found)})
 
 
 def infer_schema(data: Any, outcome: Any, intervals: int = 200) -> Schema:

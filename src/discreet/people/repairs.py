@@ -3,10 +3,8 @@
 Counts are facts about the records; nothing here is called by a private fit.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import TimeAxis
 from discreet.design.schema import Categorical, Numeric, Schema, Strata
-from discreet.people.columns import Column, event_lookup, level_lookup, read_level
+from discreet.people.columns import Column, event_lookup, level_lookup
 from discreet.people.encode import person_spans, read_days, repair_spells
 from discreet.people.identity import count_ids_beyond_2_53
 from discreet.people.spans import Spells, first_events, time_order, until_event
@@ -80,21 +78,6 @@ class RepairReport:
         ]
 
 
-def add_reports(reports: Iterable[RepairReport]) -> RepairReport:
-    """Return the report of several parts of the data, in each of which people are whole."""
-    reports = list(reports)
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for report in reports:
-        for item in report.repairs:
-            counts[item.column, item.problem, item.remedy] += item.count
-    return RepairReport(
-        rows=sum(report.rows for report in reports),
-        persons=sum(report.persons for report in reports),
-        never_at_risk=sum(report.never_at_risk for report in reports),
-        repairs=tuple(Repair(*key, count) for key, count in counts.items()),
-    )
-
-
 def count_repairs(data: Any, schema: Schema, outcome: Any = None) -> RepairReport:
     """Count by column and problem what ``to_episodes`` repairs."""
     table = read_table(data, schema, outcome)
@@ -150,8 +133,7 @@ def _covariate(column: Column, covariate: Numeric | Categorical) -> Iterator[Rep
 
 
 def _levels(column: Column, covariate: Categorical | Strata, remedy: str) -> Iterator[Repair]:
-    rule = partial(read_level, lookup=level_lookup(covariate))
-    levels = column.apply(rule, -2, np.int32)
+    levels = column.levels(level_lookup(covariate))
     yield _repair(covariate.name, "missing", remedy, levels == -2)
     yield _repair(covariate.name, "unknown level", remedy, levels == -1)
 
@@ -195,8 +177,7 @@ def _dates(table: Table, time: TimeAxis) -> Iterator[Repair]:
 
 def _events(table: Table, schema: Schema, spells: Spells) -> Iterator[Repair]:
     name = schema.time.event
-    rule = partial(read_level, lookup=event_lookup(schema.time))
-    event = table.column(name).apply(rule, missing=-2, dtype=np.int8)
+    event = table.column(name).levels(event_lookup(schema.time))
     yield _repair(name, "missing", "censored", event == -2)
     if schema.time.event_values is None and schema.time.causes is None:
         yield _repair(name, "neither 0 nor 1", "censored", event == -1)

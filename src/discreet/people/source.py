@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from discreet.design.schema import Schema
 from discreet.engine.engine import Engine
 from discreet.engine.local import LocalEngine
-from discreet.errors import SettingsError
+from discreet.errors import SettingsError, of_extra
 from discreet.people.databases import Query, require_query
 
 if TYPE_CHECKING:
-    from discreet.people.check import Picture
+    from discreet.people.check import Checked
     from discreet.people.repairs import RepairReport
     from discreet.people.tables import Table
 
@@ -69,7 +69,7 @@ class People(ABC):
         return self.check_report(schema)[0]
 
     @abstractmethod
-    def check_report(self, schema: Schema) -> "tuple[RepairReport, Picture]":
+    def check_report(self, schema: Schema) -> "Checked":
         """Return the repairs and a picture of the people; not private, for the custodian."""
 
 
@@ -114,7 +114,7 @@ class TablePeople(People):
 
         return count_repairs(self.table(schema), schema)
 
-    def check_report(self, schema: Schema) -> "tuple[RepairReport, Picture]":
+    def check_report(self, schema: Schema) -> "Checked":
         """Check the one table."""
         from discreet.people.check import check_table
 
@@ -148,7 +148,7 @@ class StreamPeople(People):
             self._opened = StreamEngine(self._files, schema)
         return self._opened
 
-    def check_report(self, schema: Schema) -> "tuple[RepairReport, Picture]":
+    def check_report(self, schema: Schema) -> "Checked":
         """Check block by block; the schema may have open bounds."""
         from discreet.engine.stream import StreamEngine
         from discreet.people.check import add_checks, check_table
@@ -169,12 +169,8 @@ class ClusterPeople(People):
 
     @property
     def _cluster(self) -> Any:
-        try:
+        with of_extra("dask", "Dask is not installed"):
             from discreet.engine import cluster
-        except ImportError:
-            raise SettingsError(
-                "Dask is not installed; install this package with its extra 'dask'."
-            ) from None
         return cluster
 
     @cached_property
@@ -206,7 +202,7 @@ class ClusterPeople(People):
             self._opened = self._cluster.ClusterEngine.from_frame(self._frame(), schema, client)
         return self._opened
 
-    def check_report(self, schema: Schema) -> "tuple[RepairReport, Picture]":
+    def check_report(self, schema: Schema) -> "Checked":
         """Check each partition on a worker; counts and the first values that do not fit come back."""
         from discreet.people.check import add_checks
 

@@ -88,10 +88,13 @@ def grouped_spans(
     start = np.full_like(spells.stop, grid.zero) if spells.start is None else spells.start
     row = time_order(person, start, spells.stop, np.flatnonzero(spells.timed), values)
     first_event = first_events(person[row], spells.stop[row], spells.event[row], persons)
-    first_cause = _first_causes(person, row, spells, first_event)
-    row = row[
-        until_event(person[row], start[row], spells.stop[row], spells.event[row], first_event)
-    ]
+    first_cause = None
+    if spells.cause is not None:  # of several at one time the schema's first
+        first_cause = np.full(persons, np.iinfo(np.int8).max, dtype=np.int8)
+        ends = row[spells.event[row] & (spells.stop[row] == first_event[person[row]])]
+        np.minimum.at(first_cause, person[ends], spells.cause[ends])
+    kept = until_event(person[row], start[row], spells.stop[row], spells.event[row], first_event)
+    row = row[kept]
     limit = grid.begun(first_event)  # of no event, at infinity: all intervals
     who, first = person[row], grid.begun_before(start[row])
     last = np.minimum(grid.begun(spells.stop[row]), limit[who])
@@ -128,18 +131,6 @@ def first_events(who: Counts, stop: Array, event: Flags, persons: int) -> Array:
     return first
 
 
-def _first_causes(
-    person: Counts, row: Rows, spells: Spells, first_event: Array
-) -> NDArray[np.int8] | None:
-    """Return the cause of each person's first event; of several at one time, the schema's first."""
-    if spells.cause is None:
-        return None
-    ends = row[spells.event[row] & (spells.stop[row] == first_event[person[row]])]
-    found = np.full(len(first_event), np.iinfo(np.int8).max, dtype=np.int8)
-    np.minimum.at(found, person[ends], spells.cause[ends])
-    return found
-
-
 def until_event(who: Counts, start: Array, stop: Array, event: Flags, first_event: Array) -> Flags:
     """Return whether each row starts before the first event or ends with it."""
     time = first_event[who]
@@ -160,7 +151,16 @@ def _owned(row: Rows, who: Counts, first: Counts, last: Counts) -> Stretches:
     cut = np.append(np.where(same, first[1:], last[:-1]), last[-1:])
     plain = _select(~swept, row, who, first, np.minimum(last, cut))
     if len(nested):
-        parts = _sweep_people(*_select(swept, row, who, first, last))
+        row, who, first, last = _select(swept, row, who, first, last)
+        heads = [0, *(np.flatnonzero(who[1:] != who[:-1]) + 1).tolist(), len(who)]
+        starts, stops = first.tolist(), last.tolist()
+        pieces = [
+            (head + index, begin, end)
+            for head, tail in pairwise(heads)
+            for index, begin, end in sweep(starts[head:tail], stops[head:tail])
+        ]
+        index, begin, end = np.array(pieces, dtype=np.int64).reshape(-1, 3).T
+        parts = row[index], who[index], begin.astype(np.int32), end.astype(np.int32)
         row, who = np.append(plain[0], parts[0]), np.append(plain[1], parts[1])
         first, last = np.append(plain[2], parts[2]), np.append(plain[3], parts[3])
         plain = _select(np.lexsort((first, who)), row, who, first, last)
@@ -169,18 +169,6 @@ def _owned(row: Rows, who: Counts, first: Counts, last: Counts) -> Stretches:
 
 def _select(chosen: NDArray[Any], row: Rows, who: Counts, first: Counts, last: Counts) -> Stretches:
     return row[chosen], who[chosen], first[chosen], last[chosen]
-
-
-def _sweep_people(row: Rows, who: Counts, first: Counts, last: Counts) -> Stretches:
-    heads = [0, *(np.flatnonzero(who[1:] != who[:-1]) + 1).tolist(), len(who)]
-    starts, stops = first.tolist(), last.tolist()
-    pieces = [
-        (head + index, begin, end)
-        for head, tail in pairwise(heads)
-        for index, begin, end in sweep(starts[head:tail], stops[head:tail])
-    ]
-    index, begin, end = np.array(pieces, dtype=np.int64).reshape(-1, 3).T
-    return row[index], who[index], begin.astype(np.int32), end.astype(np.int32)
 
 
 def sweep(first: list[int], last: list[int]) -> list[tuple[int, int, int]]:

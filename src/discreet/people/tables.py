@@ -27,12 +27,10 @@ from discreet.people.columns import (
     arrow_column,
     make_column,
     require_readable,
-    require_readable_arrow,
 )
 from discreet.people.databases import Query
 from discreet.people.files import (
     check_columns,
-    check_file,
     empty_table,
     file_columns,
     read_file,
@@ -106,7 +104,7 @@ def check_form(data: Any, schema: Schema, outcome: Any = None) -> None:
         check_columns(_open_array(data).names, columns)
         return
     if isinstance(data, str | Path):
-        data = check_file(Path(data), columns)
+        data = typed_columns(file_columns(Path(data)), columns)
     elif isinstance(data, Query):
         data = typed_columns(data.schema(), columns)
     check_types(data, columns, schema.time.date_columns)
@@ -126,14 +124,13 @@ def check_types(data: Any, columns: Sequence[str], dates: Sequence[str] = ()) ->
     """Raise `DataFormError` unless the frame has the columns in types that can be read."""
     frame = _frame(data, rows=False)
     if isinstance(frame, pa.Table):
-        check_columns(frame.column_names, columns)
-        for name in columns:
-            require_readable_arrow(name, frame.schema.field(name).type, dates=name in dates)
-        return
-    types = frame.collect_schema()
-    check_columns(tuple(types), columns)
+        names, kinds = frame.column_names, frame.schema.types
+    else:
+        types = frame.collect_schema()
+        names, kinds = types.names(), types.dtypes()
+    check_columns(names, columns)
     for name in columns:
-        require_readable(name, types[name], dates=name in dates)
+        require_readable(name, kinds[names.index(name)], dates=name in dates)
 
 
 def stack_tables(tables: Sequence[Table]) -> Table:
