@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -54,11 +54,15 @@ def agree(mesh: Mesh, facts: Mapping[str, str], persons: int, release_id: str) -
     """
     own = {"facts": dict(facts), "persons": persons, "release_id": release_id}
     messages = [_read(item) for item in mesh.exchange(json.dumps(own).encode())]
-    differing = [
-        text
-        for number, message in enumerate(messages)
-        for text in _differences(number, facts, message["facts"])
-    ]
+    differing = []
+    for number, message in enumerate(messages):
+        for name in {**facts, **message["facts"]}:
+            here, there = facts.get(name), message["facts"].get(name)
+            if here != there:
+                # versions are shown, digests are not
+                shown = here and there and max(len(here), len(there)) < 20
+                values = f" has {there}, this one {here}" if shown else ""
+                differing.append(f"{name[:LONGEST_NAME]} (site {number}{values})")
     if differing:
         raise FederationError(
             f"the sites differ in {'; '.join(differing[:MOST_NAMES])}. {NOTHING_CHARGED}"
@@ -128,16 +132,6 @@ def arithmetic() -> str:
     for part in parts:
         hashed.update(np.ascontiguousarray(part).tobytes())
     return hashed.hexdigest()
-
-
-def _differences(number: int, own: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[str]:
-    for name in {**own, **theirs}:
-        here, there = own.get(name), theirs.get(name)
-        if here != there:
-            # versions are shown, digests are not
-            shown = here and there and max(len(here), len(there)) < 20
-            values = f" has {there}, this one {here}" if shown else ""
-            yield f"{name[:LONGEST_NAME]} (site {number}{values})"
 
 
 def _read(message: bytes) -> dict[str, Any]:

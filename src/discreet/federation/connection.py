@@ -135,17 +135,8 @@ class Connection(asyncio.Protocol):
             self._held[label] = payload
 
 
-def server_context(others: list[Site], certificate: Path, key: Path) -> ssl.SSLContext:
-    """Return TLS 1.3 for sites that call; one of their certificates is required."""
-    return _context(ssl.PROTOCOL_TLS_SERVER, others, certificate, key)
-
-
-def client_context(other: Site, certificate: Path, key: Path) -> ssl.SSLContext:
-    """Return TLS 1.3 for a site that is called: only its certificate is trusted."""
-    return _context(ssl.PROTOCOL_TLS_CLIENT, [other], certificate, key)
-
-
-def _context(side: int, others: list[Site], certificate: Path, key: Path) -> ssl.SSLContext:
+def tls(side: int, others: list[Site], certificate: Path, key: Path) -> ssl.SSLContext:
+    """Return TLS 1.3 of the calling or the called side; one of the others' certificates is required."""
     context = ssl.SSLContext(side)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False  # a certificate is compared whole, which says more than a name

@@ -16,12 +16,7 @@ from threading import Lock, Thread
 from typing import Any, Self, TypeVar
 
 from discreet.errors import FederationError
-from discreet.federation.connection import (
-    FIRST_LABEL,
-    Connection,
-    client_context,
-    server_context,
-)
+from discreet.federation.connection import FIRST_LABEL, Connection, tls
 from discreet.federation.secure_sum import SecureSum, load_mpyc
 from discreet.federation.sites import Sites
 
@@ -145,7 +140,8 @@ class Mesh:
         deadline = time.monotonic() + self._waiting
         server = None
         if self.party > 0:
-            context = server_context([self.sites.sites[number] for number in self._others], *files)
+            callers = [self.sites.sites[number] for number in self._others]
+            context = tls(ssl.PROTOCOL_TLS_SERVER, callers, *files)
             try:
                 server = await self._loop.create_server(
                     lambda: Connection(self),
@@ -160,12 +156,12 @@ class Mesh:
                     f"{error.strerror}."
                 ) from None
         try:
-            callers = [
+            calls = [
                 self._loop.create_task(self._reach(number, files, deadline))
                 for number in self._others
                 if number > self.party
             ]
-            await self._wait_for_all(callers, deadline)
+            await self._wait_for_all(calls, deadline)
         finally:
             if server is not None:
                 server.close()
@@ -173,13 +169,13 @@ class Mesh:
         # after MPyC has set its own
         self._loop.set_exception_handler(lambda *_: self._stop("the secure sum failed."))
 
-    async def _wait_for_all(self, callers: list["asyncio.Task[None]"], deadline: float) -> None:
+    async def _wait_for_all(self, calls: list["asyncio.Task[None]"], deadline: float) -> None:
         """Wait until every site has greeted, a call fails for good, or time is up."""
         try:
             while len(self._greeted) < len(self._others):
                 self._changed.clear()
                 changed = asyncio.ensure_future(self._changed.wait())
-                pending = [item for item in callers if not item.done()]
+                pending = [item for item in calls if not item.done()]
                 events: set[asyncio.Future[Any]] = {changed, self._stopped, *pending}
                 await asyncio.wait(
                     events,
@@ -188,20 +184,28 @@ class Mesh:
                 )
                 changed.cancel()
                 self._raise_if_stopped()
-                for item in callers:
+                for item in calls:
                     if item.done():
                         item.result()
-                if time.monotonic() >= deadline and len(self._greeted) < len(self._others):
-                    raise FederationError(self._absent())
+                missing = [number for number in self._others if number not in self._greeted]
+                if time.monotonic() >= deadline and missing:
+                    refused = (
+                        f" {self._strangers} connections were refused: an unknown certificate, or "
+                        "a site that was there already."
+                    )
+                    raise FederationError(
+                        f"not connected within {self._waiting:g} s: "
+                        f"{', '.join(map(self._name, missing))}.{refused if self._strangers else ''}"
+                    )
             self._complete = True
         finally:
-            for item in callers:
+            for item in calls:
                 item.cancel()
 
     async def _reach(self, number: int, files: tuple[Any, Any], deadline: float) -> None:
         """Call a site until it answers; another certificate than the right one ends it."""
         site = self.sites.sites[number]
-        context = client_context(site, *files)
+        context = tls(ssl.PROTOCOL_TLS_CLIENT, [site], *files)
         while time.monotonic() < deadline:
             try:
                 await self._loop.create_connection(
@@ -272,34 +276,22 @@ class Mesh:
     def _name(self, party: int | None) -> str:
         return f"site {party} ({self.sites.sites[party or 0].address})"
 
-    def _absent(self) -> str:
-        missing = [number for number in self._others if number not in self._greeted]
-        names = ", ".join(self._name(number) for number in missing)
-        strangers = ""
-        if self._strangers:
-            strangers = (
-                f" {self._strangers} connections were refused: an unknown certificate, or a site "
-                "that was there already."
-            )
-        return f"not connected within {self._waiting:g} s: {names}.{strangers}"
-
     def _close(self, *, gracefully: bool) -> None:
+        async def leave() -> None:
+            for connection in self._connections.values():
+                if gracefully:
+                    connection.leave()
+                else:
+                    connection.abort()
+            ends = [connection.ended.wait() for connection in self._connections.values()]
+            with suppress(TimeoutError):  # what is written goes out
+                await asyncio.wait_for(asyncio.gather(*ends), _LEAVING)
+
         if self._thread.is_alive() and self._loop.is_running():
             with suppress(NotYet):
-                leaving = self._leave(gracefully=gracefully)
-                asyncio.run_coroutine_threadsafe(leaving, self._loop).result(2 * _LEAVING)
+                asyncio.run_coroutine_threadsafe(leave(), self._loop).result(2 * _LEAVING)
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(2 * _LEAVING)
         if not self._loop.is_running():
             self._loop.close()
         _one_at_a_time.release()
-
-    async def _leave(self, *, gracefully: bool) -> None:
-        for connection in self._connections.values():
-            if gracefully:
-                connection.leave()
-            else:
-                connection.abort()
-        ends = [connection.ended.wait() for connection in self._connections.values()]
-        with suppress(TimeoutError):  # what is written goes out
-            await asyncio.wait_for(asyncio.gather(*ends), _LEAVING)

@@ -14,15 +14,14 @@ The file is public and may be the same at every site.  Beside it is a folder of 
 import hashlib
 import os
 import ssl
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from discreet.errors import SettingsError
+from discreet.design.schema import read_toml
+from discreet.errors import SchemaError, SettingsError
 from discreet.privacy.shares import NoiseShares
 
-LARGEST_FILE = 1 << 20
 _KEYS = {"host", "port", "certificate", "listen"}
 
 
@@ -62,14 +61,9 @@ class Sites:
     def read(cls, path: str | Path) -> Self:
         """Read the sites of a file; raise a `SettingsError` if it cannot be read or is not valid."""
         try:
-            content = Path(path).read_bytes()[: LARGEST_FILE + 1]
-            if len(content) > LARGEST_FILE:
-                raise SettingsError(f"'{path}' is too large to be a list of sites.")
-            mapping = tomllib.loads(content.decode())
-        except OSError as error:
-            raise SettingsError(f"'{path}' cannot be read: {error.strerror}.") from None
-        except (UnicodeError, tomllib.TOMLDecodeError, RecursionError):
-            raise SettingsError(f"'{path}' is not TOML in UTF-8.") from None
+            mapping = read_toml(path, "list of sites")
+        except SchemaError as error:
+            raise SettingsError(str(error)) from None
         return cls.from_mapping(mapping, Path(path).parent)
 
     @classmethod

@@ -65,8 +65,9 @@ def to_nano(value: Number) -> int:
 
 
 def from_nano(units: int) -> float:
-    """Return the float of this many billionths (the next one above, beyond 15 digits)."""
-    return _shown_above(Fraction(units, NANO))
+    """Return the smallest float whose decimal is not below this many billionths."""
+    shown = units / NANO
+    return shown if exact(shown) * NANO >= units else math.nextafter(shown, math.inf)
 
 
 @dataclass(frozen=True)
@@ -112,12 +113,16 @@ class Totals:
 
 def epsilon_of(rho: float, delta: float) -> float:
     """Return epsilon, rounded up to 1e-9, such that Gaussian noise of rho is (epsilon, delta)-DP."""
-    return from_nano(_gaussian_nano(exact(rho), exact(_gaussian_delta(delta))))
+    size, chance = exact(rho), _gaussian_delta(delta)
+    most = max(1, _renyi_nano(size, chance))  # such noise is rho-zCDP too
+    return from_nano(
+        smallest_integer(lambda units: satisfies(Fraction(units, NANO), chance, size), 0, most)
+    )
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
     """Return epsilon, rounded up to 1e-9, such that rho-zCDP is (epsilon, delta)-DP."""
-    return from_nano(_renyi_nano(exact(rho), exact(_positive_delta(delta))))
+    return from_nano(_renyi_nano(exact(rho), _positive_delta(delta)))
 
 
 def rho_for(epsilon: float, delta: float) -> float:
@@ -125,7 +130,7 @@ def rho_for(epsilon: float, delta: float) -> float:
 
     A part of delta is not used, so that the request fills a budget of the same size exactly.
     """
-    share = gaussian_share(exact(_gaussian_delta(delta)))
+    share = gaussian_share(_gaussian_delta(delta))
     return float(largest_rho(exact(checked_epsilon(epsilon)), share))
 
 
@@ -174,49 +179,32 @@ def best_order(objective: Callable[[Array], Array]) -> Fraction:
     return 1 + Fraction(round(mantissa * 2**12), 2**12) * Fraction(2) ** exponent
 
 
-def _gaussian_nano(rho: Fraction, delta: Fraction) -> int:
-    """Return the least epsilon of the Gaussian curve, in billionths; such noise is rho-zCDP too."""
-    most = max(1, _renyi_nano(rho, delta))
-    return smallest_integer(lambda units: satisfies(Fraction(units, NANO), delta, rho), 0, most)
-
-
 def _renyi_nano(rho: Fraction, delta: Fraction) -> int:
     """Return the epsilon of rho-zCDP at the best order, in billionths, rounded up."""
     size, log_delta = float(rho), math.log(delta)
     order = best_order(lambda orders: orders * size + _float_conversion(orders, log_delta))
     with ctx.workprec(PRECISION):
-        bound = rational(order * rho) + conversion(order, delta)
-        return math.ceil(_fraction(bound.upper()) * NANO)
+        bound = (rational(order * rho) + conversion(order, delta)).upper()
+        if not bound.is_finite():
+            raise SettingsError("epsilon or delta is out of the range that can be accounted for")
+        mantissa, exponent = bound.man_exp()
+    return math.ceil(int(mantissa) * Fraction(2) ** int(exponent) * NANO)
 
 
 def _float_conversion(orders: Array, log_delta: float) -> Array:
     return np.log1p(-1 / orders) - (log_delta + np.log(orders)) / (orders - 1)
 
 
-def _shown_above(value: Fraction) -> float:
-    """Return the smallest float whose decimal is not below the number."""
-    shown = float(value)
-    return shown if exact(shown) >= value else math.nextafter(shown, math.inf)
-
-
-def _fraction(exact_ball: arb) -> Fraction:
-    """Return the number of an exact ball."""
-    if not exact_ball.is_finite():
-        raise SettingsError("epsilon or delta is out of the range that can be accounted for")
-    mantissa, exponent = exact_ball.man_exp()
-    return int(mantissa) * Fraction(2) ** int(exponent)
-
-
-def _positive_delta(delta: float) -> float:
+def _positive_delta(delta: float) -> Fraction:
     if not checked_delta(delta) > 0:
         raise SettingsError("Gaussian noise needs a delta greater than 0")
-    return delta
+    return exact(delta)
 
 
-def _gaussian_delta(delta: float) -> float:
-    if exact(_positive_delta(delta)) < SMALLEST_DELTA:
+def _gaussian_delta(delta: float) -> Fraction:
+    if _positive_delta(delta) < SMALLEST_DELTA:
         raise SettingsError("Gaussian noise needs a delta of at least 1e-18")
-    return delta
+    return exact(delta)
 
 
 @dataclass(frozen=True)
