@@ -28,7 +28,7 @@ from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms.contract import Facts, Plan
+from discreet.mechanisms.contract import Facts
 from discreet.people.episodes import Episodes
 from discreet.people.source import People
 from discreet.privacy.noise import NoiseSource
@@ -163,10 +163,6 @@ class Case:
             return CurvesOrder(self.mechanism, Groups(self.schema, ("arm",)), **facts)
         model = get_link(self.kind.link), parse_baseline(self.kind.baseline)
         return Order(self.mechanism, self.schema, *model, accept_approximate=True, **facts)
-
-    def plan(self, persons: int) -> Plan:
-        """From public facts."""
-        return self.order.plan(persons)
 
     def people(self, crowd: Sequence[Rows]) -> People:
         """The rows as a table, in which those of a person stand apart."""

@@ -581,7 +581,7 @@ def ratio(squared: int, limit: int) -> float:
 def largest_sum(case: Case, persons: int) -> int:
     """The pages' bound on an entry of a person's vector, times the persons; 0: refused."""
     try:
-        plan = case.plan(persons)
+        plan = case.order.plan(persons)
     except SettingsError:
         return 0
     details: Any = plan.details

@@ -63,6 +63,14 @@ def _check_cause(name: str) -> str:
     return name
 
 
+Values = Annotated[
+    tuple[Name, ...],
+    BeforeValidator(level_texts),
+    Field(min_length=1, max_length=MAX_EVENT_VALUES),
+]
+"""Values of the event column."""
+
+
 class TimeAxis(SchemaTable):
     """The time columns and the public grid zero = a_0 < a_1 < ... < a_q = horizon.
 
@@ -106,24 +114,10 @@ class TimeAxis(SchemaTable):
     end: Name | None = None
     date_format: Annotated[Name, AfterValidator(_check_format)] | None = None
     event: Name
-    event_values: (
-        Annotated[
-            tuple[Name, ...],
-            BeforeValidator(level_texts),
-            Field(min_length=1, max_length=MAX_EVENT_VALUES),
-        ]
-        | None
-    ) = None
+    event_values: Values | None = None
     causes: (
         Annotated[
-            dict[
-                Annotated[Name, AfterValidator(_check_cause)],
-                Annotated[
-                    tuple[Name, ...],
-                    BeforeValidator(level_texts),
-                    Field(min_length=1, max_length=MAX_EVENT_VALUES),
-                ],
-            ],
+            dict[Annotated[Name, AfterValidator(_check_cause)], Values],
             Field(max_length=MAX_CAUSES),
         ]
         | None
@@ -177,25 +171,19 @@ class TimeAxis(SchemaTable):
         return self
 
     @model_validator(mode="after")
-    def _check_causes(self) -> Self:
-        if self.causes is None:
-            return self
-        if self.event_values is not None:
+    def _check_outcomes(self) -> Self:
+        causes = {} if self.causes is None else self.causes
+        outcomes = [*(self.event_values or ()), *(one for some in causes.values() for one in some)]
+        if self.causes is not None and self.event_values is not None:
             raise ValueError(
                 "key 'causes' in [time] does not go with event_values; remove one or the other"
             )
-        if len(self.causes) < 2:
+        if self.causes is not None and len(causes) < 2:
             raise ValueError("key 'causes' in [time] needs two causes; use event_values for one")
-        keys = [level_key(value) for values in self.causes.values() for value in values]
-        if len(set(keys)) < len(keys):
+        if causes and len(set(map(level_key, outcomes))) < len(outcomes):
             raise ValueError("key 'causes' in [time] has a value twice; causes must not overlap")
-        return self
-
-    @model_validator(mode="after")
-    def _check_codes(self) -> Self:
         # a code must not mean an outcome too, declared or by the convention of 0 and 1
-        declared = {"event_values": self.event_values or ()} | (self.causes or {})
-        outcomes = [value for values in declared.values() for value in values] or ["0", "1"]
+        outcomes = outcomes or ["0", "1"]
         code = code_among(self.missing_values or (), outcomes)
         if code is not None:
             raise ValueError(

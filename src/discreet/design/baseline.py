@@ -248,17 +248,7 @@ class Stepped(Baseline):
 
     @classmethod
     def of(cls, inner: Baseline, intervals: int, ends: tuple[int, ...]) -> "Stepped":
-        """Return the baseline with the steps that it does not span.
-
-        Parameters
-        ----------
-        inner
-            A(t).
-        intervals
-            q, the number of intervals.
-        ends
-            The last interval of every period but the last.
-        """
+        """Return the baseline with the steps that it does not span, of q = `intervals`."""
         span, _ = np.linalg.qr(inner.basis(intervals))
         steps = []
         for end in ends:

@@ -267,43 +267,17 @@ class Categorical(SchemaTable):
     fixed: Annotated[bool, Strict()] | None = None
 
     @model_validator(mode="after")
-    def _check_words(self) -> Self:
-        if self.labels is not None and len(self.labels) != len(self.levels):
-            raise ValueError(
-                f"covariate '{self.name}' needs one of the labels for each of its "
-                f"{len(self.levels)} levels"
-            )
-        known = {level_key(level) for level in self.levels}
-        if self.typical is not None and level_key(self.typical) not in known:
-            raise ValueError(f"covariate '{self.name}' needs 'typical' to be one of its levels")
-        return self
-
-    @model_validator(mode="after")
     def _check_levels(self) -> Self:
-        twice = repeated(level_key(level) for level in self.levels)
-        if twice is not None:
-            level = next(level for level in self.levels if level_key(level) == twice)
-            raise ValueError(
-                f"covariate '{self.name}' has the level '{level}' twice; "
-                "levels must differ (1, 1.0 and true are one level, so are 0 and false)"
-            )
-        code = code_among(self.missing_values or (), self.levels)
-        if code is not None:
-            raise ValueError(
-                f"covariate '{self.name}' has '{code}' in levels and in missing_values; "
-                "remove it from one of them"
-            )
+        _require_levels(self, f"covariate '{self.name}'")
+        keys = [level_key(level) for level in self.levels]
+        if self.typical is not None and level_key(self.typical) not in keys:
+            raise ValueError(f"covariate '{self.name}' needs 'typical' to be one of its levels")
         return self
 
     @property
     def indicated(self) -> bool:
         """Whether a missing or unknown level has a column of its own."""
         return self.missing == INDICATOR
-
-    @property
-    def plain(self) -> bool:
-        """Whether the covariate is an indicator of each level and nothing else."""
-        return not self.indicated
 
     @property
     def value_names(self) -> tuple[str, ...]:
@@ -341,6 +315,24 @@ class Categorical(SchemaTable):
         return [level_key(level) for level in self.levels].index(level_key(self.typical))
 
 
+def _require_levels(item: "Categorical | Strata", where: str) -> None:
+    if item.labels is not None and len(item.labels) != len(item.levels):
+        number = len(item.levels)
+        raise ValueError(f"{where} needs one of the labels for each of its {number} levels")
+    keys = [level_key(level) for level in item.levels]
+    twice = repeated(keys)
+    if twice is not None:
+        raise ValueError(
+            f"{where} has the level '{item.levels[keys.index(twice)]}' twice; "
+            "levels must differ (1, 1.0 and true are one level, so are 0 and false)"
+        )
+    code = code_among(item.missing_values or (), item.levels)
+    if code is not None:
+        raise ValueError(
+            f"{where} has '{code}' in levels and in missing_values; remove it from one of them"
+        )
+
+
 def _kind(covariate: object) -> str:
     given = isinstance(covariate, Mapping) and "levels" in covariate
     return "categorical" if given or isinstance(covariate, Categorical) else "numeric"
@@ -367,15 +359,7 @@ class Strata(SchemaTable):
 
     @model_validator(mode="after")
     def _check_levels(self) -> Self:
-        if repeated(level_key(level) for level in self.levels) is not None:
-            raise ValueError("key 'levels' in [strata] has a level twice; levels must differ")
-        if self.labels is not None and len(self.labels) != len(self.levels):
-            raise ValueError("key 'labels' in [strata] needs one label for each level")
-        code = code_among(self.missing_values or (), self.levels)
-        if code is not None:
-            raise ValueError(
-                f"[strata] has '{code}' in levels and in missing_values; remove it from one of them"
-            )
+        _require_levels(self, "[strata]")
         return self
 
     @property

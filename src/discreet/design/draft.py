@@ -129,48 +129,43 @@ def skeleton(
     )
     yield ""
     yield "[time]"
-    yield from _aligned([*(_dates(roles) if roles.dated else _duration(roles)), *_grid(roles)])
-    yield from _covariates([name for name in columns if name not in roles.taken], texts)
+    if roles.dated:
+        lines = [
+            _key("start", roles.start, "the date of time zero", roles.dates),
+            _key("end", roles.end, "the date of the event or of the end of follow-up", roles.dates),
+            _optional("entry", roles.later, "the date since when a person is observed, if later"),
+            ('# date_format = "%d/%m/%Y"', "if dates are not written as 2019-03-31"),
+        ]
+    else:
+        time = "the time to the event or to the end of follow-up"
+        lines = [_key("duration", roles.duration, time)]
+        if roles.dates:
+            listed = ", ".join(map(quoted, roles.dates))
+            lines.append(('# start = ""', f"or two dates, start and end, instead: {listed}"))
+        entry = "the time of a late entry, if there is one"
+        lines.append(_optional("entry", roles.entry, entry))
+    said = [unit for name in roles.duration for unit in UNITS if unit in _words(name)]
+    choice = f"{', '.join(UNITS[:-1])} or {UNITS[-1]}"
+    lines += [
+        _key("event", roles.event, "1 where the event happened, 0 where it did not"),
+        ('# event_values = [""]', "if words mean the event, such as dead"),
+        (f'unit = "{"".join(said[:1])}"', f"{choice}: what times and horizon are counted in"),
+        ('horizon = ""', "how far the model goes, a number: from the protocol"),
+        ("intervals = 60", "as many as there are months, or whatever is fine enough"),
+    ]
+    yield from _aligned(lines)
+    covariates = [name for name in columns if name not in roles.taken]
+    if covariates:
+        yield ""
+        yield "# low and high are numbers: the least and the most that is plausible. A category has"
+        yield '# levels = ["", ""] instead, the reference first. Delete what is not a covariate.'
+    for name in covariates:
+        values = ['levels = ["", ""]'] if name in texts else ['low = ""', 'high = ""']
+        yield from ("", "[[covariate]]", f"name = {quoted(name)}", *values)
 
 
 Line = tuple[str, str]
 """A key with its value, and what is said about it."""
-
-
-def _dates(roles: Roles) -> Iterator[Line]:
-    yield _key("start", roles.start, "the date of time zero", roles.dates)
-    yield _key("end", roles.end, "the date of the event or of the end of follow-up", roles.dates)
-    yield _optional("entry", roles.later, "the date since when a person is observed, if later")
-    yield '# date_format = "%d/%m/%Y"', "if dates are not written as 2019-03-31"
-
-
-def _duration(roles: Roles) -> Iterator[Line]:
-    text = "the time to the event or to the end of follow-up"
-    yield _key("duration", roles.duration, text)
-    if roles.dates:
-        listed = ", ".join(map(quoted, roles.dates))
-        yield '# start = ""', f"or two dates, start and end, instead: {listed}"
-    yield _optional("entry", roles.entry, "the time of a late entry, if there is one")
-
-
-def _grid(roles: Roles) -> Iterator[Line]:
-    yield _key("event", roles.event, "1 where the event happened, 0 where it did not")
-    yield '# event_values = [""]', "if words mean the event, such as dead"
-    said = [unit for name in roles.duration for unit in UNITS if unit in _words(name)]
-    choice = f"{', '.join(UNITS[:-1])} or {UNITS[-1]}"
-    yield f'unit = "{"".join(said[:1])}"', f"{choice}: what times and horizon are counted in"
-    yield 'horizon = ""', "how far the model goes, a number: from the protocol"
-    yield "intervals = 60", "as many as there are months, or whatever is fine enough"
-
-
-def _covariates(names: Sequence[str], texts: Collection[str]) -> Iterator[str]:
-    if names:
-        yield ""
-        yield "# low and high are numbers: the least and the most that is plausible. A category has"
-        yield '# levels = ["", ""] instead, the reference first. Delete what is not a covariate.'
-    for name in names:
-        values = ['levels = ["", ""]'] if name in texts else ['low = ""', 'high = ""']
-        yield from ("", "[[covariate]]", f"name = {quoted(name)}", *values)
 
 
 def _key(key: str, found: Sequence[str], text: str, among: Sequence[str] = ()) -> Line:

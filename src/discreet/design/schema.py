@@ -343,7 +343,9 @@ class Schema(SchemaTable):
     @property
     def has_terms(self) -> bool:
         """Whether a column is more than a number or the indicator of a level."""
-        return bool(self.interactions) or not all(item.plain for item in self.covariates)
+        numbers = (item for item in self.covariates if isinstance(item, Numeric))
+        indicated = any(item.indicated for item in self.covariates)
+        return bool(self.interactions) or indicated or not all(item.plain for item in numbers)
 
     @property
     def unbounded(self) -> tuple[str, ...]:

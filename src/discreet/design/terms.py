@@ -224,7 +224,17 @@ class _Builder:
             else:
                 self._number(item)
         for interaction in self.schema.interactions:
-            self._product(*(self.values[name] for name in interaction.of))
+            one, other = (self.values[name] for name in interaction.of)
+            left, right = self.matrix[one, one], self.matrix[other, other]
+            here, there = self.offset[one], self.offset[other]
+            columns = slice(self.place, self.place + len(here) * len(there))
+            self.place = columns.stop
+            self.matrix[columns, columns] = np.kron(left, right) * self.root
+            self.matrix[one, columns] = np.kron(left, there[None, :]) * self.root
+            self.matrix[other, columns] = np.kron(here[None, :], right) * self.root
+            self.offset[columns] = np.kron(here, there) * self.root
+            self.numbers[columns] = self.numbers[one].any() or self.numbers[other].any()
+            self.derived.append(Product(columns, one, other, self.root))
         # fills first: a spline and a product see the number that was filled in
         order = sorted(self.derived, key=lambda part: (Filled, Spline, Product).index(type(part)))
         return CovariateMap(
@@ -281,18 +291,6 @@ class _Builder:
         self.leads.append(columns.start)
         self.derived.append(Spline(columns, knots, mean, matrix))
         return columns
-
-    def _product(self, one: slice, other: slice) -> None:
-        left, right = self.matrix[one, one], self.matrix[other, other]
-        here, there = self.offset[one], self.offset[other]
-        columns = slice(self.place, self.place + len(here) * len(there))
-        self.place = columns.stop
-        self.matrix[columns, columns] = np.kron(left, right) * self.root
-        self.matrix[one, columns] = np.kron(left, there[None, :]) * self.root
-        self.matrix[other, columns] = np.kron(here[None, :], right) * self.root
-        self.offset[columns] = np.kron(here, there) * self.root
-        self.numbers[columns] = self.numbers[one].any() or self.numbers[other].any()
-        self.derived.append(Product(columns, one, other, self.root))
 
 
 def _ball(indicators: int) -> tuple[Array, Array]:
