@@ -90,7 +90,7 @@ def test_importing_discreet_imports_nothing_heavy():
 
 def test_what_is_imported_is_declared():
     extras = METADATA["project"]["optional-dependencies"]
-    chosen = ("dask", "federation", "files", "postgres", "sampler")
+    chosen = ("dask", "databases", "federation", "files", "postgres", "sampler")
     lines = [*_runtime(), *(line for name in chosen for line in extras[name])]
     declared = {Requirement(line).name for line in lines} | USERS_OWN
     provided = packages_distributions()

@@ -1,7 +1,7 @@
 """Noise that tests of mechanisms share; designs, persons and losses are those of the audit."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -17,7 +17,6 @@ from discreet.audit.cases import (
     episodes_of,
     hostile_points,
     loss_of,
-    make_constants,
 )
 from discreet.design.schema import Schema
 from discreet.privacy.exact import ContinuousDraw
@@ -39,6 +38,19 @@ __all__ = [
     "mixed_schema",
     "random_person",
 ]
+
+
+def make_constants(*numbers, strata=1, causes=1, late_entry=False, **settings):
+    """The audit's facts; with strata, causes or late entry, which its plugged-in people lack."""
+    facts = cases.make_constants(*numbers, **settings)
+    mapping = facts.design.schema.to_mapping()
+    if late_entry:
+        mapping["time"]["entry"] = "entry"
+    if causes > 1:
+        mapping["time"]["causes"] = {f"cause{i}": [i] for i in range(1, causes + 1)}
+    if strata > 1:
+        mapping["strata"] = {"name": "site", "levels": [f"s{i}" for i in range(strata)]}
+    return replace(facts, design=replace(facts.design, schema=Schema.from_mapping(mapping)))
 
 
 def random_person(random, constants, *, time_varying=False, extreme=False):

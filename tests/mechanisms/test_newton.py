@@ -40,6 +40,7 @@ from tests.mechanisms import newton_checks
 from tests.mechanisms.cases import (
     CasePerson,
     FrozenNoise,
+    episodes_of,
     hostile_points,
     loss_of,
     make_constants,
@@ -285,12 +286,17 @@ def test_a_model_without_covariates_is_that_of_the_people(asked, delta):
             np.array([0]),
             np.array([own.argmax() + 1 if own.any() else 8]),
             event=bool(own.any()),
-            stratum=number % asked.get("strata", 1),
-            cause=number % asked.get("causes", 1) + 1,
         )
-        for number, own in enumerate(hits)
+        for own in hits
     ]
-    loss, mechanism = loss_of(people, facts), PrivateNewton(1e5, delta)
+    block = episodes_of(people, 0)
+    if "strata" in asked:
+        block = replace(block, stratum=(np.arange(400) % 2).astype(np.int16))
+    if "causes" in asked:
+        cause = np.where(block.event, np.arange(400) % 2 + 1, 0).astype(np.int8)
+        block = replace(block, cause=cause)
+    loss = Problem(LocalEngine(block, threads=1), facts.design, facts.link)
+    mechanism = PrivateNewton(1e5, delta)
     draw = mechanism.draw(mechanism.plan(facts), loss, SeededNoise(1))
     assert np.all(np.isfinite(draw.point))
     if "strata" in asked or "causes" in asked:

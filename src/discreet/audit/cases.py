@@ -304,19 +304,16 @@ def _anybody(random: np.random.Generator, case: Case, name: str, hostile: float 
 # ------------------------------------------------------------------- people and losses plugged in
 
 
-def make_constants(  # noqa: PLR0913, PLR0917 - each fact by name
+def make_constants(  # noqa: PLR0913 - each fact by name
     persons: int = 50,
     intervals: int = 20,
     covariates: int = 2,
     knots: int = 3,
     link: str = "logit",
     coordinates: Coordinates = "orthonormal",
-    strata: int = 1,
-    causes: int = 1,
     changes: Sequence[float] = (),
     *,
     time_varying: bool = False,
-    late_entry: bool = False,
     **further: Any,
 ) -> Facts:
     """Public facts of a small cohort with numeric covariates in [-1, 1].
@@ -331,29 +328,18 @@ def make_constants(  # noqa: PLR0913, PLR0917 - each fact by name
         item["changes_at"] = list(changes)
     if time_varying:
         mapping["person"] = "id"
-    if late_entry:
-        mapping["time"]["entry"] = "entry"
-    if causes > 1:
-        mapping["time"]["causes"] = {f"cause{i}": [i] for i in range(1, causes + 1)}
-    if strata > 1:
-        mapping["strata"] = {"name": "site", "levels": [f"s{i}" for i in range(strata)]}
     design = Design(Schema.from_mapping(mapping), NaturalSpline(knots), coordinates)
     return Facts(persons, design, get_link(link), **further)
 
 
 @dataclass(frozen=True)
 class CasePerson:
-    """Rows of one person: x (rows, p), the intervals entry+1 ... exit of each row, the stratum.
-
-    `cause` is that of the event, where there are several.
-    """
+    """Rows of one person: x (rows, p), and the intervals entry+1 ... exit of each row."""
 
     covariates: Array
     entry: NDArray[np.int64]
     exit: NDArray[np.int64]
     event: bool
-    stratum: int = 0
-    cause: int = 1
 
     def derivatives(self, facts: Facts, f: Array) -> tuple[Array, Array]:
         """Gradient and Hessian of the person's loss, by plain summation over intervals."""
@@ -364,7 +350,7 @@ class CasePerson:
         for row, (first, last) in enumerate(zip(self.entry, self.exit, strict=True)):
             for s in range(first, last):
                 z = np.zeros(facts.dimension)  # (B_s, x)
-                own = facts.design.in_force(self.stratum, period[s])
+                own = facts.design.in_force(0, period[s])
                 z[own] = np.concatenate([basis[s], self.covariates[row]])
                 eta, ends = np.array([z @ f]), self.event and s == self.exit[-1] - 1
                 slope = link.event_loss_derivative if ends else link.survival_loss_derivative
@@ -377,7 +363,6 @@ class CasePerson:
 def episodes_of(people: Sequence[CasePerson], covariates: int) -> Episodes:
     """The people as episodes."""
     counts = [len(person.exit) for person in people]
-    strata, causes = ([getattr(who, name) for who in people] for name in ("stratum", "cause"))
     last = np.zeros(sum(counts), dtype=bool)
     for offset, person in zip(np.cumsum(counts), people, strict=True):
         if len(person.exit):
@@ -391,10 +376,6 @@ def episodes_of(people: Sequence[CasePerson], covariates: int) -> Episodes:
         event=last,
         offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         persons=len(people),
-        stratum=np.repeat(strata, counts).astype(np.int16) if any(strata) else None,
-        cause=(np.repeat(causes, counts) * last).astype(np.int8)
-        if max(causes, default=1) > 1
-        else None,
     )
 
 
@@ -416,10 +397,7 @@ def random_person(
     x = random.normal(size=(len(cuts) - 1, width))
     radius = 1.0 if random.random() < extreme else random.random()
     x *= radius / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300)
-    event = bool(random.random() < 0.5)
-    stratum = int(random.integers(facts.design.strata)) if facts.design.strata > 1 else 0
-    cause = int(random.integers(facts.causes)) + 1 if facts.causes > 1 else 1
-    return CasePerson(x, cuts[:-1], cuts[1:], event, stratum, cause)
+    return CasePerson(x, cuts[:-1], cuts[1:], event=bool(random.random() < 0.5))
 
 
 def corner_people(facts: Facts) -> list[CasePerson]:
@@ -443,19 +421,14 @@ def corner_people(facts: Facts) -> list[CasePerson]:
             for sign in (1, -1)
             for event in (False, True)
         ]
-    kinds = product(range(facts.design.strata), range(1, facts.causes + 1))
-    return [
-        replace(person, stratum=stratum, cause=cause)
-        for stratum, cause in kinds
-        for person in people
-    ]
+    return people
 
 
 def hostile_points(random: np.random.Generator, facts: Facts, count: int) -> Array:
     """Coefficients of every size, also such that all slopes are saturated."""
     sizes = 10.0 ** random.uniform(-3, 4, (count, 1))
     points = random.normal(size=(count, facts.dimension)) * sizes
-    level = np.tile(facts.design.constant, facts.design.strata)
+    level = facts.design.constant
     for point in points[::2]:
         point[: len(level)] += random.choice([-1e3, 1e3, 40.0, -40.0]) * level
     return np.asarray(points)
