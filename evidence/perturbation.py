@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.mechanisms.cases import (  # noqa: E402
-    LinearLoss,
     corner_people,
     hostile_points,
+    linear_loss,
     loss_of,
     make_constants,
     random_person,
@@ -117,7 +117,7 @@ def low_bits(mechanism: OutputPerturbation | ObjectivePerturbation, draws: int) 
     """How many released coordinates are no multiple of the grid, or need more than 53 bits of it."""
     constants = make_constants(persons=3, covariates=1, knots=1)
     plan, noise = mechanism.plan(constants), SeededNoise(3)
-    loss = LinearLoss(np.array([0.1, -0.3]))
+    loss = linear_loss(np.array([0.1, -0.3]))
     hits = 0
     for _ in range(draws):
         steps = np.ldexp(mechanism.draw(plan, loss, noise).point, -plan.grid_exponent)

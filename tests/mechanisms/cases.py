@@ -10,13 +10,12 @@ import numpy as np
 from discreet.audit import cases
 from discreet.audit.cases import (
     CasePerson,
-    LinearLoss,
-    QuadraticLoss,
-    StuckLoss,
     corner_people,
     episodes_of,
     hostile_points,
+    linear_loss,
     loss_of,
+    stuck_loss,
 )
 from discreet.design.schema import Schema
 from discreet.privacy.exact import ContinuousDraw
@@ -26,17 +25,16 @@ from discreet.privacy.scales import integer_vector
 __all__ = [
     "CasePerson",
     "FrozenNoise",
-    "LinearLoss",
-    "QuadraticLoss",
-    "StuckLoss",
     "corner_people",
     "episodes_of",
     "extreme_people",
     "hostile_points",
+    "linear_loss",
     "loss_of",
     "make_constants",
     "mixed_schema",
     "random_person",
+    "stuck_loss",
 ]
 
 

@@ -13,7 +13,7 @@ from discreet.mechanisms.perturbation import basis_of, coordinates_from
 from discreet.mechanisms.solve import CentredObjective
 from discreet.privacy.testing import SeededNoise
 from discreet.solve import minimise
-from tests.mechanisms.cases import LinearLoss, loss_of, make_constants, random_person
+from tests.mechanisms.cases import linear_loss, loss_of, make_constants, random_person
 
 
 def cohort(constants, count, seed=0):
@@ -67,7 +67,7 @@ def test_a_huge_epsilon_recovers_the_ridge_fit():
 def test_noise_has_the_planned_scale():
     constants = make_constants(persons=30, covariates=1, knots=1)
     mechanism = OutputPerturbation(epsilon=1.0)
-    plan, loss, noise = mechanism.plan(constants), LinearLoss(np.zeros(2)), SeededNoise(5)
+    plan, loss, noise = mechanism.plan(constants), linear_loss(np.zeros(2)), SeededNoise(5)
     points = np.array([mechanism.draw(plan, loss, noise).point for _ in range(400)])
     coordinates = coordinates_from(plan.details)
     radii = np.linalg.norm((points - coordinates.centre) / coordinates.scale, axis=1)

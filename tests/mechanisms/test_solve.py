@@ -23,12 +23,12 @@ from discreet.privacy.testing import SeededNoise
 from discreet.solve import Evaluation
 from tests.mechanisms.cases import (
     FrozenNoise,
-    LinearLoss,
-    StuckLoss,
     corner_people,
+    linear_loss,
     loss_of,
     make_constants,
     random_person,
+    stuck_loss,
 )
 
 ONES = Tolerance(gradient=1.0, norm=1.0, ridge=1.0)
@@ -107,7 +107,7 @@ class BrokenLoss:
         return Evaluation(math.nan, np.full(len(f), math.nan), np.eye(len(f)))
 
 
-@pytest.mark.parametrize("loss", [StuckLoss(), BrokenLoss()])
+@pytest.mark.parametrize("loss", [stuck_loss, BrokenLoss()])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_without_a_certificate_the_public_centre_is_used(loss):
     for mechanism in (OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)):
@@ -155,6 +155,6 @@ def test_the_solver_finds_the_minimiser_of_a_linear_loss_in_scaled_coordinates()
     plan = OutputPerturbation(epsilon=1.0).plan(make_constants())
     coordinates, tolerance = coordinates_from(plan.details), tolerance_from(plan)
     slope = np.arange(5.0) / 40 * tolerance.ridge * tolerance.reach / coordinates.scale
-    objective = CentredObjective(LinearLoss(slope), coordinates, tolerance.ridge, np.zeros(5))
+    objective = CentredObjective(linear_loss(slope), coordinates, tolerance.ridge, np.zeros(5))
     found = certified_minimiser(objective, tolerance)
     assert found == pytest.approx(-coordinates.scale * slope / tolerance.ridge, rel=1e-9)

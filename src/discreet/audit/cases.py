@@ -8,7 +8,7 @@ is known.
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -434,35 +434,12 @@ def hostile_points(random: np.random.Generator, facts: Facts, count: int) -> Arr
     return np.asarray(points)
 
 
-@dataclass(frozen=True)
-class LinearLoss:
+def linear_loss(slope: Array) -> Callable[[Array], Evaluation]:
     """loss(f) = g'f: the minimiser and every density are known in closed form."""
-
-    slope: Array
-
-    def __call__(self, f: Array) -> Evaluation:
-        """Value, gradient and Hessian."""
-        return Evaluation(float(self.slope @ f), self.slope.copy(), np.zeros((len(f), len(f))))
+    return lambda f: Evaluation(float(slope @ f), slope.copy(), np.zeros((len(f), len(f))))
 
 
-@dataclass(frozen=True)
-class QuadraticLoss:
-    """loss(f) = (f - f_0)' E (f - f_0) / 2."""
-
-    bend: Array
-    centre: Array
-
-    def __call__(self, f: Array) -> Evaluation:
-        """Value, gradient and Hessian."""
-        move = f - self.centre
-        pull = self.bend @ move
-        return Evaluation(float(0.5 * move @ pull), pull, self.bend.copy())
-
-
-class StuckLoss:
+def stuck_loss(f: Array) -> Evaluation:
     """A loss whose gradient is never quite right: solvers move, and get no certificate."""
-
-    def __call__(self, f: Array) -> Evaluation:
-        """Value, gradient and Hessian."""
-        slope = np.full(len(f), 1.0 + 0.01 * math.sin(1e6 * f.sum()))
-        return Evaluation(float(f.sum()), slope, np.zeros((len(f), len(f))))
+    slope = np.full(len(f), 1.0 + 0.01 * math.sin(1e6 * f.sum()))
+    return Evaluation(float(f.sum()), slope, np.zeros((len(f), len(f))))

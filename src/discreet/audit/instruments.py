@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -352,14 +352,6 @@ def _law_p_value(law: str, draws: Array, scale: float) -> float:
 TAILS = np.linspace(0.02, 0.98, 49)
 
 
-class HalfLine(NamedTuple):
-    """Outcomes on one side of a cut, as likely as possible under the one or the other table."""
-
-    cut: float
-    side: int
-    swapped: bool
-
-
 def shown(check: str, sides: tuple[Array, Array], claim: Guarantee, note: str) -> Finding:
     """The bound against the claim; too few outcomes to contradict the claim are no check.
 
@@ -379,18 +371,17 @@ def shown_epsilon(first: Array, second: Array, delta: float = 0.0) -> float:
     third = len(first) // 3
     runs, cuts = len(first) - third, np.quantile([*first[:third], *second[:third]], TAILS)
 
-    def hits(line: HalfLine, part: slice) -> list[int]:
-        sides = (second[part], first[part]) if line.swapped else (first[part], second[part])
-        return [int(np.count_nonzero(line.side * x > line.side * line.cut)) for x in sides]
+    def hits(line: tuple[float, int, int], part: slice) -> list[int]:
+        cut, side, order = line
+        tables = (first[part], second[part])[::order]
+        return [int(np.count_nonzero(side * x > side * cut)) for x in tables]
 
-    def promise(line: HalfLine) -> float:
+    def promise(line: tuple[float, int, int]) -> float:
         one, other = (round(runs / third * count) for count in hits(line, slice(third)))
         return _bound(one, other, runs, 0.0)
 
-    # the half-line whose bound would be best, were the rest of the fits like these
-    lines = (HalfLine(float(cut), side, swapped)
-             for cut in cuts for side in (1, -1) for swapped in (False, True))  # fmt: skip
-    chosen = max(lines, key=promise)
+    # the side of a cut and the order of the tables whose bound would be best, were the rest like these
+    chosen = max(itertools.product(cuts.tolist(), (1, -1), (1, -1)), key=promise)
     one, other = hits(chosen, slice(third, None))
     return _bound(one, other, runs, delta)
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.audit.cases import QuadraticLoss, few, hostile_points, loss_of, make_constants
+from discreet.audit.cases import few, hostile_points, loss_of, make_constants
 from discreet.audit.findings import Finding, at_most, equal_to, judged
 from discreet.audit.instruments import CONTINUOUS, LATTICE, KnownNoise
 from discreet.audit.output import (
@@ -17,6 +17,7 @@ from discreet.audit.output import (
 )
 from discreet.mechanisms import Facts, Plan
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
+from discreet.solve import Evaluation
 from discreet.types import Array
 
 
@@ -47,7 +48,12 @@ class ObjectiveAudit(Minimiser):
         plan, noise = mechanism.plan(facts), KnownNoise()
         coordinates = coordinates_from(plan.details)
         bend = _worst_bend(facts, plan)
-        perturb(mechanism, plan, QuadraticLoss(bend, coordinates.centre), noise)
+
+        def quadratic(f: Array) -> Evaluation:
+            move = f - coordinates.centre
+            return Evaluation(float(0.5 * move @ bend @ move), bend @ move, bend.copy())
+
+        perturb(mechanism, plan, quadratic, noise)
         scaled = coordinates.scale[:, None] * bend * coordinates.scale
         ridge = plan.number("total_ridge")
         determinant = np.linalg.slogdet(np.eye(plan.dimension) + scaled / ridge)[1]

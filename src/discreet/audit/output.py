@@ -13,16 +13,16 @@ import numpy as np
 from discreet.audit.cases import (
     Case,
     CasePerson,
-    LinearLoss,
-    StuckLoss,
     cases_of,
     corner_people,
     few,
     hostile_points,
+    linear_loss,
     loss_of,
     make_constants,
     neighbours,
     random_person,
+    stuck_loss,
 )
 from discreet.audit.findings import Finding, at_most, equal_to, judged
 from discreet.audit.instruments import LATTICE, KnownNoise, judge, rows_of, sphere
@@ -58,7 +58,7 @@ class Minimiser(Measured):
         """The lattice noise holds 2 tau'/k and sqrt(d) grid besides the movement."""
         mechanism = self.subject.mechanism()
         plan, noise = mechanism.plan(make_constants(persons=500)), KnownNoise()
-        perturb(mechanism, plan, LinearLoss(np.zeros(plan.dimension)), noise)
+        perturb(mechanism, plan, linear_loss(np.zeros(plan.dimension)), noise)
         grid = 2.0 ** plan.number("step_exponent")
         tolerance = solver_tolerance(plan, plan.noise_scale if self.tilted else 0.0)
         moved = 0.0 if self.tilted else plan.number("gradient_sensitivity")
@@ -77,7 +77,7 @@ class Minimiser(Measured):
         """A point that no certificate covers is not released: the public centre is."""
         mechanism = self.subject.mechanism()
         plan = mechanism.plan(make_constants())
-        draw = perturb(mechanism, plan, StuckLoss(), KnownNoise())
+        draw = perturb(mechanism, plan, stuck_loss, KnownNoise())
         moved = float(np.linalg.norm(draw.point - coordinates_from(plan.details).centre))
         said, note = f"{moved:.3g} away from it", "a loss whose gradient is never right"
         name = "a minimiser without certificate"
@@ -102,7 +102,7 @@ class Minimiser(Measured):
         found, mechanism, noise = [], self.subject.mechanism(), SystemNoise()
         for facts in (make_constants(500, 5, 0, 1), make_constants(500)):
             plan = mechanism.plan(facts)
-            nothing = LinearLoss(np.zeros(plan.dimension))
+            nothing = linear_loss(np.zeros(plan.dimension))
             rows = range(rows_of(self.effort.draws, plan.dimension))
             draws = [steps_of(plan, perturb(mechanism, plan, nothing, noise)) for _ in rows]
             scale = self.claimed_scale(plan) / 2.0 ** plan.number("step_exponent")
@@ -152,7 +152,7 @@ class OutputAudit(Minimiser):
         points, noise = [], KnownNoise()
         for sign in (0.5, -0.5):
             noise = KnownNoise()
-            draw = perturb(mechanism, plan, LinearLoss(sign * gap * axis), noise)
+            draw = perturb(mechanism, plan, linear_loss(sign * gap * axis), noise)
             points.append(steps_of(plan, draw))
         loss = float(np.linalg.norm(points[0] - points[1]) / float(noise.scales(LATTICE)[0]))
         note = "linear loss, slopes at the claimed sensitivity"

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -522,24 +523,19 @@ def _places(draw: Recording, folder: Path, number: int) -> dict[str, Any]:
     files = tuple(folder / f"{number}-{place}.parquet" for place in range(2))
     for file, part in zip(files, (draw.people[:cut], draw.people[cut:]), strict=True):
         parquet.write_table(table_of(part), file)
-    sites = [draw.people[:5], draw.people[5:20], draw.people[20:]]
+    parts = (draw.people[:5], draw.people[5:20], draw.people[20:])
+    engines = [case.people(part).open(schema) for part in parts]
+    sites = [FederatedEngine(one, SIZE, lambda _: None) for one in engines]
+
+    def together(function: Any, *arguments: Any) -> Any:
+        found = [site.reduce(function, *arguments) for site in sites]
+        return [sum(sums) for sums in zip(*found, strict=True)]
+
     return {
         "blocks": LocalEngine(draw.engine.engine.episodes, threads=5),
         "stream": StreamEngine(files, schema, rows_a_block=9),
-        "sites": SeveralSites([case.people(one).open(schema) for one in sites]),
+        "sites": SimpleNamespace(reduce=together),
     }
-
-
-class SeveralSites(NamedTuple):
-    """Engines of several sites, whose sums are added."""
-
-    engines: list[Any]
-
-    def reduce(self, function: Any, *arguments: Any) -> Any:
-        """The sum over sites."""
-        sites = [FederatedEngine(one, SIZE, lambda _: None) for one in self.engines]
-        found = [site.reduce(function, *arguments) for site in sites]
-        return [sum(parts) for parts in zip(*found, strict=True)]
 
 
 def harder(asked: Question) -> list[Question]:
