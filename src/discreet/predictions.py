@@ -11,19 +11,9 @@ from discreet.base import Estimator
 from discreet.documents.causes import CausesFile
 from discreet.documents.model import Coefficients, Model
 from discreet.errors import DataFormError, SettingsError
-from discreet.results import description
+from discreet.results import description, prediction
 from discreet.results.life_table import LifeTable
-from discreet.results.prediction import (
-    Interval,
-    Person,
-    difference_interval,
-    incidence_interval,
-    mean_difference_interval,
-    mean_interval,
-    median_interval,
-    prediction_columns,
-    survival_interval,
-)
+from discreet.results.prediction import Interval, Person
 from discreet.results.proportionality import ProportionalityTable
 from discreet.results.summary import CoefficientTable, WaldTest
 from discreet.results.survival import Curves, SurvivalCurves
@@ -122,7 +112,7 @@ class Predictions(Estimator):
         def plain(encoded: Array, stratum: Any) -> Array:
             return self._curves.survival(encoded, points, stratum)
 
-        rule = partial(survival_interval, times=points, confidence=confidence)
+        rule = partial(prediction.survival_interval, times=points, confidence=confidence)
         return self._predicted(
             data, "survival", points, rule, plain, interval=interval, frame=frame
         )
@@ -137,16 +127,9 @@ class Predictions(Estimator):
         confidence: float = 0.95,
         frame: bool = False,
     ) -> Any:
-        """F_r(u), the probability of an event of the cause up to each time, with competing risks.
+        """F_r(u), the probability of an event of the cause up to each time, as `predict_survival`.
 
         Survival and the incidence of all causes add up to 1.
-
-        Parameters
-        ----------
-        data, times, interval, confidence, frame
-            As in `predict_survival`, and so is the result.
-        cause
-            Its name in the schema.
         """
         place, points = description.number_of(self._model, cause), self._points(times)
 
@@ -154,18 +137,14 @@ class Predictions(Estimator):
             found: Array = self._model.curves.incidence(encoded, place, points)
             return found
 
-        rule = partial(incidence_interval, cause=place, times=points, confidence=confidence)
+        rule = partial(
+            prediction.incidence_interval, cause=place, times=points, confidence=confidence
+        )
         name = f"incidence_{cause}"
         return self._predicted(data, name, points, rule, plain, interval=interval, frame=frame)
 
     def of_cause(self, cause: str) -> Self:
-        """Return one cause's binary model, in which other causes censor.
-
-        Parameters
-        ----------
-        cause
-            Its name in the schema.
-        """
+        """Return one cause's binary model, in which other causes censor."""
         description.number_of(self._model, cause)
         return self._of(self._model.models[cause])
 
@@ -174,18 +153,13 @@ class Predictions(Estimator):
     ) -> Any:
         """The median time to the event: the first grid point at which survival is at most 1/2.
 
-        Infinite where the horizon comes first.
-
-        Parameters
-        ----------
-        data, interval, confidence, frame
-            As in `predict_survival`, and so is the result, with one value per person.
+        Infinite where the horizon comes first; one value per person, otherwise as `predict_survival`.
         """
 
         def plain(encoded: Array, stratum: Any) -> Array:
             return self._curves.quantile(encoded, 0.5, stratum)
 
-        rule = partial(median_interval, confidence=confidence)
+        rule = partial(prediction.median_interval, confidence=confidence)
         return self._predicted(data, "median", None, rule, plain, interval=interval, frame=frame)
 
     def predict_rmst(
@@ -199,15 +173,10 @@ class Predictions(Estimator):
     ) -> Any:
         """The restricted mean survival time: the mean of the time to the event or `until`.
 
-        Parameters
-        ----------
-        data, interval, confidence, frame
-            As in `predict_survival`, and so is the result, with one value per person.
-        until
-            The horizon if None.
+        ``until`` is the horizon if None; one value per person, otherwise as `predict_survival`.
         """
         end = self._model.public_schema.time.horizon if until is None else float(until)
-        rule = partial(mean_interval, until=end, confidence=confidence)
+        rule = partial(prediction.mean_interval, until=end, confidence=confidence)
         return self._predicted(data, "rmst", None, rule, None, interval=interval, frame=frame)
 
     def predict_difference(
@@ -219,25 +188,11 @@ class Predictions(Estimator):
         of: Literal["survival", "rmst"] = "survival",
         confidence: float = 0.95,
     ) -> Interval:
-        """Difference between two profiles, with an interval.
+        """Survival or restricted mean of one profile minus that of another, with limits.
 
-        Parameters
-        ----------
-        one, other
-            Two profiles: tables or files with one row each.
-        times
-            At which survival is compared; of ``rmst`` until when (one time, or the horizon).
-        of
-            "survival" or "rmst".
-        confidence
-            Level of the interval.
-
-        Returns
-        -------
-        Interval
-            S or restricted mean of the one minus that of the other, and its limits.  They are
-            narrower than those of two separate predictions would suggest: errors of the baseline
-            cancel.
+        Profiles are tables or files with one row each; of ``rmst`` ``times`` is one time, until when
+        (the horizon if None).  Limits are narrower than those of two separate predictions would
+        suggest: errors of the baseline cancel.
         """
         profiles = [self._people(one), self._people(other)]
         if any(len(people) != 1 for people in profiles):
@@ -246,8 +201,8 @@ class Predictions(Estimator):
         if of == "rmst":
             horizon = self._model.public_schema.time.horizon
             until = horizon if times is None else float(np.ravel(np.asarray(times))[0])
-            return mean_difference_interval(first, second, until, confidence)
-        return difference_interval(first, second, self._points(times), confidence)
+            return prediction.mean_difference_interval(first, second, until, confidence)
+        return prediction.difference_interval(first, second, self._points(times), confidence)
 
     def _people(self, data: Any) -> list[Person]:
         encoded, stratum = self._rows(data)
@@ -296,7 +251,7 @@ class Predictions(Estimator):
         # what the data hold beside the covariates, then the prediction
         schema = self._model.public_schema
         headings = [name] if times is None else [f"{name}_{time:.10g}" for time in times]
-        kept = {**other_columns(data, schema), **prediction_columns(headings, found)}
+        kept = {**other_columns(data, schema), **prediction.prediction_columns(headings, found)}
         kept[REPAIRED] = list(repaired_rows(count_covariate_repairs(data, schema)))
         return pd.DataFrame(kept)
 
@@ -350,68 +305,26 @@ class Predictions(Estimator):
     def vcov(self, *, frame: bool = False) -> Any:
         """The covariance of all coefficients on the user's own scale, baseline first.
 
-        Parameters
-        ----------
-        frame
-            Whether a pandas frame with names is wanted.
-
-        Returns
-        -------
-        ndarray or DataFrame
-            In a release with the privacy noise in it.
-
-        Raises
-        ------
-        SettingsError
-            The model has no covariance.
+        In a release the privacy noise is in it; with ``frame`` a pandas frame with names.  A
+        `SettingsError` where the model has none.
         """
         covariance = description.covariance_of(self._model)
-        if not frame:
-            return covariance
-        import pandas as pd  # noqa: PLC0415 - the user's, not ours
-
         names = list(description.coefficient_names(self._model))
-        return pd.DataFrame(covariance, index=names, columns=names)
+        return _framed(covariance, names, names) if frame else covariance
 
     def confint(self, confidence: float = 0.95, *, frame: bool = False) -> Any:
-        """Wald intervals of all coefficients, coefficient +- z standard errors.
-
-        Parameters
-        ----------
-        confidence
-            Level of the intervals.
-        frame
-            Whether a pandas frame with names is wanted.
-
-        Returns
-        -------
-        ndarray or DataFrame
-            One row per coefficient, baseline first; columns lower and upper.
-        """
+        """Wald intervals of all coefficients, baseline first: columns lower and upper."""
         tables = self.summary(confidence).tables.values()
         limits = np.vstack([np.column_stack([table.lower, table.upper]) for table in tables])
-        if not frame:
-            return limits
-        import pandas as pd  # noqa: PLC0415 - the user's, not ours
-
         names = list(description.coefficient_names(self._model))
-        return pd.DataFrame(limits, index=names, columns=["lower", "upper"])
+        return _framed(limits, names, ["lower", "upper"]) if frame else limits
 
     def tidy(self, confidence: float = 0.95, *, exponentiate: bool = False) -> Any:
         """The covariates' coefficients as a pandas frame with the columns of R's broom.
 
-        Parameters
-        ----------
-        confidence
-            Level of the intervals.
-        exponentiate
-            Whether estimate and limits are ratios (not with the probit link).
-
-        Returns
-        -------
-        DataFrame
-            Indexed by name: estimate, std_error, statistic, p_value, conf_low, conf_high, and the
-            level that a level is compared with; with competing risks ``cause`` first.
+        Indexed by name: estimate, std_error, statistic, p_value, conf_low, conf_high, and the level
+        that a level is compared with; with competing risks ``cause`` first.  With ``exponentiate``
+        estimate and limits are ratios (not with the probit link).
         """
         import pandas as pd  # noqa: PLC0415 - the user's, not ours
 
@@ -436,68 +349,23 @@ class Predictions(Estimator):
     def wald_test(self, *names: str) -> WaldTest:
         """Joint test that coefficients are 0, such as those of all levels of a factor.
 
-        Parameters
-        ----------
-        names
-            Covariates (all their columns, without interactions) or single coefficients; with
-            competing risks in all causes, or in one: ``"cancer: stage"``.
-
-        Returns
-        -------
-        WaldTest
-            ``statistic``, ``degrees`` and ``p_value``; in a release with the privacy noise in V.
-
-        Raises
-        ------
-        SettingsError
-            A name is unknown, or the model has no covariance.
-
-        Examples
-        --------
-        >>> model.wald_test("stage")  # doctest: +SKIP
+        Names are covariates (all their columns, without interactions) or single coefficients; with
+        competing risks in all causes, or in one: ``model.wald_test("cancer: stage")``.  In a release
+        the privacy noise is in V.
         """
         return description.wald_test(self._model, names)
 
     def change_test(self, covariate: str) -> WaldTest:
         """Joint test that a covariate with ``changes_at`` has one effect for all time.
 
-        Parameters
-        ----------
-        covariate
-            Its name in the schema.
-
-        Returns
-        -------
-        WaldTest
-            Of differences between neighbouring periods; in a release with the noise in V.
-
-        Raises
-        ------
-        SettingsError
-            The effect does not change, or the model has no covariance.
-
-        Examples
-        --------
-        >>> model.change_test("stage")  # doctest: +SKIP
+        Tested are the differences between neighbouring periods; in a release the noise is in V.
         """
         return description.change_test(self._model, covariate)
 
     def proportionality(self) -> ProportionalityTable:
         """Which effects seem to change with time, from numbers that the release has anyway.
 
-        Returns
-        -------
-        ProportionalityTable
-            Every effect at the first events and at the last ones, and how far these are apart.
-
-        Raises
-        ------
-        ArtefactError
-            The file does not say.
-
-        Examples
-        --------
-        >>> release.proportionality()  # doctest: +SKIP
+        Every effect at the first events and at the last ones, and how far these are apart.
         """
         return description.summarise_proportionality(self._model)
 
@@ -518,20 +386,7 @@ class Predictions(Estimator):
         Left: events in each stretch of time, as released (with what noise and chance may add) and
         as the model expects them.  Right: survival of all persons together, from the life table with
         its band and from the model.  Where the model leaves the bars, its form is wrong there.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Raises
-        ------
-        SettingsError
-            The model has no private life table to be compared with.
-
-        Examples
-        --------
-        >>> release = ds.load("release.json")  # doctest: +SKIP
-        >>> release.plot_fit().savefig("fit.png")  # doctest: +SKIP
+        A `SettingsError` where there is no private life table to be compared with.
         """
         from discreet.plots import fit_by_time  # noqa: PLC0415 - matplotlib is slow to load
 
@@ -556,3 +411,9 @@ class Predictions(Estimator):
         """The times that are asked for; all grid points if none are."""
         wanted = self._curves.grid.edges if times is None else times
         return self._curves.checked_times(wanted)
+
+
+def _framed(values: Array, names: list[str], columns: list[str]) -> Any:
+    import pandas as pd  # noqa: PLC0415 - the user's, not ours
+
+    return pd.DataFrame(values, index=names, columns=columns)
