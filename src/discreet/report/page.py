@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from discreet.design.schema import PageWords
@@ -107,7 +107,7 @@ def _explorable(release: Release | CausesRelease, **more: Any) -> str:
 
 
 def render(
-    template: str,
+    name: str,
     release: Promised,
     scripts: tuple[str, ...],
     facts: dict[str, Any],
@@ -121,7 +121,7 @@ def render(
     style, details = _asset("page.css"), release.details
     # details of a file can be anything
     joint = all(type(details.get(name)) is int for name in ("sites", "colluding"))
-    page: str = _template(template).render(
+    page: str = template(name).render(
         release=release,
         facts=_inert(facts),
         document=_inert(original.to_mapping()),
@@ -212,12 +212,22 @@ def _asset(name: str) -> str:
 
 
 @lru_cache(maxsize=4)
-def _template(name: str) -> Any:
+def template(name: str) -> Any:
+    """Return a template of this folder, by its name; texts in HTML are escaped."""
     environment = Environment(
         loader=PackageLoader("discreet.report"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
+        autoescape=name.endswith(".html"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["plain"] = plain_markdown
     return environment.get_template(name)
+
+
+def plain_markdown(text: str) -> str:
+    """Return the text with the signs of Markdown and HTML escaped."""
+    escaped = text.replace("\\", "\\\\")
+    for sign in "`*_{}[]<>#|":
+        escaped = escaped.replace(sign, f"\\{sign}")
+    return escaped.replace("\\<", "&lt;").replace("\\>", "&gt;")
