@@ -20,7 +20,7 @@ from discreet.core.scores import LARGEST
 from discreet.core.walk import quantise
 from discreet.design.groups import strategy
 from discreet.mechanisms.contract import MOST_PERSONS
-from discreet.mechanisms.newton.split import FIRST_SHARES, split
+from discreet.mechanisms.newton.layout import FIRST_SHARES, split
 from discreet.people.episodes import Episodes
 from discreet.privacy.noise import LARGEST_VALUE
 

@@ -110,7 +110,7 @@ def test_a_name_that_is_gone_is_noticed():
         ("a/b.py", "C.m"),
         ("c.py", "g"),
     ]
-    assert located("newton/split.py") == located("mechanisms/newton/split.py") is not None
+    assert located("newton/layout.py") == located("mechanisms/newton/layout.py") is not None
     assert located("newton/combination.py") is None
     assert module_exists(".privacy.accountant")
     assert not module_exists(".privacy.filter")

@@ -30,9 +30,8 @@ from discreet.mechanisms import registered
 from discreet.mechanisms.contract import (
     Plan,
     require_few_coefficients,
-    require_lasting_effects,
-    require_one_baseline,
     require_positive,
+    require_proof,
 )
 from discreet.mechanisms.newton.duration import expected_time
 from discreet.mechanisms.outlook import UNKNOWN_SPREAD, CovariateSpread, Outlook
@@ -359,8 +358,7 @@ def _forecast(
         return Forecast(name, note=NOT_FOR_CAUSES)
     try:
         mechanism = kind(**{key: value for key, value in given.items() if key in known})
-        require_one_baseline(mechanism, outlook.facts)
-        require_lasting_effects(mechanism, outlook.facts)
+        require_proof(mechanism, outlook.facts)
         plan: Plan = mechanism.plan(outlook.facts)
     except SettingsError as refusal:
         return Forecast(name, note=str(refusal))

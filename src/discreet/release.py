@@ -58,8 +58,7 @@ from discreet.mechanisms.contract import (
     Mechanism,
     Plan,
     require_few_coefficients,
-    require_lasting_effects,
-    require_one_baseline,
+    require_proof,
     settings_of,
 )
 from discreet.people.source import People
@@ -271,8 +270,7 @@ class Order(AbstractOrder[ModelRelease]):
         self.schema.require_bounds()
         self._require_proof_of_causes()
         facts = Facts(persons, self.design, self.link, self.sites)
-        require_one_baseline(self.mechanism, facts)
-        require_lasting_effects(self.mechanism, facts)
+        require_proof(self.mechanism, facts)
         return self.mechanism.plan(facts)
 
     def draw(self, plan: Plan, engine: Engine, noise: "NoiseSource") -> Draw:

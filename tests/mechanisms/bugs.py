@@ -188,8 +188,8 @@ BUGS = [
         "tilt left out of the objective",
         objective.ObjectivePerturbation,
         "perturb",
-        "tolerance.ridge, tilt.vector",
-        "tolerance.ridge, 0 * tilt.vector",
+        "loss, tilt.vector",
+        "loss, 0 * tilt.vector",
         "objective: replay",
     ),
     Bug(
@@ -236,15 +236,15 @@ BUGS = [
         "iteration count of the solver among the released numbers",
         output.OutputPerturbation,
         "perturb",
-        "return published(plan, noisy, private=optimum.private)",
-        "made = published(plan, noisy, private=optimum.private); return Draw(made.point, "
+        "return perturbation.published(plan, noisy, private=optimum.private)",
+        "made = perturbation.published(plan, noisy, private=optimum.private); return Draw(made.point, "
         "made.grid_exponent, made.private, {'steps': np.array([float(np.abs(find(optimum._loss)).sum())])})",
         "output: replay",
     ),
     Bug(
         "ridge taken from the data",
-        output.OutputPerturbation,
-        "perturb",
+        perturbation,
+        "minimiser",
         "coordinates, tolerance.ridge",
         "coordinates, tolerance.ridge * (1 + loss(np.zeros(plan.dimension)).value)",
         "output: replay",

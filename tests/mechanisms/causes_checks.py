@@ -21,8 +21,7 @@ from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.contract import Facts
-from discreet.mechanisms.newton.layout import Layout
-from discreet.mechanisms.newton.split import informed_step
+from discreet.mechanisms.newton.layout import Layout, informed_step
 from discreet.people.encode import to_episodes
 from tests.mechanisms.cases import FrozenNoise
 from tests.mechanisms.newton_checks import page_sensitivities, part_of

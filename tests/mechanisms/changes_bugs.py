@@ -45,7 +45,7 @@ CHANGES_BUGS = [
     Bug(
         "effects that change accepted without a proof",
         contract,
-        "require_lasting_effects",
+        "require_proof",
         "if changing and",
         "if False and",
         changes_checks.check_changes_without_a_proof_are_refused,

@@ -71,9 +71,9 @@ def check_changes_without_a_proof_are_refused():
     """A mechanism that does not say that it takes them is refused before a charge."""
     constants = constants_of()
     for mechanism in (OutputPerturbation(epsilon=1.0), ObjectivePerturbation(epsilon=1.0)):
-        contract.require_lasting_effects(mechanism, constants)
+        contract.require_proof(mechanism, constants)
     try:
-        contract.require_lasting_effects(SanitizedExponential(epsilon=1.0), constants)
+        contract.require_proof(SanitizedExponential(epsilon=1.0), constants)
     except SettingsError:
         return
     raise AssertionError("a mechanism without a proof was accepted")

@@ -10,7 +10,7 @@ from numba.core.registry import CPUDispatcher as Dispatcher
 from discreet.core import covariate_sums, walk
 from discreet.core.scores import LARGEST, Whitened, alone
 from discreet.design.link import LINKS
-from discreet.mechanisms.newton.split import informed_step
+from discreet.mechanisms.newton.layout import informed_step
 from tests.mechanisms.cases import (
     corner_people,
     episodes_of,

@@ -46,7 +46,7 @@ STRATA_BUGS = [
     Bug(
         "strata without a proof accepted",
         contract,
-        "require_one_baseline",
+        "require_proof",
         "facts.design.strata > 1 and",
         "False and",
         "newton: refusals: strata",

@@ -264,7 +264,18 @@ class Mechanism(ABC):
 
 
 def require_proof(mechanism: Mechanism, facts: Facts) -> None:
-    """Raise `SettingsError` with the mechanism's reason if it has no proof."""
+    """Raise `SettingsError` where the mechanism has no proof: for strata, changing effects, other facts."""
+    changing = facts.design.schema.changing
+    if facts.design.strata > 1 and not mechanism.takes_strata:
+        raise SettingsError(
+            f"the mechanism {mechanism.name} has no proof for strata: use newton, or leave [strata] "
+            "out of the schema (a covariate with the same levels shares the baseline)."
+        )
+    if changing and not mechanism.takes_changes:
+        raise SettingsError(
+            f"the mechanism {mechanism.name} does not take effects that change with time: use newton, "
+            f"or remove 'changes_at' from [[covariate]] '{changing[0]}'."
+        )
     reason = mechanism.refusal(facts)
     if reason:
         raise SettingsError(reason)
@@ -287,25 +298,6 @@ def require_few_coefficients(schema: "Schema") -> None:
         f"'{widest.name}'{each}; a private fit takes at most {MOST_COEFFICIENTS}. Group the levels of "
         f"'{widest.name}' in file and schema, or leave it out."
     )
-
-
-def require_one_baseline(mechanism: Mechanism, facts: Facts) -> None:
-    """Raise `SettingsError` if there are strata and the mechanism has no proof for them."""
-    if facts.design.strata > 1 and not mechanism.takes_strata:
-        raise SettingsError(
-            f"the mechanism {mechanism.name} has no proof for strata: use newton, or leave [strata] "
-            "out of the schema (a covariate with the same levels shares the baseline)."
-        )
-
-
-def require_lasting_effects(mechanism: Mechanism, facts: Facts) -> None:
-    """Raise `SettingsError` if effects change with time and the mechanism has no proof for them."""
-    changing = facts.design.schema.changing
-    if changing and not mechanism.takes_changes:
-        raise SettingsError(
-            f"the mechanism {mechanism.name} does not take effects that change with time: use newton, "
-            f"or remove 'changes_at' from [[covariate]] '{changing[0]}'."
-        )
 
 
 MechanismClass = TypeVar("MechanismClass", bound=type[Mechanism])

@@ -17,13 +17,7 @@ from discreet.core.question import group_counts, group_sensitivity
 from discreet.core.split import Split
 from discreet.design.groups import Groups, outcomes_of
 from discreet.errors import SettingsError
-from discreet.mechanisms.contract import (
-    NOT_GIVEN,
-    Draw,
-    Plan,
-    require_positive,
-    settings_of,
-)
+from discreet.mechanisms.contract import NOT_GIVEN, Draw, Plan, require_positive, settings_of
 from discreet.privacy.accountant import promised
 from discreet.privacy.guarantee import Guarantee, checked_delta, delta_for
 from discreet.privacy.scales import exact, is_count

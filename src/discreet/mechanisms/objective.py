@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from discreet.core.optimum import Optimum
 from discreet.errors import SettingsError
+from discreet.mechanisms import perturbation
 from discreet.mechanisms.bounds import (
     MARGIN,
     Basis,
@@ -27,36 +28,10 @@ from discreet.mechanisms.bounds import (
     gradient_sensitivity,
     jacobian_bound,
 )
-from discreet.mechanisms.contract import (
-    Draw,
-    Facts,
-    Loss,
-    Plan,
-    register,
-    require_proof,
-)
+from discreet.mechanisms.contract import Draw, Facts, Loss, Plan, register, require_proof
 from discreet.mechanisms.outlook import Guess, Outlook, public_guess
-from discreet.mechanisms.perturbation import (
-    RIDGES,
-    SHIFTS,
-    Perturbation,
-    basis_of,
-    coordinates_from,
-    grid_exponent,
-    grid_slack,
-    perturbed_variance,
-    published,
-    scale_above,
-    solver_details,
-    step_exponent,
-    tolerance_from,
-)
-from discreet.mechanisms.solve import (
-    CentredCoordinates,
-    CentredObjective,
-    Tolerance,
-    certified_minimiser,
-)
+from discreet.mechanisms.perturbation import Perturbation
+from discreet.mechanisms.solve import CentredCoordinates, Tolerance
 from discreet.privacy.exact import continuous_error
 from discreet.privacy.scales import exact
 from discreet.types import Array
@@ -115,19 +90,17 @@ class ObjectivePerturbation(Perturbation):
 
     def perturb(self, plan: Plan, optimum: Optimum) -> Draw:
         """Return the certified minimiser of the tilted objective plus a little lattice noise."""
-        tolerance, coordinates = tolerance_from(plan), coordinates_from(plan.details)
 
         def find(loss: Loss, tilt: "ContinuousDraw") -> Array:
-            objective = CentredObjective(loss, coordinates, tolerance.ridge, tilt.vector)
-            return certified_minimiser(objective, tolerance, tilt.error)
+            return perturbation.minimiser(plan, loss, tilt.vector, tilt.error)
 
         tilt, scale = (plan.dimension, plan.noise_scale), plan.number("output_scale")
-        noisy = optimum.tilted(find, tilt, scale, step_exponent(plan))
-        return published(plan, noisy, private=optimum.private)
+        noisy = optimum.tilted(find, tilt, scale, perturbation.step_exponent(plan))
+        return perturbation.published(plan, noisy, private=optimum.private)
 
     def variance(self, plan: Plan, outlook: Outlook) -> Array:
         """Predict the ridge's pull and the noise, at the outlook's information."""
-        return perturbed_variance(
+        return perturbation.perturbed_variance(
             plan, outlook, output=plan.number("output_scale"), tilt=plan.noise_scale
         )
 
@@ -136,11 +109,11 @@ class ObjectivePerturbation(Perturbation):
 def _search(settings: ObjectivePerturbation, facts: Facts) -> Plan:
     """Return the plan with the smallest predicted error: a function of public facts, so cached."""
     guess = public_guess(facts, settings.survival)
-    shapes = [Shape.make(facts, guess, shift) for shift in SHIFTS]
+    shapes = [Shape.make(facts, guess, shift) for shift in perturbation.SHIFTS]
     budget = exact(settings.epsilon)
     # the ridge that was given and the candidates above it
     ridges = settings.ridges(facts.persons)
-    candidates = [facts.persons * ridge for ridge in RIDGES]
+    candidates = [facts.persons * ridge for ridge in perturbation.RIDGES]
     ridges = ridges + [ridge for ridge in candidates if ridge > max(ridges)]
     first = _best(shapes, ridges, budget, (FIRST_SHARE,))
     chosen = _best([first.shape], [first.ridge], budget, OUTPUT_SHARES)
@@ -156,7 +129,7 @@ def _search(settings: ObjectivePerturbation, facts: Facts) -> Plan:
         "output_scale": chosen.output_scale,
         "predicted_error": chosen.error,
         "step_exponent": chosen.step_exponent,
-        **solver_details(coordinates, chosen.tolerance),
+        **perturbation.solver_details(coordinates, chosen.tolerance),
     }
     grid = coordinates.grid_exponent(chosen.step_exponent)
     return settings.planned(facts, chosen.tilt_scale, grid, details)
@@ -188,7 +161,7 @@ class Shape:
     @classmethod
     def make(cls, facts: Facts, guess: Guess, shift: int) -> "Shape":
         """Compute Delta and the bound on the gradient of all persons, for slopes at every f."""
-        basis = basis_of(facts, shift)
+        basis = perturbation.basis_of(facts, shift)
         slopes = Slopes.constant(facts.intervals, facts.link.lipschitz)
         gradient = facts.persons * gradient_bound(basis, slopes)
         sensitivity = gradient_sensitivity(basis, slopes)
@@ -199,11 +172,7 @@ class Shape:
         """J(k); with effects that change, x has other places in z_s from period to period."""
         moving = self.facts.time_varying or self.facts.design.periods.number > 1
         return jacobian_bound(
-            self.basis,
-            self.facts.covariates,
-            self.facts.link.curvature,
-            ridge,
-            time_varying=moving,
+            self.basis, self.facts.covariates, self.facts.link.curvature, ridge, time_varying=moving
         )
 
     def tolerance(self, ridge: float, tilt_scale: float) -> Tolerance:
@@ -235,7 +204,7 @@ class ObjectiveCalibration:
     @cached_property
     def tilt_scale(self) -> float:
         """Delta / epsilon_b."""
-        return scale_above(self.shape.sensitivity, self.tilt_epsilon)
+        return perturbation.scale_above(self.shape.sensitivity, self.tilt_epsilon)
 
     @cached_property
     def tolerance(self) -> Tolerance:
@@ -252,18 +221,18 @@ class ObjectiveCalibration:
         """A grid well below the tolerance, and below the noise when epsilon_o is large."""
         share = min(1.0, 1.0 / float(self.output_epsilon))
         step = self.movement * share / math.sqrt(self.shape.facts.dimension)
-        return grid_exponent(math.ldexp(step, -GRID_BITS))
+        return perturbation.grid_exponent(math.ldexp(step, -GRID_BITS))
 
     @cached_property
     def sensitivity(self) -> float:
         """2 tau' / k + sqrt(d) grid."""
-        slack = grid_slack(self.shape.facts.dimension, self.step_exponent)
+        slack = perturbation.grid_slack(self.shape.facts.dimension, self.step_exponent)
         return (self.movement + slack) * MARGIN
 
     @cached_property
     def output_scale(self) -> float:
         """sensitivity / epsilon_o."""
-        return scale_above(self.sensitivity, self.output_epsilon)
+        return perturbation.scale_above(self.sensitivity, self.output_epsilon)
 
     @cached_property
     def error(self) -> float:

@@ -15,42 +15,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.core.optimum import Optimum
-from discreet.mechanisms.bounds import (
-    MARGIN,
-    Basis,
-    Slopes,
-    gradient_bound,
-    gradient_sensitivity,
-)
-from discreet.mechanisms.contract import (
-    Draw,
-    Facts,
-    Loss,
-    Plan,
-    register,
-    require_proof,
-)
+from discreet.mechanisms import perturbation
+from discreet.mechanisms.bounds import MARGIN, Basis, Slopes, gradient_bound, gradient_sensitivity
+from discreet.mechanisms.contract import Draw, Facts, Loss, Plan, register, require_proof
 from discreet.mechanisms.outlook import Guess, Outlook, public_guess
-from discreet.mechanisms.perturbation import (
-    SHIFTS,
-    Perturbation,
-    basis_of,
-    coordinates_from,
-    grid_exponent,
-    grid_slack,
-    perturbed_variance,
-    published,
-    scale_above,
-    solver_details,
-    step_exponent,
-    tolerance_from,
-)
-from discreet.mechanisms.solve import (
-    CentredCoordinates,
-    CentredObjective,
-    Tolerance,
-    certified_minimiser,
-)
+from discreet.mechanisms.perturbation import Perturbation
+from discreet.mechanisms.solve import CentredCoordinates, Tolerance
 from discreet.privacy.scales import exact
 from discreet.types import Array
 
@@ -107,35 +77,32 @@ class OutputPerturbation(Perturbation):
 
     def perturb(self, plan: Plan, optimum: Optimum) -> Draw:
         """Return the certified minimiser plus lattice noise."""
-        tolerance, coordinates = tolerance_from(plan), coordinates_from(plan.details)
-        tilt = np.zeros(plan.dimension)
 
         def find(loss: Loss) -> Array:
-            objective = CentredObjective(loss, coordinates, tolerance.ridge, tilt)
-            return certified_minimiser(objective, tolerance)
+            return perturbation.minimiser(plan, loss, np.zeros(plan.dimension))
 
-        noisy = optimum.released(find, plan.noise_scale, step_exponent(plan))
-        return published(plan, noisy, private=optimum.private)
+        noisy = optimum.released(find, plan.noise_scale, perturbation.step_exponent(plan))
+        return perturbation.published(plan, noisy, private=optimum.private)
 
     def variance(self, plan: Plan, outlook: Outlook) -> Array:
         """Predict the ridge's pull and the noise, at the outlook's information."""
-        return perturbed_variance(plan, outlook, output=plan.noise_scale, tilt=0.0)
+        return perturbation.perturbed_variance(plan, outlook, output=plan.noise_scale, tilt=0.0)
 
 
 @lru_cache(maxsize=64)
 def _search(settings: OutputPerturbation, facts: Facts) -> Plan:
     """Return the plan with the smallest predicted error: a function of public facts, so cached."""
     guess, candidates = public_guess(facts, settings.survival), []
-    for shift in SHIFTS:
-        basis, scaled = basis_of(facts, shift), guess.scaled(math.ldexp(1.0, shift))
+    for shift in perturbation.SHIFTS:
+        basis, scaled = perturbation.basis_of(facts, shift), guess.scaled(math.ldexp(1.0, shift))
         for ridge in settings.ridges(facts.persons):
             choice = (shift, ridge, settings.epsilon)
             candidates.append(OutputCalibration.make(facts, scaled, basis, choice))
     chosen = min(candidates, key=lambda item: item.error)
     chosen.tolerance.require_precision()
     coordinates = CentredCoordinates(guess.centre, guess.baseline, chosen.shift)
-    step = grid_exponent(math.ldexp(chosen.movement / settings.epsilon, -GRID_BITS))
-    sensitivity = chosen.movement + grid_slack(facts.dimension, step)
+    step = perturbation.grid_exponent(math.ldexp(chosen.movement / settings.epsilon, -GRID_BITS))
+    sensitivity = chosen.movement + perturbation.grid_slack(facts.dimension, step)
     details = {
         "ridge": chosen.tolerance.ridge / facts.persons,
         "gradient_sensitivity": chosen.gradient_sensitivity,
@@ -143,9 +110,9 @@ def _search(settings: OutputPerturbation, facts: Facts) -> Plan:
         "sensitivity": sensitivity,
         "predicted_error": chosen.error,
         "step_exponent": step,
-        **solver_details(coordinates, chosen.tolerance),
+        **perturbation.solver_details(coordinates, chosen.tolerance),
     }
-    noise_scale = scale_above(sensitivity * MARGIN, exact(settings.epsilon))
+    noise_scale = perturbation.scale_above(sensitivity * MARGIN, exact(settings.epsilon))
     return settings.planned(facts, noise_scale, coordinates.grid_exponent(step), details)
 
 

@@ -17,11 +17,17 @@ from discreet.mechanisms.contract import (
     Draw,
     Facts,
     Json,
+    Loss,
     Mechanism,
     Plan,
     require_positive,
 )
-from discreet.mechanisms.solve import CentredCoordinates, Tolerance
+from discreet.mechanisms.solve import (
+    CentredCoordinates,
+    CentredObjective,
+    Tolerance,
+    certified_minimiser,
+)
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.scales import float_above, is_number
 from discreet.types import Array
@@ -161,6 +167,13 @@ def perturbed_variance(plan: Plan, outlook: "Outlook", *, output: float, tilt: f
     pull = ridge**2 * outlook.effects / scale**2 + (size + 1) * tilt**2
     spread = (inverse * pull) @ inverse + (size + 1) * output**2 * np.eye(size)
     return spread * np.outer(scale, scale)
+
+
+def minimiser(plan: Plan, loss: Loss, tilt: Array, tilt_error: float = 0.0) -> Array:
+    """Return the certified minimiser of the plan's objective with this loss and tilt."""
+    tolerance, coordinates = tolerance_from(plan), coordinates_from(plan.details)
+    objective = CentredObjective(loss, coordinates, tolerance.ridge, tilt)
+    return certified_minimiser(objective, tolerance, tilt_error)
 
 
 def step_exponent(plan: Plan) -> int:

@@ -6,7 +6,7 @@ layout, and a draw reads it there. Proof: docs/proofs/private-newton.md, section
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -20,18 +20,29 @@ from discreet.core.scores import LARGEST
 from discreet.core.split import Sensitivity, Split
 from discreet.estimator.transcript import moment_part
 from discreet.mechanisms.contract import Facts, Plan
-from discreet.mechanisms.newton.split import (
-    EXITS,
-    INFORMATION,
-    MARGINALS,
-    MOMENTS,
-    RANGES,
-    first_shares,
-    split,
-)
-from discreet.privacy.scales import Number
-from discreet.privacy.shares import NoiseShares
+from discreet.privacy.scales import Number, exact
+from discreet.privacy.shares import ALONE, NoiseShares
 
+EXITS, RANGES, MARGINALS, MOMENTS = "exits", "ranges", "marginals", "moments"
+INFORMATION = "information"
+FIRST_SHARES = {
+    EXITS: Fraction(6, 100),
+    RANGES: Fraction(15, 1000),
+    MARGINALS: Fraction(4, 100),
+    MOMENTS: Fraction(5, 100),
+    INFORMATION: Fraction(5, 100),
+}
+PURE_SHARES = {
+    EXITS: Fraction(6, 100),
+    RANGES: Fraction(2, 100),
+    MARGINALS: Fraction(15, 100),
+    MOMENTS: Fraction(8, 100),
+    INFORMATION: Fraction(5, 100),
+}
+"""Laplace noise of counts grows with the number of covariates, not with its root, so they get more."""
+GROWTH, PURE_GROWTH = Fraction(2), Fraction(3, 2)
+"""The budget of a step in units of the one before: late steps are the accurate ones. Laplace
+noise goes with 1/share: the first steps need more of it to come near."""
 GRID_EXPONENT = -24
 """A release is published on the grid of this power of two."""
 FOUR_STEPS = 1000.0
@@ -88,9 +99,11 @@ class Layout:
         late, causes = facts.late_entry, facts.causes
         made = cls(budget, 1, 4, 4, late, changing, causes, strata, mixed)
         intervals = facts.intervals
+        noise = budget.deviation(budget.share(EXITS), of_exits(late=False))
+        time_bins = min(MOST_TIME_BINS, int(persons // strata / (20 * noise)))
         return replace(
             made,
-            time_bins=made._time_bins(persons // strata, intervals),
+            time_bins=min(intervals, max(FEWEST_TIME_BINS, time_bins)),
             range_bins=made._bins(RANGES, persons, numbers, made.whole(intervals), RANGED),
             value_bins=made._bins(
                 MARGINALS, persons, len(covariates), made.stretches(intervals), VALUED
@@ -147,17 +160,13 @@ class Layout:
         for share in self.budget.steps:
             yield share, question.SCORES, facts.causes * facts.dimension
 
-    def _time_bins(self, persons: int, intervals: int) -> int:
-        noise = self.budget.deviation(self.budget.share(EXITS), of_exits(late=False))
-        bins = min(MOST_TIME_BINS, int(persons / (20 * noise)))
-        return min(intervals, max(FEWEST_TIME_BINS, bins))
-
     def _bins(self, name: str, persons: int, cells: int, stretches: Stretches, times: float) -> int:
         """Return the number of bins that leave each, were all alike, at `times` its noise."""
         if self.budget.share(name) == 0:
             return 4
         noise = self.budget.deviation(self.budget.share(name), of_marginals(cells, stretches))
-        return _power_of_two(persons / (times * noise), 4, 64)
+        power = 2 ** round(math.log2(max(persons / (times * noise), 1.0)))
+        return int(min(64, max(4, power)))
 
     def details(self) -> dict[str, Any]:
         """The layout as public numbers, exact shares as text."""
@@ -171,16 +180,11 @@ class Layout:
             "value_bins": self.value_bins,
             "late_entry": self.late_entry,
             "changing": self.changing,
-            **self._strata_details(),
+            **({"strata": self.strata, "mixed": self.mixed} if self.strata > 1 else {}),
             "largest": LARGEST,
             **({"causes": self.causes} if self.causes > 1 else {}),
             **self.budget.sites.details(),
         }
-
-    def _strata_details(self) -> dict[str, Any]:
-        if self.strata == 1:
-            return {}
-        return {"strata": self.strata, "mixed": self.mixed}
 
     @classmethod
     def read(cls, plan: Plan) -> "Layout":
@@ -269,6 +273,34 @@ def _number_of_steps(signal: float, each: float) -> int:
     return int(min(5, max(3, 4 + factors)) + min(4, extra))
 
 
-def _power_of_two(value: float, low: int, high: int) -> int:
-    power = 2 ** round(math.log2(max(value, 1.0)))
-    return int(min(high, max(low, power)))
+def split(
+    total: Number,
+    steps: int,
+    *,
+    pure: bool,
+    without: Collection[str] = (),
+    sites: NoiseShares = ALONE,
+) -> Split:
+    """Shares of the first releases; the rest goes to the steps in growing parts."""
+    first = first_shares(pure=pure)
+    shares = {name: Fraction(0) if name in without else part for name, part in first.items()}
+    rest = 1 - sum(shares.values(), Fraction(0))
+    parts = growing(steps, PURE_GROWTH if pure else GROWTH)
+    later = tuple(rest * part for part in parts)
+    return Split(exact(total), pure, tuple(shares.items()), later, sites)
+
+
+def first_shares(*, pure: bool) -> dict[str, Fraction]:
+    """The shares of the first releases, were all of them made."""
+    return PURE_SHARES if pure else FIRST_SHARES
+
+
+def growing(steps: int, growth: Fraction) -> Sequence[Fraction]:
+    """Parts proportional to growth^t that add up to 1."""
+    weights = [growth**step for step in range(steps)]
+    return [weight / sum(weights, Fraction(0)) for weight in weights]
+
+
+def informed_step(budget: Split) -> int | None:
+    """The step with which the information is released: three before the end, not the first."""
+    return max(1, len(budget.steps) - 3) if budget.share(INFORMATION) else None

@@ -34,13 +34,15 @@ from discreet.estimator.picture import picture_of, second_moments, standardised
 from discreet.estimator.published import Ended
 from discreet.estimator.tails import narrowed
 from discreet.estimator.transcript import Information, Moments, ScoreSum, Transcript
-from discreet.mechanisms.newton.layout import Layout, average_trace, information_error
-from discreet.mechanisms.newton.split import (
+from discreet.mechanisms.newton.layout import (
     EXITS,
     INFORMATION,
     MARGINALS,
     MOMENTS,
     RANGES,
+    Layout,
+    average_trace,
+    information_error,
     informed_step,
 )
 from discreet.types import Array, Integers
