@@ -3,8 +3,7 @@
 import inspect
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -150,21 +149,16 @@ class Estimator(ABC):
             release_id=release_id or new_release_id(),
             accept_approximate=accept_approximate,
         )
-        way: Callable[..., Any] = publish
-        if federation is not None:
-            from discreet.joint import publish_jointly  # noqa: PLC0415 - an extra, and its network
-
-            way = partial(publish_jointly, federation=federation)
-        target = None if path is None else Path(path)
-        self._adopt(
-            way(
-                order,
-                self._source(data, outcome),
-                ledger=as_ledger(ledger),
-                path=target,
-                overwrite=overwrite,
-            )
+        how: dict[str, Any] = {} if federation is None else {"agreed": federation.agreed}
+        document = publish(
+            order,
+            self._source(data, outcome),
+            ledger=as_ledger(ledger),
+            path=None if path is None else Path(path),
+            overwrite=overwrite,
+            **how,
         )
+        self._adopt(document)
         return self
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:

@@ -184,12 +184,7 @@ def starting_point(design: Design, link: Link, events: int, at_risk: int) -> Arr
 
 
 def _rescue(
-    total: Problem,
-    start: Array,
-    counts: FitCounts,
-    reason: str,
-    solver: str,
-    tolerance: float,
+    total: Problem, start: Array, counts: FitCounts, reason: str, solver: str, tolerance: float
 ) -> PlainEstimate:
     """Fit again with the small ridge, and say so."""
     ridge = RESCUE_RIDGE / max(total.persons, 1)

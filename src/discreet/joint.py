@@ -14,7 +14,8 @@ A site that dies or a connection that breaks stops all sites; charges stay.
 Proof: docs/proofs/federation.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -22,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.design.schema import Schema
-from discreet.documents.strict import require_free
 from discreet.engine.engine import Engine
 from discreet.engine.federation import FederatedEngine
 from discreet.engine.threads import one_blas_thread
@@ -44,11 +44,10 @@ from discreet.privacy.guarantee import require_small_delta
 from discreet.release import (
     UNCHARGED,
     AbstractOrder,
+    Agreed,
     Document,
     Payer,
-    charge_stands,
     count_persons,
-    delta_by_persons,
     draw_from,
     require_number,
 )
@@ -125,34 +124,42 @@ class Federation:
         """The connections; use it in a `with`."""
         return Mesh(self.sites, self.party, self.waiting)
 
+    @contextmanager
+    def agreed(
+        self, order: AbstractOrder[Document], source: People, ledger: Payer
+    ) -> Iterator[Agreed[Document]]:
+        """Yield what all sites charge and draw; a `FederationError` says whether a charge stands."""
+        if not order.mechanism.across_sites:
+            raise SettingsError(_INTEGERS_ONLY)
+        self.sites.shares.require_delta(order.promise.delta)
+        own = count_persons(order, source)
+        with self.connect() as mesh:
+            reach(JointPoint.CONNECTED)
+            try:
+                joint, plan = _agreed(order, self, mesh, own)
+                require_small_delta(plan.guarantee.delta, plan.persons)
+                request = joint.request(plan.guarantee)
+                ledger.check(request)
+                mesh.exchange(b"ready")
+            except FederationError as error:
+                if NOTHING_CHARGED in str(error):
+                    raise
+                raise FederationError(f"{error} {NOTHING_CHARGED}") from None
+            reach(JointPoint.AGREED)
+            people = partial(_own_people, source, own, plan.persons, mesh)
+            yield request, partial(_draw_together, joint, plan, people, mesh)
 
-def publish_jointly(
+
+def _draw_together(
     order: AbstractOrder[Document],
-    source: People,
-    federation: Federation,
-    *,
-    ledger: Payer,
-    path: Path | None = None,
-    overwrite: bool = False,
+    plan: Plan,
+    people: Callable[[Schema], Engine],
+    mesh: Mesh,
+    head: str,
 ) -> Document:
-    """Make one release together with the other sites, charged to this site's ledger.
-
-    The order is the same at every site, but for ``persons``, the number of this site's own, and so is
-    the release, but for the head of its ledger. A `FederationError` says whether a charge stands.
-    """
+    """Draw once every site is charged: each sum gets this site's share of the noise."""
     from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
     from discreet.privacy.shared_noise import SharedNoise  # noqa: PLC0415
-
-    if path is not None:
-        require_free(path, overwrite=overwrite)
-    # whatever can be checked without another site
-    order.require_publishable()
-    if not order.mechanism.across_sites:
-        raise SettingsError(_INTEGERS_ONLY)
-    federation.sites.shares.require_delta(order.promise.delta)
-    ledger.check(order.request(order.promise), least=delta_by_persons(order.mechanism))
-    source.check(order.schema)
-    own = count_persons(order, source)
 
     def opened(values: list[int]) -> list[int]:
         reach(JointPoint.MASKED)
@@ -160,30 +167,11 @@ def publish_jointly(
         reach(JointPoint.OPENED)
         return sums
 
-    with federation.connect() as mesh:
-        reach(JointPoint.CONNECTED)
-        try:
-            order, plan = _agreed(order, federation, mesh, own)
-            require_small_delta(plan.guarantee.delta, plan.persons)
-            ledger.check(order.request(plan.guarantee))
-            mesh.exchange(b"ready")
-        except FederationError as error:
-            if NOTHING_CHARGED in str(error):
-                raise
-            raise FederationError(f"{error} {NOTHING_CHARGED}") from None
-        reach(JointPoint.AGREED)
-        reservation = ledger.reserve(order.request(plan.guarantee))
-        reservation.authorise_draw()
-        with charge_stands(ledger):
-            reach(JointPoint.CHARGED)
-            mesh.exchange(b"charged")
-            people = partial(_own_people, source, own, plan.persons, mesh)
-            noise = SharedNoise(order.sites, SystemNoise(), opened)
-            release = _same_everywhere(order, plan, people, mesh, noise, reservation.head)
-            reach(JointPoint.COMPARED)
-            if path is not None:
-                release.save(path, overwrite=overwrite)
-        ledger.settle(reservation, release.digest)
+    reach(JointPoint.CHARGED)
+    mesh.exchange(b"charged")
+    noise = SharedNoise(order.sites, SystemNoise(), opened)
+    release = _same_everywhere(order, plan, people, mesh, noise, head)
+    reach(JointPoint.COMPARED)
     return release
 
 

@@ -21,8 +21,7 @@ from discreet.documents.causes import CausesFile
 from discreet.documents.curves import CurvesRelease
 from discreet.documents.model import Model, Release
 from discreet.errors import SettingsError
-from discreet.results.calibration import Calibration
-from discreet.results.life_table import LifeTable
+from discreet.results.life_table import Calibration, LifeTable
 from discreet.results.normal import normal_quantile, standard_errors
 from discreet.results.prediction import (
     Person,

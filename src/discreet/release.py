@@ -23,9 +23,9 @@ import secrets
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -43,13 +43,7 @@ from discreet.documents.strict import require_free
 from discreet.engine.engine import Engine
 from discreet.engine.threads import one_blas_thread
 from discreet.errors import DataFormError, DiscreetError, SettingsError
-from discreet.ledger import (
-    NO_LEDGER,
-    UNCHARGED,
-    Ledger,
-    Payer,
-    ReleaseRequest,
-)
+from discreet.ledger import NO_LEDGER, UNCHARGED, Ledger, Payer, ReleaseRequest
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms.contract import (
     MOST_PERSONS,
@@ -231,6 +225,10 @@ class AbstractOrder(Particulars, ABC, Generic[Document]):
         }
 
 
+Agreed = tuple[ReleaseRequest, Callable[[str], Document]]
+"""What is charged, and the one draw that the charge pays for, which is given the ledger's head."""
+
+
 @dataclass(frozen=True)
 class Order(AbstractOrder[ModelRelease]):
     """A model of one event, or of all causes together: mechanism, schema, link and baseline."""
@@ -296,6 +294,22 @@ class Order(AbstractOrder[ModelRelease]):
         return CausesRelease.model_validate({**facts, **released})
 
 
+@contextmanager
+def alone(order: AbstractOrder[Document], source: People, _: Payer) -> Iterator[Agreed[Document]]:
+    """Yield what one place charges and draws, once its people are counted."""
+    plan = order.plan(count_persons(order, source))
+    require_small_delta(plan.guarantee.delta, plan.persons)
+    yield order.request(plan.guarantee), partial(_draw_alone, order, plan, source)
+
+
+def _draw_alone(order: AbstractOrder[Document], plan: Plan, source: People, head: str) -> Document:
+    from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
+
+    release = order.compose(plan, draw_from(order, plan, source.open, SystemNoise()), head)
+    reach(ReleasePoint.RELEASE_DRAWN)
+    return release
+
+
 def publish(
     order: AbstractOrder[Document],
     source: People,
@@ -303,13 +317,13 @@ def publish(
     ledger: Payer,
     path: Path | None = None,
     overwrite: bool = False,
+    agreed: "Callable[..., AbstractContextManager[Agreed[Document]]]" = alone,
 ) -> Document:
     """Make one release, charged to the ledger; users call `Estimator.publish`, which describes it.
 
-    An error after the charge says that the charge stands. Without ``path`` nothing is written.
+    An error after the charge says that the charge stands. Without ``path`` nothing is written. Of several
+    sites every one does this, and ``agreed`` is their agreement (`joint.Federation.agreed`).
     """
-    from discreet.privacy.noise import SystemNoise  # noqa: PLC0415 - loads the samplers
-
     if path is not None:
         require_free(path, overwrite=overwrite)
     # whatever can be checked without a charge
@@ -319,22 +333,18 @@ def publish(
             "the sampler visits people at random: it needs one table in memory, "
             "not a stream of files or a cluster."
         )
-    plan = None if order.persons is None else order.plan(order.persons)
-    ledger.check(
-        order.request(order.promise), least=plan is None and delta_by_persons(order.mechanism)
-    )
+    counted = order.persons is not None and agreed is alone
+    least = not counted and delta_by_persons(order.mechanism)
+    ledger.check(order.request(order.promise), least=least)
     source.check(order.schema)
-    plan = plan or order.plan(count_persons(order, source))
-    require_small_delta(plan.guarantee.delta, plan.persons)
-    reservation = ledger.reserve(order.request(plan.guarantee))
-    reservation.authorise_draw()
-    with charge_stands(ledger):  # the one draw that the charge pays for
-        draw = draw_from(order, plan, source.open, SystemNoise())
-        release = order.compose(plan, draw, reservation.head)
-        reach(ReleasePoint.RELEASE_DRAWN)
-        if path is not None:
-            release.save(path, overwrite=overwrite)
-    ledger.settle(reservation, release.digest)
+    with agreed(order, source, ledger) as (request, draw):
+        reservation = ledger.reserve(request)
+        reservation.authorise_draw()
+        with charge_stands(ledger):
+            release = draw(reservation.head)
+            if path is not None:
+                release.save(path, overwrite=overwrite)
+        ledger.settle(reservation, release.digest)
     return release
 
 
@@ -377,10 +387,7 @@ def charge_stands(ledger: Payer) -> Iterator[None]:
 
 
 def draw_from(
-    order: AbstractOrder[Any],
-    plan: Plan,
-    opened: Callable[[Schema], Engine],
-    noise: "NoiseSource",
+    order: AbstractOrder[Any], plan: Plan, opened: Callable[[Schema], Engine], noise: "NoiseSource"
 ) -> Draw:
     """Read the people and draw.
 

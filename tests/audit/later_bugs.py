@@ -10,6 +10,9 @@ from discreet.privacy import noise, selection
 from tests.mechanisms.bugs import Bug
 
 DRAWN = "return order.draw(plan, engine, noise)"
+DRAWN_ALONE = (
+    "release = order.compose(plan, draw_from(order, plan, source.open, SystemNoise()), head)"
+)
 
 LATER_BUGS = [
     Bug(
@@ -100,11 +103,11 @@ LATER_BUGS = [
     Bug(
         "the repairs of the people counted in the file",
         release,
-        "publish",
-        "release = order.compose(plan, draw, reservation.head)",
-        "release = order.compose(plan, draw, reservation.head)\n"
-        "        read = {'read': source.open(order.schema).episodes.rows}\n"
-        "        release = release.model_copy(update={'details': {**release.details, **read}})",
+        "_draw_alone",
+        DRAWN_ALONE,
+        f"{DRAWN_ALONE}\n"
+        "    read = {'read': source.open(order.schema).episodes.rows}\n"
+        "    release = release.model_copy(update={'details': {**release.details, **read}})",
         "newton: replay: one row a person",
     ),
     Bug(

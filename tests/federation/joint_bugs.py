@@ -1,6 +1,6 @@
 """Privacy bugs of joint releases; `tests/mechanisms/test_seeded_bugs.py` plants them."""
 
-from discreet import joint
+from discreet import joint, release
 from discreet.core.split import Split
 from discreet.engine.federation import FederatedEngine
 from discreet.federation.mesh import Mesh
@@ -70,15 +70,15 @@ JOINT_BUGS = [
     Bug(
         "sums leave before the other sites are charged",
         joint,
-        "publish_jointly",
+        "_draw_together",
         'mesh.exchange(b"charged")',
         "mesh.sites",
         checks.check_everybody_is_charged_before_a_sum_leaves,
     ),
     Bug(
         "a joint draw without the permit that its charge gives",
-        joint,
-        "publish_jointly",
+        release,
+        "publish",
         "reservation.authorise_draw()",
         "pass",
         checks.check_a_joint_charge_pays_for_one_draw,

@@ -3,12 +3,13 @@
 import tempfile
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from discreet import joint
+from discreet import joint, release
 from discreet.core.question import SCORES
 from discreet.core.scores import LARGEST
 from discreet.curves import CurvesOrder
@@ -100,7 +101,7 @@ def check_only_listed_sites_are_admitted_and_once():
 def check_everybody_is_charged_before_a_sum_leaves():
     trace = []
     order = Order(MECHANISM, schema(), Logit(), NaturalSpline(3))
-    joint.publish_jointly(order, People.of(cohort(people=120)), Echo(trace), ledger=Recorder(trace))
+    together(order, People.of(cohort(people=120)), Echo(trace), ledger=Recorder(trace))
     steps = [step[0] for step in trace]
     assert "charged" in steps
     assert steps.index("reserve") < steps.index("charged") < steps.index("add")
@@ -145,7 +146,12 @@ def check_the_law_of_the_sum_is_paid_for_in_curves():
 def curves_of_all(federation, *, ledger, people=None):
     order = CurvesOrder(CURVES, Groups(schema(), ("arm",)), release_id="one")
     source = people or People.of(cohort(people=120))
-    return joint.publish_jointly(order, source, federation, ledger=ledger)
+    return together(order, source, federation, ledger=ledger)
+
+
+def together(order, source, federation, *, ledger):
+    agreed = partial(joint.Federation.agreed, federation)
+    return release.publish(order, source, ledger=ledger, agreed=agreed)
 
 
 class Leaving(TablePeople):

@@ -17,7 +17,7 @@ from discreet.design.link import Logit
 from discreet.design.schema import Schema
 from discreet.errors import DiscreetError
 from discreet.federation import agreement
-from discreet.joint import Federation, publish_jointly, simulate_jointly
+from discreet.joint import Federation, simulate_jointly
 from discreet.ledger import Ledger
 from discreet.mechanisms import PrivateNewton
 from discreet.mechanisms.group_counts import GroupCounts
@@ -26,6 +26,7 @@ from discreet.privacy.shared_noise import SimulatedShares
 from discreet.privacy.shares import NoiseShares
 from discreet.privacy.testing import SeededNoise
 from discreet.release import Order
+from discreet.release import publish as published
 
 
 def order_of(settings):
@@ -43,7 +44,9 @@ def publish(settings):
     path = Path(settings["out"])
     ledger = Ledger(settings["ledger"])
     people = People.of(settings["data"])
-    release = publish_jointly(order_of(settings), people, federation, ledger=ledger, path=path)
+    release = published(
+        order_of(settings), people, ledger=ledger, path=path, agreed=federation.agreed
+    )
     return {"digest": release.digest, "joint_digest": release.joint_digest}
 
 

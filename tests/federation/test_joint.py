@@ -13,7 +13,7 @@ from pyarrow import csv, parquet
 from discreet.audit.release import audit_release
 from discreet.documents.read import read_document
 from discreet.errors import ArtefactError, SettingsError
-from discreet.joint import Federation, publish_jointly
+from discreet.joint import Federation
 from discreet.ledger import Ledger
 from discreet.mechanisms import OutputPerturbation, PrivateNewton
 from discreet.mechanisms.group_counts import GroupCounts
@@ -22,7 +22,7 @@ from discreet.points import JointPoint
 from discreet.privacy.noise import NoiseSource
 from discreet.privacy.shares import NoiseShares
 from discreet.privacy.testing import SeededNoise
-from discreet.release import NO_LEDGER, Order, simulate
+from discreet.release import NO_LEDGER, Order, publish, simulate
 from tests.cohorts import cohort
 from tests.federation.joint_part import facts, order_of
 from tests.federation.stage import make_sites, result
@@ -220,7 +220,7 @@ def test_what_cannot_be_shared_is_refused_before_connecting(scene, mechanism):
     order = Order(**{**vars_of(order_of(scene[0])), "mechanism": mechanism})
     federation = Federation.read(scene[0]["sites"], 0)
     with pytest.raises(SettingsError, match="across sites"):
-        publish_jointly(order, People.of(scene[0]["data"]), federation, ledger=NO_LEDGER)
+        publish(order, People.of(scene[0]["data"]), ledger=NO_LEDGER, agreed=federation.agreed)
 
 
 def test_curves_by_group_are_counted_across_sites(scene, stage):

@@ -9,7 +9,7 @@ from discreet.core import split as core_split
 from discreet.core.ask import Ask
 from discreet.core.bins import Stretches
 from discreet.mechanisms import contract, output
-from discreet.mechanisms.newton import layout, split
+from discreet.mechanisms.newton import layout
 from discreet.mechanisms.newton.sequence import Sequence
 from discreet.privacy import noise, selection
 from tests.mechanisms import newton_checks, release_checks
@@ -117,7 +117,7 @@ MORE_BUGS = [
     ),
     Bug(
         "shares of the steps and of the first releases above one together",
-        split,
+        layout,
         "split",
         "rest = 1 - sum(shares.values(), Fraction(0))",
         "rest = Fraction(1)",

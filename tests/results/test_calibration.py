@@ -8,8 +8,7 @@ import discreet as ds
 from discreet.documents.read import document_of
 from discreet.errors import ArtefactError, SettingsError
 from discreet.plots import events_by_stretch, survival_of_everybody
-from discreet.results.calibration import Calibration
-from discreet.results.life_table import LifeTable
+from discreet.results.life_table import Calibration, LifeTable
 from tests.cohorts import cohort, schema
 from tests.releases import order, run
 

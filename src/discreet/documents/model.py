@@ -32,8 +32,7 @@ from discreet.documents.strict import serialise, write_new
 from discreet.errors import ArtefactError, SettingsError
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.scales import LARGEST_EXPONENT
-from discreet.results.calibration import Calibration
-from discreet.results.life_table import LifeTable
+from discreet.results.life_table import Calibration, LifeTable
 from discreet.results.proportionality import EffectOverTime, effects_over_time
 from discreet.results.survival import Curves
 from discreet.types import Array
@@ -150,11 +149,6 @@ class Uncertainty(_Document):
     information: Literal["expected", "observed"]
     standard_errors: Coefficients
     covariance: Triangle | None = None
-
-    @cached_property
-    def matrix(self) -> Array | None:
-        """The covariance matrix, or None where the model has too many coefficients to keep it."""
-        return None if self.covariance is None else from_triangle(self.covariance)
 
 
 class FitRecord(_Document):
@@ -312,10 +306,11 @@ class PlainModel(Model):
             raise ValueError("the covariance is not a lower triangle of the right size")
         return self
 
-    @property
+    @cached_property
     def covariance(self) -> Array | None:
-        """Covariance of the coefficients on the user's scale."""
-        return self.uncertainty.matrix
+        """Covariance on the user's scale; None where there are too many coefficients to keep it."""
+        rows = self.uncertainty.covariance
+        return None if rows is None else from_triangle(rows)
 
 
 class Promised(File):
@@ -386,28 +381,8 @@ class Promised(File):
 class Release(Promised, Model):
     """A private model: what it is, what was released, what is promised.
 
-    `SurvivalRegression.publish` and `load` make one.
-
-    Attributes
-    ----------
-    persons
-        Number of persons, public.
-    guarantee, promise
-        What is promised, as numbers and in words.
-    coefficients
-        On the user's own scale.
-    warnings
-        What a reader should not believe, from released numbers alone.
-    released, details, mechanism, noise_scale, grid_exponent
-        Everything that was drawn, and the public plan it was drawn by.
-    ledger, release_id, joint_digest
-        What it was charged to, and what several sites agreed on.
-
-    Examples
-    --------
-    >>> release = ds.load("release.json").release_  # doctest: +SKIP
-    >>> release.guarantee.epsilon  # doctest: +SKIP
-    1.0
+    Coefficients are on the user's own scale, ``warnings`` say what a reader should not believe;
+    ``released`` is everything that was drawn, by the public plan in ``details``.
     """
 
     kind: ClassVar[str] = "discreet-release"

@@ -18,15 +18,7 @@ FORMATS = tuple(HOMES)
 
 
 def export_bytes(found: Model | CausesFile | CurvesRelease, kind: str) -> bytes:
-    """The file of a format; a `SettingsError` says in one sentence what it cannot express.
-
-    Parameters
-    ----------
-    found
-        The content of a file of discreet.
-    kind
-        "r", "excel", "pmml" or "json-table".
-    """
+    """The file of a format; a `SettingsError` says in one sentence what it cannot express."""
     if kind not in HOMES:
         raise SettingsError(f"unknown format '{kind}': write {', '.join(FORMATS)}.")
     try:

@@ -154,19 +154,9 @@ class ReleasedCounts:
 def group_curves(
     released: ReleasedCounts, times: Array
 ) -> tuple[tuple[GroupCurve, ...], LogRank | None]:
-    """Curves of all groups, and the test that they are equal (None of one group).
+    """A curve for each group, in their order, and the test that all are equal (None of one group).
 
-    Parameters
-    ----------
-    released
-        Noisy counts and the law of their noise.
-    times
-        Start and ends of the stretches: one more than there are stretches.
-
-    Returns
-    -------
-    tuple
-        A curve for each group, in their order, and the test.
+    ``times`` are the start and the ends of the stretches.
     """
     with threadpool_limits(1, "blas"):  # the last bit must not depend on the number of threads
         draws = curve_draws(released)
