@@ -144,7 +144,7 @@ def scaled_gap(constants: Facts, found: np.ndarray, shift: int) -> float:
     """Largest distance between the gradients over the claimed sensitivity."""
     scale = np.array([2.0**shift] * 3 + [1.0] * 2)
     claimed = gradient_sensitivity(
-        basis_of(constants, shift), Slopes.constant(constants.intervals, 1.0)
+        basis_of(constants, shift), Slopes.constant(constants.design.intervals, 1.0)
     )
     gaps = np.linalg.norm((found[:, None] - found[None, :]) * scale, axis=-1)
     return float(gaps.max()) / claimed

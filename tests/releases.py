@@ -42,7 +42,7 @@ class Fixed(Mechanism):
             dimension=constants.dimension,
             noise_scale=3.0,
             grid_exponent=-20,
-            details={"ridge": 0.5, "late_entry": constants.late_entry},
+            details={"ridge": 0.5, "late_entry": constants.design.schema.time.entry is not None},
         )
 
     def draw(self, plan, loss, noise):

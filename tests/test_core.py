@@ -39,8 +39,7 @@ DRAWS = ("core", "privacy", "audit", "paper")
 makes its own."""
 SUMS = {
     "audit/questions.py": "each question of the core once more, person by person; nothing is kept",
-    "competing.py": "fits that are not private, cause by cause",
-    "estimate.py": "fits that are not private",
+    "estimate.py": "fits that are not private, of one event and cause by cause",
     "likelihood/problem.py": "the likelihood of fits that are not private, and of output and "
     "objective perturbation, which the core asks",
 }

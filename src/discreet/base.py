@@ -206,15 +206,7 @@ class Estimator(ABC):
     def audit(self) -> "Audit":
         """Check that a release is what it claims to be, as `discreet audit` does.
 
-        Returns
-        -------
-        Audit
-            Its ``sound`` says whether every check passed, ``findings`` lists them.
-
-        Raises
-        ------
-        ArtefactError
-            The model is not a private release.
+        ``sound`` says whether every check passed, ``findings`` lists them.
         """
         from discreet.audit import audit_document  # noqa: PLC0415 - scipy, mechanisms
 
@@ -236,12 +228,7 @@ class Estimator(ABC):
         Parameters
         ----------
         **params
-            New values.
-
-        Raises
-        ------
-        SettingsError
-            There is no such setting.
+            New values; `SettingsError` for a name that is no setting's.
         """
         known = self._defaults()
         for name, value in params.items():

@@ -99,10 +99,7 @@ class GroupCurves(Estimator):
     def summary(self) -> GroupTable:
         """One row per group: size, median, restricted mean, survival at the end.
 
-        Returns
-        -------
-        GroupTable
-            Prints as text; ``to_pandas()`` has a row for each group and time.
+        It prints as text; ``to_pandas()`` has a row for each group and time.
         """
         return GroupTable(self._model)
 
@@ -110,6 +107,8 @@ class GroupCurves(Estimator):
         self, *, cause: str | None = None, simultaneous: bool = False, sample: bool = False
     ) -> "Figure":
         """Every group's curve with its band, and the numbers at risk.
+
+        Where a group's curve is not known, its pale band is drawn alone.
 
         Parameters
         ----------
@@ -120,11 +119,6 @@ class GroupCurves(Estimator):
             Whether bands hold the whole curve at once, not each point.
         sample
             Whether bands are of these people's own curve without noise, not of the population's.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            One panel of steps; where a group's curve is not known, its pale band alone.
         """
         from discreet.plots import group_figure  # noqa: PLC0415 - matplotlib is slow to load
 

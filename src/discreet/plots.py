@@ -21,6 +21,7 @@ from discreet.documents.causes import CausesFile
 from discreet.documents.curves import CurvesRelease
 from discreet.documents.model import Model, Release
 from discreet.errors import SettingsError
+from discreet.results.description import round_step
 from discreet.results.life_table import Calibration, LifeTable
 from discreet.results.normal import normal_quantile, standard_errors
 from discreet.results.prediction import (
@@ -338,15 +339,12 @@ def _words(item: Numeric | Categorical, value: float) -> str:
 
 
 def _steps(model: Model) -> dict[str, float]:
-    """A round step near a quarter of the range, so that numbers and indicators compare."""
+    """Round steps of numbers, so that numbers and indicators compare."""
     steps = dict.fromkeys(model.coefficients.covariates, 1.0)
     names = {term.name: term.names for term in model.public_schema.terms}
     for item in model.public_schema.covariates:
         if isinstance(item, Numeric) and item.value_names == (item.name,):
-            quarter = (item.bounds[1] - item.bounds[0]) / 4
-            power = 10.0 ** np.floor(np.log10(quarter))
-            step = float(power * max(k for k in (1, 2, 5) if k * power <= quarter))
-            steps |= dict.fromkeys(names[item.name], step)
+            steps |= dict.fromkeys(names[item.name], round_step(item))
     return steps
 
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from discreet.base import NEEDS_MECHANISM, as_schema
-from discreet.competing import fit_causes
 from discreet.design.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import DEFAULT_LINK, Link, get_link
 from discreet.design.schema import Schema
 from discreet.documents.causes import CausesFile, require_no_strata
 from discreet.errors import DataFormError, SettingsError, warn
-from discreet.estimate import compare_baselines, estimate, plain_model
+from discreet.estimate import compare_baselines, estimate, fit_causes, plain_model
 from discreet.likelihood.problem import Problem
 from discreet.people.source import EngineName, People, TablePeople
 from discreet.predictions import Predictions

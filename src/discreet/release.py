@@ -36,7 +36,7 @@ from discreet.design.baseline import Baseline
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.schema import Schema
-from discreet.documents.causes import CausesRelease, require_no_strata
+from discreet.documents.causes import CausesRelease
 from discreet.documents.caution import Caution
 from discreet.documents.model import Promised, Release
 from discreet.documents.strict import require_free
@@ -79,7 +79,6 @@ __all__ = [
 
 Document = TypeVar("Document", bound=Promised)
 ModelRelease = Release | CausesRelease
-NEWTON = "newton"
 
 # Stands in for n before the people are counted: a delta that falls with n makes no promise cheaper.
 UNCOUNTED = MOST_PERSONS
@@ -239,18 +238,13 @@ class Order(AbstractOrder[ModelRelease]):
     baseline: Baseline
 
     def require_supported(self) -> None:
-        """No more coefficients than a private fit takes; causes have a proof of private Newton alone."""
+        """No more coefficients than a private fit takes, and nothing without a proof."""
         require_few_coefficients(self.schema)
-        self._require_proof_of_causes()
+        require_proof(self.mechanism, self._facts(UNCOUNTED))
 
-    def _require_proof_of_causes(self) -> None:
-        if self.schema.time.causes is None:
-            return
-        if self.mechanism.name != NEWTON:
-            raise SettingsError(
-                "competing risks are released by private Newton alone: use the mechanism newton."
-            )
-        require_no_strata(self.schema)
+    def _facts(self, persons: int) -> Facts:
+        self.schema.require_bounds()
+        return Facts(persons, self.design, self.link, self.sites)
 
     @cached_property
     def design(self) -> Design:
@@ -265,9 +259,7 @@ class Order(AbstractOrder[ModelRelease]):
 
     def plan(self, persons: int) -> Plan:
         """The mechanism's plan for n persons."""
-        self.schema.require_bounds()
-        self._require_proof_of_causes()
-        facts = Facts(persons, self.design, self.link, self.sites)
+        facts = self._facts(persons)
         require_proof(self.mechanism, facts)
         return self.mechanism.plan(facts)
 

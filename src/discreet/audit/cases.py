@@ -390,7 +390,7 @@ def random_person(
     random: np.random.Generator, facts: Facts, *, pieces: int = 1, extreme: float = 0.7
 ) -> CasePerson:
     """A person of so many rows; the share `extreme` are on the sphere |x| = 1 and stay long."""
-    intervals, width = facts.intervals, facts.design.covariates.dimension
+    intervals, width = facts.design.intervals, facts.design.covariates.dimension
     cuts = np.sort(random.choice(intervals + 1, min(pieces, intervals) + 1, replace=False))
     if random.random() < extreme:
         cuts[0], cuts[-1] = 0, intervals
@@ -402,7 +402,7 @@ def random_person(
 
 def corner_people(facts: Facts) -> list[CasePerson]:
     """Hand-made persons: at a corner or its opposite, short or long, with and without event."""
-    intervals, width = facts.intervals, facts.design.covariates.dimension
+    intervals, width = facts.design.intervals, facts.design.covariates.dimension
     corner = np.ones(width) / math.sqrt(max(width, 1))
     axes = np.eye(width)
     directions = [corner, -corner, *axes, *(-axes), np.zeros(width), -0.0 * corner]

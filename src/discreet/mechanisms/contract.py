@@ -80,11 +80,6 @@ class Facts:
         return self.design.schema.person is not None
 
     @property
-    def late_entry(self) -> bool:
-        """Whether the schema has a column of entries."""
-        return self.design.schema.time.entry is not None
-
-    @property
     def dimension(self) -> int:
         """Number of coefficients d = e + p, with strata d = G e + p."""
         return self.design.dimension
@@ -93,11 +88,6 @@ class Facts:
     def causes(self) -> int:
         """Number of competing causes; 1 for one kind of event."""
         return len(self.design.schema.time.causes or (None,))
-
-    @property
-    def intervals(self) -> int:
-        """Number of time intervals q."""
-        return self.design.intervals
 
     @property
     def leads(self) -> int:
@@ -204,6 +194,7 @@ class Mechanism(ABC):
     across_sites   several sites can draw its noise together
     takes_strata   its proof covers a baseline for each stratum
     takes_changes  its proof covers effects that change with time
+    takes_causes   its proof covers competing risks
     """
 
     name: ClassVar[str]
@@ -212,6 +203,7 @@ class Mechanism(ABC):
     across_sites: ClassVar[bool] = False
     takes_strata: ClassVar[bool] = False
     takes_changes: ClassVar[bool] = False
+    takes_causes: ClassVar[bool] = False
 
     @property
     def coordinates(self) -> "Coordinates":
@@ -264,8 +256,12 @@ class Mechanism(ABC):
 
 
 def require_proof(mechanism: Mechanism, facts: Facts) -> None:
-    """Raise `SettingsError` where the mechanism has no proof: for strata, changing effects, other facts."""
+    """Raise `SettingsError` for what the mechanism has no proof of: causes, strata, changes, other facts."""
     changing = facts.design.schema.changing
+    if facts.causes > 1 and not mechanism.takes_causes:
+        raise SettingsError(
+            "competing risks are released by private Newton alone: use the mechanism newton."
+        )
     if facts.design.strata > 1 and not mechanism.takes_strata:
         raise SettingsError(
             f"the mechanism {mechanism.name} has no proof for strata: use newton, or leave [strata] "

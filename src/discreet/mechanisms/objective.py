@@ -59,16 +59,6 @@ class ObjectivePerturbation(Perturbation):
         larger one leaves more of epsilon to the tilt. None: the public rule.
     survival
         As for `OutputPerturbation`.
-
-    Raises
-    ------
-    SettingsError
-        As `OutputPerturbation`.
-
-    Examples
-    --------
-    >>> ObjectivePerturbation(epsilon=1.0).promise(1000).epsilon
-    1.0
     """
 
     name: ClassVar[str] = "objective"
@@ -162,7 +152,7 @@ class Shape:
     def make(cls, facts: Facts, guess: Guess, shift: int) -> "Shape":
         """Compute Delta and the bound on the gradient of all persons, for slopes at every f."""
         basis = perturbation.basis_of(facts, shift)
-        slopes = Slopes.constant(facts.intervals, facts.link.lipschitz)
+        slopes = Slopes.constant(facts.design.intervals, facts.link.lipschitz)
         gradient = facts.persons * gradient_bound(basis, slopes)
         sensitivity = gradient_sensitivity(basis, slopes)
         scaled = guess.scaled(math.ldexp(1.0, shift))

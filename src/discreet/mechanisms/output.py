@@ -46,16 +46,6 @@ class OutputPerturbation(Perturbation):
     survival
         A public guess of the share of persons who reach the horizon without an event, the centre of
         the ridge. A wrong one costs accuracy only.
-
-    Raises
-    ------
-    SettingsError
-        epsilon or ridge is not positive, or survival is not between 0 and 1.
-
-    Examples
-    --------
-    >>> OutputPerturbation(epsilon=1.0).promise(1000).epsilon
-    1.0
     """
 
     name: ClassVar[str] = "output"

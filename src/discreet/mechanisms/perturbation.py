@@ -53,12 +53,7 @@ COARSEST_GRID = -20
 
 @dataclass(frozen=True)
 class Perturbation(Mechanism):
-    """Settings and draw of output and objective perturbation.
-
-    epsilon: the guarantee. ridge: Lambda, the ridge per person; None: the public rule.
-    survival: a public guess of the share of persons who reach the horizon without an event; it
-    centres the ridge and weighs noise against bias; a wrong one costs accuracy only.
-    """
+    """Settings, as in `OutputPerturbation`, and draw of output and objective perturbation."""
 
     epsilon: float = NOT_GIVEN
     ridge: float | None = None

@@ -56,17 +56,6 @@ class SelectedRidge(Mechanism):
         Share of a trial's budget for its score.
     survival
         As in the base mechanism.
-
-    Raises
-    ------
-    SettingsError
-        epsilon or a candidate is not positive, the base has another name, or a trial or its
-        score would have no budget.
-
-    Examples
-    --------
-    >>> SelectedRidge(epsilon=2.0, ridges=(0.01, 0.1)).promise(1000).epsilon
-    2.0
     """
 
     epsilon: float = NOT_GIVEN

@@ -11,14 +11,12 @@ from discreet.design.schema import Categorical, Numeric, PageWords, Schema
 from discreet.documents.causes import CausesRelease
 from discreet.documents.curves import BANDS, CurvesRelease
 from discreet.documents.model import Promised, Release
-from discreet.results.description import change_test, ratio_of
+from discreet.results.description import change_test, ratio_of, round_step
 from discreet.results.group_curves import incidence_of
 from discreet.results.proportionality import effect_cells
 
 NO_INFORMATION = ("at-risk", "events")
 """Cautions about the whole release; ``noise`` is one too if it names no coefficient."""
-ROUNDED = 1.0 + 1e-9
-"""Bounds such as 0.3 and 0.7 are a little nearer to each other than they are written."""
 
 
 def parts_of(release: Release | CausesRelease) -> dict[str, Release]:
@@ -94,10 +92,12 @@ def lasting_facts(release: Release, cause: str, words: dict[str, str]) -> list[d
     """Return every effect early and late as texts, those that are furthest apart first."""
     schema = release.public_schema
     names = schema.coefficient_names
-    steps = [_step(schema, item["number"]) for item in _coefficients(schema)]
+    numbers = [item["number"] for item in _coefficients(schema)]
     found = []
     for one in sorted(release.proportionality or (), key=lambda one: -abs(one.distance)):
-        step = steps[names.index(one.name)]
+        number = numbers[names.index(one.name)]
+        item = None if number is None else schema.covariates[number]
+        step = round_step(item) if isinstance(item, Numeric) else 1.0
         scaled = one._replace(early=one.early * step, late=one.late * step)
         early, late, change, interval = effect_cells(scaled, ratio=bool(ratio_of(release.link)))
         per = "" if step == 1 else f", {words['per'].format(step=f'{step:g}')}"
@@ -112,17 +112,6 @@ def lasting_facts(release: Release, cause: str, words: dict[str, str]) -> list[d
             }
         )
     return found
-
-
-def _step(schema: Schema, number: int | None) -> float:
-    """Return the step that a ratio is per, as in `page.js`: 1, 2 or 5 times a power of ten."""
-    item = None if number is None else schema.covariates[number]
-    if not isinstance(item, Numeric):
-        return 1.0
-    low, high = item.bounds
-    quarter = (high - low) / 4.0 * ROUNDED
-    power = 10.0 ** np.floor(np.log10(quarter))
-    return float(power * max(factor for factor in (1, 2, 5) if factor * power <= quarter))
 
 
 @dataclass(frozen=True)

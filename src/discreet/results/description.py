@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.design.link import get_link
 from discreet.design.periods import period_words
-from discreet.design.schema import Categorical
+from discreet.design.schema import Categorical, Numeric
 from discreet.design.wording import nearest
 from discreet.documents.causes import CausesFile
 from discreet.documents.model import Coefficients, Model, PlainModel, Promised, Release
@@ -22,6 +22,8 @@ from discreet.results.summary import CoefficientTable, WaldTest
 from discreet.results.tables import ByCause
 from discreet.types import Array
 
+ROUNDED = 1.0 + 1e-9
+"""Bounds such as 0.3 and 0.7 are a little nearer to each other than they are written."""
 NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."
 
 
@@ -250,6 +252,14 @@ def ratio_of(link: str) -> str:
     """The name of exp(coefficient), "" where it means nothing."""
     effect = get_link(link).effect
     return effect.removeprefix("log ") if effect.startswith("log ") else ""
+
+
+def round_step(item: Numeric) -> float:
+    """A step near a quarter of a number's range, 1, 2 or 5 times a power of ten, as in `page.js`."""
+    low, high = item.bounds
+    quarter = (high - low) / 4.0 * ROUNDED
+    power = 10.0 ** np.floor(np.log10(quarter))
+    return float(power * max(factor for factor in (1, 2, 5) if factor * power <= quarter))
 
 
 def number_of(model: Fitted, cause: str) -> int:

@@ -96,9 +96,9 @@ class Layout:
         steps = _number_of_steps(signal / sites.excess, signal / persons)
         budget = split(total, steps, pure=pure, without=without, sites=sites)
         strata = facts.design.strata
-        late, causes = facts.late_entry, facts.causes
+        late, causes = facts.design.schema.time.entry is not None, facts.causes
         made = cls(budget, 1, 4, 4, late, changing, causes, strata, mixed)
-        intervals = facts.intervals
+        intervals = facts.design.intervals
         noise = budget.deviation(budget.share(EXITS), of_exits(late=False))
         time_bins = min(MOST_TIME_BINS, int(persons // strata / (20 * noise)))
         return replace(
@@ -146,7 +146,7 @@ class Layout:
 
     def _asked(self, facts: Facts) -> Iterator[tuple[Fraction, Sensitivity, int]]:
         """Share, sensitivity and largest dimension of every question of a draw."""
-        shares, intervals = dict(self.budget.shares), facts.intervals
+        shares, intervals = dict(self.budget.shares), facts.design.intervals
         numbers = sum(item.numeric for item in marginals_of(facts.design, 4))
         covariates = len(marginals_of(facts.design, 4))
         half = facts.causes * (facts.dimension * (facts.dimension + 1) // 2)

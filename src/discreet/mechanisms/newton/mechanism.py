@@ -77,6 +77,7 @@ class PrivateNewton(Mechanism):
     across_sites: ClassVar[bool] = True
     takes_strata: ClassVar[bool] = True
     takes_changes: ClassVar[bool] = True
+    takes_causes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse settings that promise nothing."""
