@@ -10,11 +10,11 @@ time, and no interval of a curve.
 Reference: Data Mining Group, PMML 4.4, General Regression, section on Cox models.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
-from xml.etree import ElementTree as ET
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet.design.covariates import Categorical, Numeric
 from discreet.errors import SettingsError
@@ -24,8 +24,6 @@ from discreet.version import __version__
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
 TIME, EVENT = "discreet time", "discreet event"
 HAZARD, SURVIVAL = "cumulative hazard", "survival"
-NUMBER = {"optype": "continuous", "dataType": "double"}
-Node = ET.Element
 
 
 class Level(NamedTuple):
@@ -57,49 +55,35 @@ def write(content: Content) -> bytes:
     taken |= {content.schema.strata.name} if content.schema.strata else set()
     names = [_free(name, taken) for name in (TIME, EVENT, HAZARD, SURVIVAL)]
     time, event, hazard, survival = names
-    root = ET.Element("PMML", {"version": "4.4", "xmlns": NAMESPACE})
-    header = _add(root, "Header", description=" ".join(content.words))
-    _add(header, "Application", name="discreet", version=__version__)
-    dictionary = _add(root, "DataDictionary")
-    for item in content.schema.covariates:
-        if isinstance(item, Categorical):
-            _levels(dictionary, item.name, item.levels)
-        else:
-            field = _add(dictionary, "DataField", name=item.name, **NUMBER)
-            for code in content.codes(item):
-                _add(field, "Value", value=_number(code), property="missing")
-    if content.schema.strata is not None:
-        _levels(dictionary, content.schema.strata.name, content.schema.strata.levels)
-    _add(dictionary, "DataField", name=time, **NUMBER)
-    _levels(dictionary, event, ("0", "1"))
-    model = _add(
-        root, "GeneralRegressionModel", modelName="discreet", functionName="regression",
-        modelType="CoxRegression", endTimeVariable=time, statusVariable=event,
-    )  # fmt: skip
-    if content.schema.strata is not None:
-        model.set("baselineStrataVariable", content.schema.strata.name)
-    # unknown levels count as missing; an unknown stratum is the first
-    schema, unknown = _add(model, "MiningSchema"), {"invalidValueTreatment": "asMissing"}
-    for item in content.schema.covariates:
-        _add(schema, "MiningField", name=item.name, **unknown)
-    if content.schema.strata is not None:
-        unknown["missingValueReplacement"] = content.schema.strata.levels[0]
-        _add(schema, "MiningField", name=content.schema.strata.name, **unknown)
-    _add(schema, "MiningField", name=time)
-    _add(schema, "MiningField", name=event, usageType="target")
-    output = _add(model, "Output")
-    _add(output, "OutputField", name=hazard, **NUMBER, feature="predictedValue")
-    field = _add(output, "OutputField", name=survival, **NUMBER, feature="transformedValue")
-    _write(field, ("exp", ("*", -1.0, hazard)))
-    transformations, fields = _add(model, "LocalTransformations"), []
-    for name, formula, is_column in _derived(content, taken):
-        _write(_add(transformations, "DerivedField", name=name, **NUMBER), formula)
-        fields += [name] * is_column
-    _parameters(model, content, fields)
-    _baseline(model, content)
-    ET.indent(root)
-    text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+    fields = list(_derived(content, taken))
+    steps = np.exp(content.basis @ content.parts[0].alpha.T)
+    totals = np.vstack([np.zeros(steps.shape[1]), np.cumsum(steps, axis=0)])
+    environment = Environment(
+        loader=PackageLoader("discreet.export"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.tests["level"] = lambda node: isinstance(node, Level)
+    text = environment.get_template("pmml.xml").render(
+        content=content,
+        covariates=content.schema.covariates,
+        strata=content.schema.strata,
+        namespace=NAMESPACE,
+        version=__version__,
+        time=time,
+        event=event,
+        hazard=hazard,
+        survival=survival,
+        fields=fields,
+        columns=[name for name, _, is_column in fields if is_column],
+        names=content.schema.coefficient_names,
+        beta=content.parts[0].beta.tolist(),
+        edges=content.edges.tolist(),
+        hazards=totals.T.tolist(),
+    )
+    return f"{text}\n".encode()
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -108,40 +92,6 @@ def _free(name: str, taken: set[str]) -> str:
         name = f"discreet {name}"
     taken.add(name)
     return name
-
-
-def _add(parent: Node, tag: str, text: str | None = None, /, **attributes: str) -> Node:
-    child = ET.SubElement(parent, tag, attributes)
-    child.text = text
-    return child
-
-
-def _number(value: float) -> str:
-    return repr(float(value))
-
-
-def _levels(dictionary: Node, name: str, levels: Sequence[str]) -> None:
-    field = _add(dictionary, "DataField", name=name, optype="categorical", dataType="string")
-    for level in levels:
-        _add(field, "Value", value=level)
-
-
-# Derived fields: one for each column of x
-
-
-def _write(parent: Node, formula: Formula) -> None:
-    """Add a formula: a field by its name, a number, a level, or a function with its arguments."""
-    if isinstance(formula, str):
-        _add(parent, "FieldRef", field=formula)
-    elif isinstance(formula, float):
-        _add(parent, "Constant", _number(formula), dataType="double")
-    elif isinstance(formula, Level):
-        _add(parent, "Constant", formula.name, dataType="string")
-    else:
-        function, *arguments = formula
-        node = _add(parent, "Apply", function=function)
-        for argument in arguments:
-            _write(node, argument)
 
 
 def _derived(content: Content, taken: set[str]) -> Iterator[tuple[str, Formula, bool]]:
@@ -188,39 +138,3 @@ def _terms(item: Numeric | Categorical, taken: set[str]) -> Iterator[tuple[str, 
     ]
     for number, cube in enumerate(cubes[:-1], start=2):
         yield _free(f"x {item.name} spline {number}", taken), ("-", cube, cubes[-1]), True
-
-
-# Numbers
-
-
-def _parameters(model: Node, content: Content, fields: list[str]) -> None:
-    """One parameter for each column."""
-    names, beta = content.schema.coefficient_names, content.parts[0].beta
-    parameters = _add(model, "ParameterList")
-    for place, name in enumerate(names):
-        _add(parameters, "Parameter", name=f"p{place}", label=name)
-    predictors = _add(model, "CovariateList")
-    for field in fields:
-        _add(predictors, "Predictor", name=field)
-    matrix = _add(model, "PPMatrix")
-    for place, field in enumerate(fields):
-        _add(matrix, "PPCell", value="1", predictorName=field, parameterName=f"p{place}")
-    values = _add(model, "ParamMatrix")
-    for place, value in enumerate(beta):
-        _add(values, "PCell", parameterName=f"p{place}", beta=_number(value))
-
-
-def _baseline(model: Node, content: Content) -> None:
-    """H_0 at every edge, for each stratum."""
-    _add(_add(model, "EventValues"), "Value", value="1")
-    horizon = _number(content.edges[-1])
-    tables = _add(model, "BaseCumHazardTables", maxTime=horizon)
-    hazards = np.exp(content.basis @ content.parts[0].alpha.T).T
-    for place, steps in enumerate(hazards):
-        table = tables
-        if content.schema.strata is not None:
-            level = content.schema.strata.levels[place]
-            table = _add(tables, "BaselineStratum", value=level, maxTime=horizon)
-        totals = np.concatenate([[0.0], np.cumsum(steps)])
-        for edge, total in zip(content.edges, totals, strict=True):
-            _add(table, "BaselineCell", time=_number(edge), cumHazard=_number(total))
