@@ -11,9 +11,10 @@ the privacy noise.
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet.design.covariates import Numeric
 from discreet.design.declared import parse_number
@@ -114,3 +115,16 @@ def _words(found: Model | CausesFile) -> tuple[str, ...]:
         f"{guarantee.status}; {found.persons:,} persons."
     )
     return (first, promise, found.promise, *(f"Warning: {item.message}" for item in found.warnings))
+
+
+def template(name: str, **filters: Any) -> Any:
+    """Return a template of this folder, by its name; texts in XML are escaped."""
+    environment = Environment(
+        loader=PackageLoader("discreet.export"),
+        autoescape=name.endswith(".xml"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= filters
+    return environment.get_template(name)

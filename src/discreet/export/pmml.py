@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet.design.covariates import Categorical, Numeric
 from discreet.errors import SettingsError
-from discreet.export.content import Content
+from discreet.export.content import Content, template
 from discreet.version import __version__
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
@@ -58,15 +57,7 @@ def write(content: Content) -> bytes:
     fields = list(_derived(content, taken))
     steps = np.exp(content.basis @ content.parts[0].alpha.T)
     totals = np.vstack([np.zeros(steps.shape[1]), np.cumsum(steps, axis=0)])
-    environment = Environment(
-        loader=PackageLoader("discreet.export"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.tests["level"] = lambda node: isinstance(node, Level)
-    text = environment.get_template("pmml.xml").render(
+    text = template("pmml.xml").render(
         content=content,
         covariates=content.schema.covariates,
         strata=content.schema.strata,

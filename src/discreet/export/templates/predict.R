@@ -1,3 +1,39 @@
+{% macro covariate(item) -%}
+list(name = {{ item.name | text }}, indicator = {{ "TRUE" if item.indicated else "FALSE" }},
+{%- if item.levels is defined %} levels = {{ item.levels | texts }})
+{%- else %} low = {{ item.bounds[0] | number }}, high = {{ item.bounds[1] | number }}, fill = {{ item.fill | number }},
+{{- " " }}scale = {{ ("spline" if item.knots else item.scale or "linear") | text }}, knots = {{ item.knots or 0 }},
+{{- " " }}codes = {{ content.codes(item) | numbers }})
+{%- endif %}
+{%- endmacro %}
+{% for line in words %}
+# {{ line }}
+{% endfor %}
+#
+# source("this file"); print(discreet_model)
+# predict_survival(people, times, interval = TRUE)   people: a data frame with the covariates
+
+discreet_model <- structure(list(
+  words = {{ content.words | texts }},
+  link = {{ content.link | text }},
+  effect = {{ effect | text }},
+  baseline = {{ content.design.declared.kind | text }},
+  baseline_size = {{ content.design.declared.dimension }},
+  baseline_steps = {{ content.design.steps | numbers }},
+  column = {{ (content.periods.column_of + 1) | numbers }},
+  first = {{ content.periods.stretches[0] | numbers }},
+  last = {{ content.periods.stretches[1] | numbers }},
+  edges = {{ content.edges | numbers }},
+  covariates = {{ content.schema.covariates | map("apply", covariate) | listed }},
+  interactions = {{ content.schema.interactions | map(attribute="of") | map("texts") | listed }},
+  strata = {% if strata %}list(name = {{ strata.name | text }}, levels = {{ strata.levels | texts }}){% else %}NULL{% endif %},
+  names = {{ content.names | texts }},
+  causes = {{ content.parts | map(attribute="cause") | texts if content.parts | length > 1 else "NULL" }},
+  alpha = {{ content.parts | map(attribute="alpha") | map("matrix") | listed }},
+  beta = {{ content.parts | map(attribute="beta") | map("numbers") | listed }},
+  covariance = {{ "NULL" if content.covariance is none else content.covariance | matrix }}
+), class = "discreet_model")
+
 # Predictions. Nothing below depends on the model; its numbers are in `discreet_model` above.
 
 # b_1 = 1, b_2 = t, b_{i+2} = d_i - d_{k-1}, the natural cubic spline with k even knots in [0, 1].
