@@ -155,7 +155,7 @@ def test_a_mechanism_that_refuses_the_link_says_why():
 def test_newton_errs_as_predicted_on_the_cohort_that_was_assumed():
     outlook = outlook_for(SCHEMA, 20_000, 4000, link="logit")
     loss = simulated(outlook)
-    best = loss_minimum(loss, outlook.point)
+    best = loss_minimum(loss, np.zeros(outlook.design.dimension))
     hessian = loss(best).hessian
     mechanism = PrivateNewton(1.0)
     plan = mechanism.plan(outlook.facts)

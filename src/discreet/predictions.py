@@ -108,11 +108,8 @@ class Predictions(Estimator):
             columns of the frame.
         """
         points = self._points(times)
-
-        def plain(encoded: Array, stratum: Any) -> Array:
-            return self._curves.survival(encoded, points, stratum)
-
         rule = partial(prediction.survival_interval, times=points, confidence=confidence)
+        plain = partial(self._curves.survival, times=points)
         return self._predicted(
             data, "survival", points, rule, plain, interval=interval, frame=frame
         )
@@ -133,7 +130,7 @@ class Predictions(Estimator):
         """
         place, points = description.number_of(self._model, cause), self._points(times)
 
-        def plain(encoded: Array, _: Any) -> Array:
+        def plain(encoded: Array, stratum: Any) -> Array:  # noqa: ARG001 - causes have no strata
             found: Array = self._model.curves.incidence(encoded, place, points)
             return found
 
@@ -155,11 +152,8 @@ class Predictions(Estimator):
 
         Infinite where the horizon comes first; one value per person, otherwise as `predict_survival`.
         """
-
-        def plain(encoded: Array, stratum: Any) -> Array:
-            return self._curves.quantile(encoded, 0.5, stratum)
-
         rule = partial(prediction.median_interval, confidence=confidence)
+        plain = partial(self._curves.quantile, probabilities=0.5)
         return self._predicted(data, "median", None, rule, plain, interval=interval, frame=frame)
 
     def predict_rmst(
@@ -240,7 +234,8 @@ class Predictions(Estimator):
             parts = list(zip(*rows, strict=True))[: 3 if interval else 1]
             stacked = [None if part[0] is None else np.stack(part) for part in parts]
         else:
-            stacked = [plain(*self._rows(data))]
+            encoded, stratum = self._rows(data)
+            stacked = [plain(encoded, stratum=stratum)]
         if times is None and not frame:  # one value per person instead of one column
             stacked = [None if part is None else part.reshape(len(part)) for part in stacked]
         found: Any = Interval(*stacked) if interval else stacked[0]  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from discreet.estimate import compare_baselines, estimate, fit_causes, plain_mod
 from discreet.likelihood.problem import Problem
 from discreet.people.source import EngineName, People, TablePeople
 from discreet.predictions import Predictions
+from discreet.privacy.scales import require_choice
 from discreet.warnings import RepairWarning
 
 if TYPE_CHECKING:
@@ -176,9 +177,9 @@ class SurvivalRegression(Predictions):
         get_link(self.link)
         _require_number("ridge", self.ridge, at_least=0.0)
         _require_number("tolerance", self.tolerance, above=0.0)
-        _require_choice("solver", self.solver, ("newton", "bfgs"))
-        _require_choice("information", self.information, ("expected", "observed"))
-        _require_choice("engine", self.engine, ("auto", "dask"))
+        require_choice("solver", self.solver, ("newton", "bfgs"))
+        require_choice("information", self.information, ("expected", "observed"))
+        require_choice("engine", self.engine, ("auto", "dask"))
 
     def _source(self, data: Any, outcome: Any) -> People:
         return People.of(data, outcome, self.engine, self.scheduler)
@@ -213,8 +214,3 @@ def _require_number(
     if not number or not math.isfinite(value) or value < at_least or not value > above:  # type: ignore[arg-type,operator]
         bound = f"at least {at_least:g}" if above == -math.inf else f"greater than {above:g}"
         raise SettingsError(f"{name} must be a finite number {bound}.")
-
-
-def _require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise SettingsError(f"{name} must be one of {', '.join(choices)}.")

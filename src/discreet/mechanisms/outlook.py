@@ -241,20 +241,10 @@ class Outlook:
         return leads[:, 0], weights[:, 0]
 
     @cached_property
-    def point(self) -> Array:
-        """The constant hazard, no covariate effect."""
-        level = self.link.predictor(self.hazard)
-        point = np.zeros(self.design.dimension)
-        point[: self.design.time_dimension] = np.tile(
-            level * self.design.constant, self.design.strata
-        )
-        return point
-
-    @cached_property
     def information(self) -> Array:
-        """H: expected information of all persons at the point, in internal coordinates.
+        """H: expected information of all persons at the constant hazard, in internal coordinates.
 
-        The sum of n S_{s-1} i(eta) E z_s z_s': at the point all have one hazard; strata are of one size.
+        The sum of n S_{s-1} i(eta) E z_s z_s': all have one hazard; strata are of one size.
         """
         design, total = self.design, np.zeros((self.design.dimension,) * 2)
         leads, shares = self.leads

@@ -203,16 +203,12 @@ class HazardModel:
         share = share / share.sum(axis=1, keepdims=True)
         present = 1.0 / (1.0 + np.exp(absent))
         people = self.persons * present[:, None] * share
-        return self._flow(hazards, total, people, share, present, rates[:, :, -1])
-
-    def _flow(
-        self, hazards: Array, total: Array, people: Array, share: Array, present: Array, late: Array
-    ) -> Flow:
         q, r, *further = exposures(total)
         decay = np.exp(-total)
         entering = np.zeros((*people.shape, self.stretches + 1))
         entering[..., 0] = people
         if self.late:
+            late = rates[:, :, -1]
             odds = np.concatenate([np.ones_like(late[..., :1]), late], axis=-1)
             entering = people[..., None] * odds / odds.sum(axis=-1, keepdims=True)
         at_risk = np.empty_like(entering)
