@@ -113,7 +113,7 @@ LATER_BUGS = [
     Bug(
         "noise that follows from the name of the release",
         release,
-        "publish",
+        "_draw_alone",
         "source.open, SystemNoise())",
         "source.open, type('Named', (SystemNoise,), {'uniform_bits': lambda _, count, "
         "bits=__import__('random').Random(order.release_id): bits.getrandbits(count)})())",

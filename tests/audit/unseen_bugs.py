@@ -270,8 +270,8 @@ UNSEEN_BUGS = [
         "one coordinate of the objective without a tilt",
         objective.ObjectivePerturbation,
         "perturb",
-        "tilt.vector)",
-        "tilt.vector * ([0.0] + [1.0] * (len(tilt.vector) - 1)))",
+        "tilt.vector,",
+        "tilt.vector * ([0.0] + [1.0] * (len(tilt.vector) - 1)),",
         "objective: replay",
     ),
     Bug(
