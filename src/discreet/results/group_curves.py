@@ -291,14 +291,9 @@ def _curve(draws: Draws, group: int, times: Array) -> GroupCurve:
     reach = 0 if early else reach
     size, deviation = float(draws.sizes[:, group].mean()), float(draws.sizes[:, group].std())
     band = _band(true, own, reach)
-    turned = [
-        _band(
-            1.0 - draws.true_incidence[:, group, cause],
-            1.0 - draws.own_incidence[:, group, cause],
-            reach,
-        )
-        for cause in range(draws.true_incidence.shape[2])
-    ]
+    # no event of a cause falls with time, as survival does
+    kept, own_kept = 1.0 - draws.true_incidence[:, group], 1.0 - draws.own_incidence[:, group]
+    turned = [_band(kept[:, r], own_kept[:, r], reach) for r in range(kept.shape[1])]
     return GroupCurve(
         size=size,
         size_deviation=deviation,
@@ -328,19 +323,10 @@ def _limits(true: Array, own: Array) -> tuple[Array, Array]:
 def _band(true: Array, own: Array, reach: int) -> Band:
     """The band of a curve that falls; draws have shape (c, K)."""
     lower, upper = _limits(true, own)
-    sample_lower, sample_upper = np.quantile(own, TAILS, axis=0)
     (low, high), (own_low, own_high) = _whole(true, reach), _whole(own, reach)
-    return Band(
-        own.mean(axis=0),
-        lower,
-        upper,
-        np.minimum(low, own_low),
-        np.maximum(high, own_high),
-        sample_lower,
-        sample_upper,
-        own_low,
-        own_high,
-    )
+    together = np.minimum(low, own_low), np.maximum(high, own_high)
+    first, last = np.quantile(own, TAILS, axis=0)
+    return Band(own.mean(axis=0), lower, upper, *together, first, last, own_low, own_high)
 
 
 def _whole(draws: Array, reach: int) -> tuple[Array, Array]:
@@ -448,10 +434,7 @@ def log_rank(released: ReleasedCounts, draws: Draws) -> LogRank:
     end = -pooled[:, None] * stays * np.ones((1, 1))
     parts = [event] * causes + [censored, end]
     if late:
-        parts += [
-            -pooled[:, None]
-            * np.hstack([np.ones((number, 1)), np.tri(number) - 0.5 * np.eye(number)])
-        ]
+        parts.append(-pooled[:, None] * np.hstack([np.ones((number, 1)), upto]))
     form = np.hstack(parts)
     released_counts, noise = vector_of(counts), noise_of(counts, released.noise)
     excess = released_counts @ form.T

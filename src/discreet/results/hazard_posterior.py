@@ -177,9 +177,8 @@ class HazardModel:
             centre[-1] = 1.0 / stretches  # of those who enter at the start
         self.offset = np.log(centre)[:, None] + np.log(counts.widths / np.mean(counts.widths))
         smooth = self.size - 2
-        self.pooled_scale = np.tile(
-            np.r_[POOLED[:2], np.full(smooth, POOLED[2])], (self.sequences, 1)
-        )
+        pooled_scale = np.r_[POOLED[:2], np.full(smooth, POOLED[2])]
+        self.pooled_scale = np.tile(pooled_scale, (self.sequences, 1))
         own_scale = np.r_[OWN[:2], np.full(smooth, OWN[2])]
         self.own_scale = np.tile(own_scale, (groups, self.sequences, 1))
         self.precision = np.zeros((groups, *self.noise.shape))
@@ -262,11 +261,8 @@ class HazardModel:
         cells = self.kinds * self.stretches
         by_exit = push[..., :cells].reshape(*push.shape[:2], self.kinds, self.stretches)
         q, r, dq, dr = flow.exposures
-        decay, at_risk, entering = (
-            np.exp(-flow.total),
-            flow.at_risk[..., :-1],
-            flow.entering[..., 1:],
-        )
+        at_risk, entering = flow.at_risk[..., :-1], flow.entering[..., 1:]
+        decay = np.exp(-flow.total)
         by_exposed = (by_exit * flow.hazards).sum(axis=2)
         by_risk = np.empty_like(flow.at_risk)
         by_risk[..., -1] = push[..., cells]
@@ -304,9 +300,8 @@ class HazardModel:
         for kind in range(self.kinds):
             moved = hazards[:, kind, :, None] * self.basis.T
             exits[:, :, :, kind] = hazards[..., None] * (exposed @ moved)[:, None]
-            exits[:, kind, :, kind] += (hazards[:, kind] * flow.exposed[0])[
-                ..., None
-            ] * self.basis.T
+            own = hazards[:, kind] * flow.exposed[0]
+            exits[:, kind, :, kind] += own[..., None] * self.basis.T
             found[:, cells, kind] = (risk[:, -1:] @ moved)[:, 0]
         if self.late:
             everyone = flow.entering[0]
@@ -379,13 +374,8 @@ class HazardModel:
         lean = np.einsum("gd,gdp->gp", counts, weighted)
         weight = (counts * (self.precision @ counts[..., None])[..., 0]).sum(axis=1)
         blocks = own[:, :, None] * middle * own[:, None, :] + np.eye(size)
-        border = np.concatenate(
-            [
-                own[:, :, None] * middle * pooled,
-                own[:, :, None] * lean[:, :, None] * turns[:, None, :],
-            ],
-            axis=2,
-        )
+        bent = own[:, :, None] * lean[:, :, None] * turns[:, None, :]
+        border = np.concatenate([own[:, :, None] * middle * pooled, bent], axis=2)
         corner = np.zeros((size + groups + 1,) * 2)
         corner[:size, :size] = pooled[:, None] * middle.sum(axis=0) * pooled + np.eye(size)
         corner[:size, size:] = pooled[:, None] * np.einsum("gp,gk->pk", lean, turns)
@@ -518,14 +508,12 @@ def needed_scales(model: HazardModel, point: Array, readable: float) -> Array:
             spread = people * covariance + model.noise / quiet**2
             weighted = np.linalg.solve(spread, people * jacobian)
             hessian = people * jacobian.transpose(0, 2, 1) @ weighted + prior
-            variance = np.einsum(
-                "gp,gp->g", lean, np.linalg.solve(hessian, lean[..., None])[..., 0]
-            )
+            solved = np.linalg.solve(hessian, lean[..., None])[..., 0]
+            variance = np.einsum("gp,gp->g", lean, solved)
             away = np.exp(1.96 * np.sqrt(variance))
             half = (np.exp(-risk / away) - np.exp(-risk * away)) / 2.0
-            found[:, column] = np.minimum(
-                found[:, column], np.where(half <= readable, factor, np.inf)
-            )
+            enough = np.where(half <= readable, factor, np.inf)
+            found[:, column] = np.minimum(found[:, column], enough)
         if np.isfinite(found).all():
             break
     return found
