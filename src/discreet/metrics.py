@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
-from discreet.documents.causes import CausesFile
+from discreet.documents.causes import Fitted
 from discreet.documents.model import Model
 from discreet.engine.local import LocalEngine
 from discreet.errors import DataFormError, SettingsError
@@ -301,11 +301,11 @@ class KaplanMeier:
         return np.searchsorted(self.times, points, side="right")
 
 
-def _document(model: Any) -> Model | CausesFile:
+def _document(model: Any) -> Fitted:
     """The document of an estimator, or the document itself."""
-    if isinstance(model, Model | CausesFile):
+    if isinstance(model, Fitted):
         return model
-    return cast("Model | CausesFile", model._model)  # noqa: SLF001 - the estimator's own model
+    return cast("Fitted", model._model)  # noqa: SLF001 - the estimator's own model
 
 
 def _observed(data: Any, schema: Schema, outcome: Any) -> Observed | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric
 from discreet.design.terms import user_columns
-from discreet.documents.causes import CausesFile
+from discreet.documents.causes import Fitted
 from discreet.documents.curves import CurvesRelease
 from discreet.documents.model import Model, Release
 from discreet.errors import SettingsError
@@ -90,7 +90,7 @@ class Profile:
 
 
 def overview(
-    model: Model | CausesFile,
+    model: Fitted,
     encoded: Array | None = None,
     stratum: NDArray[np.int16] | None = None,
     confidence: float = 0.95,
@@ -114,7 +114,7 @@ def overview(
     return figure
 
 
-def fit_by_time(model: Model | CausesFile) -> Figure:
+def fit_by_time(model: Fitted) -> Figure:
     """Events by stretch and survival of all persons: released, and expected by the model.
 
     With competing risks there is a row for each cause, in which other causes censor.
@@ -261,7 +261,7 @@ def coefficients(model: Model, axes: "Axes", confidence: float = 0.95) -> "Axes"
 
 
 def survival_curves(
-    model: Model | CausesFile,
+    model: Fitted,
     axes: "Axes",
     encoded: Array | None = None,
     confidence: float = 0.95,

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.base import Estimator
-from discreet.documents.causes import CausesFile
-from discreet.documents.model import Coefficients, Model
+from discreet.documents.causes import Fitted
+from discreet.documents.model import Coefficients
 from discreet.errors import DataFormError, SettingsError
 from discreet.results import description, prediction
 from discreet.results.life_table import LifeTable
@@ -32,7 +32,7 @@ class Predictions(Estimator):
     are.  With competing risks survival is that without an event of any cause.
     """
 
-    model_: Model | CausesFile
+    model_: Fitted
 
     @property
     def coefficients_(self) -> Coefficients | dict[str, Coefficients]:

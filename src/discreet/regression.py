@@ -13,7 +13,7 @@ from discreet.design.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import DEFAULT_LINK, Link, get_link
 from discreet.design.schema import Schema
-from discreet.documents.causes import CausesFile, require_no_strata
+from discreet.documents.causes import Fitted, require_no_strata
 from discreet.errors import DataFormError, SettingsError, warn
 from discreet.estimate import compare_baselines, estimate, fit_causes, plain_model
 from discreet.likelihood.problem import Problem
@@ -23,7 +23,6 @@ from discreet.privacy.scales import require_choice
 from discreet.warnings import RepairWarning
 
 if TYPE_CHECKING:
-    from discreet.documents.model import Model
     from discreet.mechanisms.contract import Mechanism
     from discreet.release import Order
 
@@ -201,7 +200,7 @@ class SurvivalRegression(Predictions):
         return Order(mechanism, schema, get_link(self.link), self._baseline(), **terms)
 
     @classmethod
-    def _of(cls, document: "Model | CausesFile") -> Self:
+    def _of(cls, document: "Fitted") -> Self:
         found = cls(document.public_schema, link=document.link, baseline=document.baseline)
         found._adopt(document)
         return found

@@ -36,7 +36,7 @@ from discreet.design.baseline import Baseline
 from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.schema import Schema
-from discreet.documents.causes import CausesRelease
+from discreet.documents.causes import CausesRelease, ModelRelease
 from discreet.documents.caution import Caution
 from discreet.documents.model import Promised, Release
 from discreet.documents.strict import require_free
@@ -78,7 +78,6 @@ __all__ = [
 ]
 
 Document = TypeVar("Document", bound=Promised)
-ModelRelease = Release | CausesRelease
 
 # Stands in for n before the people are counted: a delta that falls with n makes no promise cheaper.
 UNCOUNTED = MOST_PERSONS

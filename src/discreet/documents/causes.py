@@ -252,6 +252,11 @@ class CausesRelease(Promised, CausesFile):
         return np.asarray(edges[[0, *self.exits[:, 1].astype(np.int64)]])
 
 
+Fitted = Model | CausesFile
+"""A model of one event or of several causes."""
+ModelRelease = Release | CausesRelease
+
+
 def require_no_strata(schema: Schema) -> None:
     """`SettingsError` for strata beside causes."""
     if schema.strata is not None:

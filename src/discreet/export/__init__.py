@@ -6,9 +6,8 @@ every format is written from; each format is one module.
 
 from importlib import import_module
 
-from discreet.documents.causes import CausesFile
+from discreet.documents.causes import Fitted
 from discreet.documents.curves import CurvesRelease
-from discreet.documents.model import Model
 from discreet.errors import SettingsError
 from discreet.export.content import Content
 
@@ -17,7 +16,7 @@ HOMES = {"r": "r", "excel": "excel", "pmml": "pmml", "json-table": "table"}
 FORMATS = tuple(HOMES)
 
 
-def export_bytes(found: Model | CausesFile | CurvesRelease, kind: str) -> bytes:
+def export_bytes(found: Fitted | CurvesRelease, kind: str) -> bytes:
     """The file of a format; a `SettingsError` says in one sentence what it cannot express."""
     if kind not in HOMES:
         raise SettingsError(f"unknown format '{kind}': write {', '.join(FORMATS)}.")

@@ -21,9 +21,9 @@ from discreet.design.declared import parse_number
 from discreet.design.design import Design
 from discreet.design.periods import Periods
 from discreet.design.schema import Schema
-from discreet.documents.causes import CausesFile
+from discreet.documents.causes import Fitted
 from discreet.documents.curves import CurvesRelease
-from discreet.documents.model import Model, Promised
+from discreet.documents.model import Promised
 from discreet.errors import ArtefactError
 from discreet.results.description import NOT_PRIVATE, model_words
 from discreet.types import Array
@@ -57,7 +57,7 @@ class Content:
     """Sentences: the model, its promise, its warnings."""
 
     @classmethod
-    def of(cls, found: Model | CausesFile | CurvesRelease) -> Self:
+    def of(cls, found: Fitted | CurvesRelease) -> Self:
         """Return the content of a document."""
         if isinstance(found, CurvesRelease):
             raise ArtefactError(
@@ -104,7 +104,7 @@ class Content:
         return self.design.baseline.basis(len(self.edges) - 1)
 
 
-def _words(found: Model | CausesFile) -> tuple[str, ...]:
+def _words(found: Fitted) -> tuple[str, ...]:
     first = model_words(found)
     if not isinstance(found, Promised):
         return first, NOT_PRIVATE

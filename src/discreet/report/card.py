@@ -11,7 +11,7 @@ import numpy as np
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, PageWords, Schema
 from discreet.design.words import Words
-from discreet.documents.causes import CausesRelease
+from discreet.documents.causes import ModelRelease
 from discreet.documents.model import File, Release, numbers_of
 from discreet.errors import ArtefactError
 from discreet.report.facts import parts_of
@@ -39,7 +39,7 @@ def make_card(model: File, words: Words | None = None) -> str:
     With competing risks numbers, equation and ratios are those of every cause; words are labels and
     units in place of the release's.
     """
-    if not isinstance(model, Release | CausesRelease) or not model.private:
+    if not isinstance(model, ModelRelease) or not model.private:
         raise ArtefactError("only a private release of a model has a model card.")
     shown = model if words is None else with_words(model, words)
     parts = parts_of(shown)

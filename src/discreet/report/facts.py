@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.design.link import get_link
 from discreet.design.schema import Categorical, Numeric, PageWords, Schema
-from discreet.documents.causes import CausesRelease
+from discreet.documents.causes import CausesRelease, ModelRelease
 from discreet.documents.curves import BANDS, CurvesRelease
 from discreet.documents.model import Promised, Release
 from discreet.results.description import change_test, ratio_of, round_step
@@ -19,12 +19,12 @@ NO_INFORMATION = ("at-risk", "events")
 """Cautions about the whole release; ``noise`` is one too if it names no coefficient."""
 
 
-def parts_of(release: Release | CausesRelease) -> dict[str, Release]:
+def parts_of(release: ModelRelease) -> dict[str, Release]:
     """Return the release of each cause; of one event it is the release itself, without a name."""
     return {name: part for name, part in release.models.items() if isinstance(part, Release)}
 
 
-def page_facts(whole: Release | CausesRelease, words: dict[str, str]) -> dict[str, Any]:
+def page_facts(whole: ModelRelease, words: dict[str, str]) -> dict[str, Any]:
     """Coefficients on the user's scale, their covariance if released, and the public axes.
 
     Of several causes all but coefficients, covariance and counts is that of the first.

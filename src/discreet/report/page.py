@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from discreet.design.schema import PageWords
 from discreet.design.words import Words
-from discreet.documents.causes import CausesRelease
+from discreet.documents.causes import CausesRelease, ModelRelease
 from discreet.documents.curves import CurvesRelease
 from discreet.documents.model import File, Promised, Release
 from discreet.documents.strict import write_new
@@ -52,7 +52,7 @@ def make_page(model: File, words: Words | None = None) -> str:
     more = {"original": model, "words_digest": None if words is None else words.digest}
     if isinstance(shown, CurvesRelease) and shown.private:
         return _curves_page(shown, **more)
-    if not isinstance(shown, Release | CausesRelease) or not shown.private:
+    if not isinstance(shown, ModelRelease) or not shown.private:
         raise ArtefactError(
             "only a private release becomes a page: fit again with --epsilon and publish that."
         )
@@ -67,7 +67,7 @@ def with_words(model: Document, words: Words) -> Document:
     return type(model).model_validate(mapping, by_alias=True, by_name=False)
 
 
-def _explorable(release: Release | CausesRelease, **more: Any) -> str:
+def _explorable(release: ModelRelease, **more: Any) -> str:
     """Return the page on which a reader chooses persons."""
     own, schema = release.public_schema.page or PageWords(), release.public_schema
     words = page_texts(own.language)

@@ -13,7 +13,7 @@ from discreet.design.link import get_link
 from discreet.design.periods import period_words
 from discreet.design.schema import Categorical, Numeric
 from discreet.design.wording import nearest
-from discreet.documents.causes import CausesFile
+from discreet.documents.causes import Fitted
 from discreet.documents.model import Coefficients, Model, PlainModel, Promised, Release
 from discreet.errors import ArtefactError, SettingsError
 from discreet.results.normal import standard_errors
@@ -25,9 +25,6 @@ from discreet.types import Array
 ROUNDED = 1.0 + 1e-9
 """Bounds such as 0.3 and 0.7 are a little nearer to each other than they are written."""
 NOT_PRIVATE = "Not private: do not publish without checking who could recognise whom."
-
-
-Fitted = Model | CausesFile
 
 
 def errors_of(model: Model) -> Coefficients | None:

@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.design.link import get_link
-from discreet.documents.causes import CausesFile
-from discreet.documents.model import Model
+from discreet.documents.causes import Fitted
 from discreet.results.normal import normal_quantile
 from discreet.results.survival import LARGEST_LOSS
 from discreet.types import Array
@@ -47,7 +46,7 @@ class Person:
     ``odds`` are o_r in every interval with their slopes in eta, (R, q); empty for one event.
     """
 
-    model: Model | CausesFile
+    model: Fitted
     vectors: Array
     total: Array
     slopes: Array
@@ -55,7 +54,7 @@ class Person:
     odds_slopes: Array
 
     @classmethod
-    def of(cls, model: Model | CausesFile, raw: Array, stratum: int = 0) -> Self:
+    def of(cls, model: Fitted, raw: Array, stratum: int = 0) -> Self:
         """Return the person with these covariates on the user's scale."""
         design, link = model.design, get_link(model.link)
         vectors = design.vectors(design.baseline.basis(design.intervals), raw, stratum)
