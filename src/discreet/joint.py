@@ -126,7 +126,7 @@ class Federation:
 
     @contextmanager
     def agreed(
-        self, order: AbstractOrder[Document], source: People, ledger: Payer
+        self, order: AbstractOrder[Document], source: People, ledger: Payer, _: None
     ) -> Iterator[Agreed[Document]]:
         """Yield what all sites charge and draw; a `FederationError` says whether a charge stands."""
         if not order.mechanism.across_sites:

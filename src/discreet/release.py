@@ -286,9 +286,11 @@ class Order(AbstractOrder[ModelRelease]):
 
 
 @contextmanager
-def alone(order: AbstractOrder[Document], source: People, _: Payer) -> Iterator[Agreed[Document]]:
+def alone(
+    order: AbstractOrder[Document], source: People, _: Payer, plan: Plan | None
+) -> Iterator[Agreed[Document]]:
     """Yield what one place charges and draws, once its people are counted."""
-    plan = order.plan(count_persons(order, source))
+    plan = plan or order.plan(count_persons(order, source))
     require_small_delta(plan.guarantee.delta, plan.persons)
     yield order.request(plan.guarantee), partial(_draw_alone, order, plan, source)
 
@@ -324,11 +326,12 @@ def publish(
             "the sampler visits people at random: it needs one table in memory, "
             "not a stream of files or a cluster."
         )
-    counted = order.persons is not None and agreed is alone
-    least = not counted and delta_by_persons(order.mechanism)
+    counted = order.persons if agreed is alone else None
+    plan = None if counted is None else order.plan(counted)
+    least = plan is None and delta_by_persons(order.mechanism)
     ledger.check(order.request(order.promise), least=least)
     source.check(order.schema)
-    with agreed(order, source, ledger) as (request, draw):
+    with agreed(order, source, ledger, plan) as (request, draw):
         reservation = ledger.reserve(request)
         reservation.authorise_draw()
         with charge_stands(ledger):

@@ -18,11 +18,18 @@ Word = Annotated[str, Strict(), Field(max_length=4000)]
 class Caution(BaseModel):
     """One reason for care, computed from released numbers and public facts alone.
 
-    ``code`` is ``at-risk``, ``events``, ``noise``, ``unreached``, ``stratum``, ``life-table``,
-    ``varying``, ``tail``; of curves ``empty-group``, ``short-follow-up``, ``wide-band``; other codes
-    are about the promise (``seeded``, ``approximate``, ...). ``message`` is for all who read the
-    release. ``coefficients`` are those whose numbers are meant, empty if all are. ``remedy`` is what
-    another release could do about it, for those who hold the records; pages leave it out.
+    Parameters
+    ----------
+    code : str
+        ``at-risk``, ``events``, ``noise``, ``unreached``, ``stratum``, ``life-table``, ``varying``,
+        ``tail``; of curves ``empty-group``, ``short-follow-up``, ``wide-band``: what is wrong with
+        the numbers; others are about the promise (``seeded``, ``approximate``, ...).
+    message : str
+        The same in a sentence or two, for all who read the release.
+    coefficients : tuple of str
+        Whose numbers are meant; empty if all of them.
+    remedy : str
+        What another release could do about it, for those who hold the records; pages leave it out.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
