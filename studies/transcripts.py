@@ -2,7 +2,7 @@
 """Two estimators compared on released numbers: without records, paired, in minutes.
 
     python studies/transcripts.py record --folder F --sets acath,rott2 --draws 12
-    python studies/transcripts.py compare --folder F [--set KAPPA=25 THETA=0.3]
+    python studies/transcripts.py compare --folder F [--set KAPPA=25 CHANGE=0.3]
     python studies/transcripts.py constants --folder F
     python studies/transcripts.py page       the table of docs/estimator.md from the results
 
@@ -10,13 +10,13 @@
 anyone may download, or a random registry with one cause as SEED/NUMBER: a transcript holds noisy sums
 alone, but its noise is not that of a real release). Beside it are the exact fit and the release as the code of that day made
 it (`today`). `compare` estimates once more from the
-released numbers, with other constants, and `constants` does so with half and double of each that is a
-fraction and has a sentence;
-results/transcripts-constants.csv.
+released numbers, with other constants, and `constants` does so with half and double of each in
+`discreet.estimator.constants`; results/transcripts-constants.csv.
 
 err is the root mean square over coefficients of covariates of (private - exact) / exact standard error,
 inside the share of all coefficients whose interval holds the exact estimate, width the median of private
-over exact standard errors. Points, bounds and limits are those of the draw, whatever the constants.
+over exact standard errors, named the share of coefficients that a caution names. Points, bounds and limits
+are those of the draw, whatever the constants.
 """
 
 import argparse
@@ -38,8 +38,19 @@ from numpy.typing import NDArray
 from real_sets import load
 
 import discreet as ds
+from discreet.estimator import (
+    asking,
+    cautions,
+    constants,
+    picture,
+    population,
+    published,
+    reach,
+    root,
+    tails,
+    transcript,
+)
 from discreet.estimator import estimate as estimates
-from discreet.estimator import picture, population, reach, root
 from discreet.estimator.published import Ended
 from discreet.estimator.transcript import Transcript
 
@@ -48,15 +59,15 @@ Array = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[1] / "docs" / "estimator.md"
 MARKS = ("<!-- constants: begin -->", "<!-- constants: end -->")
-MODULES = {
-    "population": population, "picture": picture, "estimate": estimates, "root": root, "reach": reach,
-}  # fmt: skip
+MODULES = (
+    constants, transcript, population, tails, picture, estimates, root, asking, reach, published, cautions,
+)  # fmt: skip
 EPSILONS, DELTA = (1.0, 4.0), 1e-6
 COLUMNS = ("set", "epsilon", "draws", "err", "err_today", "ratio", "ratio_error", "inside",
            "inside_today", "width", "width_today", "misfit")  # fmt: skip
-CONSTANTS = ("module", "constant", "value", "meaning", "transcripts", "half", "half_error",
-             "half_width", "half_inside", "double", "double_error", "double_width",
-             "double_inside")  # fmt: skip
+CONSTANTS = ("constant", "value", "meaning", "transcripts", "half", "half_error",
+             "half_width", "half_inside", "half_named", "double", "double_error", "double_width",
+             "double_inside", "double_named")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,15 +77,17 @@ class Measured:
     err: float
     inside: float
     width: float
+    named: float = 0.0
 
     @classmethod
-    def of(cls, vector: Array, covariance: Array, exact: "Exact") -> "Measured":
+    def of(cls, vector: Array, covariance: Array, exact: "Exact", named: float = 0.0) -> "Measured":
         """On the user's scale."""
         errors = np.sqrt(np.diag(exact.covariance))
         gaps, stated = (vector - exact.vector) / errors, np.sqrt(np.diag(covariance)) / errors
         own = slice(exact.baseline, None)
         inside = float(np.mean(np.abs(gaps) <= 1.96 * stated))
-        return cls(float(np.sqrt(np.mean(gaps[own] ** 2))), inside, float(np.median(stated[own])))
+        err, width = float(np.sqrt(np.mean(gaps[own] ** 2))), float(np.median(stated[own]))
+        return cls(err, inside, width, named)
 
 
 @dataclass(frozen=True)
@@ -147,9 +160,11 @@ def estimated(one: Recorded) -> tuple[Measured, float]:
     for r in range(field.layout.causes):
         phi[field.layout.f(r)] = points[r]
     found = estimates.estimate(field, prior, phi, points)
-    turn = one.transcript.design.to_user
-    covariance = turn @ Ended(field, prior, found).covariance @ turn.T
-    return Measured.of(turn @ found.f[0], covariance, one.exact), found.misfit
+    turn, ended = one.transcript.design.to_user, Ended(field, prior, found)
+    said = {name for caution in cautions.cautions(ended) for name in caution.coefficients}
+    named = len(said) / one.exact.vector.size
+    measured = (turn @ found.f[0], turn @ ended.covariance @ turn.T, one.exact, named)
+    return Measured.of(*measured), found.misfit
 
 
 def read(folder: Path) -> list[Recorded]:
@@ -190,29 +205,20 @@ def shown(value: Any) -> Any:
     return f"{value:.3g}" if isinstance(value, float) else value
 
 
-def constants() -> Iterator[tuple[str, str, float, str]]:
-    """(module, name, value, meaning) of every number that has a sentence below it."""
-    for name, module in MODULES.items():
-        tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
-        for place, node in enumerate(tree[:-1]):
-            below = tree[place + 1]
-            if not isinstance(node, ast.Assign) or not isinstance(below, ast.Expr):
-                continue
-            if not isinstance(below.value, ast.Constant):
-                continue
-            target = node.targets[0]
-            names = target.elts if isinstance(target, ast.Tuple) else [target]
-            for item in names:
-                if isinstance(item, ast.Name) and isinstance(getattr(module, item.id), float):
-                    meaning = " ".join(str(below.value.value).split())
-                    yield name, item.id, float(getattr(module, item.id)), meaning
+def statistical() -> Iterator[tuple[str, float, str]]:
+    """(name, value, meaning) of every constant, with the sentence below it."""
+    tree = ast.parse(Path(str(constants.__file__)).read_text(encoding="utf-8")).body[1:]
+    for node, below in zip(tree[::2], tree[1::2], strict=True):
+        target, text = node.targets[0], below.value.value
+        for item in target.elts if isinstance(target, ast.Tuple) else [target]:
+            yield item.id, float(getattr(constants, item.id)), " ".join(text.split())
 
 
 def halved_and_doubled(folder: Path) -> list[dict[str, Any]]:
-    """With half and double of each constant: err and width over those as they are, geometric means; inside."""
+    """With half and double of each: err and width over those as they are, geometric means; inside, named."""
     recorded, rows = read(folder), []
     usual = [estimated(one)[0] for one in recorded]
-    for module, name, value, meaning in constants():
+    for name, value, meaning in statistical():
         found: list[float] = []
         for factor in (0.5, 2.0):
             with set_to(name, factor * value):
@@ -220,8 +226,11 @@ def halved_and_doubled(folder: Path) -> list[dict[str, Any]]:
             pairs = list(zip(changed, usual, strict=True))
             found += spread(np.log([new.err / old.err for new, old in pairs]))
             found.append(spread(np.log([new.width / old.width for new, old in pairs]))[0])
-            found.append(float(np.mean([new.inside for new in changed])))
-        facts = (module, name, value, meaning, len(recorded), *found)
+            found += [
+                float(np.mean([getattr(new, item) for new in changed]))
+                for item in ("inside", "named")
+            ]
+        facts = (name, value, meaning, len(recorded), *found)
         rows.append(dict(zip(CONSTANTS, facts, strict=True)))
         print({key: shown(part) for key, part in rows[-1].items() if key != "meaning"}, flush=True)
     return rows
@@ -231,42 +240,34 @@ def halved_and_doubled(folder: Path) -> list[dict[str, Any]]:
 def set_to(name: str, value: float) -> Iterator[None]:
     """A constant, in every module that has it."""
     with ExitStack() as stack:
-        for module in MODULES.values():
+        for module in MODULES:
             if hasattr(module, name):
                 stack.enter_context(patch.object(module, name, value))
         yield
 
 
-MATTERS = 0.03
-"""The part of err or width from which a constant is in the table."""
-
-
 def table() -> Iterator[str]:
-    """Constants whose half or double matters, with their sentences; then the values of the others."""
+    """Every constant with its sentence and what half and double of it do, from the results file."""
     with (RESULTS / "transcripts-constants.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    ratios = ("half", "half_width", "double", "double_width")
-    yield f"On {rows[0]['transcripts']} transcripts: err and width over those with the value of the code, and inside."
+    yield (
+        f"On {rows[0]['transcripts']} transcripts: err and width over those with the value of the code, inside, "
+        "and the share of coefficients that a caution names."
+    )
     yield ""
-    yield "| constant | value | what it is | half: err | width | inside | double: err | width | inside |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    others: dict[str, list[str]] = {}
+    yield (
+        "| constant | value | what it is | half: err | width | inside | named | double: err | width | "
+        "inside | named |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
-        if all(abs(float(row[name]) - 1.0) < MATTERS for name in ratios):
-            others.setdefault(row["module"], []).append(f"`{row['constant']}` {row['value']}")
-            continue
         parts = [
             f"{float(row[side]):.2f} ± {float(row[f'{side}_error']):.2f} | "
-            f"{float(row[f'{side}_width']):.2f} | {float(row[f'{side}_inside']):.2f}"
+            f"{float(row[f'{side}_width']):.2f} | {float(row[f'{side}_inside']):.2f} | "
+            f"{float(row[f'{side}_named']):.2f}"
             for side in ("half", "double")
         ]
-        yield f"| `{row['constant']}` | {row['value']} | {row['meaning']} | {' | '.join(parts)} |"
-    yield ""
-    listed = "; ".join(f"{module}: {', '.join(names)}" for module, names in others.items())
-    yield (
-        f"Half and double of the others change err and width by less than {100 * MATTERS:g} %. The"
-        f" modules say what they are. {listed[0].upper()}{listed[1:]}."
-    )
+        yield (f"| `{row['constant']}` | {row['value']} | {row['meaning']} | {' | '.join(parts)} |")
 
 
 def write(path: Path, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
@@ -304,9 +305,9 @@ def main() -> None:
         return
     changed = [item.split("=") for item in given.set]
     for name, value in changed:
-        for module in MODULES.values():
+        for module in MODULES:
             if hasattr(module, name):
-                setattr(module, name, type(getattr(module, name))(float(value)))
+                setattr(module, name, float(value))
     compared(given.folder)
 
 

@@ -104,3 +104,16 @@ def field_of(link="logit", **facts):
     for r in range(lay.causes):
         phi[lay.f(r)] = transcript.steps[0].points[r]
     return field, prior, phi
+
+
+def raw_rows(field):
+    """The sum and the multiplier (M, .) of all raw rows of steps, exits and U, in this order."""
+    t, causes = field.transcript, field.transcript.causes
+    carrier, times = field.score_rows
+    steps, width = causes * len(t.steps), field.carried.shape[1]
+    scores = [carrier + width * k for k in range(steps + causes)]
+    own, number = field.members.indicators, (causes + 1) * t.bins
+    exits = np.tile((steps + causes) * width + np.arange(number), field.members.strata)
+    place = np.concatenate([*scores[:steps], exits, *scores[steps:]])
+    parts = np.tile(times, steps), np.repeat(own, number, axis=1), np.tile(times, causes)
+    return place, np.hstack(parts)

@@ -12,9 +12,10 @@ from discreet.design.design import Design
 from discreet.design.link import get_link
 from discreet.design.schema import Schema
 from discreet.estimator.cautions import cautions, tailed
+from discreet.estimator.constants import CHANGE
 from discreet.estimator.estimate import Estimate
 from discreet.estimator.expected import expectations
-from discreet.estimator.picture import THETA, picture_of
+from discreet.estimator.picture import picture_of
 from discreet.estimator.published import Ended, extras
 from discreet.estimator.reach import far_away, hidden_shares, hidden_strata, missing, unreached
 from discreet.estimator.transcript import Transcript
@@ -26,7 +27,7 @@ def ended_of(theta=(0.0, 0.0, 0.0), deviation=0.1, misfit=1.0, **facts):
     """Released numbers and an estimate: theta seen so with a standard deviation, all effects 1."""
     field, prior, phi = field_of(**facts)
     lay = field.layout
-    spread, share = prior.covariance.copy(), THETA**2 / (THETA**2 + deviation**2)
+    spread, share = prior.covariance.copy(), CHANGE**2 / (CHANGE**2 + deviation**2)
     for r in range(lay.causes):
         place = lay.theta(r)
         phi[place] = share * np.array(theta)
@@ -131,10 +132,12 @@ def test_what_the_prior_says_and_what_noise_hides_is_flagged_by_name():
     names = ended.transcript.design.schema.coefficient_names
     last, size = ended.field.layout.size - 1, ended.field.layout.size
     wide = ended.estimate.covariance.copy()
-    wide[last, last] = 0.9 * ended.prior_covariance[last, last]
+    prior = ended.prior.covariance[ended.field.layout.f(0), ended.field.layout.f(0)]
+    wide[last, last] = 0.9 * prior[last, last]
     noise = replace(ended, estimate=replace(ended.estimate, covariance=wide))
     (found,) = told(noise, "unreached")
-    assert found.coefficients == (names[-1],)
+    level = ended.transcript.design.baseline_names[0]  # where no covariate has its own zero
+    assert found.coefficients == (level, names[-1])
     assert "privacy noise hides" in found.message
     unreached = np.zeros((size, size))
     unreached[last, last] = 1.0

@@ -13,7 +13,7 @@ from discreet.estimator.expected import expectations
 from discreet.estimator.lives import Chances
 from discreet.estimator.picture import picture_of
 from discreet.estimator.transcript import ScoreSum
-from tests.estimator.pictures import field_of
+from tests.estimator.pictures import field_of, raw_rows
 
 
 @pytest.mark.parametrize("rank", [3, 40])
@@ -96,7 +96,7 @@ def sums_drawn(field, phi, target, random):
     asked = replace(field, transcript=t.having(steps=(*t.steps, plain)))
     values = asked.values(chances, asked.walks)
     values = values[chosen, outcome, piece]
-    place, times = field.rows
+    place, times = raw_rows(field)
     raw = (values[:, place] * times[chosen]).sum(axis=0)
     first = field.mix @ raw
     observed = field.observed[: len(first)]
@@ -157,7 +157,7 @@ def test_without_noise_the_estimate_is_the_root_of_the_score(facts):
         asked = replace(people, transcript=t.having(steps=(exact_sum(field, f, 0.0 * f),)))
         values = asked.values(chances, asked.walks)
         values = values[chosen, outcome, piece]
-        place, times = asked.rows
+        place, times = raw_rows(asked)
         raw = (values[:, place] * times[chosen]).sum(axis=0)
         return (asked.mix @ raw)[: f.size].reshape(f.shape)
 

@@ -10,8 +10,8 @@ from discreet.core.released import Released
 from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.link import get_link
+from discreet.estimator.numerical import MEMBERS
 from discreet.estimator.population import (
-    MEMBERS,
     before_cuts,
     drawn_from,
     latent_columns,

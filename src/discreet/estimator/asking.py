@@ -20,24 +20,18 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import block_diag
 
+from discreet.estimator.constants import NEXT_TO_NOTHING
 from discreet.estimator.estimate import Linear, Prior
 from discreet.estimator.expected import Expected, expectations
-from discreet.estimator.field import Field
+from discreet.estimator.field import Field, Static
 from discreet.estimator.lives import Chances
-from discreet.estimator.scores import predictors, slopes
+from discreet.estimator.numerical import AT_ONCE, FEWER, HOPELESS
+from discreet.estimator.scores import images
 from discreet.estimator.transcript import ScoreSum
 from discreet.types import Array, Integers
 
 MULTIPLES = 2.0 ** np.arange(0.0, 6.01, 0.5)
 """Of sqrt(d / E), the natural size of an event's score in whitened coordinates."""
-NEXT_TO_NOTHING = 0.01
-"""The part of a variance, the mean over directions."""
-FEWER = 4
-"""A bound is chosen on every fourth part of the cohort: the beginning of a Sobol sequence is one too."""
-AT_ONCE = 80
-"""Rows of the scores of several bounds whose expectations are worked out together: one call is mostly overhead."""
-HOPELESS = 0.5
-"""Larger bounds are not tried once the logarithm of the variance is by so much above the least."""
 
 
 def whitening(information: Array) -> Array:
@@ -49,32 +43,14 @@ def whitening(information: Array) -> Array:
 
 def thinned(field: Field) -> Field:
     """The same with a part of the cohort, without the sums that were released."""
-    m = field.members
-    number = max(len(m.weights) // FEWER, 1)
-    weights = m.weights[:number] / m.weights[:number].sum()
-    members = replace(
-        m,
-        columns=m.columns[:number],
-        weights=weights,
-        stratum=m.stratum[:number],
-        entry=m.entry[:number],
-    )
-    none = replace(
-        field.static, adds=np.zeros((number, 0)), released=np.zeros(0), noise=np.zeros(0)
-    )
     transcript = field.transcript.having(
         steps=(), information=None, marginals=(), counts=None, moments=None
     )
-    return replace(
-        field,
-        transcript=transcript,
-        members=members,
-        static=none,
-        changing=(),
-        walked=(),
-        scaled=field.scaled[:number],
-        squares=field.squares[:number],
-    )
+    number = max(len(field.members.weights) // FEWER, 1)
+    none = Static.joined([], len(field.members.weights))
+    field = replace(field, transcript=transcript, static=none, changing=(), walked=())
+    some = field.only(np.arange(number))
+    return some.weighed(some.members.weights / some.members.weights.sum())
 
 
 def next_score(
@@ -134,14 +110,9 @@ def information_limit(field: Field, phi: Array, score: ScoreSum, noise: float) -
     t, pieces, members = field.transcript, field.pieces, field.members
     eta, leave = field.hazards(phi)
     chances = Chances.of(t.link, eta, leave, members.entry, pieces.lengths)
-    survive, happen = slopes(t.link, predictors(score.points, members, pieces))
-    time = members.strata * pieces.basis.shape[1]
-    square = np.zeros_like(survive)
-    for r, mapping in enumerate(score.mappings):
-        rows = mapping[:time].reshape(members.strata, -1, mapping.shape[1])
-        baseline = np.einsum("pe,hed->hpd", pieces.basis, rows)[members.stratum]
-        z = baseline + members.times(mapping[time:])[:, pieces.spans]
-        square[r] = np.sum(z**2, axis=2)
+    survive, happen = field.slopes(score.points)
+    square = np.sum(images(score, members, pieces) ** 2, axis=3)
+    square *= score.bounds[:, None, None] ** 2
     mass = np.sum(survive * happen * square, axis=0) * (chances.spent > 0.0)
     whole = np.cumsum(mass * pieces.lengths, axis=1)
     trace = whole - mass * pieces.lengths + mass * (chances.before + 1.0)

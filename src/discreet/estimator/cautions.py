@@ -19,30 +19,22 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from discreet.documents.caution import Caution
+from discreet.estimator.constants import (
+    CLEAR,
+    EVENTS_PER_COEFFICIENT,
+    HALF,
+    HEAVY,
+    MISFIT,
+    NEGLIGIBLE,
+    WIDEST,
+)
+from discreet.estimator.estimate import precisions
 from discreet.estimator.field import Field
 from discreet.estimator.published import Ended, changes_with_time
 from discreet.estimator.reach import hidden_shares, hidden_strata
 from discreet.results.proportionality import EffectOverTime, effects_over_time
 from discreet.text import with_unit
 from discreet.types import Flags
-
-EXITS_DUE = 0.95
-"""All at risk leave once, by an event or by censoring; a twentieth may be missing."""
-EVENTS_PER_COEFFICIENT = 10.0
-"""Below this many events per coefficient maximum likelihood itself is a poor guide (Peduzzi 1996)."""
-CLEAR = 3.0
-"""Standard deviations of noise that a count must exceed to be taken for one."""
-MISSING = 0.5
-"""A coefficient of whose variance more than this part comes from unreached directions is flagged."""
-LEARNED = 0.5
-"""A standard deviation above this part of the prior's: the data have hardly spoken."""
-DOMINATED = 2.5
-"""Private over sampling standard error from which an interval is called privacy noise."""
-MISFIT, FAR_OFF = 0.15, 4.0
-"""Expected and released events may differ by this share, and by so many standard deviations."""
-BEYOND, HEAVY = 4.0, 0.4
-"""A number's tail is so many standard deviations from its mean; above this part of the variance in it, it
-outweighs the rest."""
 
 
 @np.errstate(all="ignore")
@@ -72,7 +64,7 @@ def few_at_risk(ended: Ended) -> Iterator[Caution]:
     """Exits fall short of n by more than their noise."""
     t = ended.transcript
     exits, noise = float(t.exits.values.sum()), t.exits.deviation * math.sqrt(t.exits.values.size)
-    if exits + CLEAR * noise >= EXITS_DUE * t.persons:
+    if exits + CLEAR * noise >= (1.0 - NEGLIGIBLE) * t.persons:
         return
     yield Caution.about(
         "at-risk",
@@ -97,17 +89,21 @@ def few_events(ended: Ended, cause: int) -> Iterator[Caution]:
 
 
 def about_coefficients(ended: Ended, cause: int) -> Iterator[Caution]:
-    """Coefficients of which the release knows little more than the prior, or whose interval is noise."""
+    """Coefficients of which the release knows little more than the prior, or whose interval is noise.
+
+    With the covariance C and the prior's precision P the prior pulls an estimate by N(0, C P C).
+    """
     design, size = ended.transcript.design, ended.field.layout.size
     own, turn = slice(cause * size, (cause + 1) * size), design.to_user
-    parts = ended.covariance, ended.estimate.sampling, ended.prior_covariance, ended.missing
-    total, sampling, prior, missing = (
-        np.maximum(np.diag(turn @ part[own, own] @ turn.T), 1e-300) for part in parts
+    whole, held = ended.covariance[own, own], precisions(ended.field, ended.prior)[cause]
+    parts = whole, whole @ held @ whole, ended.estimate.sampling[own, own], ended.missing[own, own]
+    total, pull, sampling, missing = (
+        np.maximum(np.diag(turn @ part @ turn.T), 1e-300) for part in parts
     )
     names = *design.baseline_names, *design.schema.coefficient_names
     titles = *design.baseline_names, *design.schema.coefficient_titles
-    absent = missing / total > MISSING
-    unknown = absent | (np.sqrt(total / prior) > LEARNED)
+    absent = missing > HALF * total
+    unknown = absent | (np.sqrt(pull) > HALF * np.sqrt(total))
     time = np.arange(len(names)) < design.time_dimension
     reasons = (
         (
@@ -137,12 +133,12 @@ def about_coefficients(ended: Ended, cause: int) -> Iterator[Caution]:
             _chosen(names, unknown),
             " ".join(helps),
         )
-    noisy = (np.sqrt(total / sampling) > DOMINATED) & ~unknown
+    noisy = (np.sqrt(sampling) < HALF * np.sqrt(total)) & ~unknown
     if noisy.any():
         yield Caution.about(
             "noise",
             f"The intervals of {_listed(titles, noisy)} are mostly privacy noise, more than "
-            f"{DOMINATED:g} times as wide as sampling alone would make them.",
+            f"{1.0 / HALF:g} times as wide as sampling alone would make them.",
             _chosen(names, noisy),
             "More people or a larger epsilon would narrow them.",
         )
@@ -155,7 +151,7 @@ def against_life_table(ended: Ended, cause: int) -> Iterator[Caution]:
     noise = t.exits.deviation**2 * t.design.strata
     spread = np.sqrt(noise + np.maximum(expected, 1.0))
     gap = np.abs(observed - expected)
-    far = (gap > MISFIT * np.maximum(expected, observed)) & (gap > FAR_OFF * spread)
+    far = (gap > MISFIT * np.maximum(expected, observed)) & (gap > CLEAR * spread)
     if not far.any():
         return
     worst = int(np.argmax(np.where(far, gap / spread, 0.0)))
@@ -221,7 +217,7 @@ def tailed(field: Field) -> Iterator[Caution]:
     x = field.members.columns
     squares = (x - np.einsum("m,mkc->c", weights, x) / x.shape[1]) ** 2
     variance = np.maximum(np.einsum("m,mkc->c", weights, squares), 1e-300) / x.shape[1]
-    far = np.where(squares > BEYOND**2 * variance, squares, 0.0)
+    far = np.where(squares > WIDEST**2 * variance, squares, 0.0)
     parts = np.einsum("m,mkc->c", weights, far) / x.shape[1] / variance
     covariates, schema = design.covariates, design.schema
     own = np.isin(np.arange(len(parts)), covariates.leads) & covariates.numbers

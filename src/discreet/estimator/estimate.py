@@ -23,29 +23,12 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
+from discreet.estimator.constants import CAUCHY, KAPPA
 from discreet.estimator.expected import Expected, expectations
 from discreet.estimator.field import Field
-from discreet.estimator.root import (
-    KAPPA,
-    LONGEST,
-    Prediction,
-    own_points,
-    reach,
-    root,
-)
+from discreet.estimator.numerical import HALVINGS, JITTER, LONGEST, RANK, RISE, ROUNDS, STILL
+from discreet.estimator.root import Prediction, own_points, reach, root
 from discreet.types import Array
-
-CAUCHY = 0.5
-"""The scale of an effect's Cauchy density, in prior standard deviations; with it the product of both
-densities has no second maximum."""
-ROUNDS, STILL = 6, 0.03
-"""Rounds of Gauss-Newton of the picture at most; they end where predictors change by less than this."""
-HALVINGS, RISE = 5, 0.1
-"""A step is halved so often, until the misfit rises by less than RISE."""
-RANK = 1e-6
-"""Directions of scores whose deviation is below this part of the largest have no correlation of their own."""
-JITTER = 1e-10
-"""Added to V in parts of its diagonal: no cohort fits sums without noise any better, and V can be solved."""
 
 
 @dataclass(frozen=True)

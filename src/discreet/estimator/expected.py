@@ -17,10 +17,8 @@ import numpy as np
 
 from discreet.estimator.field import Field
 from discreet.estimator.lives import Chances, Lives
+from discreet.estimator.numerical import PART
 from discreet.types import Array, Integers
-
-MEMBERS = 128
-"""Of a part at most: their values at all ways to leave are a few hundred kilobytes each sixteenth."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +100,8 @@ def parts(field: Field) -> "list[MembersPart]":
     found = []
     for h in range(field.members.strata):
         own = np.flatnonzero(field.members.stratum == h)
-        for start in range(0, len(own), MEMBERS):
-            chosen = own[start : start + MEMBERS]
+        for start in range(0, len(own), PART):
+            chosen = own[start : start + PART]
             found.append(MembersPart(field.only(chosen), chosen, h))
     return found
 

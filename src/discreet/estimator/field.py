@@ -34,8 +34,6 @@ from discreet.estimator.scores import (
 from discreet.estimator.transcript import ScoreSum, Transcript
 from discreet.types import Array, Flags, Integers
 
-NOT_ASKED = "no information was released"
-
 
 @dataclass(frozen=True)
 class FieldLayout:
@@ -219,24 +217,6 @@ class Field:
         return np.hstack([mapping[:time].T] + [effects[own].T for own in self.members.places])
 
     @cached_property
-    def rows(self) -> tuple[Integers, Array]:
-        """The sum and the multiplier (M, .) of all raw rows of steps, exits and U, in this order."""
-        t, causes = self.transcript, self.transcript.causes
-        carrier, times = self.score_rows
-        width = self.carried.shape[1]
-        scores = [carrier + width * k for k in range(causes * (len(t.steps) + 1))]
-        start = causes * (len(t.steps) + 1) * width
-        own = self.members.indicators
-        number = (causes + 1) * t.bins
-        exits = np.tile(start + np.arange(number), self.members.strata)
-        steps = causes * len(t.steps)
-        place = np.concatenate([*scores[:steps], exits, *scores[steps:]])
-        whole = np.hstack(
-            [np.tile(times, steps), np.repeat(own, number, axis=1), np.tile(times, causes)]
-        )
-        return place.astype(np.int64), whole
-
-    @cached_property
     def mix(self) -> Array:
         """From raw rows to the first Q rows."""
         t = self.transcript
@@ -318,7 +298,7 @@ class Field:
             here = reached & (np.arange(self.stretches) >= entered[:, None, None])
             further.append(here.astype(np.float64))
         if t.information is not None:
-            further.append(self._information_values(chances))
+            further.append(self._information_values(chances, t.information.limit))
         width = t.causes * self.carried.shape[1]
         first = len(walks) * width + kinds * t.bins
         count = first + sum(part.shape[2] for part in further)
@@ -345,40 +325,30 @@ class Field:
     @cached_property
     def _known_informations(self) -> tuple[Array, Array, Array]:
         """By cause, member and piece a b; the trace of what an interval adds; its products of carriers."""
-        t = self.transcript
-        asked = t.information
+        t, asked = self.transcript, self.transcript.information
         if asked is None:
-            raise ValueError(NOT_ASKED)
+            raise ValueError("no information was released")
         plain = ScoreSum(asked.points, asked.mappings, np.ones(t.causes), asked.points, np.ones(1))
-        survive, happen = slopes(t.link, predictors(asked.points, self.members, self.pieces))
+        survive, happen = self.slopes(asked.points)
         mass = survive * happen
         square = np.einsum("rmpd,rmpd->rmp", *[images(plain, self.members, self.pieces)] * 2)
         first, second = self.pairs
         return mass, (mass * square).sum(axis=0), self.carried[:, first] * self.carried[:, second]
 
-    def _information_values(self, chances: Chances) -> Array:
+    def _information_values(self, chances: Chances, limit: float) -> Array:
         """(M, P, R pairs): cut to the limit when the member leaves."""
-        asked = self.transcript.information
-        if asked is None:
-            raise ValueError(NOT_ASKED)
         mass, trace, pairs = self._known_informations
-        lengths = self.pieces.lengths
+        begun = np.arange(len(self.pieces.bins)) >= self.members.entry[:, None]
+        last = (chances.before + 1.0)[:, :, None]
 
-        def summed(values: Array) -> Array:
-            whole = np.zeros_like(values)
-            whole[:, 1:] = np.cumsum((values * lengths)[:, :-1], axis=1)
-            return np.asarray(whole)
-
-        begun = np.arange(len(lengths)) >= self.members.entry[:, None]
-        last = chances.before + 1.0
-        kept = summed(trace * begun) + trace * last
-        kept = np.minimum(1.0, asked.limit / np.maximum(kept, 1e-300))
-        found = []
-        for own in mass * begun:
-            steps = (own * lengths)[:, :, None] * pairs
-            whole = np.zeros_like(steps)
+        def until(values: Array) -> Array:
+            """Whole pieces before, and the intervals of the last one."""
+            steps, whole = values * self.pieces.lengths[:, None], np.zeros_like(values)
             np.cumsum(steps[:, :-1], axis=1, out=whole[:, 1:])
-            found.append((whole + (own * last)[:, :, None] * pairs) * kept[:, :, None])
+            return whole + values * last
+
+        kept = np.minimum(1.0, limit / np.maximum(until((trace * begun)[:, :, None]), 1e-300))
+        found = [until((own * begun)[:, :, None] * pairs) * kept for own in mass]
         return np.concatenate(found, axis=2)
 
     def slopes(self, f: Array) -> tuple[Array, Array]:

@@ -23,13 +23,8 @@ from functools import cache, cached_property
 import numpy as np
 
 from discreet.design.link import Link
+from discreet.estimator.numerical import FASTEST, LARGEST_LOSS
 from discreet.types import Array, Integers
-
-LARGEST_LOSS = 30.0
-"""Predictors are cut where no event has the probability e^-30, and at minus as much: beyond, hazards
-differ from 1 and 0 by less than rounding, while slopes (of cloglog) would still grow without limit."""
-FASTEST = 3.0
-"""Log rates of censoring are cut here: all leave within the interval."""
 
 
 def within_reach(link: Link, eta: Array) -> Array:

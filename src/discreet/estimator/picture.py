@@ -3,7 +3,7 @@
 Conventions
 -----------
     phi ~ N(mean, covariance): f, delta, theta, bend for each cause; c, gamma and its change with time
-    hazard      link( f'z_is + delta_bin(s) + theta'x_i lean(s) + bend'(x_i^2 - mean) )   x standardised, cut at 3
+    hazard      link( f'z_is + delta_bin(s) + theta'x_i lean(s) + bend'(x_i^2 - mean) )   x standardised, cut at WIDEST
     censoring   1 - exp(-exp( c_bin(s) + gamma'x_i + drift'x_i lean_c(s) ))   in each interval
     lean(s)     from -1 to 1, by the share of the events (of those censored) up to the bin
 
@@ -20,46 +20,16 @@ from scipy.special import logsumexp
 from discreet.core.bins import Marginal, gaps_of
 from discreet.core.released import Released
 from discreet.design.design import Design
-from discreet.estimator.estimate import Prior
+from discreet.estimator.constants import CHANGE, KAPPA, LEVEL, RANGE_EFFECT, SHAPE, WALK, WIDEST
+from discreet.estimator.estimate import Prior, Solver
 from discreet.estimator.field import Field, Static
 from discreet.estimator.lives import Pieces
-from discreet.estimator.population import (
-    Shares,
-    draw,
-    shares_of,
-    stratum_shares,
-)
-from discreet.estimator.root import KAPPA
+from discreet.estimator.numerical import CELLS, ENTRY_SEED, NARROWEST, PIECES, TILT_ROUNDS
+from discreet.estimator.population import Shares, draw, shares_of, stratum_shares
 from discreet.estimator.scores import Members
 from discreet.estimator.tails import nearest_counts
 from discreet.estimator.transcript import Moments, Transcript
-from discreet.types import Array, Integers
-
-PIECES = 16
-"""Pieces of time at most, where there are not more bins: intervals of one piece have one hazard."""
-CELLS = 12
-"""Neighbouring bins of a number are compared together: a bin without a member would look like a misfit."""
-RANGE_EFFECT = 4.0
-"""Prior standard deviation of a covariate's effect over its whole public range, on the link's scale:
-e^4 = 55 times the odds is one standard deviation."""
-LEVEL, SHAPE = 3.0, 2.0
-"""Prior standard deviations of the baseline: its level and its other directions."""
-SPREADS = 6.0
-"""Standard deviations of a number from the people's mean beyond which nothing is known of a level."""
-DELTA, DELTA_WALK = 1.5, 0.4
-"""Prior standard deviations of the departure of the hazard from the model, and of its change from bin to
-bin."""
-THETA = 0.15
-"""Of an effect's change with time, for a standard deviation of the covariate."""
-BEND = 0.1
-"""Of the departure of a number's effect from a straight line, for a squared standard deviation."""
-CENSORING, CENSORING_WALK = 3.0, 1.0
-"""Of a log rate of censoring, and of its change from bin to bin."""
-GAMMA = 0.3
-"""Of the effect of a covariate on censoring, and of its change with time."""
-NARROWEST = 1e-6
-"""Of a standard deviation of a column, so that it can be divided by."""
-TILT_ROUNDS, ENTRY_SEED = 30, 7
+from discreet.types import Array, Flags, Integers
 
 
 def standardised(transcript: Transcript) -> tuple[Array, Array]:
@@ -90,9 +60,7 @@ def field_of(transcript: Transcript) -> Field:
         leads, parts = draw(t, shares)
     else:
         leads, parts = np.zeros((1, 1, 0)), np.ones((1, 1))
-    chosen = leads[:, 0, width:] > 0.5
-    stratum = np.where(chosen.any(axis=1), chosen.argmax(axis=1) + 1, 0) if several else None
-    stratum = np.zeros(len(leads), dtype=np.int64) if stratum is None else stratum
+    stratum = _first(leads[:, 0, width:] > 0.5)
     size, stretches, _ = leads.shape
     flat = np.ascontiguousarray(leads[:, :, :width]).reshape(size * stretches, width)
     columns = np.ascontiguousarray(design.complete(flat)).reshape(size, stretches, -1)
@@ -108,7 +76,7 @@ def field_of(transcript: Transcript) -> Field:
     mean = columns.mean(axis=1)
     centre = weights @ mean
     spread = np.sqrt(np.maximum(weights @ (mean - centre) ** 2, NARROWEST**2))
-    scaled = np.clip((mean - centre) / spread, -3.0, 3.0)
+    scaled = np.clip((mean - centre) / spread, -WIDEST, WIDEST)
     counted = _counted(t, columns, weights)
     fixed = [_entered(t.entries, stratum, entry_bin)] if t.entries is not None else []
     fixed += counted if stretches == 1 else []
@@ -192,7 +160,12 @@ def _bins(item: Marginal, columns: Array) -> Integers:
     if item.numeric:
         place = np.searchsorted(item.edges, columns[:, 0], side="right") - 1
         return np.asarray(np.clip(place, 0, item.bins - 1))
-    return np.where((columns > 0.0).any(axis=1), (columns > 0.0).argmax(axis=1) + 1, 0)
+    return _first(columns > 0.0)
+
+
+def _first(chosen: Flags) -> Integers:
+    """The number of the first column that is chosen, from 1; 0 where none is."""
+    return np.argmax(np.hstack([np.zeros((len(chosen), 1), dtype=bool), chosen]), axis=1)
 
 
 def second_moments(design: Design, moments: Moments, leads: Array) -> Static:
@@ -227,12 +200,8 @@ def tilted(field: Field) -> Array:
     value, weights = at(dual)
     for _ in range(TILT_ROUNDS if len(dual) else 0):
         gradient = target - weights @ adds - noise * dual
-        gaps = (adds - weights @ adds) * np.sqrt(weights)[:, None]
-        # (gaps'gaps / KAPPA + diag(noise))^-1 gradient; members are fewer than sums where these are many
-        scale = np.maximum(noise, 1e-12)
-        inner = gaps / scale @ gaps.T + KAPPA * np.eye(len(gaps))
-        move = gradient / scale
-        move = move - gaps.T @ np.linalg.solve(inner, gaps @ move) / scale
+        gaps = (adds - weights @ adds) * np.sqrt(weights / KAPPA)[:, None]
+        move = Solver(np.zeros((0, 0)), np.maximum(noise, 1e-12), gaps.T)(gradient)
         size, gain = 1.0, 0.0
         while size > 1e-4:
             found, other = at(dual + size * move)
@@ -251,18 +220,18 @@ def tilted(field: Field) -> Array:
 # -- prior -------------------------------------------------------------------------------------------
 
 
-def walk(bins: int, deviation: float, step: float) -> Array:
+def walk(bins: int, deviation: float) -> Array:
     """The covariance of a random walk held at 0."""
     change = np.diff(np.eye(bins), axis=0)
-    return np.asarray(np.linalg.inv(np.eye(bins) / deviation**2 + change.T @ change / step**2))
+    return np.asarray(np.linalg.inv(np.eye(bins) / deviation**2 + change.T @ change / WALK**2))
 
 
 def model_prior(field: Field, shares: list[Shares]) -> tuple[Array, Array]:
     """Precision of f (d, d), and the precisions of effects' Cauchy densities (d,).
 
-    A number's range is the public one, or six of its released spreads where that is less, and the level
-    is that of the middle of the public range, or as near to the people's mean: generous bounds say
-    nothing of an effect, nor does a baseline far from all. From there the effect of a missing number
+    A number's range is the public one, or what is within WIDEST released spreads where that is less, and
+    the level is that of the middle of the public range, or as near to the people's mean: generous bounds
+    say nothing of an effect, nor does a baseline far from all. From there the effect of a missing number
     is counted as well: its fill may be far from all.
     """
     design = field.transcript.design
@@ -277,14 +246,14 @@ def model_prior(field: Field, shares: list[Shares]) -> tuple[Array, Array]:
         own = [item.spread for item in shares]
         spread[leads] = np.maximum(np.concatenate(own), NARROWEST)
     ranges = np.where(
-        covariates.numbers, np.minimum(covariates.ranges, 3.0 * spread), covariates.ranges
+        covariates.numbers, np.minimum(covariates.ranges, WIDEST * spread), covariates.ranges
     )
     own_ranges = ranges[design.periods.column_of]
     effects = np.append(np.zeros(time), (RANGE_EFFECT / (2.0 * own_ranges)) ** -2.0)
     precision[time:, time:] = np.diag(effects[time:])
     if len(leads):
         mean = (field.members.weights @ field.members.columns.mean(axis=1))[leads]
-        reach = SPREADS * spread[leads]
+        reach = WIDEST * spread[leads]
         near = np.where(covariates.numbers[leads], np.clip(0.0, mean - reach, mean + reach), 0.0)
         here, middle = design.complete(np.stack([near, np.zeros(len(leads))]))
         turn = np.eye(size)
@@ -313,7 +282,7 @@ def prior_of(field: Field, shares: list[Shares]) -> tuple[Prior, Array]:
     widths = np.diff(t.edges).astype(np.float64)
     risk = at_risk(t)
     exposure, least = float(risk @ widths), noise * math.sqrt(lay.bins)
-    departures = [walk(lay.bins, DELTA, DELTA_WALK)] * lay.strata
+    departures = [walk(lay.bins, SHAPE)] * lay.strata
     mean: list[Array] = []
     blocks: list[Array] = []
     for r in range(lay.causes):
@@ -324,11 +293,11 @@ def prior_of(field: Field, shares: list[Shares]) -> tuple[Prior, Array]:
         centre[: design.time_dimension] = np.tile(level, lay.strata)
         mean.append(centre)
         own = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-        blocks += [own, *departures, THETA**2 * np.eye(lay.columns), BEND**2 * np.eye(lay.numbers)]
+        blocks += [own, *departures, CHANGE**2 * np.eye(lay.columns + lay.numbers)]
     left = math.log(max(float(counts[0, :-1].sum()), least, 1.0) / exposure)
     mean += [np.full(lay.strata * lay.bins, left), np.zeros(2 * lay.columns)]
-    blocks += [walk(lay.bins, CENSORING, CENSORING_WALK)] * lay.strata
-    blocks.append(GAMMA**2 * np.eye(2 * lay.columns))
+    blocks += [walk(lay.bins, LEVEL)] * lay.strata
+    blocks.append(CHANGE**2 * np.eye(2 * lay.columns))
     prior = Prior(np.concatenate(mean), block_diag(*blocks), effects)
     start = prior.mean.copy()
     rate = np.clip(np.maximum(counts[0], noise / 2.0) / risk, 1e-6, 0.95)

@@ -22,26 +22,21 @@ from scipy.special import ndtr, ndtri
 from discreet.core.bins import Marginal
 from discreet.design.design import Design
 from discreet.design.terms import Filled
+from discreet.estimator.constants import CLEAR, HALF, HIDDEN, NEGLIGIBLE, SAME
+from discreet.estimator.numerical import (
+    CUT_ROUNDS,
+    FEW,
+    MEMBERS,
+    MOST,
+    PUBLIC_SEED,
+    RAKING_ROUNDS,
+    SHARING,
+    UTILITY_ROUNDS,
+)
 from discreet.estimator.sobol import sobol_points
 from discreet.estimator.tails import nearest_counts, people_in_bins
 from discreet.estimator.transcript import Transcript
 from discreet.types import Array, Integers
-
-MEMBERS, SHARING, MOST = 512, 8, 4096
-"""Members where up to SHARING strata share them; more strata have more members, up to MOST."""
-FEW = 8
-"""Of every level at least about so many members are drawn."""
-INNER, LAST = 0.4, 0.6
-"""People in a wide bin beyond the fine ones are taken to be in this part of it, nearest to the others; the
-last bin of the public range holds those beyond it too, at its end."""
-RAKING_ROUNDS, UTILITY_ROUNDS, CUT_ROUNDS = 5, 40, 4
-RELATED, SMALLEST = 1.5, 0.35
-"""A second moment is shrunk to none where it is below so many standard deviations of its noise; the
-smallest eigenvalue is at least SMALLEST times the noise times the root of their number."""
-RELATED_FLOOR = 0.05
-"""The smallest eigenvalue of the released correlations is at least this as well."""
-PUBLIC_SEED = 20_260
-"""The cohort is post-processing: its random numbers protect no one and may be known."""
 
 
 @dataclass(frozen=True)
@@ -89,15 +84,14 @@ class Shares:
 
 
 def shares_of(transcript: Transcript) -> list[Shares]:
-    """The released counts of covariates made consistent: non-negative, summing to n."""
+    """The released counts of covariates made consistent: non-negative, summing to all who have a value."""
     if transcript.counts is None:
         return []
     deviation = transcript.counts.deviation
-    found = [
+    return [
         _shares(transcript.design, item, counts, transcript.observed, deviation)
-        for item, counts in zip(transcript.marginals, transcript.totals, strict=True)
+        for item, counts in zip(transcript.marginals, counts_of_values(transcript), strict=True)
     ]
-    return without_fills(transcript.design, found)
 
 
 def _shares(
@@ -112,11 +106,11 @@ def _shares(
         total = people_in_bins(marginal, summed, mass, noise)
         other = _other_end(total, atoms)
         if other is not None:
-            total[other] = max(total[other], min(RARE * noise, persons / 4.0))
+            total[other] = max(total[other], min(HIDDEN * noise, persons / 4.0))
             atoms[other] = 1.0
     else:
         total = nearest_counts(summed, max(mass, 1.0))
-        total = np.maximum(total, min(RARE * noise, persons / (2.0 * marginal.bins)))
+        total = np.maximum(total, min(HIDDEN * noise, persons / (2.0 * marginal.bins)))
     total = total / total.sum()
     rows = [total]
     if stretches > 1:
@@ -139,7 +133,7 @@ def _atoms(marginal: Marginal, counts: Array, deviation: float) -> Array:
     for end, neighbour in ((0, 1), (-1, -2)):
         expected = max(counts[neighbour], 0.0) * widths[end] / widths[neighbour]
         excess = counts[end] - expected
-        if excess > ATOM * deviation * math.hypot(1.0, widths[end] / widths[neighbour]):
+        if excess > CLEAR * deviation * math.hypot(1.0, widths[end] / widths[neighbour]):
             found[end] = min(excess / max(counts[end], 1e-300), 1.0)
     return found
 
@@ -154,14 +148,6 @@ def _other_end(people: Array, atoms: Array) -> int | None:
         if atoms[end] * people[end] > SAME * people.sum():
             return other
     return None
-
-
-ATOM = 3.0
-"""Standard deviations of noise by which an outer bin must exceed its neighbour."""
-SAME = 0.9
-"""The share of people at one bound from which a number is taken for an indicator."""
-RARE = 2.0
-"""A level is taken to be had by at least so many standard deviations of the noise of its count."""
 
 
 def _mixed(counts: Array, mass: float, overall: Array, doubt: float) -> Array:
@@ -186,16 +172,15 @@ def stratum_shares(transcript: Transcript, columns: int) -> Shares:
 def stratum_sizes(transcript: Transcript) -> Array:
     """Persons of each stratum, by the exits; none has fewer than its noise would hide."""
     exits = transcript.exits.values.reshape(transcript.design.strata, -1)
-    least = max(UNCOUNTED_STRATUM * transcript.exits.deviation * math.sqrt(exits.shape[1]), 1.0)
+    least = max(transcript.exits.deviation * math.sqrt(exits.shape[1]), 1.0)
     return np.maximum(nearest_counts(exits.sum(axis=1), transcript.observed), least)
 
 
-UNCOUNTED_STRATUM = 0.3
-"""A stratum is taken to hold at least so many standard deviations of the noise of that number."""
-
-
 def _places(design: Design, marginal: Marginal) -> tuple[Array, Array]:
-    """Internal columns at each bin, and half the width of a numeric bin."""
+    """Internal columns at each bin, and half the width of a numeric bin.
+
+    People in a wide bin beyond the fine ones are in its inner half, nearest to the others.
+    """
     columns = list(marginal.columns)
     if not marginal.numeric:
         places = design.covariates.leads[columns]
@@ -205,37 +190,10 @@ def _places(design: Design, marginal: Marginal) -> tuple[Array, Array]:
     edges, fine = np.array(marginal.edges), marginal.fine
     low, high = edges[:-1].copy(), edges[1:].copy()
     left, right = slice(0, fine[0]), slice(fine[-1] + 1, None)
-    part = np.full(marginal.bins, INNER)
-    part[[0, -1]] = LAST
-    reach = part * (high - low)
+    reach = HALF * (high - low)
     low[left] = high[left] - reach[left]
     high[right] = low[right] + reach[right]
     return (low + high)[:, None] / 2.0, (high - low) / 2.0
-
-
-def without_fills(design: Design, shares: list[Shares]) -> list[Shares]:
-    """Numbers without those who are missing: they are counted in the bin of the fill as well."""
-    place = {item.marginal.columns[0]: number for number, item in enumerate(shares)}
-    leads = {int(column): number for number, column in enumerate(design.covariates.leads)}
-    result = list(shares)
-    for part in design.covariates.derived:
-        if isinstance(part, Filled):
-            number, gap = place[leads[part.number]], place[leads[part.indicator]]
-            result[number] = _less(shares[number], part.value, shares[gap].shares[:, 1])
-    return result
-
-
-def _less(item: Shares, fill: float, missing: Array) -> Shares:
-    """The shares of those who are not missing."""
-    rest, place = item.shares.copy(), _bin_of(item.marginal, fill)
-    rest[:, place] = np.maximum(rest[:, place] - missing, 0.0)
-    total = rest.sum(axis=1, keepdims=True)
-    return replace(item, shares=np.where(total > 1e-9, rest / np.maximum(total, 1e-9), item.shares))
-
-
-def _bin_of(marginal: Marginal, value: float) -> int:
-    place = np.searchsorted(marginal.edges, value, side="right") - 1
-    return int(np.clip(place, 0, marginal.bins - 1))
 
 
 def counts_of_values(transcript: Transcript) -> list[Array]:
@@ -246,8 +204,9 @@ def counts_of_values(transcript: Transcript) -> list[Array]:
     for part in design.covariates.derived if found else ():
         if isinstance(part, Filled):
             number, gap = place[leads[part.number]], place[leads[part.indicator]]
-            fill = _bin_of(transcript.marginals[number], part.value)
-            found[number][:, fill] -= found[gap][:, 1]
+            edges = transcript.marginals[number].edges
+            fill = np.searchsorted(edges, part.value, side="right") - 1
+            found[number][:, np.clip(fill, 0, len(edges) - 2)] -= found[gap][:, 1]
     return found
 
 
@@ -263,7 +222,7 @@ def correlations(transcript: Transcript, shares: Sequence[Shares], size: int) ->
     found, moments = np.eye(columns), transcript.moments
     if moments is None:
         return found
-    scale = np.sqrt(np.maximum(np.diag(moments.matrix), LEAST * transcript.persons))
+    scale = np.sqrt(np.maximum(np.diag(moments.matrix), NEGLIGIBLE * transcript.persons))
     error = moments.noise / np.outer(scale, scale)
     shown = shrunk(moments.matrix / np.outer(scale, scale), float(error[0, 0]))
     width = len(shown)
@@ -278,22 +237,17 @@ def correlations(transcript: Transcript, shares: Sequence[Shares], size: int) ->
     return found
 
 
-LEAST = 0.05
-"""A released variance of a standardised column is taken to be at least this."""
-
-
 def shrunk(matrix: Array, error: float) -> Array:
     """Correlations, each shrunk toward none as far as it may be noise.
 
-    A moment r with noise s is taken for r max(0, 1 - (RELATED s / r)^2), the garrote of Breiman (1995):
+    A moment r with noise s is taken for r max(0, 1 - (HIDDEN s / r)^2), the garrote of Breiman (1995):
     what stands out of the noise is kept.
     """
-    noise = RELATED * error / math.sqrt(2.0)
+    noise = HIDDEN * error / math.sqrt(2.0)
     mixed = matrix * np.maximum(0.0, 1.0 - noise**2 / np.maximum(matrix**2, 1e-300))
     np.fill_diagonal(mixed, 1.0)
     values, vectors = np.linalg.eigh(mixed)
-    floor = max(RELATED_FLOOR, SMALLEST * error * math.sqrt(len(matrix)))
-    found = (vectors * np.maximum(values, floor)) @ vectors.T
+    found = (vectors * np.maximum(values, NEGLIGIBLE)) @ vectors.T
     scale = np.sqrt(np.diag(found))
     return np.asarray(found / np.outer(scale, scale))
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from discreet.design.covariates import Categorical, Numeric
 from discreet.estimator.estimate import Estimate, Prior
 from discreet.estimator.field import Field
 from discreet.estimator.lives import Chances
+from discreet.estimator.numerical import LARGEST_CHANGE
 from discreet.estimator.population import Shares, shares_of
 from discreet.estimator.reach import far_away, missing
 from discreet.estimator.transcript import Transcript
@@ -51,13 +51,6 @@ class Ended:
         found = self.estimate
         far = far_away(self.field, found.f, found.sampling)
         return np.asarray(found.covariance + self.missing + far)
-
-    @property
-    def prior_covariance(self) -> Array:
-        """What was assumed of f, (R d, R d)."""
-        lay = self.field.layout
-        own = (lay.f(r) for r in range(lay.causes))
-        return np.asarray(block_diag(*(self.prior.covariance[one, one] for one in own)))
 
     @cached_property
     @np.errstate(all="ignore")
@@ -139,9 +132,6 @@ def _median(covariate: Numeric, item: Shares) -> float:
 
 # -- effects over time -------------------------------------------------------------------------------
 
-LARGEST = 3.0
-"""A change is reported as at most so much, for a standard deviation of the column."""
-
 
 @np.errstate(all="ignore")
 def changes_with_time(ended: Ended, cause: int) -> Array:
@@ -169,7 +159,7 @@ def changes_with_time(ended: Ended, cause: int) -> Array:
     columns, weights = field.members.columns.mean(axis=1), field.members.weights
     gaps = columns - weights @ columns
     spread = np.sqrt(np.maximum(weights @ gaps**2, 1e-12))
-    change = np.clip(mean / left, -LARGEST, LARGEST) / spread
+    change = np.clip(mean / left, -LARGEST_CHANGE, LARGEST_CHANGE) / spread
     time, user, f = design.time_dimension, design.to_user, estimate.f[cause]
     shift = np.zeros(design.dimension)
     shift[time + first] = change

@@ -16,33 +16,13 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from discreet.core.bins import gaps_of
+from discreet.estimator.constants import CLEAR, HALF, HIDDEN, LOOSE, NEGLIGIBLE, NOISY
 from discreet.estimator.estimate import Prior, precisions
 from discreet.estimator.field import Field
 from discreet.estimator.population import counts_of_values
 from discreet.estimator.tails import all_within, hidden_squares
 from discreet.estimator.transcript import Transcript, moment_part
 from discreet.types import Array, Flags, Integers
-
-COUNTED = 2.0
-"""Standard deviations of noise that the count of a level, or the events still to come, must exceed."""
-STRATUM = 3.0
-"""The same of all exits of a stratum."""
-FLAT, VARIED, INFORMED = 0.04, 1.75, 2.5
-"""A combination of standardised columns repeats them where its variance is below FLAT (shortening makes
-that of 0.025) or below so many standard deviations of its noise; unless its information exceeds as many
-of its own."""
-NOISY, NOISE = 0.1, 0.2
-"""Noise of a correlation above which hardly anything, or nothing, is said of repeated columns."""
-LOADING = 0.15
-"""Columns with a smaller part in such a combination are not taken for a part of it."""
-REACHED = 0.05
-"""A direction of the baseline is not reached where times that are seen have less of its information."""
-BLURRED, NARROW = 2.0, 0.5
-"""A number's second moment says how wide it is where it exceeds so many standard deviations of its noise,
-or this part of what the counts would have it."""
-LOOSE = 99.0
-"""The prior's variance of the effect of a number of unknown width is larger by so many times: the number
-may be a tenth as wide as it looks."""
 
 
 def missing(field: Field, prior: Prior) -> Array:
@@ -116,7 +96,7 @@ def hidden_strata(transcript: Transcript) -> Flags:
     """Strata whose exits, all times together, may be noise; not asked of one alone."""
     exits = transcript.exits.values.reshape(transcript.design.strata, -1)
     noise = transcript.exits.deviation * math.sqrt(exits.shape[1])
-    return np.asarray((exits.sum(axis=1) < STRATUM * noise) & (len(exits) > 1))
+    return np.asarray((exits.sum(axis=1) < CLEAR * noise) & (len(exits) > 1))
 
 
 def _seen_by(field: Field, leads: list[Array]) -> Array:
@@ -203,7 +183,7 @@ def _empty(field: Field) -> list[Array]:
     for marginal, counts in zip(t.marginals, t.totals, strict=True):
         if marginal.numeric or t.counts is None:
             continue
-        noise = COUNTED * t.counts.deviation * math.sqrt(len(counts))
+        noise = HIDDEN * t.counts.deviation * math.sqrt(len(counts))
         rare, columns = counts.sum(axis=0) < noise, list(marginal.columns)
         found.extend(unit[columns][rare[1:]])
         if rare[0]:
@@ -227,19 +207,16 @@ def _moments_seen(transcript: Transcript) -> tuple[Array, float]:
 def _repeated(field: Field) -> list[Array]:
     """Combinations of columns whose variance, and whose information, may be none."""
     t = field.transcript
-    if t.moments is None:
-        return []
     matrix, error = _moments_seen(t)
-    scale = np.sqrt(np.maximum(np.diag(matrix), 0.05))
+    if t.moments is None or error > NOISY:
+        return []
+    scale = np.sqrt(np.maximum(np.diag(matrix), NEGLIGIBLE))
     values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
     noise = error * np.sum((vectors / scale[:, None]) ** 2, axis=0)
-    least = np.maximum(FLAT, VARIED * noise)
-    if error > NOISY:  # then only what is below nothing is flat
-        least = np.full(len(values), 0.0 if error < NOISE else -math.inf)
     flat = [
-        np.where(np.abs(vector) >= max(LOADING, 2.0 * error), vector, 0.0)
+        np.where(np.abs(vector) >= max(NOISY, HIDDEN * error), vector, 0.0)
         / (scale * t.moments.spread)
-        for vector in vectors.T[values < least]
+        for vector in vectors.T[values < np.maximum(NEGLIGIBLE, HIDDEN * noise)]
     ]
     return [vector for vector in flat if not _informative(field, vector)]
 
@@ -264,7 +241,7 @@ def _informative(field: Field, vector: Array) -> bool:
         found = along.T @ matrix @ along
         rest = np.linalg.pinv(found[count:, count:])
         least = np.diag(found)[:count] - [one @ rest @ one for one in found[:count, count:]]
-        if np.all(least > INFORMED * information.noise[0, 0]):
+        if np.all(least > CLEAR * information.noise[0, 0]):
             return True
     return False
 
@@ -283,7 +260,7 @@ def _blurred(field: Field) -> list[Array]:
         noise = t.counts.deviation * math.sqrt(len(counts)) if t.counts else 0.0
         crowded = all_within(counts.sum(axis=0), noise, 2 if t.moments is None else 1)
         column = marginal.columns[0]
-        narrow = matrix[column, column] < min(BLURRED * error, NARROW)
+        narrow = matrix[column, column] < min(HIDDEN * error, HALF)
         if crowded or (narrow and t.moments is not None):
             found.append(np.eye(_width(t))[column])
     return found
@@ -301,7 +278,7 @@ def _times(field: Field, stratum: int, cause: int) -> Array:
         entered = np.maximum(t.entries.values[stratum], 0.0)
     risk = np.cumsum(entered) - np.cumsum(gone) + gone
     later = np.cumsum(exits[cause + 1][::-1])[::-1]
-    known = later > COUNTED * deviation * np.sqrt(t.bins - bins)
+    known = later > HIDDEN * deviation * np.sqrt(t.bins - bins)
     known &= risk > deviation * np.sqrt(2.0 * (bins + 1.0))
     basis = t.design.basis
     weight = np.repeat(np.maximum(events, 1e-6 * np.maximum(risk, 1.0)) / widths, widths)
@@ -310,4 +287,4 @@ def _times(field: Field, stratum: int, cause: int) -> Array:
     values, vectors = np.linalg.eigh(full)
     root = (vectors / np.sqrt(np.maximum(values, values[-1] * 1e-9))) @ vectors.T
     shares, directions = np.linalg.eigh(root @ seen @ root)
-    return np.asarray(root @ directions[:, shares < REACHED])
+    return np.asarray(root @ directions[:, shares < NEGLIGIBLE])

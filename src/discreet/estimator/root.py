@@ -18,26 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.estimator.constants import KANTOROVICH, KAPPA, MOVED
 from discreet.estimator.expected import parts
 from discreet.estimator.field import Field
 from discreet.estimator.lives import Chances
+from discreet.estimator.numerical import DAMPED, LONGEST, OVERSHOT, ROOT_ROUNDS, SETTLED
 from discreet.types import Array
-
-KAPPA = 50.0
-"""Who the people are is known as well as from so many of them: a weight p of the cohort is off by a
-relative deviation N(0, 1 / (KAPPA p))."""
-LONGEST = 1.5
-"""The predictors of the picture and of the estimate change by at most this in one round."""
-ROUNDS, SETTLED = 20, 0.01
-"""Rounds of the root at most; they end where f moves by fewer standard errors than this."""
-OVERSHOT = 0.5
-"""A step is cut where U_hat along it turns to the other sign and keeps more than this part of its size."""
-KANTOROVICH = 2.0
-"""In lengths of the first step of Newton, how far its root may lie."""
-DAMPED = 0.2
-"""The least part of the curvature that a step of BFGS is taken to find, of what was expected (Powell)."""
-LIGHTEST, HEAVIEST = -1.5, 1.0
-"""Log weights of members, as the released sums would have them, are cut here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +65,7 @@ class Prediction:
         later = np.cumsum(gone[:, ::-1], axis=1)[:, ::-1] - gone
         time = field.pieces.lengths * later + chances.before * gone + left[:, -1]
         time[np.arange(left.shape[2]) < field.members.entry[:, None]] = 0.0
-        logs = np.clip(n / KAPPA * shift, LIGHTEST, HEAVIEST)
+        logs = np.clip(n / KAPPA * shift, -MOVED, MOVED)
         weights = n * field.members.weights * np.exp(logs)
         return cls(field, left[:, :-1].transpose(1, 0, 2), time, chances.tries, weights)
 
@@ -123,7 +109,7 @@ def root(prediction: Prediction, starts: Sequence[Array], held: Array) -> tuple[
     score, own, start = tried[int(np.argmin(sizes))]
     f, first = start, own + held
     bend, information, furthest = first.copy(), first, np.inf
-    for number in range(ROUNDS):
+    for number in range(ROOT_ROUNDS):
         move = np.asarray(np.linalg.solve(bend, score[:, :, None])[:, :, 0], dtype=np.float64)
         if np.sum(move * score) < SETTLED**2 * move.size:
             break

@@ -18,11 +18,9 @@ import numpy as np
 
 from discreet.design.link import Link
 from discreet.estimator.lives import Pieces, within_reach
+from discreet.estimator.numerical import INFINITE
 from discreet.estimator.transcript import ScoreSum
 from discreet.types import Array, Integers
-
-INFINITE = 1e100
-"""Bounds from here on are none."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +81,11 @@ def carriers(pieces: Pieces) -> Array:
 
 @dataclass(frozen=True)
 class Walk:
-    """A score along the pieces: `survive` = w a and `happen` = w b, (R, M, P), and the sums before each.
-
-    With clipped scores w = 1 and `length` is the norm (of a whole person's score) by which they are cut.
-    """
+    """A score along the pieces: `survive` = w a and `happen` = w b, (R, M, P), and the sums before each."""
 
     survive: Array
     happen: Array
     passed: Array
-    step: ScoreSum | None = None
 
     @classmethod
     def of(
@@ -104,12 +98,11 @@ class Walk:
             survive, happen = survive * weights, happen * weights
         begun = np.arange(len(pieces.bins)) >= members.entry[:, None]
         survive = survive * begun
-        return cls(survive, happen, passed_sums(survive, pieces, carried), step)
+        return cls(survive, happen, passed_sums(survive, pieces, carried))
 
     def only(self, chosen: Integers) -> "Walk":
         """Of some members."""
-        survive, happen = self.survive[:, chosen], self.happen[:, chosen]
-        return Walk(survive, happen, self.passed[:, chosen], self.step)
+        return Walk(self.survive[:, chosen], self.happen[:, chosen], self.passed[:, chosen])
 
     def write(self, before: Array, carried: Array, values: Array) -> None:
         """What a member has added to the score when it leaves, into `values` (M, R + 1, P, R c).

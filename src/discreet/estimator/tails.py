@@ -13,26 +13,8 @@ import numpy as np
 from scipy.special import log_ndtr, softmax
 
 from discreet.core.bins import Marginal
+from discreet.estimator.constants import APART, HALF, HIDDEN, NEGLIGIBLE, STANDING, SURE, TAIL
 from discreet.types import Array, Flags, Integers
-
-FAR = 0.06
-"""Bins far from most people are left out where fewer than this share may be hidden there."""
-NEAR = 2.0
-"""Standard deviations of noise that wide bins near most people have to exceed together."""
-PHANTOM = 0.5
-"""Far away is where one standard deviation of a bin's noise, taken for people, would raise the
-variance of everybody by more than this part."""
-TAIL, TAILED, APART = 0.125, 0.8, 0.01
-"""Far away a bin is expected to hold this part of the one before it, half as wide, if a tail goes on
-from there, which has this chance; and with the last one a group apart from all others."""
-CLEAR, SURE = 3.5, 5.0
-"""Standard deviations of noise that a sum of a range's counts has to exceed: near most people, where
-it is the largest of many sums, and far away."""
-UNCOUNTED, SPARED = 0.05, 2.5
-"""The share of people that may be missing from the bins that stand out, however little noise there is,
-and the standard deviations of their noise by which they may be missing."""
-HIDDEN = 1.0
-"""Standard deviations of noise that the people outside of a bin or two have to exceed together."""
 
 
 def nearest_counts(noisy: Array, total: float) -> Array:
@@ -53,7 +35,8 @@ def occupied(counts: Array, deviation: float, mass: float = 0.0) -> tuple[int, i
     farther from those who are surely there than these reach has to be as sure as they are. `mass` is
     how many people there are: as many bins on either side are added as it takes to hold them.
     """
-    likely = _standing_out(counts, CLEAR * deviation) or _densest(counts, CLEAR * deviation)
+    clear = STANDING * deviation
+    likely = _standing_out(counts, clear) or _densest(counts, clear)
     sure = _standing_out(counts, SURE * deviation)
     reach = sure[1] - sure[0] if sure else len(counts)
     near = sure or likely
@@ -68,7 +51,7 @@ def _lacks(counts: Array, mass: float, deviation: float) -> bool:
 
     One standard deviation would do so once in six times, and the bins then added are empty ones.
     """
-    spared = max(SPARED * deviation * math.sqrt(len(counts)), UNCOUNTED * mass)
+    spared = max(HIDDEN * deviation * math.sqrt(len(counts)), NEGLIGIBLE * mass)
     return bool(counts.sum() <= mass - spared)
 
 
@@ -76,7 +59,7 @@ def all_within(counts: Array, deviation: float, bins: int) -> bool:
     """Whether everybody may be in so many bins side by side: the others together are not told from noise."""
     held = np.convolve(counts, np.ones(bins), mode="valid")
     others = float(counts.sum() - held.max())
-    return others < HIDDEN * deviation * math.sqrt(max(len(counts) - bins, 1))
+    return others < deviation * math.sqrt(max(len(counts) - bins, 1))
 
 
 def _densest(counts: Array, clear: float) -> tuple[int, int]:
@@ -106,10 +89,11 @@ def people_in_bins(marginal: Marginal, counts: Array, mass: float, deviation: fl
     """People in a number's bins: near most people as counted, far away as many as a tail would have.
 
     Few people far away have more of the information than many near the mean, and their bins' noise
-    would stand for more of it still: there counts are weighed against what is expected.
+    would stand for more of it still: there counts are weighed against what is expected. Far away is
+    where one standard deviation of a bin's noise, taken for people, would raise the variance by HALF.
     """
     fine, everybody = marginal.fine, max(mass, deviation)
-    near = _phantoms(marginal, counts) * deviation <= PHANTOM
+    near = _phantoms(marginal, counts) * deviation <= HALF
     near[fine] = True
     sides = np.arange(fine[0])[::-1], np.arange(fine[-1] + 1, len(counts))
     inside = _inside(counts, near, sides, deviation)
@@ -118,7 +102,7 @@ def people_in_bins(marginal: Marginal, counts: Array, mass: float, deviation: fl
     for outward, ring in zip(sides, _outer(marginal, counts), strict=True):
         before, far = outward[near[outward]], outward[~near[outward]]
         last = float(found[before[-1]] if len(before) else found[ring].sum())
-        last = max(last - NEAR * deviation, 0.0)  # whom noise may have put there begins no tail
+        last = max(last - HIDDEN * deviation, 0.0)  # whom noise may have put there begins no tail
         found[far] = _tail(counts[far], last, deviation, everybody)
     inside = inside & near
     found[inside] = nearest_counts(counts[inside], max(mass - float(found[~near].sum()), 1.0))
@@ -128,14 +112,14 @@ def people_in_bins(marginal: Marginal, counts: Array, mass: float, deviation: fl
 def _inside(counts: Array, near: Flags, sides: Sequence[Integers], deviation: float) -> Flags:
     """The near bins that are taken to hold anybody: not the outer wide ones that hold next to nobody.
 
-    They are left out only where those whom their noise may hide are fewer than FAR of all.
+    They are left out only where those whom their noise may hide are next to none.
     """
     inside = near.copy()
     for outward in sides:
         inward = outward[near[outward]][::-1]
-        inside[inward[: _nobody(counts[inward], NEAR * deviation)]] = False
-    hidden = 2.0 * NEAR * deviation * math.sqrt((near & ~inside).sum())
-    return inside if hidden < FAR * counts.sum() else near
+        inside[inward[: _nobody(counts[inward], HIDDEN * deviation)]] = False
+    hidden = 2.0 * HIDDEN * deviation * math.sqrt((near & ~inside).sum())
+    return inside if hidden < NEGLIGIBLE * counts.sum() else near
 
 
 def hidden_squares(marginal: Marginal, counts: Array, deviation: float) -> float:
@@ -162,32 +146,26 @@ def _squares(marginal: Marginal, counts: Array) -> Array:
 
 def _tail(counts: Array, last: float, deviation: float, mass: float) -> Array:
     """The expected number of people in bins from the inside out, after one with `last` people."""
-    found, chance = np.zeros_like(counts), float(last > 0.0)
+    found = np.zeros_like(counts)
     for place, count in enumerate(counts):
-        chance, last = _expected(count, deviation, (TAIL * last, mass), TAILED * chance)
-        found[place] = last
+        found[place] = last = _expected(count, deviation, (TAIL * last, mass))
     return found
 
 
-def _expected(
-    count: float, deviation: float, means: tuple[float, float], chance: float
-) -> tuple[float, float]:
-    """(chance that anybody is there, expected number), given a noisy count.
+def _expected(count: float, deviation: float, means: tuple[float, float]) -> float:
+    """The expected number of people given a noisy count.
 
-    Nobody is there; or the tail, with this chance, an exponential number with the first mean; or a
-    group apart, an exponential number with the second mean. Times the normal density of the noise an
-    exponential one is a normal one that begins at 0.
+    It is exponential, with the first mean if a tail goes on and with the second if a group apart is
+    there. Times the normal density of the noise an exponential one is a normal one that begins at 0.
     """
     scale = np.maximum(np.array(means) / deviation, 1e-2)
     units = count / deviation
     centre = units - 1.0 / scale
-    some = log_ndtr(centre) + 0.5 * (centre**2 - units**2) - np.log(scale)
-    none = -0.5 * (units**2 + math.log(2.0 * math.pi))
-    prior = np.array([(1.0 - chance) * (1.0 - APART), chance * (1.0 - APART), APART])
-    weights = softmax(np.append(none, some) + np.log(np.maximum(prior, 1e-300)))
+    weights = softmax(
+        log_ndtr(centre) + 0.5 * centre**2 - np.log(scale) + np.log([1.0 - APART, APART])
+    )
     hazard = np.exp(-0.5 * (centre**2 + math.log(2.0 * math.pi)) - log_ndtr(centre))
-    people = deviation * float(weights[1:] @ np.maximum(centre + hazard, 0.0))
-    return float(1.0 - weights[0]), people
+    return deviation * float(weights @ np.maximum(centre + hazard, 0.0))
 
 
 def _outer(marginal: Marginal, counts: Array) -> tuple[Integers, Integers]:

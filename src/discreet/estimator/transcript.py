@@ -20,6 +20,7 @@ from discreet.core.bins import Marginal
 from discreet.core.released import Released
 from discreet.design.design import Design
 from discreet.design.link import Link
+from discreet.estimator.constants import HIDDEN
 from discreet.types import Array, Integers
 
 
@@ -103,9 +104,9 @@ class Transcript:
 
     @cached_property
     def observed(self) -> float:
-        """Persons ever at risk: n, unless the exits fall short of it by more than twice their noise."""
+        """Persons ever at risk: n, unless the exits fall short of it by more than their noise."""
         values = self.exits.values
-        found, noise = float(values.sum()), 2.0 * self.exits.deviation * np.sqrt(values.size)
+        found, noise = float(values.sum()), HIDDEN * self.exits.deviation * np.sqrt(values.size)
         return float(self.persons) if found > self.persons - noise else max(found, noise, 1.0)
 
     @property

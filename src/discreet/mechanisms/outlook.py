@@ -26,7 +26,8 @@ from discreet.design.design import Design
 from discreet.design.link import Link
 from discreet.design.schema import Categorical, Numeric, Schema
 from discreet.errors import SettingsError
-from discreet.estimator.population import MEMBERS, drawn_from, latent_columns, shares_of
+from discreet.estimator.numerical import MEMBERS
+from discreet.estimator.population import drawn_from, latent_columns, shares_of
 from discreet.estimator.transcript import Transcript
 from discreet.mechanisms.bounds import Basis
 from discreet.mechanisms.contract import MOST_PERSONS, Facts
