@@ -51,8 +51,10 @@ SHAPE = 2.0
 WALK = 0.4
 """Prior standard deviation of what log rates of events and of censoring change by from bin to bin."""
 CHANGE = 0.15
-"""Prior standard deviation, for one of the covariate, of a log rate's departure from the model: an effect
-that fades or grows, that is no straight line (for a squared deviation), that is one on censoring."""
+"""Prior standard deviation, for one of the covariate, of an effect's change with time, and of an effect on
+censoring and its change."""
+BEND = 0.1
+"""Prior standard deviation of a number's departure from a straight effect, for a squared deviation of it."""
 KANTOROVICH = 2.0
 """In lengths of the first step of Newton, how far its root may lie."""
 

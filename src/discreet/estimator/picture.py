@@ -20,7 +20,16 @@ from scipy.special import logsumexp
 from discreet.core.bins import Marginal, gaps_of
 from discreet.core.released import Released
 from discreet.design.design import Design
-from discreet.estimator.constants import CHANGE, KAPPA, LEVEL, RANGE_EFFECT, SHAPE, WALK, WIDEST
+from discreet.estimator.constants import (
+    BEND,
+    CHANGE,
+    KAPPA,
+    LEVEL,
+    RANGE_EFFECT,
+    SHAPE,
+    WALK,
+    WIDEST,
+)
 from discreet.estimator.estimate import Prior, Solver
 from discreet.estimator.field import Field, Static
 from discreet.estimator.lives import Pieces
@@ -293,7 +302,7 @@ def prior_of(field: Field, shares: list[Shares]) -> tuple[Prior, Array]:
         centre[: design.time_dimension] = np.tile(level, lay.strata)
         mean.append(centre)
         own = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-        blocks += [own, *departures, CHANGE**2 * np.eye(lay.columns + lay.numbers)]
+        blocks += [own, *departures, CHANGE**2 * np.eye(lay.columns), BEND**2 * np.eye(lay.numbers)]
     left = math.log(max(float(counts[0, :-1].sum()), least, 1.0) / exposure)
     mean += [np.full(lay.strata * lay.bins, left), np.zeros(2 * lay.columns)]
     blocks += [walk(lay.bins, LEVEL)] * lay.strata
