@@ -31,8 +31,6 @@ DAYS = 1_826  # five years
 EPSILON = 1
 
 SCHEMA = f"""\
-person = "id"
-
 [time]
 duration = "days"
 event = "died"

@@ -177,8 +177,8 @@ def few_in_strata(ended: Ended) -> Iterator[Caution]:
     yield Caution.about(
         "stratum",
         f"Hardly anybody was counted in {strata.title} {_listed(strata.level_titles, hidden)}, at most "
-        "as many as noise hides: what is printed of the baseline there is that of all strata together, "
-        "assumed beforehand, and noise; do not interpret it.",
+        "as many as noise hides: what is printed of the baseline there is the prior, which is that of all "
+        "strata together, and noise; do not interpret it.",
         _chosen(design.baseline_names, np.repeat(hidden, design.baseline.dimension)),
     )
 
