@@ -30,7 +30,7 @@ INFINITE = 1e100
 
 # -- the picture and the root ------------------------------------------------------------------------
 
-ROUNDS, STILL = 6, 0.1
+ROUNDS, STILL = 6, 0.03
 """Rounds of Gauss-Newton of the picture at most; they end where predictors change by less than this."""
 HALVINGS, RISE = 5, 0.1
 """A step is halved so often, until the misfit rises by less than RISE."""

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from discreet.design.link import Link
     from discreet.mechanisms.outlook import Outlook
 
-EARLY_ROUNDS = 2
+EARLY_ROUNDS = 3
 """Rounds of Gauss-Newton between two questions: the last estimate alone is carried to its end."""
 
 
