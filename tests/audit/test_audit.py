@@ -27,6 +27,7 @@ from discreet.audit.instruments import (
 from discreet.audit.measured import SIDES, Measured, one_row, overhearing, released_numbers
 from discreet.audit.report import content, picture
 from discreet.errors import SettingsError
+from discreet.estimator import population
 from discreet.likelihood.problem import Problem
 from discreet.mechanisms import registered
 from discreet.paper.results import Results
@@ -35,6 +36,12 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shares import NoiseShares
 from discreet.privacy.testing import SeededNoise
 from discreet.release import simulate
+
+
+@pytest.fixture(autouse=True)
+def _coarse(monkeypatch):
+    """An audit looks at questions and their noise: the estimate between them may be a coarse one."""
+    monkeypatch.setattr(population, "MEMBERS", 64)
 
 
 def laplace(scale, centre, seed, runs=13_000):
@@ -127,7 +134,6 @@ def test_an_error_inside_a_check_is_a_failure(monkeypatch):
         raise ZeroDivisionError
 
     monkeypatch.setattr(Measured, "law", broken)
-    found = audit_run.run_family("law", Subject("sampler"), Effort.quick())
     monkeypatch.setitem(audit_run.AUDITS, "sampler", Measured)
     found = audit_run.run_family("law", Subject("sampler"), Effort.quick())
     assert [item.failed for item in found] == [True]
