@@ -36,7 +36,10 @@ def read_file(
 ) -> Any:
     """Read the named columns of a file; raise `DataFormError` if its form is wrong."""
     with _format_of(path) as found:
-        return found.read(path, columns, numeric, levels)
+        names = found.schema(path).names
+        check_columns(names, columns)
+        # readers take no column for all of them
+        return found.read(path, list(columns) or names[:1], numeric, levels)
 
 
 def file_columns(path: Path) -> Any:
@@ -142,9 +145,6 @@ def _read_csv(
     that it reads, so the last attempts have larger ones: a long field makes no fit fail that would
     succeed without it.
     """
-    header = _csv_header(path)
-    check_columns(header, columns)
-    columns = columns or header[:1]  # no column would mean all of them
     for block, typed in ((BLOCKS[0], numeric), *((block, ()) for block in BLOCKS[:-1])):
         try:
             return _parse_csv(path, columns, typed, levels, block)
@@ -243,26 +243,6 @@ def _as_texts(array: Any) -> Any:
     return pa.Array.from_buffers(pa.string(), len(array), array.buffers(), offset=array.offset)
 
 
-def _read_parquet(path: Path, columns: Sequence[str], *_: Collection[str]) -> Any:
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(path) as file:
-        names = file.schema_arrow.names
-        check_columns(names, columns)
-        return file.read(columns=list(columns) or names[:1])
-
-
-def _parquet_schema(path: Path) -> Any:
-    from pyarrow import parquet
-
-    return parquet.read_schema(path)
-
-
-def _csv_schema(path: Path) -> Any:
-    """Return texts throughout: a CSV file declares no types."""
-    return pa.schema([(name, pa.string()) for name in _csv_header(path)])
-
-
 @dataclass(frozen=True)
 class Format:
     """The readers of files with one ending.
@@ -276,16 +256,32 @@ class Format:
     read: Callable[[Path, Sequence[str], Collection[str], Collection[str]], Any]
 
 
+def _texts(names: Callable[[Path], Sequence[str]]) -> Callable[[Path], Any]:
+    """Return the schema of a format that declares no types that would have to be checked."""
+    return lambda path: pa.schema([(name, pa.string()) for name in names(path)])
+
+
+def _parquet_schema(path: Path) -> Any:
+    from pyarrow import parquet
+
+    return parquet.read_schema(path)
+
+
+def _read_parquet(path: Path, columns: Sequence[str], *_: Collection[str]) -> Any:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        return file.read(columns=columns)
+
+
 def _feather_schema(path: Path) -> Any:
     with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
         return file.schema
 
 
 def _read_feather(path: Path, columns: Sequence[str], *_: Collection[str]) -> Any:
-    names = _feather_schema(path).names
-    check_columns(names, columns)
     with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as file:
-        found = file.read_all().select(list(columns) or names[:1])
+        found = file.read_all().select(columns)
     for column in found.columns:
         for chunk in column.chunks:
             _require_within(chunk)
@@ -312,21 +308,8 @@ def _require_within(array: Any) -> None:
     array.validate(full=True)
 
 
-def _cells(names: Callable[[Path], Sequence[str]], read: Callable[..., formats.Cells]) -> Format:
-    """Return a format of cells, which declares no types that would have to be checked."""
-
-    def schema(path: Path) -> Any:
-        return pa.schema([(name, pa.string()) for name in names(path)])
-
-    def read_checked(path: Path, columns: Sequence[str], *_: Collection[str]) -> Any:
-        check_columns(names(path), columns)
-        return read(path, columns)
-
-    return Format(schema, read_checked)
-
-
-_CSV = Format(_csv_schema, _read_csv)
-_STATISTICAL = _cells(formats.statistical_names, formats.read_statistical)
+_CSV = Format(_texts(_csv_header), _read_csv)
+_STATISTICAL = Format(_texts(formats.statistical_names), formats.read_statistical)
 FORMATS = {
     ".csv": _CSV,
     ".csv.gz": _CSV,
@@ -334,7 +317,7 @@ FORMATS = {
     ".tsv.gz": _CSV,
     ".parquet": Format(_parquet_schema, _read_parquet),
     ".feather": Format(_feather_schema, _read_feather),
-    ".xlsx": _cells(formats.workbook_names, formats.read_workbook),
+    ".xlsx": Format(_texts(formats.workbook_names), formats.read_workbook),
     ".dta": _STATISTICAL,
     ".sas7bdat": _STATISTICAL,
     ".sav": _STATISTICAL,

@@ -13,7 +13,7 @@ import codecs
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -47,11 +47,11 @@ def workbook_names(path: Path) -> tuple[str, ...]:
         return _names(path, next(rows, ()))
 
 
-def read_workbook(path: Path, columns: Sequence[str]) -> Cells:
+def read_workbook(path: Path, columns: Sequence[str], *_: Collection[str]) -> Cells:
     """Read the named columns of the first sheet; a row without any value is not a record."""
     with _damaged(path), _sheet(path) as rows:
         names = _names(path, next(rows, ()))
-        places = [names.index(name) for name in columns or names[:1]]
+        places = [names.index(name) for name in columns]
         records = [row for row in rows if any(value is not None for value in row)]
     found = {
         names[place]: [row[place] if place < len(row) else None for row in records]
@@ -65,10 +65,9 @@ def statistical_names(path: Path) -> tuple[str, ...]:
     return tuple(_declared(path).column_names)
 
 
-def read_statistical(path: Path, columns: Sequence[str]) -> Cells:
+def read_statistical(path: Path, columns: Sequence[str], *_: Collection[str]) -> Cells:
     """Read the named columns of a file of Stata, SAS or SPSS, as codes."""
     facts = _declared(path)
-    wanted = list(columns) or facts.column_names[:1]
     encoding = str(facts.file_encoding or "utf-8")
     if path.suffix.lower() == ".dta":  # UTF-8 since Stata 14, release 118 of the format
         with path.open("rb") as file:
@@ -81,7 +80,7 @@ def read_statistical(path: Path, columns: Sequence[str]) -> Cells:
             f"'{path.name}' is in an encoding that is not known here; save it as UTF-8."
         ) from None
     with _damaged(path):
-        bare = {name: name.encode(codec).decode(EVERY_BYTE) for name in wanted}
+        bare = {name: name.encode(codec).decode(EVERY_BYTE) for name in columns}
         found, _ = _reader(path)(
             str(path),
             usecols=list(bare.values()),
@@ -90,9 +89,9 @@ def read_statistical(path: Path, columns: Sequence[str]) -> Cells:
             encoding=EVERY_BYTE,
         )
     rows = len(next(iter(found.values()))) if found else int(facts.number_rows or 0)
-    clocks = {name: _clock(path, facts.original_variable_types.get(name)) for name in wanted}
+    clocks = {name: _clock(path, facts.original_variable_types.get(name)) for name in columns}
     read = {
-        name: [_value(one, codec, clocks[name]) for one in found[bare[name]]] for name in wanted
+        name: [_value(one, codec, clocks[name]) for one in found[bare[name]]] for name in columns
     }
     return Cells(rows, read)
 
