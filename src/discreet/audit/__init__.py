@@ -1,4 +1,4 @@
-"""An audit anyone can run: measurements of the running code, and checks of release files."""
+"""An audit: measurements of the running code, and checks of release files."""
 
 from discreet.audit.findings import Effort, Finding, Subject
 from discreet.audit.measured import FAMILIES

@@ -45,14 +45,14 @@ HORIZON, INTERVALS, SIZE = 12.0, 12, 52
 HOSTILE = ("", "NaN", "inf", "-inf", "1e308", "-1e308", "1e-320", "-0.0", "x", "7,5", "1e999")
 ODD_STAYS = ({"t": "0"}, {"t": "-3"}, {"s": "40", "t": "50"}, {"s": "9", "t": "2"})
 NEVER = ({"t": ""}, {"t": "x"})
-"""Persons who are never at risk: nobody knows when they left."""
+"""Persons who are never at risk: it is not known when they left."""
 ODD_DAYS = ("", "2000-02-30", "0001-01-01", "9999-12-31", "soon")
 STEPS = "piecewise-constant:3"
 
 
 @dataclass(frozen=True)
 class CaseKind:
-    """What is particular about the people, the schema or the model of a case."""
+    """The particulars of a case: of its people, its schema or its model."""
 
     name: str
     late: bool = False
@@ -124,7 +124,7 @@ class Case:
         return self.subject.mechanism(self.epsilon, **settings)
 
     def promise(self, persons: int) -> Any:
-        """What is promised of so many persons."""
+        """The guarantee for this number of persons."""
         return self.mechanism.promise(persons)
 
     @cached_property
@@ -157,7 +157,7 @@ class Case:
 
     @cached_property
     def order(self) -> AbstractOrder[Any]:
-        """What a user asks for."""
+        """The order of a user."""
         facts: dict[str, Any] = {"release_id": "r1", "sites": self.kind.sites}
         if self.subject.of_curves:
             return CurvesOrder(self.mechanism, Groups(self.schema, ("arm",)), **facts)
@@ -389,7 +389,7 @@ def loss_of(people: Sequence[CasePerson], facts: Facts) -> Problem:
 def random_person(
     random: np.random.Generator, facts: Facts, *, pieces: int = 1, extreme: float = 0.7
 ) -> CasePerson:
-    """A person of so many rows; the share `extreme` are on the sphere |x| = 1 and stay long."""
+    """A person of `pieces` rows; the share `extreme` are on the sphere |x| = 1 and stay long."""
     intervals, width = facts.design.intervals, facts.design.covariates.dimension
     cuts = np.sort(random.choice(intervals + 1, min(pieces, intervals) + 1, replace=False))
     if random.random() < extreme:

@@ -1,7 +1,4 @@
-"""What a check of the audit says: claimed, measured, and whether the claim stands.
-
-What is audited, and how long.
-"""
+"""Findings of an audit: claimed, measured, and whether the claim holds; its subject and effort."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -52,7 +49,7 @@ class Finding:
 def judged(
     check: str, claimed: str, measured: str, *, sound: bool, note: str = "", numbers: Any = None
 ) -> Finding:
-    """A finding that passes where `sound` holds; whoever runs a family names it."""
+    """A finding that passes where `sound` holds; its family is named where it runs."""
     numbers = numbers or {}
     return Finding("", check, claimed, measured, "pass" if sound else "fail", note, numbers)
 

@@ -48,12 +48,12 @@ class Call:
 
     @property
     def outcome(self) -> list[int]:
-        """What the source returned."""
+        """The integers that the source returned."""
         return [value + noise for value, noise in zip(self.values, self.noise, strict=True)]
 
     @property
     def shape(self) -> tuple[str, int, Fraction]:
-        """What must not depend on the data."""
+        """The parts that must not depend on the data."""
         return self.law, self.dimension, self.scale
 
 

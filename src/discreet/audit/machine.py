@@ -120,7 +120,7 @@ def compared(found: dict[str, list[int]]) -> list[tuple[str, int, int]]:
 
 
 def largest_difference(values: Sequence[int], others: Sequence[int]) -> int:
-    """Of integers one by one; where they are not as many, the largest of all."""
+    """Compare integers one by one; where their numbers differ, return the largest of all."""
     if len(values) != len(others):
         return max(map(abs, [*values, *others]))
     return max(abs(one - other) for one, other in zip(values, others, strict=True))

@@ -1,4 +1,4 @@
-"""What the audits of all mechanisms share: a method for each family, and the checks of releases.
+"""The parts that audits of all mechanisms share: families as methods, and checks of releases.
 
 A mechanism's audit derives from `Measured` and has the families of the table in one order: witness,
 constants, neighbours, law, replay, questions, refusals, outcomes.
@@ -103,7 +103,7 @@ class Measured:
         return [not_applicable("questions", reason)]
 
     def refusals(self) -> list[Finding]:
-        """What must be refused before any data are read: settings that promise nothing."""
+        """Settings that promise nothing must be refused before any data are read."""
         attempts, own = self.settings_without_promise(), self.case.mechanism
         for link in self.unproved_links:
             case = replace(self.case, kind=replace(self.case.kind, link=link))
@@ -131,7 +131,7 @@ class Measured:
     # ----------------------------------------------------------------- checks of records and releases
 
     def records(self) -> Finding:
-        """Internal covariates have norm at most 1, and those of a person hang on nobody else."""
+        """Internal covariates have norm at most 1, and those of a person depend on no other."""
         worst, other = 0.0, False
         for case in cases_of(self.subject):
             people = crowd(case)
@@ -143,7 +143,7 @@ class Measured:
         return at_most("norm of a record", 1.0, math.nan if other else worst, note)
 
     def traces(self) -> Finding:
-        """Whether neighbours can be told by anything but the released numbers."""
+        """Whether neighbours differ in anything but the released numbers."""
         different = total = 0
         for case in cases_of(self.subject)[:2]:
             first, *others = (self._trace(case, people) for people in neighbours(case))

@@ -44,7 +44,7 @@ SHIFT = 2**20
 
 
 class Minimiser(Measured):
-    """What output and objective perturbation share: a minimiser, noise on a grid, a certificate."""
+    """The part shared with objective perturbation: a minimiser, noise on a grid, a certificate."""
 
     tilted: ClassVar[bool]
     mechanism: Any
@@ -248,7 +248,7 @@ def steps_of(plan: Plan, draw: Draw) -> Array:
 
 
 def steps_in(release: Any, case: Case) -> Array:
-    """The same of a release."""
+    """The released point in coordinates w, in steps of the grid, of a release."""
     design: Design = case.order.design  # type: ignore[attr-defined]
     details, move = release.details, release.internal.vector - release.details["centre"]
     w = move / scale_of(design, details["baseline_shift"])
@@ -308,7 +308,7 @@ def _one_interval_ratio() -> float:
 
 
 def _determinant_ratio(facts: Facts) -> float:
-    """The Hessian of somebody at risk all the time at f = 0, where the curvature is largest."""
+    """The Hessian of a person at risk all the time, at f = 0, where the curvature is largest."""
     size = facts.dimension
     hessian = corner_people(facts)[1].derivatives(facts, np.zeros(size))[1]
     ratios = []

@@ -76,7 +76,7 @@ class Bound(NamedTuple):
 
 
 def page(asked: Question, *, late: bool) -> Bound:
-    """What the proof pages say of the question, from its arguments."""
+    """The bounds of the proof pages for a question, from its arguments."""
     name, arguments, cells = asked.name.removesuffix(" of causes"), asked.arguments, 1 + late
     if name == "exits":
         whole = SIXTEENTHS**2 * cells
@@ -206,7 +206,7 @@ class Recording:
 
     @cached_property
     def promise(self) -> Any:
-        """What is promised of so many persons."""
+        """The guarantee for this number of persons."""
         return self.case.promise(len(self.people))
 
     @property
@@ -231,7 +231,7 @@ class Recording:
         return page(one.question, late=self.case.kind.late)
 
     def spent(self, one: Asked, call: Call) -> Fraction:
-        """Of the promise by a vector within the bound under this noise: exact, roots to 2^-64."""
+        """The share of the promise that a vector within the bound spends: exact, roots to 2^-64."""
         bound, scale, epsilon = self.bound(one), call.scale, Fraction(repr(self.promise.epsilon))
         if call.law == GAUSSIAN and self.promise.rho is not None:
             worth = 2 * self.promise.exact_rho * (scale**2 - ROUNDED)
@@ -302,13 +302,13 @@ class Asking(Measured):
 
     @cached_property
     def others(self) -> list[tuple[Recording, Recording]]:
-        """The same answers over other people, and at the claimed epsilon over people never at risk."""
+        """Releases with equal answers over other people; at the claimed epsilon also never at risk."""
         pairs = [(one, everyone_else(one.case)) for one in self.draws]
         pairs += [(one, nobody()) for one in self.modest]
         return [(one, Recording.of(one.case, who, 2, one.noise.calls)) for one, who in pairs]
 
     def witness(self) -> list[Finding]:
-        """What the scales that were drawn spend by the pages' sensitivities: the promise, no more."""
+        """The scales that were drawn spend the promise by the pages' sensitivities, and no more."""
         least, beyond, promised, source = 1.0, list[str](), list[str](), list[str]()
         for draw in self.draws:
             rounding = 0 if draw.case.kind.sites == ALONE else Fraction(1, 10**9)
@@ -422,7 +422,7 @@ class Asking(Measured):
         return [*asked_of(self.draws[0].noise.calls, self.effort.draws), self.fresh()]
 
     def replay(self) -> list[Finding]:
-        """The same noisy answers over other people, and other noise over the same."""
+        """Equal noisy answers over other people, and other noise over equal people."""
         asked, files, kept = [], [], []
         for draw, other in self.others:
             asked += [draw.case.name] * (draw.transcript != other.transcript)

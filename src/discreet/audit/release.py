@@ -1,4 +1,4 @@
-"""What a release file claims, checked against what it contains and against a plan made again."""
+"""Claims of a release file, checked against its content and against a plan made again."""
 
 import math
 from collections.abc import Mapping

@@ -61,7 +61,7 @@ def table(audit: Audit) -> "Table":
 
 
 def words(audit: Audit) -> str:
-    """What was tried, what was found and what this cannot show, in plain words."""
+    """Sentences on what was tried, what was found and what this cannot show."""
     ran = [item for item in audit.findings if item.verdict != "not applicable"]
     failed = [item for item in ran if item.failed]
     tried = "; ".join(TRIED[name] for name in TRIED if name in {item.family for item in ran})

@@ -31,7 +31,7 @@ LAST = "end to end"
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found, of a mechanism or of a release."""
+    """The findings about a mechanism or a release."""
 
     subject: str
     facts: Mapping[str, Any]

@@ -65,20 +65,16 @@ def _parts(value: Any) -> Iterator[bytes]:
         yield f"{array.dtype.str}{array.shape}".encode()
         yield array.tobytes()
     else:
-        items = _items(value)
+        if isinstance(value, tuple | list):
+            items = list(value)
+        elif isinstance(value, Mapping):
+            items = list(value.items())
+        elif hasattr(value, "to_mapping"):
+            items = [value.to_mapping()]
+        elif is_dataclass(value):
+            items = [getattr(value, item.name) for item in fields(value)]
+        else:
+            raise TypeError(f"a question has an argument of the kind {type(value).__name__}")
         yield f"{type(value).__qualname__} of {len(items)}".encode()
         for item in items:
             yield from _parts(item)
-
-
-def _items(value: Any) -> list[Any]:
-    """Return the items of a composed public value."""
-    if isinstance(value, tuple | list):
-        return list(value)
-    if isinstance(value, Mapping):
-        return list(value.items())
-    if hasattr(value, "to_mapping"):
-        return [value.to_mapping()]
-    if is_dataclass(value):
-        return [getattr(value, item.name) for item in fields(value)]
-    raise TypeError(f"a question has an argument of the kind {type(value).__name__}")

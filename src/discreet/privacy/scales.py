@@ -118,8 +118,12 @@ class NoiseGrid:
 
     def to_floats(self, integers: ArrayLike) -> NDArray[np.float64]:
         """Return integers times 2^k: exact below 2^53, else the leading 53 bits; never infinite."""
-        values = np.asarray(integers, dtype=object)
-        floats = [_scaled(int(value), self.exponent) for value in values.ravel()]
+        values, floats = np.asarray(integers, dtype=object), []
+        for value in map(int, values.ravel()):
+            try:
+                floats.append(math.ldexp(float(value), self.exponent))
+            except OverflowError:  # a release must not fail for an absurdly large draw
+                floats.append(sys.float_info.max if value > 0 else -sys.float_info.max)
         return np.array(floats, dtype=np.float64).reshape(values.shape)
 
 
@@ -128,11 +132,3 @@ def integer_vector(values: list[int]) -> IntegerVector:
     vector = np.empty(len(values), dtype=object)
     vector[:] = values
     return vector
-
-
-def _scaled(value: int, exponent: int) -> float:
-    # a release must not fail for an absurdly large draw
-    try:
-        return math.ldexp(float(value), exponent)
-    except OverflowError:
-        return sys.float_info.max if value > 0 else -sys.float_info.max
