@@ -38,6 +38,7 @@ from discreet.people.check import (
 )
 from discreet.people.repairs import LATE_EVENT, LATER_EVENT, OVERLAP, RepairReport
 from discreet.people.source import EngineName, People
+from discreet.results.tables import WIDTH
 from discreet.text import filled, fitted
 
 USELESS = 6
@@ -72,8 +73,6 @@ RAREST_CODES = 1e-3
 Verdict = Literal["fits", "repairs", "no useful model"]
 LONGEST_LIFE = 125
 """In years; a longer horizon is probably in another unit than the schema says."""
-WIDTH = 80
-"""Tables are for terminals of this width."""
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -554,5 +553,4 @@ def _bars(counts: tuple[int, ...]) -> str:
 
 
 def _number(count: int, thing: str) -> str:
-    """A count and its noun, which agree."""
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -27,14 +27,7 @@ from discreet.engine.engine import Engine
 from discreet.engine.federation import FederatedEngine
 from discreet.engine.threads import one_blas_thread
 from discreet.errors import FederationError, SettingsError
-from discreet.federation.agreement import (
-    NOTHING_CHARGED,
-    Agreement,
-    agree,
-    compare,
-    digest,
-    public_facts,
-)
+from discreet.federation import agreement
 from discreet.federation.mesh import CONNECTING, Mesh
 from discreet.federation.sites import Sites
 from discreet.mechanisms.contract import Plan
@@ -142,9 +135,9 @@ class Federation:
                 ledger.check(request)
                 mesh.exchange(b"ready")
             except FederationError as error:
-                if NOTHING_CHARGED in str(error):
+                if agreement.NOTHING_CHARGED in str(error):
                     raise
-                raise FederationError(f"{error} {NOTHING_CHARGED}") from None
+                raise FederationError(f"{error} {agreement.NOTHING_CHARGED}") from None
             reach(JointPoint.AGREED)
             people = partial(_own_people, source, own, plan.persons, mesh)
             yield request, partial(_draw_together, joint, plan, people, mesh)
@@ -201,7 +194,8 @@ def _agreed(
         "sites.toml": federation.sites.digest,
         "release id": federation.release_id,
     }
-    found: Agreement = agree(mesh, public_facts(order.schema, settings), own, order.release_id)
+    facts = agreement.public_facts(order.schema, settings)
+    found = agreement.agree(mesh, facts, own, order.release_id)
     joint = order.changed(
         persons=found.total,
         release_id=found.release_id,
@@ -209,7 +203,8 @@ def _agreed(
         description=order.description or f"{order.facts}; {len(found.persons)} sites together",
     )
     plan = joint.plan(found.total)
-    compare(mesh, "the plan", digest([plan.public(), plan.guarantee.to_mapping()]).encode())
+    planned = agreement.digest([plan.public(), plan.guarantee.to_mapping()])
+    agreement.compare(mesh, "the plan", planned.encode())
     return joint, plan
 
 
@@ -226,7 +221,7 @@ def _same_everywhere(
         release = order.compose(plan, draw_from(order, plan, people, noise), head)
     reach(JointPoint.DRAWN)
     joint = release.without_ledger()
-    compare(mesh, "the release", joint.encode())
+    agreement.compare(mesh, "the release", joint.encode())
     return release.model_copy(update={"joint_digest": joint})
 
 
@@ -235,7 +230,7 @@ def _own_people(source: People, own: int, total: int, mesh: Mesh, schema: Schema
 
     def asked(question: bytes) -> None:
         reach(JointPoint.ASKED)
-        compare(mesh, "what is asked of their people", question)
+        agreement.compare(mesh, "what is asked of their people", question)
 
     engine = source.open(schema)
     require_number(engine, own)

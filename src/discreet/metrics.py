@@ -289,7 +289,6 @@ class KaplanMeier:
         return cls(times, np.cumprod(left / at_risk, dtype=np.float64), np.cumsum(terms))
 
     def __call__(self, points: Array) -> Array:
-        """S at each point."""
         return np.append(1.0, self.values)[self._index(points)]
 
     def standard_error(self, points: Array) -> Array:

@@ -122,11 +122,6 @@ class CausesFile(File):
         """Survival without any event, and the incidence of each cause."""
         return CausesCurves(tuple(model.curves for model in self.models.values()))
 
-    @property
-    def size(self) -> int:
-        """Number of coefficients of all causes."""
-        return sum(model.design.dimension for model in self.models.values())
-
 
 class CausesModel(CausesFile):
     """A fit of competing risks that is not private; it says so."""
@@ -141,7 +136,7 @@ class CausesModel(CausesFile):
     @model_validator(mode="after")
     def _check_covariance(self) -> Self:
         rows = self.joint_covariance
-        if rows is not None and not is_triangle(rows, self.size):
+        if rows is not None and not is_triangle(rows, len(self.vector)):
             raise ValueError("the joint covariance is not a lower triangle of the right size")
         return self
 
@@ -167,7 +162,7 @@ class CausesRelease(Promised, CausesFile):
 
     @model_validator(mode="after")
     def _check_covariance(self) -> Self:
-        if self.internal_covariance.shape != (self.size, self.size):
+        if self.internal_covariance.shape != (len(self.vector),) * 2:
             raise ValueError("the released covariance has another size than the coefficients")
         if not np.all(np.isfinite(self.internal_covariance)):
             raise ValueError("the released covariance is too large")

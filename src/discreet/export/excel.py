@@ -56,7 +56,6 @@ def write(content: Content) -> bytes:
 
 
 def _number(value: float) -> str:
-    """Return a number as it is written in a formula."""
     return repr(float(value)).upper()
 
 

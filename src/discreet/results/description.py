@@ -123,12 +123,10 @@ def wald_test(model: Fitted, given: Sequence[str]) -> WaldTest:
     }
     prefixes = tuple(_prefixed(model))
     by_covariate = {
-        prefix + item: tuple(prefix + name for name in names)
+        own + item: tuple(prefix + name for prefix in within for name in names)
         for item, names in columns.items()
-        for prefix in prefixes
+        for own, within in (*((prefix, (prefix,)) for prefix in prefixes), ("", prefixes))
     }
-    for item, names in columns.items():
-        by_covariate[item] = tuple(prefix + name for prefix in prefixes for name in names)
     chosen = [name for one in given for name in by_covariate.get(one, (one,))]
     if not chosen:
         raise SettingsError("name a covariate or coefficients to be tested.")

@@ -103,7 +103,6 @@ def _end(band: Band, curve: GroupCurve) -> str:
 
 
 def _cell(number: Number) -> str:
-    """Estimate and interval."""
     return f"{_shown(number.estimate)} ({_shown(number.lower)} to {_shown(number.upper)})"
 
 

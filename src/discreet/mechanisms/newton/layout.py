@@ -59,6 +59,10 @@ FEW_STEPS = 3
 FEWEST_TIME_BINS, MOST_TIME_BINS = 5, 12
 
 
+PLAIN = "time_bins", "range_bins", "value_bins", "late_entry", "changing"
+"""Fields of a layout that every plan prints as they are."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """The public shape of a release: bins, number of steps, shares of the budget.
@@ -175,11 +179,7 @@ class Layout:
             "pure": self.budget.pure,
             "shares": {name: str(share) for name, share in self.budget.shares},
             "steps": [str(share) for share in self.budget.steps],
-            "time_bins": self.time_bins,
-            "range_bins": self.range_bins,
-            "value_bins": self.value_bins,
-            "late_entry": self.late_entry,
-            "changing": self.changing,
+            **{name: getattr(self, name) for name in PLAIN},
             **({"strata": self.strata, "mixed": self.mixed} if self.strata > 1 else {}),
             "largest": LARGEST,
             **({"causes": self.causes} if self.causes > 1 else {}),
@@ -194,13 +194,8 @@ class Layout:
         steps = tuple(Fraction(share) for share in details["steps"])
         sites = NoiseShares.read(details)
         budget = Split(Fraction(details["total"]), bool(details["pure"]), shares, steps, sites)
-        time, ranges, values = (
-            int(details[name]) for name in ("time_bins", "range_bins", "value_bins")
-        )
-        late, changing = bool(details["late_entry"]), bool(details["changing"])
-        strata, mixed = int(details.get("strata", 1)), bool(details.get("mixed", False))
-        causes = int(details.get("causes", 1))
-        return cls(budget, time, ranges, values, late, changing, causes, strata, mixed)
+        known = (name for name in (*PLAIN, "causes", "strata", "mixed") if name in details)
+        return cls(budget, **{name: details[name] for name in known})
 
 
 LARGEST_MOMENT_ERROR = 1.0

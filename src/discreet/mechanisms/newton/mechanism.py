@@ -80,7 +80,6 @@ class PrivateNewton(Mechanism):
     takes_causes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse settings that promise nothing."""
         require_positive("epsilon", self.epsilon)
         require_choice("score", self.score, ("ball", "clip"))
         if self.delta is not None:
