@@ -21,7 +21,7 @@ from discreet.design.design import Design
 from discreet.design.link import Logit
 from discreet.engine.local import LocalEngine
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms import Facts
+from discreet.mechanisms.contract import Facts
 from discreet.people.encode import to_episodes
 from discreet.people.episodes import Episodes
 from discreet.privacy.noise import SystemNoise

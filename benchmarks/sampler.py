@@ -19,7 +19,7 @@ from cohort import HORIZON, simulate
 from results_file import Key, Results
 
 from discreet.design.link import get_link
-from discreet.mechanisms import Facts
+from discreet.mechanisms.contract import Facts
 from discreet.paper.data import PaperSet
 from discreet.paper.exponential import SanitizedExponential, fresh_key, sanitized_records
 from discreet.paper.sampler import PSGLD, Chain

@@ -24,7 +24,7 @@ from discreet import __all__ as public_names
 from discreet import __version__
 from discreet.cli import main
 from discreet.design.schema import Schema
-from discreet.mechanisms import registered
+from discreet.mechanisms.contract import registered
 from discreet.mechanisms.newton import duration
 from discreet.paper.config import Options
 from discreet.paper.page import write_page

@@ -15,7 +15,8 @@ from discreet.engine.local import LocalEngine
 from discreet.errors import SchemaError, SettingsError
 from discreet.forecast import forecasts, needed_epsilon, outlook_for
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms import PrivateNewton, registered
+from discreet.mechanisms import PrivateNewton
+from discreet.mechanisms.contract import registered
 from discreet.mechanisms.newton.duration import expected_time
 from discreet.mechanisms.outlook import CovariateSpread
 from discreet.people.episodes import Episodes

@@ -23,7 +23,8 @@ from discreet.errors import (
     SettingsError,
 )
 from discreet.ledger import Ledger
-from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation, get_mechanism
+from discreet.mechanisms import ObjectivePerturbation, OutputPerturbation
+from discreet.mechanisms.contract import get_mechanism
 from discreet.paper import SanitizedExponential
 from discreet.people.source import People
 from discreet.privacy.testing import SeededNoise

@@ -26,9 +26,9 @@ from discreet.design.baseline import parse_baseline
 from discreet.design.link import DEFAULT_LINK, get_link
 from discreet.design.schema import Schema
 from discreet.errors import SettingsError
-from discreet.mechanisms import registered
 from discreet.mechanisms.contract import (
     Plan,
+    registered,
     require_few_coefficients,
     require_positive,
     require_proof,

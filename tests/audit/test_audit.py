@@ -29,7 +29,7 @@ from discreet.audit.report import content, picture
 from discreet.errors import SettingsError
 from discreet.estimator import population
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms import registered
+from discreet.mechanisms.contract import registered
 from discreet.paper.results import Results
 from discreet.people.source import People
 from discreet.privacy.guarantee import Guarantee

@@ -15,8 +15,16 @@ from discreet.design.baseline import NaturalSpline
 from discreet.design.design import Design
 from discreet.design.schema import Schema
 from discreet.errors import SchemaError, SettingsError
-from discreet.mechanisms import get_mechanism, mechanism_from_settings, registered, settings_of
-from discreet.mechanisms.contract import Draw, Facts, Mechanism, Plan
+from discreet.mechanisms.contract import (
+    Draw,
+    Facts,
+    Mechanism,
+    Plan,
+    get_mechanism,
+    mechanism_from_settings,
+    registered,
+    settings_of,
+)
 from discreet.paper import SanitizedExponential
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import SystemNoise

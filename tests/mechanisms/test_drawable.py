@@ -16,7 +16,7 @@ from discreet.core.split import Split
 from discreet.errors import SettingsError
 from discreet.ledger import Reservation
 from discreet.ledger.interface import DrawPermit
-from discreet.mechanisms import get_mechanism, registered
+from discreet.mechanisms.contract import get_mechanism, registered
 
 PERSONS = 60
 EXTREMES = [(1e-9, 1e-18), (1e-12, 1e-18), (1e-12, 1e-6), (1e12, 1e-6), (1e9, 1e-18)]

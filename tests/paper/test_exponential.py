@@ -11,7 +11,7 @@ from discreet.engine.local import LocalEngine
 from discreet.errors import SettingsError
 from discreet.forecast import outlook_for
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms import mechanism_from_settings, settings_of
+from discreet.mechanisms.contract import mechanism_from_settings, settings_of
 from discreet.paper.diagnostics import compare
 from discreet.paper.exponential import SanitizedExponential, fresh_key, sanitized_records
 from discreet.paper.kernel import sanitized_sums

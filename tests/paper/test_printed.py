@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import SettingsError
-from discreet.mechanisms import mechanism_from_settings, registered
+from discreet.mechanisms.contract import mechanism_from_settings, registered
 from discreet.mechanisms.perturbation import coordinates_from
 from discreet.mechanisms.solve import CentredObjective
 from discreet.paper.printed import (

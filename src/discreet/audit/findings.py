@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from discreet.errors import SettingsError
-from discreet.mechanisms import Mechanism, get_mechanism
+from discreet.mechanisms.contract import Mechanism, get_mechanism
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.privacy.scales import is_count
 

@@ -35,7 +35,7 @@ from discreet.design.schema import Schema
 from discreet.documents.causes import CausesRelease
 from discreet.documents.curves import CurvesRelease
 from discreet.errors import SchemaError, SettingsError
-from discreet.mechanisms import Mechanism
+from discreet.mechanisms.contract import Mechanism
 from discreet.people.episodes import Episodes
 from discreet.people.source import People
 from discreet.privacy.guarantee import Guarantee

@@ -15,7 +15,7 @@ from discreet.audit.output import (
     some_people,
     steps_in,
 )
-from discreet.mechanisms import Facts, Plan
+from discreet.mechanisms.contract import Facts, Plan
 from discreet.mechanisms.perturbation import basis_of, coordinates_from
 from discreet.solve import Evaluation
 from discreet.types import Array

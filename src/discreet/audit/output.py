@@ -30,7 +30,7 @@ from discreet.audit.measured import Measured
 from discreet.core.optimum import Optimum
 from discreet.design.design import Design
 from discreet.likelihood.problem import Problem
-from discreet.mechanisms import Draw, Facts, Plan
+from discreet.mechanisms.contract import Draw, Facts, Plan
 from discreet.mechanisms.objective import Shape
 from discreet.mechanisms.outlook import public_guess
 from discreet.mechanisms.perturbation import coordinates_from

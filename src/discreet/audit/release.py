@@ -21,7 +21,7 @@ from discreet.documents.strict import read_strict
 from discreet.errors import ArtefactError, DiscreetError
 from discreet.ledger.book import Head
 from discreet.ledger.interface import UNCHARGED
-from discreet.mechanisms import mechanism_from_settings
+from discreet.mechanisms.contract import mechanism_from_settings
 from discreet.mechanisms.group_counts import GroupCounts
 from discreet.privacy.shares import NoiseShares
 from discreet.release import Order, weak_promises

@@ -129,7 +129,7 @@ def build_mechanism(
     name: str, numbers: dict[str, float | None], settings: list[str]
 ) -> "Mechanism":
     """Return the mechanism of that name; raise `SettingsError` for a setting it does not have."""
-    from discreet.mechanisms import get_mechanism
+    from discreet.mechanisms.contract import get_mechanism
 
     load_mechanism(name)
     kind: Any = get_mechanism(name)

@@ -7,39 +7,13 @@ without the samplers and compiled code of private ones.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from discreet.mechanisms.contract import (
-    Draw,
-    Facts,
-    Mechanism,
-    Plan,
-    get_mechanism,
-    mechanism_from_settings,
-    register,
-    registered,
-    settings_of,
-)
-
 if TYPE_CHECKING:
     from discreet.mechanisms.newton.mechanism import PrivateNewton
     from discreet.mechanisms.objective import ObjectivePerturbation
     from discreet.mechanisms.output import OutputPerturbation
     from discreet.mechanisms.selected import SelectedRidge
 
-__all__ = [
-    "Draw",
-    "Facts",
-    "Mechanism",
-    "ObjectivePerturbation",
-    "OutputPerturbation",
-    "Plan",
-    "PrivateNewton",
-    "SelectedRidge",
-    "get_mechanism",
-    "mechanism_from_settings",
-    "register",
-    "registered",
-    "settings_of",
-]
+__all__ = ["ObjectivePerturbation", "OutputPerturbation", "PrivateNewton", "SelectedRidge"]
 
 _HOMES = {
     "ObjectivePerturbation": "objective",
