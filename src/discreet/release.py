@@ -64,18 +64,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.group_counts import GroupCounts
     from discreet.privacy.noise import NoiseSource
 
-__all__ = [
-    "NO_LEDGER",
-    "UNCHARGED",
-    "AbstractOrder",
-    "Document",
-    "Ledger",
-    "Order",
-    "Payer",
-    "as_ledger",
-    "publish",
-    "simulate",
-]
+__all__ = ["NO_LEDGER", "UNCHARGED", "Ledger", "Payer"]  # others may not import the ledger
 
 Document = TypeVar("Document", bound=Promised)
 
