@@ -13,7 +13,6 @@ from discreet.design.baseline import Baseline, NaturalSpline, parse_baseline
 from discreet.design.design import Design
 from discreet.design.link import DEFAULT_LINK, Link, get_link
 from discreet.design.schema import Schema
-from discreet.documents.causes import Fitted, require_no_strata
 from discreet.errors import DataFormError, SettingsError, warn
 from discreet.estimate import compare_baselines, estimate, fit_causes, plain_model
 from discreet.likelihood.problem import Problem
@@ -23,6 +22,7 @@ from discreet.privacy.scales import require_choice
 from discreet.warnings import RepairWarning
 
 if TYPE_CHECKING:
+    from discreet.documents.causes import Fitted
     from discreet.mechanisms.contract import Mechanism
     from discreet.release import Order
 
@@ -146,8 +146,8 @@ class SurvivalRegression(Predictions):
             # elsewhere another pass would be needed, and `discreet check` counts
             repairs = source.repairs(schema)  # before the people are held a second time
             schema = resolve_bounds(source.table(schema), schema)
-        if schema.time.causes is not None:
-            require_no_strata(schema)
+        if schema.time.causes is not None and schema.strata is not None:
+            raise SettingsError("strata do not go with causes yet; remove [strata] or causes.")
         engine = source.open(schema)
         if engine.persons == 0:
             raise DataFormError("the data have no rows: there is no person to fit.")

@@ -28,7 +28,7 @@ from discreet.documents.model import (
     is_triangle,
     numbers_of,
 )
-from discreet.errors import ArtefactError, SettingsError
+from discreet.errors import ArtefactError
 from discreet.results.group_curves import GroupCurve, ReleasedCounts, group_curves
 from discreet.results.hazard_posterior import Counts
 from discreet.results.life_table import LifeTable
@@ -250,9 +250,3 @@ class CausesRelease(Promised, CausesFile):
 Fitted = Model | CausesFile
 """A model of one event or of several causes."""
 ModelRelease = Release | CausesRelease
-
-
-def require_no_strata(schema: Schema) -> None:
-    """`SettingsError` for strata beside causes."""
-    if schema.strata is not None:
-        raise SettingsError("strata do not go with causes yet; remove [strata] or causes.")
