@@ -223,16 +223,16 @@ def crowd(case: Case) -> list[Rows]:
         made += [[row | {"site": f"s{place % 3}"} for place, row in enumerate(moving)]]
     random, others = np.random.default_rng(4), range(len(made), SIZE)
     by_hand = [_named(rows, name) for name, rows in enumerate(made)]
-    return [*by_hand, *(_anybody(random, case, str(name)) for name in others)]
+    return [*by_hand, *(_usual_person(random, case, str(name)) for name in others)]
 
 
-def everyone_else(case: Case) -> list[Rows]:
+def other_people(case: Case) -> list[Rows]:
     """As many, each record another one."""
     random = np.random.default_rng(5)
-    return [_anybody(random, case, f"other{name}") for name in range(SIZE)]
+    return [_usual_person(random, case, f"other{name}") for name in range(SIZE)]
 
 
-def nobody() -> list[Rows]:
+def never_at_risk() -> list[Rows]:
     """As many who are never at risk."""
     return [_named([_row(**NEVER[name % 2])], name) for name in range(SIZE)]
 
@@ -240,7 +240,7 @@ def nobody() -> list[Rows]:
 def few(case: Case) -> list[Rows]:
     """Five usual persons."""
     random = np.random.default_rng(6)
-    return [_anybody(random, case, str(name), hostile=0.0) for name in range(5)]
+    return [_usual_person(random, case, str(name), hostile=0.0) for name in range(5)]
 
 
 def neighbours(case: Case) -> list[list[Rows]]:
@@ -275,7 +275,7 @@ def _named(person: Rows, name: object) -> Rows:
     return [row | {"id": str(name)} for row in person]
 
 
-def _anybody(random: np.random.Generator, case: Case, name: str, hostile: float = 0.1) -> Rows:
+def _usual_person(random: np.random.Generator, case: Case, name: str, hostile: float = 0.1) -> Rows:
     """Usual rows, with a hostile value in any cell but the id."""
     strata = case.schema.strata
     sites = ["s0"] if strata is None else [*strata.levels, "elsewhere"]
@@ -406,8 +406,8 @@ def corner_people(facts: Facts) -> list[CasePerson]:
     corner = np.ones(width) / math.sqrt(max(width, 1))
     axes = np.eye(width)
     directions = [corner, -corner, *axes, *(-axes), np.zeros(width), -0.0 * corner]
-    nobody = np.array([], dtype=np.int64)
-    people = [CasePerson(np.empty((0, width)), nobody, nobody, event=False)]
+    nowhere = np.array([], dtype=np.int64)
+    people = [CasePerson(np.empty((0, width)), nowhere, nowhere, event=False)]
     stays = ((0, intervals), (0, 1), (intervals - 1, intervals))
     people += [
         CasePerson(x[None, :], np.array([first]), np.array([last]), event)

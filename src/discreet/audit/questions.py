@@ -30,7 +30,16 @@ from pyarrow import parquet
 from scipy import stats
 from scipy.spatial.distance import pdist
 
-from discreet.audit.cases import SIZE, Case, Rows, cases_of, crowd, everyone_else, nobody, table_of
+from discreet.audit.cases import (
+    SIZE,
+    Case,
+    Rows,
+    cases_of,
+    crowd,
+    never_at_risk,
+    other_people,
+    table_of,
+)
 from discreet.audit.findings import Effort, Finding, Subject, at_most, judged, without
 from discreet.audit.instruments import GAUSSIAN, L1, LATTICE, Call, KnownNoise, SitesNoise, asked_of
 from discreet.audit.measured import Measured, overhearing, refused
@@ -303,8 +312,8 @@ class Asking(Measured):
     @cached_property
     def others(self) -> list[tuple[Recording, Recording]]:
         """Releases with equal answers over other people; at the claimed epsilon also never at risk."""
-        pairs = [(one, everyone_else(one.case)) for one in self.draws]
-        pairs += [(one, nobody()) for one in self.modest]
+        pairs = [(one, other_people(one.case)) for one in self.draws]
+        pairs += [(one, never_at_risk()) for one in self.modest]
         return [(one, Recording.of(one.case, who, 2, one.noise.calls)) for one, who in pairs]
 
     def witness(self) -> list[Finding]:
