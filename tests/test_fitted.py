@@ -135,16 +135,6 @@ def test_names_break_after_signs_and_within_words_where_they_must():
     assert fitted(rows, 10) == aligned(rows)  # no room for any name
 
 
-def test_headings_go_on_below_themselves_before_names_do():
-    """``treatment[pyridoxine]`` is easier to read than ``treatment[`` and the rest below."""
-    rows = [("", "std. error", "95% interval"), ("treatment[pyridoxine]", "0.32", "0.39 to 1.36")]
-    assert fitted(rows, 50) == aligned(rows)
-    first, second, rule, line = fitted(rows, 42).splitlines()
-    assert (first.split(), second.split()) == (["std.", "95%"], ["error", "interval"])
-    assert line.split("  ")[0] == "treatment[pyridoxine]"
-    assert {len(first), len(second), len(rule), len(line)} == {42}
-
-
 def test_other_formats(private, tmp_path, printed):
     private[1].model_.save(tmp_path / "r.json")
 

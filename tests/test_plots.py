@@ -4,12 +4,11 @@ import io
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from matplotlib.figure import Figure
 
 import discreet as ds
 from discreet import plots
-from discreet.design.schema import Categorical, Numeric
+from discreet.design.schema import Categorical
 from tests.cohorts import HORIZON, cohort, schema
 
 MODEL = ds.SurvivalRegression(schema(), link="logit").fit(cohort())
@@ -66,16 +65,6 @@ def test_coefficients_are_drawn_per_round_step():
     beta = MODEL.coefficients_.covariates
     np.testing.assert_allclose(values[-1], [10 * beta["age"], beta["arm[b]"], beta["arm[c]"]])
     assert points is None
-
-
-@pytest.mark.parametrize(("low", "high", "step"), [(0, 1, 0.2), (20, 90, 10), (0, 8000, 2000)])
-def test_steps_are_round_and_near_a_quarter_of_the_range(low, high, step):
-    public = ds.Schema(
-        time=schema().time, covariates=(Numeric(name="age", low=float(low), high=float(high)),)
-    )
-    table = cohort().set_column(2, "age", pa.array(np.linspace(low, high, 400)))
-    model = ds.SurvivalRegression(public, link="logit").fit(table)
-    assert plots._steps(model.model_)["age"] == pytest.approx(step)
 
 
 def test_curves_of_given_people_are_their_predictions():

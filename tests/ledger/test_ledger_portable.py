@@ -1,4 +1,4 @@
-"""The ledger's own tests again, without `fcntl`, `/proc` and what else only POSIX has."""
+"""The tests of a ledger's files again, without `fcntl`, `/proc` and what else only POSIX has."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from tests.ledger import without_posix
 
 ROOT = Path(__file__).parents[2]
-FILES = ("test_ledger.py", "test_ledger_sqlite.py", "test_ledger_cli.py", "test_ledger_place.py")
+FILES = ("test_ledger_sqlite.py", "test_ledger_place.py")
 
 
 @pytest.mark.skipif(without_posix.NAME in os.environ, reason="this is that run")
@@ -20,7 +20,7 @@ FILES = ("test_ledger.py", "test_ledger_sqlite.py", "test_ledger_cli.py", "test_
         (
             FILES,
             "not postgres and not fresh_file_system and not this_system and not every_process",
-            130,
+            60,
         ),
         (("test_ledger_load.py",), "killed_anywhere and sqlite", 1),
     ],

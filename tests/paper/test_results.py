@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from discreet.errors import SettingsError
-from discreet.paper.config import EPSILONS, Options
+from discreet.paper.config import Options
 from discreet.paper.results import Results
 from discreet.paper.run import reproduce
 
@@ -40,10 +40,6 @@ def test_of_several_runs_the_longest_counts(tmp_path):
 def test_an_unknown_part_is_refused(options):
     with pytest.raises(SettingsError, match="figure-5"):
         reproduce("figure-9", options, print)
-
-
-def test_the_papers_grid_of_epsilon():
-    assert EPSILONS == (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 
 
 def test_rows_of_several_writers_stay_whole(tmp_path):
