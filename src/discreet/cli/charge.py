@@ -138,14 +138,14 @@ class Terms:
         with a declared number of persons, where the charge comes before the data are parsed, nor in
         a joint fit, where the other sites would learn of a refusal, nor with ``--yes``.
         """
-        from discreet.checkup import check
-        from discreet.privacy.guarantee import require_small_delta
-        from discreet.release import Ledger, require_affordable
-
         asks = self.ledger is not None and at_terminal()
         compares = not self.yes and self.persons is None and self.federation is None
         if not asks and not compares:
             return
+        from discreet.checkup import check
+        from discreet.privacy.guarantee import require_small_delta
+        from discreet.release import Ledger, require_affordable
+
         if self.ledger is not None:
             require_affordable(
                 mechanism, self.ledger, persons=self.persons, release_id=self.release_id
