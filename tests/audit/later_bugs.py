@@ -61,12 +61,12 @@ LATER_BUGS = [
     Bug(
         "a norm for each period where effects change and causes compete",
         people,
-        "add_walked_scores",
-        "limits, number = (period[0], period[1], intervals), 0",
-        "limits, number = (period[0], period[1], intervals), 0\n"
+        "walk_people",
+        "limits, number = (period[0], period[1], intervals), ZERO",
+        "limits, number = (period[0], period[1], intervals), ZERO\n"
         "            if causes > 1:\n"
         "                add_quantised(total, cut, point.bound, largest, whole, result)\n"
-        "                lanes.total[:] = 0.0",
+        "                total[:] = 0.0",
         "newton: neighbours: causes",
     ),
     Bug(

@@ -68,12 +68,10 @@ UNSEEN_BUGS = [
     Bug(
         "the information of each row cut for itself",
         information,
-        "add_person",
-        "square = cut_sum(square, round_factor(columns, r, used, scale, largest), largest)\n"
-        "            add_square(columns, r, used, own)",
+        "add_people",
+        "square = cut_sum(square, round_factor(columns, r, used, scale, largest), largest)",
         "length, used = write_factor(records, row, r, point, levels, room)\n"
-        "            round_factor(columns, r, used, factor_scale(length, limit, largest), largest)\n"
-        "            add_square(columns, r, used, own)",
+        "                round_factor(columns, r, used, factor_scale(length, limit, largest), largest)",
         "newton: neighbours: several rows, late entry",
     ),
     Bug(
@@ -96,9 +94,9 @@ UNSEEN_BUGS = [
     Bug(
         "a person's walk begins where the previous person's ended",
         people,
-        "add_walked_scores",
-        "        lanes.total[:] = 0.0\n",
-        "",
+        "walk_people",
+        "total[k, lane] = 0.0\n        for period",
+        "total[k, lane] *= 0.0 if tabled else 1.0\n        for period",
         "newton: questions: several rows, late entry",
     ),
     Bug(

@@ -28,10 +28,10 @@ CAUSES_BUGS = [
         "every cause's score bounded by itself: sqrt(R) times the norm",
         people,
         "score_sums",
-        "add_walked_scores(records, point, walkers, largest, result)",
-        "[add_walked_scores(records._replace(cause=(records.cause == r + 1).astype(np.int8)), "
+        "add_scores(records, point, Levels(), people, largest, result)",
+        "[add_scores(records._replace(cause=(records.cause == r + 1).astype(np.int8)), "
         "Point(point.link[:1], *(item[r : r + 1] for item in point[1:4]), point.basis, "
-        "point.baseline[r : r + 1], *point[6:]), walkers, largest, part) "
+        "point.baseline[r : r + 1], *point[6:]), Levels(), people, largest, part) "
         "for r, part in enumerate(np.split(result, len(point.link)))]",
         "newton: neighbours: causes",
     ),

@@ -117,10 +117,11 @@ def weighted(random, causes, size, count):
     total *= random.uniform(0, 1, count) / np.sqrt(np.sum(total**2, axis=(0, 1)))
     images = random.normal(size=total.shape) * 10.0 ** random.uniform(-2, 1, (causes, 1, count))
     survive, happen = 10.0 ** random.uniform(-3, 1, (2, causes, 1, count))
-    lanes = walk.Lanes(total, images, survive[:, 0], survive, happen, np.ones((1, count)))
+    ones, room = np.ones((1, count)), np.zeros((2, count))
+    lanes = walk.Lanes(total, images, survive[:, 0], survive, happen, ones, room[0])
     square = np.sum(total**2, axis=(0, 1))
     inner, norm = np.sum(total * images, axis=1), np.sum(images**2, axis=1)
-    reached = walk.Reached((walk.LOGIT,) * causes, inner, norm, square, np.ones(count))
+    reached = walk.Reached((walk.LOGIT,) * causes, inner, norm, square, np.ones(count), *room)
     walk.write_weights(reached, 0, 1.0, lanes)
     own = np.eye(causes)[:, :, None, None] * happen[:, 0][:, None] * images
     steps = np.concatenate([(survive * images)[None], -own])

@@ -19,10 +19,10 @@ CHANGES_BUGS = [
     Bug(
         "scores of every period bounded and rounded for themselves",
         people,
-        "add_walked_scores",
-        "limits, number = (period[0], period[1], intervals), 0",
-        "limits, number = (period[0], period[1], intervals), 0; "
-        "add_quantised(total, cut, point.bound, largest, whole, result); lanes.total[:] = 0.0",
+        "walk_people",
+        "limits, number = (period[0], period[1], intervals), ZERO",
+        "limits, number = (period[0], period[1], intervals), ZERO; "
+        "add_quantised(total, cut, point.bound, largest, whole, result); total[:] = 0.0",
         "newton: neighbours: effects that change",
     ),
     Bug(

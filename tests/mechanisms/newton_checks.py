@@ -86,10 +86,11 @@ def check_slopes_do_not_depend_on_the_company():
         scores = Whitened(constants.design, link, np.full(5, 0.3), np.eye(5), 1.0)
         grid, found = walk.interval_grid(alone(scores).point), []
         for company in (0.0, 39.5, 100.0, 300.0, -math.inf, math.nan):
-            survive, happen = np.zeros((2, 1, 10, len(near)))
-            position = np.append(near[:-1], company)[None]
-            walk.write_slopes(grid, 0, 10, position, survive, happen)
-            found.append((survive[..., :-1].tobytes(), happen[..., :-1].tobytes()))
+            lanes = walk.lanes_room(1, 5, 10)
+            lanes.position[0] = np.append(near[:-1], company)
+            walk.write_slopes(grid, 0, 10, lanes)
+            slopes = lanes.survive, lanes.happen
+            found.append(tuple(part[..., :-1].tobytes() for part in slopes))
         assert all(one == found[0] for one in found)
 
 

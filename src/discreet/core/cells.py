@@ -17,9 +17,9 @@ from discreet.core.bins import UNIT, Columns, Marginal, Stretches
 from discreet.core.covariate_sums import (
     Cuts,
     Standard,
+    add_moments,
     count_levels,
     count_numbers,
-    moment_sums,
 )
 from discreet.people.episodes import Episodes
 from discreet.types import Array, Integers
@@ -100,7 +100,8 @@ def block_moments(
     pairs = np.array(asked.gaps, dtype=np.int64).reshape(-1, 2)
     place = _places(block, asked.leads)
     standard = Standard(place, centre, UNIT / spread, pairs)
-    square = moment_sums(_covariates(block), _strata(block), standard, limit, weights)
+    square = np.zeros((len(centre), len(centre)), dtype=np.int64)
+    add_moments(_covariates(block), _strata(block), standard, limit, weights, square)
     rows, places = np.tril_indices(len(centre))
     return (square[rows, places],)
 

@@ -101,8 +101,8 @@ def shorten(vector: Array, limit: int, whole: Integers) -> None:
     for k in range(len(vector)):
         whole[k] = int(vector[k] * factor)
         total += whole[k] * whole[k]
-    if total > limit:
-        whole[:] = 0
+    for k in range(len(vector)):
+        whole[k] = 0 if total > limit else whole[k]
 
 
 @compiled
@@ -124,17 +124,17 @@ def standardise(
 
 
 @compiled
-def moment_sums(
+def add_moments(
     covariates: Array,
     stratum: NDArray[np.int16],
     standard: Standard,
     limit: int,
     weights: Integers,
-) -> Integers:
-    """The sum of w v v' over rows, lower triangle: v shortened to |v|^2 <= `limit`, w the weight."""
+    square: Integers,
+) -> None:
+    """Add w v v' of every row, lower triangle: v shortened to |v|^2 <= `limit`, w the weight."""
     size = len(standard.centre)
-    vector, whole = np.zeros(size), np.zeros(size, dtype=np.int64)
-    square = np.zeros((size, size), dtype=np.int64)
+    vector, whole = np.empty(size), np.empty(size, dtype=np.int64)
     for row in range(len(weights)):
         standardise(covariates, stratum, row, standard, vector)
         shorten(vector, limit, whole)
@@ -142,4 +142,3 @@ def moment_sums(
             weighted = weights[row] * whole[i]
             for j in range(i + 1):
                 square[i, j] += weighted * whole[j]
-    return square

@@ -21,7 +21,7 @@ import numpy as np
 
 from discreet.core.people import SPACING
 from discreet.core.slopes import slopes
-from discreet.core.walk import Point, Records
+from discreet.core.walk import ZERO, Point, Records
 from discreet.likelihood.jit import compiled, compiled_into_callers, compiled_reassociative
 from discreet.types import Array, Integers
 
@@ -60,14 +60,12 @@ class Factor(NamedTuple):
     own: Array
 
 
-@compiled
 def information_sums(
     records: Records, point: Point, levels: Informations, limit: float, largest: int
 ) -> Integers:
     """The sum over persons of C_r C_r': lower triangles, one cause after the other."""
     causes, _, size = point.baseline.shape
     parts, padded = point.basis.shape[1] + 1, (size + WIDTH - 1) // WIDTH * WIDTH
-    result = np.zeros(causes * (size * (size + 1) // 2), dtype=np.int64)
     room = Factor(
         np.zeros(parts * (parts + 1) // 2),
         np.zeros((parts, parts)),
@@ -75,59 +73,63 @@ def information_sums(
         np.zeros((causes, len(point.periods) * parts, padded)),
         np.zeros((causes, size, padded)),
     )
-    sums = np.zeros((causes, size, padded))
+    rows, columns = np.tril_indices(size)
+    result = np.zeros((causes, len(rows)), dtype=np.int64)
     persons = len(records.starts) - 1
     for start in range(0, persons, PEOPLE_PER_FLOAT_SUM):
-        sums[:] = 0.0
-        for who in range(start, min(start + PEOPLE_PER_FLOAT_SUM, persons)):
-            add_person(records, who, point, levels, room, (limit, largest), sums)
-        pair = 0
-        for r in range(causes):
-            for k in range(size):
-                for i in range(k + 1):
-                    result[pair] += int(sums[r, k, i])
-                    pair += 1
-    return result
+        people = start, min(start + PEOPLE_PER_FLOAT_SUM, persons)
+        sums = np.zeros((causes, size, padded))
+        add_people(records, people, point, levels, room, (limit, largest), sums)
+        result += sums[:, rows, columns].astype(np.int64)
+    return result.ravel()
 
 
-@compiled_into_callers
-def add_person(
+@compiled
+def add_people(
     records: Records,
-    who: int,
+    people: tuple[int, int],
     point: Point,
     levels: Informations,
     room: Factor,
     rounding: tuple[float, int],
     sums: Array,
 ) -> None:
-    """Add a person's C_r C_r' of every cause; none where all C_r together are longer than Q.
+    """Add C_r C_r' of every cause of some people; none where all C_r together are longer than Q.
 
     `rounding` is (limit, Q). The trace of all rows comes first, so several rows are gone through twice.
     """
     limit, largest = rounding
-    first, last = records.starts[who], records.starts[who + 1]
     columns, own, causes = room.columns, room.own, len(point.link)
-    trace, square, used = 0.0, 0.0, 0
-    for r in range(causes):
+    for who in range(people[0], people[1]):
+        first, last = records.starts[who], records.starts[who + 1]
+        trace, square, used, several = 0.0, 0.0, ZERO, last - first > 1
+        for r in range(causes):
+            for row in range(first, last):
+                length, used = write_factor(records, row, r, point, levels, room)
+                trace += length
+        scale = factor_scale(trace, limit, largest)
         for row in range(first, last):
-            length, used = write_factor(records, row, r, point, levels, room)
-            trace += length
-    scale = factor_scale(trace, limit, largest)
-    if last - first == 1:
-        for r in range(causes):
-            square = cut_sum(square, round_factor(columns, r, used, scale, largest), largest)
-        if square <= largest * largest:
             for r in range(causes):
-                add_square(columns, r, used, sums)
-        return
-    own[:] = 0.0
-    for row in range(first, last):
-        for r in range(causes):
-            _, used = write_factor(records, row, r, point, levels, room)
-            square = cut_sum(square, round_factor(columns, r, used, scale, largest), largest)
-            add_square(columns, r, used, own)
-    if square <= largest * largest:
-        sums += own
+                if several:
+                    _, used = write_factor(records, row, r, point, levels, room)
+                square = cut_sum(square, round_factor(columns, r, used, scale, largest), largest)
+            if several:
+                add_squares(columns, used, own)
+        if several:
+            take_over(own, square, largest, sums)
+        elif square <= largest * largest:
+            add_squares(columns, used, sums)
+
+
+@compiled
+def take_over(own: Array, square: float, largest: int, sums: Array) -> None:
+    """Add a person's C C' unless all C together are longer than Q, and leave zeros for the next one."""
+    for r in range(own.shape[0]):
+        for k in range(own.shape[1]):
+            for i in range(own.shape[2]):
+                if square <= largest * largest:
+                    sums[r, k, i] += own[r, k, i]
+                own[r, k, i] = 0.0
 
 
 @compiled
@@ -141,7 +143,7 @@ def write_factor(
     masses, root, tilt, columns, _ = room
     mapping, covariates, periods = point.mapping, records.covariates, point.periods
     size, parts = len(tilt), root.shape[0] - 1
-    leave, total, used = records.exit[row], 0.0, 0
+    leave, total, used = records.exit[row], 0.0, ZERO
     if records.cause[row] > 0 and records.cause[row] != r + 1:
         leave -= 1
     for period in range(len(periods)):
@@ -265,13 +267,14 @@ def round_factor(columns: Array, r: int, used: int, scale: float, largest: int) 
 
 
 @compiled_reassociative
-def add_square(columns: Array, r: int, used: int, sums: Array) -> None:
-    """Add C C' of integer columns: entries of at most Q^2 = 2^26, exact for 2^27 people."""
-    for k in range(sums.shape[1]):
-        for j in range(used):
-            one = columns[r, j, k]
-            for i in range(columns.shape[2]):
-                sums[r, k, i] += one * columns[r, j, i]
+def add_squares(columns: Array, used: int, sums: Array) -> None:
+    """Add C_r C_r' of integer columns: entries of at most Q^2 = 2^26, exact for 2^27 people."""
+    for r in range(sums.shape[0]):
+        for k in range(sums.shape[1]):
+            for j in range(used):
+                one = columns[r, j, k]
+                for i in range(columns.shape[2]):
+                    sums[r, k, i] += one * columns[r, j, i]
 
 
 @compiled

@@ -17,10 +17,14 @@ import numpy as np
 from discreet.core.slopes import slopes
 from discreet.core.walk import (
     LANES,
+    ZERO,
+    Grid,
     Lanes,
     Point,
+    Reached,
     Records,
     Span,
+    Steps,
     add_quantised,
     ends_of,
     interval_grid,
@@ -28,6 +32,7 @@ from discreet.core.walk import (
     locate,
     span_room,
     walk,
+    walk_room,
     write_slopes,
 )
 from discreet.likelihood.jit import compiled
@@ -62,44 +67,106 @@ class PathLength(NamedTuple):
     within: Flags
 
 
+class Room(NamedTuple):
+    """What is written for L people side by side.
+
+    `total` V, of all causes (R d, L), and `whole` as integers; `values` x and `sums` of a row; `result` the
+    sum over people, `left` those who are not in it.
+    """
+
+    grid: Grid
+    lanes: Lanes
+    span: Span
+    steps: Steps
+    reached: Reached
+    path: PathLength
+    total: Array
+    whole: Integers
+    values: Array
+    sums: Array
+    result: Integers
+    left: Integers
+
+
 def score_sums(records: Records, point: Point, levels: Levels, largest: int) -> Integers:
     """The sum over persons of their quantised bounded scores, each of norm at most `largest`.
 
-    (R d): the coordinates of one cause after those of another. Not compiled: both halves would be
-    compiled once more within it.
+    (R d): the coordinates of one cause after those of another.
     """
     result = np.zeros(point.mapping.shape[0] * point.mapping.shape[2], dtype=np.int64)
-    walkers = np.arange(len(records.starts) - 1)
+    people = np.arange(len(records.starts) - 1)
     if len(levels.sums) > 0:
-        walkers = add_plain_scores(records, point, levels, largest, result)
-    add_walked_scores(records, point, walkers, largest, result)
+        people = add_scores(records, point, levels, people, largest, result)
+    add_scores(records, point, Levels(), people, largest, result)
     return result
 
 
-@compiled
-def add_walked_scores(
-    records: Records, point: Point, walkers: Integers, largest: int, result: Integers
-) -> None:
-    """Add the scores of these people, who walk side by side."""
+def add_scores(
+    records: Records, point: Point, levels: Levels, people: Integers, largest: int, result: Integers
+) -> Integers:
+    """Add these people's scores; with levels those that stay within the ball, and return the others.
+
+    All room is made here: allocation in compiled code would take seconds of compiling.
+    """
     causes, intervals, size = point.baseline.shape
-    grid, span = interval_grid(point), span_room()
+    parts = point.basis.shape[1]
     lanes = lanes_room(causes, size, intervals)
-    values = np.zeros((records.covariates.shape[1], LANES))
-    total = lanes.total.reshape(causes * size, LANES)
-    whole = np.zeros(total.shape, dtype=np.int64)
+    room = Room(
+        interval_grid(point),
+        lanes,
+        span_room(),
+        *walk_room(point.link, parts),
+        path_room(point.baseline),
+        lanes.total.reshape(causes * size, LANES),
+        np.zeros((causes * size, LANES), dtype=np.int64),
+        np.zeros((records.covariates.shape[1], LANES)),
+        np.zeros((parts + 2, LANES)),
+        result,
+        np.empty(len(people) if len(levels.sums) > 0 else 0, dtype=np.int64),
+    )
+    return room.left[: walk_people(records, point, levels, people, largest, room)]
+
+
+@compiled
+def walk_people(
+    records: Records, point: Point, levels: Levels, people: Integers, largest: int, room: Room
+) -> int:
+    """Add the scores of people side by side, from tables where there are levels; else they walk.
+
+    Those who may leave the ball are not read from tables: they are written to `left`, and counted.
+    """
+    grid, lanes, span, steps, reached, path, total, whole, values, sums, result, left = room
+    tabled, causes, intervals, count = len(left) > 0, len(point.link), len(grid.basis), 0
     bound, cut = (math.inf, point.bound) if point.clipped else (point.bound, math.inf)
-    for start in range(0, len(walkers), LANES):
-        people = walkers[start : start + LANES]
-        lanes.total[:] = 0.0
+    for start in range(0, len(people), LANES):
+        some = people[start : start + LANES]
+        for lane in range(LANES):
+            path.within[lane] = True
+            for r in range(causes):
+                path.travelled[r, lane] = 0.0
+            for k in range(len(total)):
+                total[k, lane] = 0.0
         for period in point.periods:
-            limits, number = (period[0], period[1], intervals), 0
-            while load_rows(records, people, number, limits, span, values):
-                first, last = ends_of(span)
+            limits, number = (period[0], period[1], intervals), ZERO
+            while load_rows(records, some, number, limits, span, values):
                 locate(values, point.beta, point.mapping, period[2:], lanes)
-                write_slopes(grid, first, last, lanes.position, lanes.survive, lanes.happen)
-                walk(span, point.mapping, grid, bound, lanes)
+                if tabled:
+                    for r in range(causes):
+                        add_tabled_rows(levels, point, r, span, lanes, sums, path)
+                    mark_within_ball(span, bound, path)
+                else:
+                    first, last = ends_of(span)
+                    write_slopes(grid, first, last, lanes)
+                    walk(span, point.mapping, grid, bound, lanes, steps, reached)
                 number += 1
+        for lane in range(len(some)):
+            if not path.within[lane]:
+                left[count] = some[lane]
+                count += 1
+                for k in range(len(total)):
+                    total[k, lane] = 0.0  # a person who walks adds nothing here
         add_quantised(total, cut, point.bound, largest, whole, result)
+    return count
 
 
 @compiled
@@ -134,56 +201,15 @@ def load_rows(
     return found
 
 
-@compiled
-def add_plain_scores(
-    records: Records, point: Point, levels: Levels, largest: int, result: Integers
-) -> Integers:
-    """Add the scores of the people who stay within the ball whatever happens; the others' numbers."""
-    causes, intervals, size = point.baseline.shape
-    persons, span = np.arange(len(records.starts) - 1), span_room()
-    lanes, path = lanes_room(causes, size, 0), path_room(point.baseline)
-    values = np.zeros((records.covariates.shape[1], LANES))
-    sums = np.zeros((point.basis.shape[1] + 2, LANES))
-    total = lanes.total.reshape(causes * size, LANES)
-    whole = np.zeros(total.shape, dtype=np.int64)
-    reach, cut = (math.inf, point.bound) if point.clipped else (point.bound, math.inf)
-    left, count = np.empty_like(persons), 0
-    for start in range(0, len(persons), LANES):
-        people = persons[start : start + LANES]
-        lanes.total[:] = 0.0
-        path.travelled[:] = 0.0
-        path.within[:] = True
-        for period in point.periods:
-            limits, number = (period[0], period[1], intervals), 0
-            while load_rows(records, people, number, limits, span, values):
-                locate(values, point.beta, point.mapping, period[2:], lanes)
-                for r in range(len(point.link)):
-                    add_tabled_rows(levels, point, r, span, lanes, sums, path)
-                mark_within_ball(span, reach, path)
-                number += 1
-        for lane in range(len(people)):
-            if not path.within[lane]:
-                left[count] = people[lane]
-                count += 1
-                for k in range(total.shape[0]):
-                    total[k, lane] = 0.0  # a person who walks adds nothing here
-        add_quantised(total, cut, point.bound, largest, whole, result)
-    return left[:count]
-
-
-@compiled
 def path_room(baseline: Array) -> PathLength:
     """Make room for all lanes, and find the longest image of every cause."""
-    causes, intervals, size = baseline.shape
-    farthest = np.zeros(causes)
-    for r in range(causes):
-        for s in range(intervals):
-            square = 0.0
-            for k in range(size):
-                square += baseline[r, s, k] * baseline[r, s, k]
-            farthest[r] = max(farthest[r], math.sqrt(square))
+    causes, _, size = baseline.shape
+    squares = np.zeros(baseline.shape[:2])
+    for k in range(size):
+        squares += baseline[:, :, k] * baseline[:, :, k]
     within = np.ones(LANES, dtype=np.bool_)
-    return PathLength(farthest, np.zeros((causes, LANES)), np.zeros((causes, LANES)), within)
+    travelled, leap = np.zeros((causes, LANES)), np.zeros((causes, LANES))
+    return PathLength(np.sqrt(squares.max(axis=1)), travelled, leap, within)
 
 
 @compiled
@@ -210,8 +236,9 @@ def add_tabled_rows(
     (first, last, cause), table, tilt = span, levels.sums, lanes.tilt
     total, mapping, baseline = lanes.total, point.mapping, point.baseline
     columns, count = sums.shape
-    length, step, value = np.zeros(count), np.zeros(count), np.zeros(count)
-    final = np.zeros(count, dtype=np.int64)
+    length, step, value = np.empty(count), np.empty(count), np.empty(count)
+    for lane in range(count):
+        length[lane], step[lane] = 0.0, 0.0
     for k in range(tilt.shape[1]):
         for lane in range(count):
             length[lane] += tilt[r, k, lane] * tilt[r, k, lane]
@@ -219,7 +246,7 @@ def add_tabled_rows(
         at = (lanes.position[r, lane] - levels.origin) / SPACING
         node = min(max(int(at), 0), table.shape[2] - 2)
         late = max(last[lane] - 1, 0)
-        early, final[lane] = min(first[lane], late), late
+        early = min(first[lane], late)
         for k in range(columns):
             before = interpolated(table, r, early, node, k, at - node) if early > 0 else 0.0
             sums[k, lane] = interpolated(table, r, late, node, k, at - node) - before
@@ -240,7 +267,8 @@ def add_tabled_rows(
                 value[lane] += sums[2 + j, lane] * mapping[r, j, k]
         for lane in range(count):
             total[r, k, lane] += value[lane]
-            total[r, k, lane] += step[lane] * (baseline[r, final[lane], k] + tilt[r, k, lane])
+            late = max(last[lane] - 1, 0)
+            total[r, k, lane] += step[lane] * (baseline[r, late, k] + tilt[r, k, lane])
 
 
 @compiled

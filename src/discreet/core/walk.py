@@ -26,7 +26,7 @@ docs/proofs/private-newton.md, section 2; docs/proofs/competing-risks.md, sectio
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ from discreet.types import Array, Integers
 
 LANES = 32
 """L, people at a time: a few vectors of the processor, and all of it stays in its nearest cache."""
+
+ZERO = cast("int", np.int64(0))
+"""Not a literal, which has a type of its own: functions that take it would be compiled once more."""
 
 SAFE_EXPONENT = 300.0
 """e^x and the product of two such are numbers."""
@@ -111,7 +114,7 @@ class Lanes(NamedTuple):
     """V and what is known of each lane's row.
 
     `total` V_r, `tilt` x~_r (R, d, L); `position` beta_r'x (R, L); slopes `survive` a, `happen` b
-    (R, q, L); `weight` w (q, L).
+    (R, q, L); `weight` w (q, L); `factor` e^position of one cause (L).
     """
 
     total: Array
@@ -120,22 +123,34 @@ class Lanes(NamedTuple):
     survive: Array
     happen: Array
     weight: Array
+    factor: Array
 
 
-class Row(NamedTuple):
-    """Of each lane's row, at its start: c_r, M_r V_r0 (R, e, L), |x~_r|^2, V_r0'x~_r (R, L), |V|^2 (L)."""
+class Steps(NamedTuple):
+    """Room for the walk of each lane's row: (R, e, L), then (R, L), then (L).
+
+    At its start c_r, M_r V_r0, |x~_r|^2, V_r0'x~_r; so far m_r, u_r, m_r'c_r; in the interval c_r'B_s, the
+    step and squared lengths of what may come.
+    """
 
     cross: Array
     begin: Array
+    moved: Array
     spread: Array
     begun: Array
-    square: Array
+    along: Array
+    crossing: Array
+    meeting: Array
+    step: Array
+    stay: Array
+    leave: Array
 
 
 class Reached(NamedTuple):
     """Where each lane is in an interval: V_r'z_rs, |z_rs|^2 (R, L), |V|^2 (L).
 
-    Where `tight` is 0 (L) no outcome can leave the ball, and w is 1.
+    Where `tight` is 0 (L) no outcome can leave the ball, and w is 1. `ahead`, `length` are room (L) for
+    V'z and |z|^2 of the outcome without an event.
     """
 
     link: tuple[int, ...]
@@ -143,52 +158,45 @@ class Reached(NamedTuple):
     norm: Array
     square: Array
     tight: Array
+    ahead: Array
+    length: Array
 
 
-@compiled
 def interval_grid(point: Point) -> Grid:
-    """Make what a walk needs of every interval."""
-    predictor, basis, baseline, mapping = (
-        point.predictor,
-        point.basis,
-        point.baseline,
-        point.mapping,
-    )
+    """Make what a walk needs of every interval, each sum in the order of its terms."""
+    mapping, baseline = point.mapping, point.baseline
     causes, intervals, size = baseline.shape
-    parts = basis.shape[1]
-    images = np.zeros((causes, intervals, parts))
-    odds, squares = np.zeros((causes, intervals)), np.zeros((causes, intervals))
-    for r in range(causes):
-        for s in range(intervals):
-            odds[r, s] = math.exp(min(max(predictor[r, s], -SAFE_EXPONENT), SAFE_EXPONENT))
-            for k in range(size):
-                squares[r, s] += baseline[r, s, k] * baseline[r, s, k]
-                for j in range(parts):
-                    images[r, s, j] += mapping[r, j, k] * baseline[r, s, k]
-    return Grid(point.link, predictor, odds, basis, images, squares)
+    images = np.zeros((causes, intervals, point.basis.shape[1]))
+    squares = np.zeros((causes, intervals))
+    for k in range(size):
+        squares += baseline[:, :, k] * baseline[:, :, k]
+        images += mapping[:, None, : images.shape[2], k] * baseline[:, :, k, None]
+    cut = np.clip(point.predictor, -SAFE_EXPONENT, SAFE_EXPONENT)
+    odds = np.array([[math.exp(value) for value in row] for row in cut])
+    return Grid(point.link, point.predictor, odds, point.basis, images, squares)
 
 
-@compiled
 def lanes_room(causes: int, size: int, intervals: int) -> Lanes:
     """Make room for the rows of all lanes; every weight is 1."""
-    return Lanes(
-        np.zeros((causes, size, LANES)),
-        np.zeros((causes, size, LANES)),
-        np.zeros((causes, LANES)),
-        np.zeros((causes, intervals, LANES)),
-        np.zeros((causes, intervals, LANES)),
-        np.ones((intervals, LANES)),
+    place, interval = (causes, size, LANES), (causes, intervals, LANES)
+    v, tilt, position, survive, happen = map(
+        np.zeros, (place, place, place[::2], interval, interval)
     )
+    return Lanes(v, tilt, position, survive, happen, np.ones(interval[1:]), np.zeros(LANES))
 
 
-@compiled
+def walk_room(link: tuple[int, ...], parts: int) -> tuple[Steps, Reached]:
+    """Make room for the walks of all lanes."""
+    lane: tuple[int, ...] = (LANES,)
+    cause, part = (len(link), *lane), (len(link), parts, *lane)
+    steps = *[part] * 3, *[cause] * 5, *[lane] * 3
+    reached = cause, cause, *[lane] * 4
+    return Steps(*map(np.zeros, steps)), Reached(link, *map(np.zeros, reached))
+
+
 def span_room() -> Span:
     """Make room for the rows of all lanes."""
-    return Span(
-        np.zeros(LANES, dtype=np.int64),
-        np.zeros(LANES, dtype=np.int64),
-        np.zeros(LANES, dtype=np.int64),
-    )
+    return Span(*(np.zeros(LANES, dtype=np.int64) for _ in Span._fields))
 
 
 @compiled
@@ -215,17 +223,15 @@ def locate(values: Array, beta: Array, mapping: Array, places: Integers, lanes: 
 
 
 @compiled
-def write_slopes(
-    grid: Grid, start: int, stop: int, position: Array, survive: Array, happen: Array
-) -> None:
+def write_slopes(grid: Grid, start: int, stop: int, lanes: Lanes) -> None:
     """Write a, b of every cause and lane in the intervals start ... stop - 1.
 
     The logit's are products of odds where |eta| < 40 and c is not too large, by `slopes` elsewhere: this
     depends on the lane alone. The loop over those elsewhere is left out where it would find none.
     """
     link, predictor, odds = grid.link[0], grid.predictor, grid.odds
-    count = position.shape[1]
-    factor = np.empty(count)
+    position, survive, happen = lanes.position, lanes.survive, lanes.happen
+    factor, count = lanes.factor, position.shape[1]
     for r in range(len(grid.link)):
         farthest, near = 0.0, link == LOGIT
         for lane in range(count):
@@ -274,11 +280,11 @@ def ball_weight(
     return max(weight, 0.0)
 
 
-@compiled_into_callers
+@compiled
 def write_weights(reached: Reached, s: int, bound: float, lanes: Lanes) -> None:
     """Write the largest w in [0, 1] that keeps all R + 1 outcomes of interval s in the ball."""
     survive, happen, weight = lanes.survive, lanes.happen, lanes.weight
-    link, inner, norm, square, tight = reached
+    link, inner, norm, square, tight, ahead, length = reached
     causes, count = len(link), len(square)
     for r in range(causes):
         for lane in range(count):
@@ -287,45 +293,54 @@ def write_weights(reached: Reached, s: int, bound: float, lanes: Lanes) -> None:
             w = ball_weight(inner[r, lane], square[lane], norm[r, lane], a, b, bound)
             weight[s, lane] = min(weight[s, lane], w if tight[lane] > 0.0 else 1.0)
     if causes > 1:
-        along, length = np.zeros(count), np.zeros(count)
+        for lane in range(count):
+            ahead[lane], length[lane] = 0.0, 0.0
         for r in range(causes):
             for lane in range(count):
                 a = survive[r, s, lane]
-                along[lane] += a * inner[r, lane]
+                ahead[lane] += a * inner[r, lane]
                 length[lane] += a * a * norm[r, lane]
         for lane in range(count):
-            w = ball_weight(along[lane], square[lane], length[lane], 1.0, 0.0, bound)
+            w = ball_weight(ahead[lane], square[lane], length[lane], 1.0, 0.0, bound)
             weight[s, lane] = min(weight[s, lane], w if tight[lane] > 0.0 else 1.0)
 
 
 @compiled_into_callers
-def start_row(mapping: Array, lanes: Lanes, row: Row) -> None:
-    """Add c_r, M_r V_r0, |x~_r|^2, V_r0'x~_r and |V|^2 at the row's start to zeros."""
-    total, tilt = lanes.total, lanes.tilt
-    cross, begin, spread, begun, square = row
-    for r in range(cross.shape[0]):
+def start_row(mapping: Array, lanes: Lanes, steps: Steps, square: Array) -> None:
+    """Write c_r, M_r V_r0, |x~_r|^2, V_r0'x~_r and |V|^2 at the row's start; no step is taken so far."""
+    total, tilt, count = lanes.total, lanes.tilt, len(square)
+    for lane in range(count):
+        square[lane] = 0.0
+    for r in range(total.shape[0]):
+        for lane in range(count):
+            steps.spread[r, lane], steps.begun[r, lane] = 0.0, 0.0
+            steps.along[r, lane], steps.crossing[r, lane] = 0.0, 0.0
+        for j in range(steps.cross.shape[1]):
+            for lane in range(count):
+                steps.cross[r, j, lane], steps.begin[r, j, lane] = 0.0, 0.0
+                steps.moved[r, j, lane] = 0.0
         for k in range(total.shape[1]):
-            for lane in range(len(square)):
-                spread[r, lane] += tilt[r, k, lane] * tilt[r, k, lane]
-                begun[r, lane] += total[r, k, lane] * tilt[r, k, lane]
+            for lane in range(count):
+                steps.spread[r, lane] += tilt[r, k, lane] * tilt[r, k, lane]
+                steps.begun[r, lane] += total[r, k, lane] * tilt[r, k, lane]
                 square[lane] += total[r, k, lane] * total[r, k, lane]
-            for j in range(cross.shape[1]):
-                for lane in range(len(square)):
-                    cross[r, j, lane] += mapping[r, j, k] * tilt[r, k, lane]
-                    begin[r, j, lane] += mapping[r, j, k] * total[r, k, lane]
+            for j in range(steps.cross.shape[1]):
+                for lane in range(count):
+                    steps.cross[r, j, lane] += mapping[r, j, k] * tilt[r, k, lane]
+                    steps.begin[r, j, lane] += mapping[r, j, k] * total[r, k, lane]
 
 
 @compiled_into_callers
-def finish_row(mapping: Array, moved: Array, along: Array, lanes: Lanes) -> None:
+def finish_row(mapping: Array, lanes: Lanes, steps: Steps) -> None:
     """V_r = V_r0 + u_r x~_r + M_r'm_r of every lane."""
     total, tilt = lanes.total, lanes.tilt
     for r in range(total.shape[0]):
         for k in range(total.shape[1]):
             for lane in range(total.shape[2]):
-                total[r, k, lane] += along[r, lane] * tilt[r, k, lane]
-            for j in range(moved.shape[1]):
+                total[r, k, lane] += steps.along[r, lane] * tilt[r, k, lane]
+            for j in range(steps.moved.shape[1]):
                 for lane in range(total.shape[2]):
-                    total[r, k, lane] += moved[r, j, lane] * mapping[r, j, k]
+                    total[r, k, lane] += steps.moved[r, j, lane] * mapping[r, j, k]
 
 
 @compiled
@@ -338,22 +353,23 @@ def ends_of(span: Span) -> tuple[int, int]:
 
 
 @compiled
-def walk(span: Span, mapping: Array, grid: Grid, bound: float, lanes: Lanes) -> None:
+def walk(
+    span: Span,
+    mapping: Array,
+    grid: Grid,
+    bound: float,
+    lanes: Lanes,
+    steps: Steps,
+    reached: Reached,
+) -> None:
     """Take every lane through its row: add the weighted scores to V, and write the weights."""
     survive, happen, weight = lanes.survive, lanes.happen, lanes.weight
     (first, last, cause), (start, stop) = span, ends_of(span)
     basis, images, squares = grid.basis, grid.images, grid.squares
     causes, parts, count = len(grid.link), basis.shape[1], len(first)
-    cross, begin = np.zeros((causes, parts, count)), np.zeros((causes, parts, count))
-    spread, begun, square = np.zeros((causes, count)), np.zeros((causes, count)), np.zeros(count)
-    start_row(mapping, lanes, Row(cross, begin, spread, begun, square))
-    # so far: m_r, u_r, m_r'c_r
-    moved, along = np.zeros((causes, parts, count)), np.zeros((causes, count))
-    crossing = np.zeros((causes, count))
-    # in the interval: c_r'B_s, V_r'z_rs, |z_rs|^2, the step, and squared lengths of what may come
-    meeting, inner = np.empty((causes, count)), np.empty((causes, count))
-    norm, step = np.empty((causes, count)), np.empty(count)
-    stay, leave, tight = np.empty(count), np.empty(count), np.empty(count)
+    cross, begin, moved, spread, begun, along, crossing, meeting, step, stay, leave = steps
+    _, inner, norm, square, tight, _, _ = reached
+    start_row(mapping, lanes, steps, square)
     for s in range(start, stop):
         for r in range(causes):
             for lane in range(count):
@@ -376,7 +392,7 @@ def walk(span: Span, mapping: Array, grid: Grid, bound: float, lanes: Lanes) -> 
                 tight[lane] = 0.0 if free else 1.0
                 weight[s, lane] = 1.0
         if tight.any():  # rare early in a walk, and roots and quotients are most of its time
-            write_weights(Reached(grid.link, inner, norm, square, tight), s, bound, lanes)
+            write_weights(reached, s, bound, lanes)
         for r in range(causes):
             for lane in range(count):
                 here = first[lane] <= s < last[lane]
@@ -390,7 +406,7 @@ def walk(span: Span, mapping: Array, grid: Grid, bound: float, lanes: Lanes) -> 
             for j in range(parts):
                 for lane in range(count):
                     moved[r, j, lane] += step[lane] * basis[s, j]
-    finish_row(mapping, moved, along, lanes)
+    finish_row(mapping, lanes, steps)
 
 
 @compiled
@@ -401,7 +417,9 @@ def quantise(total: Array, bound: float, largest: int, result: Integers) -> None
     shortened and tried again; in the end it is 0.
     """
     scale, most, people = largest / bound, largest * largest, total.shape[1]
-    shrink, squares = np.ones(people), np.zeros(people, dtype=np.int64)
+    shrink, squares = np.empty(people), np.empty(people, dtype=np.int64)
+    for column in range(people):
+        shrink[column] = 1.0
     for attempt in range(ATTEMPTS):
         for column in range(people):
             squares[column] = 0
@@ -429,7 +447,9 @@ def quantise(total: Array, bound: float, largest: int, result: Integers) -> None
 @compiled
 def clip(total: Array, bound: float) -> None:
     """V times min(1, B / |V|), of every column."""
-    square = np.zeros(total.shape[1])
+    square = np.empty(total.shape[1])
+    for column in range(total.shape[1]):
+        square[column] = 0.0
     for k in range(total.shape[0]):
         for column in range(total.shape[1]):
             square[column] += total[k, column] * total[k, column]
