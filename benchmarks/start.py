@@ -45,8 +45,8 @@ AT_MOST = {FIRST: 25.0, LATER: 2.2, PLAIN: 1.8}
 HEAD = """## From the first second
 
 Written by `python benchmarks/start.py` from `benchmarks/results/start.csv`: whole commands on a CSV file
-of 20,000 people, 60 intervals and 5 covariates. Processor seconds of all threads, medians of three rounds
-in turns. Other work on the machine makes all times larger, so read the units: one unit is the import of
+of 20,000 people, 60 intervals and 5 covariates. Processor seconds of all threads, medians of ROUNDS
+rounds in turns. Other work on the machine makes all times larger, so read the units: one unit is the import of
 the required libraries (numpy, scipy.special, pyarrow, numba, pydantic, narwhals, typer, rich). The first
 private fit after an installation compiles.
 
@@ -95,7 +95,7 @@ def page(results: Results) -> str:
         limit = f"{AT_MOST[name]:g}" if name in AT_MOST else ""
         missed = ", **missed**" if ratio > AT_MOST.get(name, ratio) else ""
         rows.append(f"| {name} | {median(times):.2f} | {ratio:.1f}{missed} | {limit} |")
-    return HEAD + "\n".join(rows) + "\n"
+    return HEAD.replace("ROUNDS", f"{len(units)} of {ROUNDS}") + "\n".join(rows) + "\n"
 
 
 if __name__ == "__main__":
