@@ -62,6 +62,14 @@ def at_most(check: str, claimed: float, measured: float, note: str = "") -> Find
     )
 
 
+def ratio(squared: int, limit: int) -> float:
+    """The root of an exact ratio; above 1 where the integers are."""
+    if squared == limit:
+        return 1.0
+    root = math.sqrt(squared / limit) if limit else math.inf
+    return min(root, math.nextafter(1.0, 0.0)) if squared < limit else max(root, 1 + 1e-9)
+
+
 def equal_to(
     check: str, claimed: float, measured: float, note: str = "", tolerance: float = 1e-9
 ) -> Finding:

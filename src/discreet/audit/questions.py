@@ -40,7 +40,7 @@ from discreet.audit.cases import (
     other_people,
     table_of,
 )
-from discreet.audit.findings import Effort, Finding, Subject, at_most, judged, without
+from discreet.audit.findings import Effort, Finding, Subject, at_most, judged, ratio, without
 from discreet.audit.instruments import GAUSSIAN, L1, LATTICE, Call, KnownNoise, SitesNoise, asked_of
 from discreet.audit.measured import Measured, overhearing, refused
 from discreet.core import question
@@ -573,14 +573,6 @@ def _farthest(one: Put, bound: Bound) -> float:
     longest = float(pdist(one.alone.astype(float), "cityblock").max())
     absolute = min(size.absolute, bound.absolute or 0)
     return max(found, longest / absolute if absolute else math.inf)
-
-
-def ratio(squared: int, limit: int) -> float:
-    """The root of an exact ratio; above 1 where the integers are."""
-    if squared == limit:
-        return 1.0
-    root = math.sqrt(squared / limit) if limit else math.inf
-    return min(root, math.nextafter(1.0, 0.0)) if squared < limit else max(root, 1 + 1e-9)
 
 
 def largest_sum(case: Case, persons: int) -> int:
