@@ -21,6 +21,12 @@ ADDRESS = re.compile(
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 """The address of a server with a user or settings, also one that `pathlib` shortened."""
+PASSWORD = re.compile(
+    r"(\b\w*(?:password|passphrase|passwd|pwd)\s*=\s*)"
+    r"(?!\.\.\.)(?:'(?:[^'\\]|\\.)+'|\S+?(?=['\")]*[.,:;]*(?:\s|$)))",
+    re.IGNORECASE,
+)
+"""A password among settings as libpq takes them, ``host=h password=p``; in quotes also blanks."""
 
 
 def with_unit(number: str, unit: str | None) -> str:
@@ -117,7 +123,7 @@ def at_most(value: float, digits: int = 4) -> str:
 
 def without_addresses(text: str) -> str:
     """The text without what may hold a password: of ``postgresql://u:p@h/d`` is left its kind."""
-    return ADDRESS.sub(r"\1\2...", text)
+    return PASSWORD.sub(r"\1...", ADDRESS.sub(r"\1\2...", text))
 
 
 def printable(text: str) -> str:

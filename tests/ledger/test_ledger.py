@@ -6,6 +6,7 @@ import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -322,6 +323,68 @@ def test_without_psycopg_a_server_ledger_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(SettingsError, match=r"needs psycopg; install .* extra 'postgres'"):
         Ledger("postgresql://localhost/x")
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["x@canary@127.0.0.1:1/d", "x/canary@127.0.0.1:1/d", "x?canary@h/d", "x@h/d?options=@canary"],
+)
+def test_a_password_with_a_plain_sign_is_no_host_and_no_database(command, tmp_path, place):
+    for scheme in ("postgresql", "Postgresql"):
+        url = f"{scheme}://u:{place}"
+        with pytest.raises(SettingsError) as caught:
+            Ledger(url)
+        assert str(caught.value) == (  # whole, though errors repeat no address
+            "the ledger URL cannot be read: it begins with postgresql: and two slashes, then "
+            "USER:PASSWORD and @ where they are needed, HOST:PORT, a slash and DATABASE; signs such "
+            "as @ / ? % in a password are written in %-escapes (%40 for @)."
+        )
+        status, *texts = command("budget", "show", url)
+        assert (status, "canary" in "".join(texts)) == (2, False)
+
+
+def test_a_server_is_named_by_host_and_database():
+    shown = "PostgreSQL at h, database d"
+    for url in ("Postgresql://u:p%40%2Fcanary@h:1/d?population=a%40b", "postgres://h/d?"):
+        assert (Ledger(url).name, repr(Ledger(url))) == (shown, f"<ledger: {shown}>")
+    with pytest.raises(SettingsError, match="cannot be read"):
+        Ledger("postgresql://u:\udcff@h/d?sslmode=require")
+    with pytest.raises(SettingsError, match="cannot be read"):
+        Ledger("postgresql://h/d?application_name=\udcff")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "host=127.0.0.1 port=1 password=canary dbname=d",
+        "port=1 PASSWORD = canary",
+        "sslpassword=canary sslmode=require",
+        "postgresql+psycopg://u:canary@h/d",
+        Path("postgresql://u:canary@h/d"),
+        " postgresql://u:canary@h/d",
+        "jdbc:postgresql://u:canary@h/d",
+        "postgresql:/u:canary@h/d",
+        "mysql://u:canary@h/d",
+        "u:canary@h/d",
+    ],
+)
+def test_another_connection_is_no_file_named_after_a_password(
+    command, tmp_path, monkeypatch, place
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError, match="a ledger is the path of a file, or a URL that begins"):
+        Ledger(place)
+    for line in (("init", place, "--population", "p", "--epsilon", "1"), ("show", place)):
+        status, *texts = command("budget", *line)
+        assert (status, "canary" in "".join(texts)) == (2, False)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "place", [r"C:\data\budget.db", r"C:\people@home\a.db", "a=b/budget.db", "/data/2026:1/a.db"]
+)
+def test_a_path_with_signs_is_a_path(place):
+    assert Path(place).name in Ledger(place).name
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])

@@ -247,6 +247,10 @@ def test_an_address_of_another_kind_says_what_there_is(place, command):
         ("'postgresql://h/d?password=p q' is", "'postgresql://...' is"),
         ("no postgresql://h/d?sslpassword=p q", "no postgresql://..."),
         ("'sqlite:///a b.db' is no file. Is it 'a.db'?", None),
+        ("no 'host=h password=p dbname=d'", "no 'host=h password=... dbname=d'"),
+        ("no 'host=h password=p'. Or?", "no 'host=h password=...'. Or?"),
+        ("no sslpassword = 'p \\' q' x", "no sslpassword = ... x"),
+        ("covariate 'passengers=5' is", None),
     ],
 )
 def test_no_error_repeats_an_address(text, shown):
@@ -255,7 +259,7 @@ def test_no_error_repeats_an_address(text, shown):
 
 def test_the_rest_of_a_password_with_a_blank_is_not_repeated(command):
     """A shell makes two words of it, and the second is no address."""
-    for place in ("postgresql://u:p", "postgresql://h/d?password=p"):
+    for place in ("postgresql://u:p", "postgresql://h/d?password=p", "host=h password=p"):
         for rest in (("canary@h/d",), ("q", "canary", "r@h/d"), ("-canary@h/d",)):
             for options in (
                 (),
@@ -264,6 +268,25 @@ def test_the_rest_of_a_password_with_a_blank_is_not_repeated(command):
                 status, *texts = command("fit", place, *rest, *options)
                 assert status == 2
                 assert "canary" not in "".join(texts), texts
+
+
+def test_settings_of_libpq_in_a_wrong_place_are_not_repeated(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    place, schema = "host=127.0.0.1 port=1 password=canary dbname=d", ("--schema", "schema.toml")
+    for line in (
+        (place,),
+        ("new", place),
+        ("check", place, *schema),
+        ("check", "people.csv", "--schema", place),
+        ("fit", place, *schema, "--mechanism", "none", "--out", "o.json"),
+        ("page", place, "--out", "page.html"),
+        ("summary", place),
+        ("audit", place),
+    ):
+        status, *texts = command(*line)
+        assert status == 2, (line, texts)
+        assert "canary" not in "".join(texts), line
 
 
 def test_a_query_is_refused_in_words_that_quote_no_record(kind, address):

@@ -41,8 +41,9 @@ class Commands(TyperGroup):
         # after an address words without an option may be the rest of a password with a blank
         rests, address = [], False
         for word in (*getattr(ctx, "_protected_args", ()), *ctx.args):
-            address = "://" in word or (address and not word.startswith("--"))
-            if address and "://" not in word:
+            begins = "://" in word or without_addresses(word) != word
+            address = begins or (address and not word.startswith("--"))
+            if address and not begins:
                 rests.append(word)
         try:
             return super().invoke(ctx)

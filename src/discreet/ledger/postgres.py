@@ -142,25 +142,33 @@ class PostgresStore:
     """
 
     def __init__(self, url: str, lock_timeout: float) -> None:
-        address, _, query = url.partition("?")
+        unreadable = (
+            "the ledger URL cannot be read: it begins with postgresql: and two slashes, then "
+            "USER:PASSWORD and @ where they are needed, HOST:PORT, a slash and DATABASE; signs such "
+            "as @ / ? % in a password are written in %-escapes (%40 for @)."
+        )
+        # libpq ends user and password at the first of @ and /, so of a password that holds one it
+        # would take the rest for a host or a database, which are shown
+        place, _, query = url.partition("://")[2].partition("?")
+        server, _, database = place.partition("/")
+        if server.count("@") > 1 or "@" in database + query:
+            raise SettingsError(unreadable)
         pairs = parse_qsl(query, keep_blank_values=True)
         populations = [value for key, value in pairs if key == "population"]
         if len(populations) > 1:
             raise SettingsError("the ledger URL names more than one population.")
-        rest = urlencode([pair for pair in pairs if pair[0] != "population"])
         with of_extra("postgres", "a PostgreSQL ledger needs psycopg"):
             import psycopg  # noqa: PLC0415  # an optional dependency
             from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
         try:
-            parameters = dict(conninfo_to_dict(f"{address}?{rest}" if rest else address))
-        except psycopg.Error:
-            raise SettingsError(
-                "the ledger URL cannot be read; it is written postgresql://HOST:PORT/DATABASE, with "
-                "user:password@ before HOST where they are needed, the password in %-escapes."
-            ) from None
+            rest = urlencode([pair for pair in pairs if pair[0] != "population"])
+            address = f"postgresql://{place}?{rest}" if rest else f"postgresql://{place}"
+            parameters = dict(conninfo_to_dict(address))
+        except (psycopg.Error, UnicodeEncodeError):
+            raise SettingsError(unreadable) from None
         host = printable(str(parameters.get("host", "local socket")))
-        database = printable(str(parameters.get("dbname", "default database")))
-        self.name = f"PostgreSQL at {host}, database {database}"
+        named = printable(str(parameters.get("dbname", "default database")))
+        self.name = f"PostgreSQL at {host}, database {named}"
         self._population = next(iter(populations), None)
         self._lock_timeout = lock_timeout
         limits = {

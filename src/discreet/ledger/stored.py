@@ -12,6 +12,7 @@ for that something outside the ledger must remember a later head.  Three things 
 file, the recorded place of the ledger, and the head printed in every release.
 """
 
+import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator
@@ -138,6 +139,11 @@ USUAL_DELTA = "1e-6"
 LOCK_TIMEOUT = 30.0
 """Seconds to wait for another process before failing closed."""
 
+_NO_PATH = re.compile(
+    r"[a-z][\w+.-]+:[/\\]|^[^/\\:]+:[^/\\]+@|\b(host\w*|user|dbname|\w*pass\w*)\s*=", re.IGNORECASE
+)
+"""Other addresses and settings of a server: as a path they would name a file after a password."""
+
 _NOT_CHARGED = "Nothing was charged and nothing was released."
 _NOT_RELEASED = "No release was made; if the charge was recorded, it stays."
 _NOT_SETTLED = "The release stands and is charged; it will be listed as never settled."
@@ -168,6 +174,10 @@ class Ledger:
         self._store: Store
         if isinstance(location, str) and location.lower().startswith(POSTGRES_URLS):
             self._store = PostgresStore(location, lock_timeout)
+        elif _NO_PATH.search(str(location)):
+            raise SettingsError(
+                "a ledger is the path of a file, or a URL that begins with postgresql and ://."
+            )
         else:
             self._store = SqliteStore(Path(location), lock_timeout)
         # what this thread has read already; plain data, so a fork or a thread harms nothing
