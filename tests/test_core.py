@@ -3,7 +3,7 @@
 import ast
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +34,7 @@ LAWS = {
     "uniform_bits",
 }
 MADE = {"Question", "Sensitivity"}
+KEPT = {"block", "weights", "sensitivity"}
 DRAWS = ("core", "privacy", "audit", "paper")
 """Who draws noise: the core, the laws themselves, and the paper's exponential mechanism; the audit
 makes its own."""
@@ -44,6 +45,17 @@ SUMS = {
     "objective perturbation, which the core asks",
 }
 """Who asks an engine for sums outside the core and the engines, and why no record is released."""
+READS = {"paper/exponential.py", "paper/kernel.py"}
+"""Who reads records outside the core, the engines and the audit: the paper's sampler."""
+MAKERS = {
+    ("Ask", "mechanisms/group_counts.py"): 1,
+    ("Ask", "mechanisms/newton/mechanism.py"): 1,
+    ("Optimum", "mechanisms/perturbation.py"): 1,
+    ("Optimum", "mechanisms/selected.py"): 1,
+    ("Split", "mechanisms/group_counts.py"): 1,
+    ("Split", "mechanisms/newton/layout.py"): 2,
+}
+"""Where an entry to the people or a budget is made, and how often; a plan's layout is made or read."""
 
 
 def calls(path):
@@ -51,6 +63,28 @@ def calls(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             yield ast.unparse(node.func.value), node.func.attr
+
+
+def parts(path):
+    return ast.walk(ast.parse(path.read_text()))
+
+
+def made_in(path):
+    """(class or function, call) of every call of a file, without what it is an attribute of."""
+    for node in parts(path):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func).split(".")[-1], node
+
+
+def uses(folder, text):
+    """What an expression is directly a part of, wherever it stands in a folder's code."""
+    return {
+        ast.unparse(node)
+        for path in (SOURCE / folder).rglob("*.py")
+        for node in parts(path)
+        for child in ast.iter_child_nodes(node)
+        if isinstance(child, ast.expr) and ast.unparse(child) == text
+    }
 
 
 def files(*outside):
@@ -75,6 +109,45 @@ def test_noise_is_drawn_by_the_core_alone():
         (place, name) for place, path in files(*DRAWS) for _, name in calls(path) if name in LAWS
     }
     assert not found
+
+
+def test_records_are_read_by_the_papers_sampler_alone():
+    found = {
+        place
+        for place, path in files("core", "engine", "people", "audit")
+        for node in parts(path)
+        if isinstance(node, ast.Attribute) and node.attr == "episodes"
+    }
+    assert found == READS
+
+
+def test_mechanisms_have_people_only_to_ask_them():
+    """What `draw` is given could do more than an `Ask`: nothing else is done with it."""
+    assert uses("mechanisms", "problem") == {
+        "problem.design",
+        "problem.link",
+        "problem.engine",
+        "Optimum(problem, noise)",
+        "self.ended(plan, problem, noise)",
+    }
+    whole = "self._split(plan.guarantee, NoiseShares.read(details))"
+    assert uses("mechanisms", "problem.engine") == {"Ask(problem.engine, noise, layout.budget)"}
+    assert uses("mechanisms", "engine") == {f"Ask(engine, noise, {whole})"}
+
+
+def test_entries_and_budgets_are_made_where_the_page_says():
+    """One `Ask` or `Optimum` of a draw, with a budget of at most what was charged."""
+    names = {name for name, _ in MAKERS}
+    found = Counter(
+        (name, place)
+        for place, path in files("core", "audit")
+        for name, _ in made_in(path)
+        if name in names
+    )
+    assert found == MAKERS
+    named = " ".join(PAGE.read_text().split())
+    for name, place in MAKERS:
+        assert name == "Split" or f"`{place.removeprefix('mechanisms/')}`" in named
 
 
 def asking(share=Fraction(1, 2)):
@@ -120,12 +193,22 @@ def test_a_question_needs_a_share_and_a_refused_one_buys_nothing(share):
 def test_questions_are_made_by_the_core_alone():
     """A vector and its calibration are one object, so nobody else may put another one together."""
     made = {
-        place
-        for place, path in files("core", "audit")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in MADE
+        place for place, path in files("core", "audit") for name, _ in made_in(path) if name in MADE
     }
     assert not made
+
+
+def test_nothing_of_a_question_is_replaced():
+    """A question with another calibration could be made of one that is right."""
+    replaced = {
+        (place, item.arg)
+        for place, path in files("core", "audit")
+        for name, call in made_in(path)
+        if name in {"replace", "_replace"}
+        for item in call.keywords
+        if item.arg in KEPT
+    }
+    assert replaced == {("estimator/field.py", "weights")}  # those of a synthetic cohort
 
 
 def test_the_shares_of_an_ask_stay_what_they_were():

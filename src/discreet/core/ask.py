@@ -2,8 +2,8 @@
 
     answer = (w x + noise) / unit,   x = sum over people of the question's integer vector
 
-An `Ask` holds the engine and the source of noise, and hands out neither: a mechanism can do nothing
-with the people but put questions, each paid for with a share of the budget. Proof:
+An `Ask` holds the engine and the source of noise, and hands out neither: code that has an `Ask` alone
+can do nothing with the people but put questions, each paid for with a share of the budget. Proof:
 docs/proofs/private-newton.md, section 4.
 """
 

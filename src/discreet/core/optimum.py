@@ -43,7 +43,10 @@ Chosen = TypeVar("Chosen", bound=SmoothLoss)
 
 
 class Optimum:
-    """Releases what minimises a loss: `find` sees the loss, and only the noised point comes out."""
+    """Releases what minimises a loss: `find` sees the loss, is trusted, and its noised point comes out.
+
+    It has no budget and counts nothing: it answers as often as it is asked.
+    """
 
     __slots__ = ("_loss", "_noise")
 
