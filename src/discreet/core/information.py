@@ -21,13 +21,12 @@ import numpy as np
 
 from discreet.core.people import SPACING
 from discreet.core.slopes import slopes
-from discreet.core.walk import ZERO, Point, Records
+from discreet.core.walk import SHRINK, ZERO, Point, Records
 from discreet.likelihood.jit import compiled, compiled_into_callers, compiled_reassociative
 from discreet.types import Array, Integers
 
 LARGEST_FACTOR = 2**13
 """Q: the entries of a person's factors have a sum of squares of at most Q^2."""
-SHRINK = 1.0 - 2.0**-20
 WIDTH = 8
 """Doubles in a vector of the processor, or a multiple of that."""
 PEOPLE_PER_FLOAT_SUM = 1 << 16
@@ -47,8 +46,8 @@ class Informations(NamedTuple):
 class Factor(NamedTuple):
     """Room for one row of one person, whatever number of rows the person has.
 
-    `masses` the row's triangle of sums in a period; `root` L with L L' = that (e + 1, e + 1); `tilt` x~ (d);
-    `columns` the factors W'(B, x) L of the periods that the row has time in, one after another
+    `masses` the row's triangle of sums in a period; `root` J with J J' = that (e + 1, e + 1); `tilt` x~ (d);
+    `columns` the factors W'(B, x) J of the periods that the row has time in, one after another
     (R, K (e + 1), d); `own` a person's C C' (R, d, d). The last axis of `columns` and `own` ends with
     zeros, so that compiled loops have whole vectors.
     """
@@ -136,7 +135,7 @@ def take_over(own: Array, square: float, largest: int, sums: Array) -> None:
 def write_factor(
     records: Records, row: int, r: int, point: Point, levels: Informations, room: Factor
 ) -> tuple[float, int]:
-    """Write W_r'(B, x) L of a row in each period; the sum of the squares, and how many columns.
+    """Write W_r'(B, x) J of a row in each period; the sum of the squares, and how many columns.
 
     Places are indices: a view of an array would be counted for every person.
     """
@@ -172,7 +171,7 @@ def write_factor(
 def write_columns(
     mapping: Array, r: int, used: int, root: Array, tilt: Array, columns: Array
 ) -> float:
-    """Write W_r'(B, x) L of a row in one period after the columns that are used; the sum of squares."""
+    """Write W_r'(B, x) J of a row in one period after the columns that are used; the sum of squares."""
     total, size, parts = 0.0, len(tilt), root.shape[0] - 1
     for j in range(used, used + parts + 1):
         for k in range(size):
@@ -224,7 +223,7 @@ def walked_masses(
 
 @compiled
 def write_root(masses: Array, root: Array) -> None:
-    """Write the lower triangular L with L L' = S; a pivot that is not positive leaves its column zero."""
+    """Write the lower triangular J with J J' = S; a pivot that is not positive leaves its column zero."""
     size = root.shape[0]
     for j in range(size):
         for i in range(size):

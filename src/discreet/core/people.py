@@ -58,7 +58,7 @@ class PathLength(NamedTuple):
     """How far people may have come, in the units of B.
 
     `farthest` the largest |B~_rs| of a cause (R); `travelled` t_r, `leap` the longest step with an event
-    (R, L); `within` the ball whatever happens (L).
+    (R, N); `within` the ball whatever happens (N).
     """
 
     farthest: Array
@@ -68,9 +68,9 @@ class PathLength(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What is written for L people side by side.
+    """What is written for N people side by side.
 
-    `total` V, of all causes (R d, L), and `whole` as integers; `values` x and `sums` of a row; `result` the
+    `total` V, of all causes (R d, N), and `whole` as integers; `values` x and `sums` of a row; `result` the
     sum over people, `left` those who are not in it.
     """
 
@@ -231,7 +231,7 @@ def add_tabled_rows(
     """Add the plain scores of every lane's row for cause r, and the length of its path.
 
     V_r += M_r'(sum a B) + (sum a) x~_r over all intervals but the last, then the last one's score.
-    `sums` (e + 2, L) is room for sums over these intervals.
+    `sums` (e + 2, N) is room for sums over these intervals.
     """
     (first, last, cause), table, tilt = span, levels.sums, lanes.tilt
     total, mapping, baseline = lanes.total, point.mapping, point.baseline

@@ -29,7 +29,8 @@ class Sensitivity:
         squared >= |w (x - x')|_2^2     for noise in L2 (Gaussian, lattice Laplace): w x + noise
         absolute >= |x - x'|_1          for discrete Laplace noise: x + noise; None takes none
 
-    The answer is divided by `least`, the smallest weight, where weights are used, and by `unit`.
+    The answer is divided by `least`, the smallest weight, where weights are used, and by `unit`: an
+    entry of a larger weight is too large until it is divided by the ratio (`as_matrix`, sequence.py).
     """
 
     squared: int

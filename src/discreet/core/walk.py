@@ -16,7 +16,7 @@ in force: a row at risk across the end of a period is walked as one row before i
 it. Periods are public, so z_rs is a function of s and of the row.
 
 Conventions. Axes, in this order: R causes, q intervals, d whitened coordinates (or e baseline
-functions, or p covariates), L = LANES people. Intervals count from 0 here: a row is at risk in
+functions, or p covariates), N = LANES people. Intervals count from 0 here: a row is at risk in
 first ... last - 1. Units are those of B.
 
 Every lane's numbers are a function of that lane's rows and of released numbers only: nothing is added
@@ -36,7 +36,7 @@ from discreet.likelihood.jit import compiled, compiled_into_callers
 from discreet.types import Array, Integers
 
 LANES = 32
-"""L, people at a time: a few vectors of the processor, and all of it stays in its nearest cache."""
+"""N, people at a time: a few vectors of the processor, and all of it stays in its nearest cache."""
 
 ZERO = cast("int", np.int64(0))
 """Not a literal, which has a type of its own: functions that take it would be compiled once more."""
@@ -113,8 +113,8 @@ class Span(NamedTuple):
 class Lanes(NamedTuple):
     """V and what is known of each lane's row.
 
-    `total` V_r, `tilt` x~_r (R, d, L); `position` beta_r'x (R, L); slopes `survive` a, `happen` b
-    (R, q, L); `weight` w (q, L); `factor` e^position of one cause (L).
+    `total` V_r, `tilt` x~_r (R, d, N); `position` beta_r'x (R, N); slopes `survive` a, `happen` b
+    (R, q, N); `weight` w (q, N); `factor` e^position of one cause (N).
     """
 
     total: Array
@@ -127,7 +127,7 @@ class Lanes(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Room for the walk of each lane's row: (R, e, L), then (R, L), then (L).
+    """Room for the walk of each lane's row: (R, e, N), then (R, N), then (N).
 
     At its start c_r, M_r V_r0, |x~_r|^2, V_r0'x~_r; so far m_r, u_r, m_r'c_r; in the interval c_r'B_s, the
     step and squared lengths of what may come.
@@ -147,9 +147,9 @@ class Steps(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Where each lane is in an interval: V_r'z_rs, |z_rs|^2 (R, L), |V|^2 (L).
+    """Where each lane is in an interval: V_r'z_rs, |z_rs|^2 (R, N), |V|^2 (N).
 
-    Where `tight` is 0 (L) no outcome can leave the ball, and w is 1. `ahead`, `length` are room (L) for
+    Where `tight` is 0 (N) no outcome can leave the ball, and w is 1. `ahead`, `length` are room (N) for
     V'z and |z|^2 of the outcome without an event.
     """
 
@@ -201,7 +201,7 @@ def span_room() -> Span:
 
 @compiled
 def locate(values: Array, beta: Array, mapping: Array, places: Integers, lanes: Lanes) -> None:
-    """Write beta_r'x and x~_r of every lane; `values` are the columns of x (columns, L)."""
+    """Write beta_r'x and x~_r of every lane; `values` are the columns of x (columns, N)."""
     position, tilt = lanes.position, lanes.tilt
     causes, size, count = tilt.shape
     width = values.shape[0]
@@ -227,7 +227,7 @@ def write_slopes(grid: Grid, start: int, stop: int, lanes: Lanes) -> None:
     """Write a, b of every cause and lane in the intervals start ... stop - 1.
 
     The logit's are products of odds where |eta| < 40 and c is not too large, by `slopes` elsewhere: this
-    depends on the lane alone. The loop over those elsewhere is left out where it would find none.
+    depends on the lane alone. The loop over those elsewhere is left out where it would change none.
     """
     link, predictor, odds = grid.link[0], grid.predictor, grid.odds
     position, survive, happen = lanes.position, lanes.survive, lanes.happen
@@ -391,7 +391,7 @@ def walk(
                 free = 2.0 * (square[lane] + max(stay[lane], leave[lane])) <= bound * bound
                 tight[lane] = 0.0 if free else 1.0
                 weight[s, lane] = 1.0
-        if tight.any():  # rare early in a walk, and roots and quotients are most of its time
+        if tight.any():  # w is 1 for the others either way: most of a walk's time
             write_weights(reached, s, bound, lanes)
         for r in range(causes):
             for lane in range(count):

@@ -155,7 +155,7 @@ class Sequence:
         return replace(asked, released=values, deviations=found.deviation * asked.bounds)
 
     def _information(self, field: Field, found: EstimatePoint, asked: ScoreSum) -> Information:
-        """The sum of the people's information, each person's cut to the trace R."""
+        """The sum of the people's information, each person's cut to the trace `limit`."""
         causes, persons, size = self._whitened(asked), self.ask.persons, self.design.dimension
         average = average_trace(size, persons, len(causes))
         noise = information_error(self.layout.budget, size, average, len(causes))
