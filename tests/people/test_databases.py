@@ -318,6 +318,46 @@ def test_a_query_is_refused_in_words_that_quote_no_record(kind, address):
     assert read_table(Query(address[0], "SELECT * FROM people"), schema()).rows == 400
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY people TO 'leak.csv'",
+        "COPY people TO 'leak.csv'; SELECT * FROM people",
+        "SELECT * FROM people; COPY people TO 'leak.csv'",
+        "SELECT * FROM people) AS a; COPY people TO 'leak.csv'; SELECT * FROM (SELECT * FROM people",
+        "EXPORT DATABASE 'leak'",
+        "ATTACH 'leak.db' AS other",
+        "SET threads = 1",
+        "SET threads = 1; SELECT * FROM people",
+        "WITH a AS (SELECT 1) COPY people TO 'leak.csv'",
+        "EXPLAIN ANALYZE COPY people TO 'leak.csv'",
+    ],
+)
+def test_a_query_writes_no_file(kind, address, tmp_path, monkeypatch, sql):
+    write(kind, address[1], cohort())
+    before = set(tmp_path.iterdir())
+    monkeypatch.chdir(tmp_path)
+    for use in (check_form, read_table):
+        with pytest.raises(DataFormError, match=r"the query to|one SELECT"):
+            use(Query(address[0], sql), schema())
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM people ORDER BY age DESC, time, status, arm;",
+        "WITH a AS (SELECT * FROM people) SELECT * FROM a ORDER BY age DESC, time, status, arm ; ",
+    ],
+)
+def test_a_query_keeps_its_order(kind, address, sql):
+    write(kind, address[1], cohort())
+    ages = [float(age) for age in cohort()["age"].to_pylist()]
+    found = Query(address[0], sql).read(["age"])
+    read = found.columns["age"] if kind == "sqlite" else found["age"].to_pylist()
+    assert [float(age) for age in read] == sorted(ages, reverse=True)
+
+
 def test_databases_that_are_not_there_are_one_sentence(tmp_path):
     (tmp_path / "junk.db").write_text(CANARY)
     for kind in ("sqlite", "duckdb"):

@@ -196,15 +196,18 @@ class _Duckdb:
         return duckdb.connect(place, read_only=True)
 
     def schema(self, connection: Any, statement: str) -> Any:
+        # alone, COPY or EXPORT would run and write records to files, also before a SELECT
+        if len(connection.extract_statements(self._selected("*", statement))) != 1:
+            raise DataFormError("a query is one SELECT statement, and this one is more.")
         relation = connection.sql(statement)
-        if relation is None:  # another statement
-            return pa.schema([])
         types = relation.limit(0).to_arrow_table().schema.types  # renames a column there twice
         return pa.schema(list(zip(relation.columns, types, strict=True)))
 
     def read(self, connection: Any, statement: str, _: Any, columns: list[str]) -> Any:
-        selected = f"SELECT {_quoted(columns)} FROM (\n{statement}\n) AS discreet_query"
-        return connection.sql(selected).to_arrow_table()
+        return connection.sql(self._selected(_quoted(columns), statement)).to_arrow_table()
+
+    def _selected(self, columns: str, statement: str) -> str:
+        return f"SELECT {columns} FROM (\n{statement}\n) AS discreet_query"
 
 
 class _Postgresql:
