@@ -172,6 +172,25 @@ def test_verify_accepts_the_ledger_and_its_release(path, release):
     assert "sound" in done.stdout
 
 
+def test_verify_without_a_release_names_one_after_a_restore_in_place(path, tmp_path):
+    """Copied into the existing files, ledger and witness keep inode and birth."""
+    files = [path, path.with_name(f"{path.name}-head")]
+    old = [file.read_bytes() for file in files]
+    newest = tmp_path / "newest.json"
+    reservation = Ledger(path).reserve(ReleaseRequest("newest", promised(0.1, 0)))
+    guarantee = promised(0.1, 0).to_mapping()
+    content = {"release_id": "newest", "ledger": reservation.head, "guarantee": guarantee}
+    newest.write_text(json.dumps(content))
+    for file, before in zip(files, old, strict=True):
+        file.write_bytes(before)
+    done = run("verify", path)
+    assert done.exit_code == 0
+    assert "Only a release can show whether ledger and witness were both restored" in done.stdout
+    done = run("verify", path, "--release", newest)
+    assert "is not in this ledger" in str(done.exception)
+    assert "Only a release" not in done.stdout
+
+
 def test_verify_tells_a_changed_release(path, release):
     content = json.loads(release.read_text())
     release.write_text(json.dumps(content, indent=1))

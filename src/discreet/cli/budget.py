@@ -174,6 +174,11 @@ def verify(place: Place = None, *, ledger: Option = None, release: ReleaseFile =
         raise LedgerError("; ".join(found.problems))
     for text in found.notes:
         say(f"{text[:1].upper()}{text[1:]}")
+    if claim is None:
+        say(
+            "Only a release can show whether ledger and witness were both restored; give the newest "
+            "with --release."
+        )
     say(f"The ledger is sound. Its head is {found.head}")
 
 
