@@ -524,6 +524,7 @@ def terminal(monkeypatch):
 
 
 QUARTER = PRIVATE.replace("epsilon 1", "epsilon 0.25")
+CURVES = "curves people.csv --schema schema.toml --by arm --epsilon 0.25 --delta 0 --out c.json"
 
 
 @pytest.mark.parametrize("answer", [False, True])
@@ -544,6 +545,23 @@ def hopeless(folder):
     text = (folder / "people.csv").read_text().replace("true", "false")
     (folder / "people.csv").write_text(text)
     return "fewer than 10 fit no model"
+
+
+@pytest.mark.parametrize("wanted", [QUARTER, CURVES])
+@pytest.mark.parametrize("given", ["--persons 400", "--federation sites.toml --party 0"])
+def test_with_persons_or_sites_the_question_comes_before_the_file_is_read(
+    discreet, folder, budget, terminal, monkeypatch, wanted, given
+):
+    """The file is hopeless, and the question does not show it."""
+    if "sites" in given:
+        monkeypatch.setattr("discreet.joint.Federation.read", lambda *_: None)
+    monkeypatch.setattr("discreet.checkup.check", pytest.fail)
+    terminal.answer = False
+    status, out, _ = discreet(f"{wanted} --ledger {budget} {given}")
+    assert (status, out) == (1, "Nothing was charged and nothing was released.\n")
+    (question,) = terminal.asked
+    assert question.startswith("Charge epsilon 0.25 (")
+    assert len(Ledger(budget).show().charges) == 1
 
 
 def test_a_hopeless_file_is_told_in_the_question_for_which_no_is_proposed(
@@ -570,9 +588,6 @@ def test_a_hopeless_file_is_charged_with_yes_and_told_to_a_terminal_alone(
     assert (hopeless in err) is terminal
     assert hopeless not in out
     assert len(Ledger(budget).show().charges) == 2
-
-
-CURVES = "curves people.csv --schema schema.toml --by arm --epsilon 0.25 --delta 0 --out c.json"
 
 
 @pytest.mark.parametrize("pays", ["--ledger {budget}", "--no-ledger"])

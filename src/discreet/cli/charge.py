@@ -136,25 +136,31 @@ class Terms:
 
         Elsewhere a file that gives no useful model, or a wrong one, is refused.  Nothing is compared
         with a declared number of persons, where the charge comes before the data are parsed, nor in
-        a joint fit, where the other sites would learn of a refusal, nor with ``--yes``.
+        a joint fit, where the other sites would learn of a refusal: a person is then asked without
+        it.  With ``--yes`` the comparison is only shown, at a terminal.
         """
         asks = self.ledger is not None and at_terminal()
-        compares = not self.yes and self.persons is None and self.federation is None
-        if not asks and not compares:
+        unread = self.persons is not None or self.federation is not None
+        if (not asks and (self.yes or unread)) or (self.yes and unread):
             return
         from discreet.checkup import check
         from discreet.privacy.guarantee import require_small_delta
-        from discreet.release import Ledger, require_affordable
+        from discreet.release import require_affordable
 
         if self.ledger is not None:
             require_affordable(
                 mechanism, self.ledger, persons=self.persons, release_id=self.release_id
             )
-        with progress("Checking"):
-            found = check(source, schema, accept=frozenset(self.accept or ()))
-        persons = self.persons or found.report.persons
+        found = None
+        if not unread:
+            with progress("Checking"):
+                found = check(source, schema, accept=frozenset(self.accept or ()))
+        persons = self.persons if found is None else found.report.persons
         if persons:
             require_small_delta(mechanism.promise(persons).delta, persons)
+        if found is None:
+            self._ask(charge)
+            return
         if not asks:
             if found.report.persons and found.obstacles:  # a file without rows is an error of form
                 raise RefusedError(REFUSED)
@@ -168,14 +174,20 @@ class Terms:
                 complain(f"- {item.text} ({item.name})")
             return
         show(found)
+        self._ask(charge, hopeless=bool(found.obstacles))
+
+    def _ask(self, charge: str, *, hopeless: bool = False) -> None:
+        """End the command unless a person agrees to the charge."""
         question = f"Charge {charge} to {{}} and publish?"
-        if found.obstacles:
-            hopeless = "This file would give no useful model, or a wrong one."
-            question = f"{hopeless} Charge {charge} to {{}} and publish all the same?"
+        if hopeless:
+            wrong = "This file would give no useful model, or a wrong one."
+            question = f"{wrong} Charge {charge} to {{}} and publish all the same?"
+        from discreet.release import Ledger
+
         # the URL of a server may hold a password
         ledger = str(self.ledger)
         place = Ledger(ledger).name if "://" in ledger else f"'{ledger}'"
-        if not typer.confirm(question.format(place), default=not found.obstacles):
+        if not typer.confirm(question.format(place), default=not hopeless):
             say("Nothing was charged and nothing was released.")
             raise typer.Exit(1)
 
