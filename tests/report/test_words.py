@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from discreet.design.schema import Schema
 from discreet.design.words import Words
 from discreet.documents.read import document_of
 from discreet.errors import SchemaError
@@ -70,6 +71,15 @@ def test_words_change_no_number_of_the_page(release, words):
     assert [item["start"] for item in shown["covariates"]] == [40.0, 0]
 
 
+def test_the_page_shows_which_level_a_label_stands_for(release):
+    levels = release.public_schema.to_mapping()["covariate"]
+    (sex,) = (item["levels"] for item in levels if item["name"] == "sex")
+    turned = Words.from_mapping({"covariate": [{"name": "sex", "labels": sex[::-1]}]})
+    page = make_page(release, turned)
+    assert f"{sex[2]} (“{sex[0]}”), {sex[1]}, {sex[0]} (“{sex[2]}”)" in page
+    assert f"sex: {', '.join(sex)}" in make_page(release)
+
+
 def test_words_reach_the_card(release, words):
     card = make_card(with_words(release, words))
     assert "Model card: Survival after stroke" in card
@@ -82,6 +92,7 @@ def test_the_digest_is_that_of_the_words(words):
 
 
 WRONG = {
+    "have [[covariate]] 'age' twice": {"covariate": [{"name": "age"}, {"name": "age"}]},
     "no covariate 'agee'. Did you mean 'age'?": {"covariate": [{"name": "agee", "label": "x"}]},
     "needs one of the labels for each of its 3 levels": {
         "covariate": [{"name": "sex", "labels": ["a"]}]
@@ -107,3 +118,17 @@ def test_a_unit_that_was_released_stays():
     assert with_words(release, words).public_schema.time == release.public_schema.time
     with pytest.raises(SchemaError, match="are in months"):
         with_words(release, Words.from_mapping({"time": {"unit": "days"}}))
+
+
+def test_a_unit_of_a_covariate_that_was_released_stays(release):
+    """Its coefficients are in that unit."""
+    mapping = release.public_schema.to_mapping()
+    (age,) = (item for item in mapping["covariate"] if item["name"] == "age")
+    age["unit"] = "years"
+    schema = Schema.from_mapping(mapping)
+    for unit in ({"unit": "years"}, {}):
+        words = Words.from_mapping({"covariate": [{"name": "age", **unit}]})
+        assert words.applied(schema).covariates == schema.covariates
+    words = Words.from_mapping({"covariate": [{"name": "age", "unit": "decades"}]})
+    with pytest.raises(SchemaError, match="'age' of this release is in years"):
+        words.applied(schema)

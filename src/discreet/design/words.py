@@ -1,8 +1,8 @@
 """Words for a page that are set after the release: titles, labels and units, but not numbers.
 
 A words file has the tables of a schema that hold words: ``[page]``, ``[[covariate]]`` with label,
-unit, labels and typical, ``[strata]`` with label and labels, and the unit of ``[time]`` if the
-release has none.  The release and its digest do not change; words have a digest of their own.
+unit, labels and typical, ``[strata]`` with label and labels, and the unit of ``[time]``.  A unit is
+set only where the release has none.  The release and its digest do not change; words have a digest of their own.
 """
 
 import hashlib
@@ -101,10 +101,19 @@ class Words(SchemaTable):
                 raise SchemaError("the words name [strata], and the release has none; remove it.")
             mapping["strata"] |= words["strata"]
         places = {item["name"]: item for item in mapping.get("covariate", ())}
+        given: set[str] = set()
         for item in words["covariate"]:
             if item["name"] not in places:
                 near = nearest(item["name"], tuple(places))
                 hint = "" if near is None else f" Did you mean '{near}'?"
                 raise SchemaError(f"the release has no covariate '{item['name']}'.{hint}")
+            if item["name"] in given:
+                raise SchemaError(f"the words have [[covariate]] '{item['name']}' twice; keep one.")
+            given.add(item["name"])
+            unit = places[item["name"]].get("unit")
+            if unit is not None and item.get("unit", unit) != unit:
+                raise SchemaError(
+                    f"'{item['name']}' of this release is in {unit}; remove 'unit' of its [[covariate]]."
+                )
             places[item["name"]] |= item
         return Schema.from_mapping(mapping)
