@@ -1,7 +1,9 @@
 """The trusted core is the only way from records to a released number."""
 
 import ast
+import copy
 import math
+import pickle
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.core import question
+from discreet.core import information, question
 from discreet.core.ask import Ask
 from discreet.core.bins import Columns, Stretches
 from discreet.core.optimum import Optimum
@@ -168,6 +170,27 @@ def test_neither_engine_nor_noise_can_be_had(made):
         made.further = 1
 
 
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize(
+    "made", [asking(), Optimum(lambda point: point, SeededNoise(1))], ids=["ask", "optimum"]
+)
+def test_a_copy_would_have_the_budget_again(made, again):
+    with pytest.raises(TypeError, match="neither copied nor pickled"):
+        again(made)
+
+
+@pytest.mark.parametrize(
+    ("place", "found"),
+    [(math.nan, math.nan), *((far, 18.0) for far in (2.0**63, 1e300, math.inf)), (-1e300, 12.0)],
+)
+def test_a_level_beyond_the_integers_is_read_at_an_end(place, found):
+    """As an integer it is whatever the processor makes of it, and an index is made of it."""
+    sums = np.arange(12.0).reshape(1, 3, 4, 1) ** 2 / 4.0
+    masses = np.zeros(1)
+    information.tabled_masses(information.Informations(0.0, sums), 0, 1, 2, place, masses)
+    np.testing.assert_array_equal(masses, [found])
+
+
 def test_an_answer_cannot_be_changed():
     values = np.ones(3)
     answer = Released(values, 1.0)
@@ -179,7 +202,7 @@ def test_an_answer_cannot_be_changed():
         answer.deviation = 0.0
 
 
-@pytest.mark.parametrize("share", [Fraction(0), Fraction(-1), Fraction(3, 2), math.nan])
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(-1), Fraction(3, 2), math.nan, 0.5, 1])
 def test_a_question_needs_a_share_and_a_refused_one_buys_nothing(share):
     ask, asked = asking(Fraction(1)), question.exits(np.array([0, 1]), 1, 1, late=False)
     for _ in range(2):

@@ -143,7 +143,7 @@ MORE_BUGS = [
         "a refused share below zero that adds to the budget",
         Ask,
         "__call__",
-        "if not 0 < share <= self._left",
+        "if type(share) is not Fraction or not 0 < share <= self._left",
         "self._left -= share\n    if share <= 0 or self._left < 0",
         "newton: constants: several rows, late entry",
     ),

@@ -8,7 +8,7 @@ docs/proofs/private-newton.md, section 4.
 """
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Ask:
 
     def __call__(self, question: Question, share: Fraction) -> Released:
         """The question's sum over people with the noise that this share of the budget pays for."""
-        if not 0 < share <= self._left:
+        if type(share) is not Fraction or not 0 < share <= self._left:
             raise SettingsError("the questions cost more than the budget that was charged")
         self._left -= share
         if not question.sensitivity.keeps(self.persons):
@@ -65,6 +65,9 @@ class Ask:
             values / self.split.divisor(question.sensitivity),
             self.split.deviation(share, question.sensitivity, len(sums)),
         )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("an Ask can be neither copied nor pickled")
 
     def _noisy(self, question: Question, sums: Integers, scale: Fraction) -> "IntegerVector":
         """The integers with discrete Laplace, lattice L2-Laplace or discrete Gaussian noise."""

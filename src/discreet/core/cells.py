@@ -167,7 +167,7 @@ def block_group_counts(
     first, last = block.ends
     group, leaves = _groups(block.covariates[first], levels), block.exit[last]
     ended = block.event if block.cause is None else block.cause
-    kind = ended[last].astype(np.int64)
+    kind = np.where(block.event[last], ended[last], 0).astype(np.int64)
     stretch = np.searchsorted(edges, leaves, side="left") - 1
     happened = kind > 0
     event = (kind - 1) * math.prod(levels) + group

@@ -194,7 +194,7 @@ def tabled_masses(
     Interpolation between two levels has non-negative shares, so the sum stays semidefinite.
     """
     sums, place = levels.sums, (position - levels.origin) / SPACING
-    node = min(max(int(place), 0), sums.shape[2] - 2)
+    node = int(min(max(0.0, place), sums.shape[2] - 2.0))  # of NaN 0: no index is undefined
     share = min(max(place - node, 0.0), 1.0)
     for pair in range(len(masses)):
         low = sums[r, leave, node, pair] - sums[r, entry, node, pair]

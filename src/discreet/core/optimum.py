@@ -10,7 +10,7 @@ docs/proofs/objective-perturbation.md, section 5, docs/proofs/selection.md, sect
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,9 @@ class Optimum:
         """The same of the loss and a random tilt, of which `tilt` has the dimension and scale."""
         drawn = self._noise.continuous_laplace(*tilt)
         return self._noisy(find(self._loss, drawn), scale, exponent)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("an Optimum can be neither copied nor pickled")
 
     def _noisy(self, point: Array, scale: float, exponent: int) -> list[int]:
         steps = NoiseGrid(exponent).to_integers(point)

@@ -244,7 +244,7 @@ def add_tabled_rows(
             length[lane] += tilt[r, k, lane] * tilt[r, k, lane]
     for lane in range(count):
         at = (lanes.position[r, lane] - levels.origin) / SPACING
-        node = min(max(int(at), 0), table.shape[2] - 2)
+        node = int(min(max(0.0, at), table.shape[2] - 2.0))  # of NaN 0: no index is undefined
         late = max(last[lane] - 1, 0)
         early = min(first[lane], late)
         for k in range(columns):
