@@ -82,7 +82,7 @@ def test_curves_have_their_bands(monkeypatch):
     for line, shade in zip(drawn.lines, drawn.collections, strict=True):
         heights = shade.get_paths()[0].vertices[:, 1]
         assert heights.min() < line.get_ydata()[-1] < heights.max()
-    monkeypatch.setattr(type(MODEL.model_), "covariance", None)
+    monkeypatch.setitem(vars(MODEL.model_), "covariance", None)
     assert not plots.survival_curves(MODEL.model_, axes()).collections
 
 

@@ -121,7 +121,22 @@ class Federation:
     def agreed(
         self, order: AbstractOrder[Document], source: People, ledger: Payer, _: None
     ) -> Iterator[Agreed[Document]]:
-        """Yield what all sites charge and draw; a `FederationError` says whether a charge stands."""
+        """Yield what all sites charge and draw, for `discreet.release.publish`.
+
+        Parameters
+        ----------
+        order
+            What this site asks for.
+        source
+            Its people.
+        ledger
+            What it pays with.
+
+        Raises
+        ------
+        FederationError
+            A site differs or has gone; the message says whether a charge stands.
+        """
         if not order.mechanism.across_sites:
             raise SettingsError(_INTEGERS_ONLY)
         self.sites.shares.require_delta(order.promise.delta)

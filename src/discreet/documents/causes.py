@@ -98,6 +98,12 @@ class CausesFile(File):
             raise ValueError("the coefficients are not those of the schema's causes")
         return self
 
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        """Refuse a file in which one cause has no sound document."""
+        _ = self.models
+        return self
+
     def _part(self, kind: type[AnyModel], cause: str, **own: Any) -> AnyModel:
         """The document of one cause: what it shares with this file, and its entries of `BY_CAUSE`."""
         names = kind.model_fields.keys() & type(self).model_fields.keys()
