@@ -313,10 +313,13 @@ def _share(value: float) -> str:
 
 
 def _ratio_table(rows: list[Row]) -> Iterator[str]:
-    """Geometric means of err and width, new over base, on the registries that both have."""
-    yield "| people | ε | registries | err, new / base | largest | width, new / base |"
-    yield "|---|---|---|---|---|---|"
+    """Geometric means of err and width, new over base, of the last seed with registries of both."""
+    yield "| people | ε | new | registries | err, new / base | largest | width, new / base |"
+    yield "|---|---|---|---|---|---|---|"
+    compared = {row["seed"] for row in rows if row["label"] == "base"}
+    rows = [row for row in rows if row["seed"] in compared]
     cells = {key[:3]: key[3] for key in _cells(rows)}
+    commits = {(row["people"], row["label"]): row["commit"] for row in reversed(_latest(rows))}
     for people, label, epsilon in cells:
         if label != "new" or (people, "base", epsilon) not in cells:
             continue
@@ -328,7 +331,7 @@ def _ratio_table(rows: list[Row]) -> Iterator[str]:
         error = ratio.std(ddof=1) / np.sqrt(len(ratio)) if len(ratio) > 1 else np.nan
         largest = both[int(ratio.argmax())]
         yield (
-            f"| {people} | {epsilon} | {len(both)} | {np.exp(ratio.mean()):.3f} ± "
+            f"| {people} | {epsilon} | {commits[people, label]} | {len(both)} | {np.exp(ratio.mean()):.3f} ± "
             f"{np.exp(ratio.mean()) * error:.3f} | {np.exp(ratio.max()):.2f} ({largest[1]}) | "
             f"{np.exp(width.mean()):.3f} |"
         )
