@@ -1,4 +1,4 @@
-"""docs/peers.md and its figures, from benchmarks/results/peers.csv and peers-curves.csv."""
+"""docs/peers.md, its figures and the table of README.md, from benchmarks/results/peers*.csv."""
 
 import sys
 from collections import defaultdict
@@ -43,7 +43,7 @@ STYLES = {
 
 HEAD = """# Measured against what a user would take instead
 
-<!-- Written by benchmarks/peers/run.py --page from benchmarks/results/peers.csv and peers-curves.csv; do not edit. -->
+<!-- Written by benchmarks/peers/run.py --page from benchmarks/results/peers*.csv; do not edit. -->
 
 The people, the split into 70 % to fit on and 30 % kept apart, epsilon, delta = 1e-6 and the neighbours (one person
 replaced) are the same for every method. `err` is the root mean square, over the effects, of
@@ -93,12 +93,13 @@ OBJECTIONS = """
   `benchmarks/results/`; tuning on the data favours the peers.
 - **How well a peer is tuned is a choice of ours**: noisy descent was tuned by two rules (1 draw of each of 120 settings
   and 4 more of the best six; 2 and 8 more of the best ten), and each cell has the better. With one setting for all sets, the
-  best of the grid in hindsight, its error is much larger; a user without other data of the same kind has neither.
+  best of the grid in hindsight, its error is much larger; a user without other data of the same kind has neither. The
+  settings found are in the results file; few are at an end of the grid (nafld1's rate, colrec's clipping).
 - **Promises differ.** FDPCox, diffprivlib, dpmm and noisy descent draw noise in floating point. FDPCox computes the bound
   on one record's influence at coefficients of zero and keeps it while they move (as we read its code), which favours it:
-  its epsilon is taken as stated. diffprivlib protects a row; a person has up to 3 rows here, so it gets epsilon / 3. dpmm counts a person
-  as added or removed; a person replaced is two of these, so it gets the epsilon of half its rho. diffprivlib, objective and
-  output perturbation are pure epsilon-DP, a stronger promise.
+  its epsilon is taken as stated. diffprivlib protects a row; a person has up to 3 rows here, so it gets epsilon / 3. dpmm
+  counts a person as added or removed; a person replaced is two of these, so it gets the epsilon of half its rho.
+  diffprivlib, objective and output perturbation are pure epsilon-DP, a stronger promise.
 - **Models differ.** FDPCox fits Cox's model, diffprivlib and the paper's mechanisms the logit link (theirs need a
   bounded slope), the others cloglog. Where effects change with time (colrec), each method's number is an average of its
   own kind and is compared with its own.
@@ -122,7 +123,7 @@ too, with the same sign; in brackets, effects it finds though the exact fit does
 method with intervals is judged by them; the others, in their favour, by an oracle that adds to the sampling error their
 mean square error over the draws, which no user knows. A benchmark of Cox regression with Laplace noise on the inputs
 (Fukuyama et al. 2026, arXiv 2604.21491) reports that 90 to 94 % of the significant effects are lost at epsilon of at most
-1, with up to 6,524 people and bounds taken from the data.
+1, with up to 6,524 people and bounds taken from the data, which leaves no formal promise.
 
 """
 
@@ -251,9 +252,10 @@ def _row(label: str, values: list[str]) -> str:
 def _table(cells: Cells, memory: dict[tuple[str, str], str], name: str) -> str:
     epsilons = _epsilons(cells)
     lines = [f"\n## {name}\n\n"]
+    known = any(one == name for one, _ in memory)
     heads = [f"err at {epsilon:g}" for epsilon in epsilons]
     heads += ["of log hazard ratios at 1", "concordance at 1", "Brier score at 1"]
-    heads += ["seconds a fit", "MB", "draws"]
+    heads += ["seconds a fit", *(["MB"] if known else []), "draws"]
     lines += [_row("", heads), "|---|" + "---|" * len(heads) + "\n"]
     for peer, label in LABELS.items():
         if not any((name, peer, epsilon) in cells for epsilon in epsilons):
@@ -263,7 +265,7 @@ def _table(cells: Cells, memory: dict[tuple[str, str], str], name: str) -> str:
         fields = {"ratio_error": 2, "concordance": 3, "brier": 4, "seconds": 2}
         spelled = [_spelled(err, 2) for err in errs]
         spelled += [_spelled(_middle(rows, field), digits) for field, digits in fields.items()]
-        spelled.append(memory.get((name, peer), ""))
+        spelled += [memory.get((name, peer), "")] if known else []
         draws = {
             len(cells[name, peer, epsilon])
             for epsilon in epsilons
