@@ -363,6 +363,16 @@ def test_downloads_hold_the_release_and_the_curve(visit):
         assert check(waiting.value.path().read_text(encoding="utf-8")), button
 
 
+def test_a_title_with_braces_does_not_end_its_field_of_a_citation(visit):
+    mapping = make_schema().to_mapping()
+    mapping["page"] = {"title": "Odd } and { too"}
+    page = visit(make_release(schema=Schema.from_mapping(mapping)))
+    with page.expect_download() as waiting:
+        page.click("#save-citation")
+    text = waiting.value.path().read_text(encoding="utf-8")
+    assert "title = {Odd \\textbraceright{} and \\textbraceleft{} too}," in text
+
+
 def test_the_page_is_one_small_file_with_a_strict_policy():
     page = make_page(make_release())
     assert len(page.encode()) < 1_500_000

@@ -548,7 +548,8 @@
   }
 
   function latex(text) {
-    const signs = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
+    // BibTeX counts braces that have a backslash too
+    const signs = { "{": "\\textbraceleft{}", "}": "\\textbraceright{}", "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
     return text.replace(/[\\~^]|[&%$#_{}]/g, (sign) => signs[sign] ?? `\\${sign}`);
   }
 
