@@ -59,7 +59,8 @@ exact estimate (the likelihood has no maximum) are left out.
 
 SEEDS = """The tables above have the last seed of each kind; registries of earlier seeds became development data.
 Where a fault of the frozen source left a registry without a release, it was measured again with the fault
-mended, and counts as not frozen."""
+mended, and counts as not frozen. The real sets are measured again with each frozen source; nothing is
+chosen on them."""
 
 
 @dataclass(frozen=True)
