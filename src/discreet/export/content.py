@@ -11,10 +11,9 @@ the privacy noise.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet.design.covariates import Numeric
 from discreet.design.declared import parse_number
@@ -115,16 +114,3 @@ def _words(found: Fitted) -> tuple[str, ...]:
         f"{guarantee.status}; {found.persons:,} persons."
     )
     return (first, promise, found.promise, *(f"Warning: {item.message}" for item in found.warnings))
-
-
-def template(name: str, **filters: Any) -> Any:
-    """Return a template of this folder, by its name; texts in XML are escaped."""
-    environment = Environment(
-        loader=PackageLoader("discreet.export"),
-        autoescape=name.endswith(".xml"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= filters
-    return environment.get_template(name)

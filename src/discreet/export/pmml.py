@@ -17,7 +17,8 @@ import numpy as np
 
 from discreet.design.covariates import Categorical, Numeric
 from discreet.errors import SettingsError
-from discreet.export.content import Content, template
+from discreet.export.content import Content
+from discreet.templates import template
 from discreet.version import __version__
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
@@ -57,7 +58,7 @@ def write(content: Content) -> bytes:
     fields = list(_derived(content, taken))
     steps = np.exp(content.basis @ content.parts[0].alpha.T)
     totals = np.vstack([np.zeros(steps.shape[1]), np.cumsum(steps, axis=0)])
-    text = template("pmml.xml").render(
+    text = template("discreet.export", "pmml.xml").render(
         content=content,
         covariates=content.schema.covariates,
         strata=content.schema.strata,

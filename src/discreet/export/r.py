@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.export.content import Content, template
+from discreet.export.content import Content
 from discreet.results.description import ratio_of
+from discreet.templates import template
 from discreet.text import filled
 
 WIDTH = 96
@@ -26,7 +27,7 @@ def write(content: Content) -> bytes:
         "listed": _listed,
         "apply": _applied,
     }
-    text = template("predict.R", **filters).render(
+    text = template("discreet.export", "predict.R", **filters).render(
         content=content,
         strata=content.schema.strata,
         effect=ratio_of(content.link),

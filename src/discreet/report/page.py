@@ -13,9 +13,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from discreet import templates
 from discreet.design.schema import PageWords
 from discreet.design.words import Words
 from discreet.documents.causes import CausesRelease, ModelRelease
@@ -213,16 +213,8 @@ def _asset(name: str) -> str:
 
 @lru_cache(maxsize=4)
 def template(name: str) -> Any:
-    """Return a template of this folder, by its name; texts in HTML are escaped."""
-    environment = Environment(
-        loader=PackageLoader("discreet.report"),
-        autoescape=name.endswith(".html"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["plain"] = plain_markdown
-    return environment.get_template(name)
+    """Return a template of this folder, by its name; kept, as pages are written again and again."""
+    return templates.template("discreet.report", name, plain=plain_markdown)
 
 
 def plain_markdown(text: str) -> str:
